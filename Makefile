@@ -1,0 +1,72 @@
+# One-word targets; each sets up what it needs, says what it does, and does nothing twice.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+PROVIDER ?= local
+BENCH ?= placements
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+say = @printf '\033[1m== %s\033[0m\n' "$(1)"
+
+WIRE := protos/gatelift_wire/v1
+GENERATED := $(WIRE)/agent_pb2.py
+
+.PHONY: help demo test e2e check control-plane bench clean lock setup
+
+help: ## What can be made here
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
+
+setup: $(VENV)/.installed $(GENERATED) ## Virtual environment, locked packages, generated code
+
+$(VENV)/.installed: requirements/dev.txt pyproject.toml
+	$(call say,Installing the locked packages into $(VENV) (about a minute))
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(GENERATED): $(WIRE)/agent.proto $(VENV)/.installed
+	$(call say,Generating code from $<)
+	$(BIN)/python -m grpc_tools.protoc -I protos --python_out=protos --pyi_out=protos --grpc_python_out=protos gatelift_wire/v1/agent.proto
+	touch $@
+
+demo: setup ## One management cluster, two workers, pods and Jobs that travel (PROVIDER=embedded|local|kind)
+	$(BIN)/gatelift demo $(DEMO_ARGS)
+
+test: setup ## Everything that needs no external program, a few minutes
+	$(call say,Tests that need no external program)
+	$(BIN)/python -m pytest -n auto -m "not e2e" $(TEST_ARGS)
+
+control-plane: setup ## Builds kube-apiserver, etcd, ... once into a cache (about four minutes)
+	$(call say,Real control planes: looking for binaries$(,) building what is missing)
+	$(BIN)/python -m gatelift_sandbox.build
+
+e2e: setup ## End-to-end scenarios (PROVIDER=local|embedded|kind)
+	$(call say,End-to-end scenarios on provider $(PROVIDER))
+	scripts/e2e $(PROVIDER) $(TEST_ARGS)
+
+check: setup ## Lint, types, walls, lengths
+	$(call say,ruff)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(call say,mypy --strict)
+	$(BIN)/mypy
+	$(call say,import-linter)
+	$(BIN)/lint-imports --config .importlinter
+	$(call say,lengths of files and functions)
+	$(BIN)/python scripts/lengths.py
+
+bench: setup ## A benchmark: make bench BENCH=placements|latency|fanout|memory|kube
+	$(BIN)/python -m bench.$(BENCH) $(BENCH_ARGS)
+
+lock: setup ## Re-locks the versions of pyproject.toml
+	$(BIN)/python -m pip install --quiet uv
+	for kind in dev runtime; do \
+	  $(BIN)/uv pip compile $$([ $$kind = dev ] && echo --group dev) pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/$$kind.txt; \
+	  sed -i '1i # Locked versions with hashes. Made by `make lock`; do not edit.' requirements/$$kind.txt; done
+
+clean: ## Removes the virtual environment, generated code and caches of this checkout
+	rm -rf $(VENV) $(WIRE)/*_pb2.py $(WIRE)/*_pb2.pyi $(WIRE)/*_pb2_grpc.py .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+, := ,

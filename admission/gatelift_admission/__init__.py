@@ -1,0 +1,1 @@
+"""The pure admission engine: amounts, quota tree, flavors, ordering, cycle. Start reading at `cycle`."""

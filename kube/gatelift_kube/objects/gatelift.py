@@ -1,0 +1,68 @@
+"""gatelift.dev/v1alpha1: WorkerCluster."""
+
+from __future__ import annotations
+
+from gatelift_kube.objects.core import Quantity
+from gatelift_kube.objects.meta import Condition, ObjectMeta, Struct
+
+
+class WorkerClusterSpec(Struct, frozen=True, gc=False):
+    """What a person says about a worker cluster."""
+
+    cordoned: bool = False
+    drain: bool = False
+    weight: int = 1
+    allowed_namespaces: tuple[str, ...] = ()
+    disconnect_policy: str = ""
+    approved_request: str = ""
+    """Digest of the key of the certificate request that a person has approved (`gatelift cluster approve`)."""
+    revoked: bool = False
+
+
+class FlavorCapacity(Struct, frozen=True, gc=False):
+    """Capacity of one flavor and resource at the worker, as its agent last said."""
+
+    flavor: str
+    resource: str
+    nominal: Quantity = 0
+    used: Quantity = 0
+    largest_fit: Quantity = 0
+
+
+class EnrolmentRequest(Struct, frozen=True, gc=False):
+    """A certificate request that waits for approval, or the key that was approved."""
+
+    key_digest: str = ""
+    requested_at: str | None = None
+    certificate: str = ""
+
+
+class WorkerClusterStatus(Struct, frozen=True, gc=False):
+    """What the manager records of a worker cluster. `term`, `session` and `fenced_through_session` are rule R2's."""
+
+    connected: bool = False
+    term: int = 0
+    session: int = 0
+    fenced_through_session: int = 0
+    fenced_by: str = ""
+    fenced_at: str | None = None
+    agent_version: str = ""
+    agent_instance: str = ""
+    agent_replicas: int = 0
+    api_reachable: bool | None = None
+    last_seen: str | None = None
+    lease_seconds: int = 0
+    placements: int = 0
+    offers: int = 0
+    capacity: tuple[FlavorCapacity, ...] = ()
+    enrolment: EnrolmentRequest | None = None
+    key_digest: str = ""
+    conditions: tuple[Condition, ...] = ()
+
+
+class WorkerCluster(Struct, frozen=True, gc=False):
+    """WorkerCluster."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: WorkerClusterSpec = WorkerClusterSpec()
+    status: WorkerClusterStatus = WorkerClusterStatus()

@@ -1,0 +1,70 @@
+"""What all objects share: metadata, conditions, owner references, selectors."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Struct(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """Base of all typed objects: camelCase on the wire, immutable, invisible to the cyclic garbage collector."""
+
+
+class OwnerReference(Struct, frozen=True, gc=False):
+    """metav1.OwnerReference."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ObjectMeta(Struct, frozen=True, gc=False):
+    """metav1.ObjectMeta, without managedFields. Times are RFC 3339 strings."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    finalizers: tuple[str, ...] = ()
+    owner_references: tuple[OwnerReference, ...] = ()
+
+
+class Condition(Struct, frozen=True, gc=False):
+    """metav1.Condition."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str | None = None
+    observed_generation: int = 0
+
+
+class LabelSelectorRequirement(Struct, frozen=True, gc=False):
+    """metav1.LabelSelectorRequirement."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(Struct, frozen=True, gc=False):
+    """metav1.LabelSelector. None selects nothing, an empty one everything (the caller's business)."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+
+class PartialObject(Struct, frozen=True, gc=False):
+    """Any object of which only the metadata matters."""
+
+    metadata: ObjectMeta = ObjectMeta()

@@ -1,0 +1,94 @@
+"""Kinds of the Kubernetes API and the paths under which they are served. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One served kind: what is needed to build its URL and to name it to people."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        """Return `v1` or `group/version`, as objects carry it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """Return the URL path of the collection or the object; an empty `namespace` lists all namespaces."""
+        parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
+        if self.namespaced and namespace:
+            parts += ["namespaces", namespace]
+        parts.append(self.plural)
+        if name:
+            parts.append(name)
+        if subresource:
+            parts.append(subresource)
+        return "/".join(parts)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ObjectKey:
+    """Where an object lives; `namespace` is empty for cluster-scoped kinds."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """An object by kind and key. Its identity over time is its UID, which this does not carry."""
+
+    resource: Resource
+    key: ObjectKey
+
+    @property
+    def path(self) -> str:
+        """Return the URL path of the object."""
+        return self.resource.path(self.key.namespace, self.key.name)
+
+    def __str__(self) -> str:
+        return f"{self.resource.kind} {self.key}"
+
+
+KUEUE_VERSION = "v1beta2"
+KUEUE_GROUP = "kueue.x-k8s.io"
+GATELIFT_GROUP = "gatelift.dev"
+
+POD = Resource("", "v1", "Pod", "pods")
+NAMESPACE = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
+NODE = Resource("", "v1", "Node", "nodes", namespaced=False)
+SECRET = Resource("", "v1", "Secret", "secrets")
+CONFIG_MAP = Resource("", "v1", "ConfigMap", "configmaps")
+LIMIT_RANGE = Resource("", "v1", "LimitRange", "limitranges")
+SERVICE_ACCOUNT = Resource("", "v1", "ServiceAccount", "serviceaccounts")
+EVENT = Resource("events.k8s.io", "v1", "Event", "events")
+LEASE = Resource("coordination.k8s.io", "v1", "Lease", "leases")
+JOB = Resource("batch", "v1", "Job", "jobs")
+PRIORITY_CLASS = Resource("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False)
+RUNTIME_CLASS = Resource("node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", namespaced=False)
+CUSTOM_RESOURCE_DEFINITION = Resource(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
+)
+
+WORKLOAD = Resource(KUEUE_GROUP, KUEUE_VERSION, "Workload", "workloads")
+LOCAL_QUEUE = Resource(KUEUE_GROUP, KUEUE_VERSION, "LocalQueue", "localqueues")
+CLUSTER_QUEUE = Resource(KUEUE_GROUP, KUEUE_VERSION, "ClusterQueue", "clusterqueues", namespaced=False)
+COHORT = Resource(KUEUE_GROUP, KUEUE_VERSION, "Cohort", "cohorts", namespaced=False)
+RESOURCE_FLAVOR = Resource(KUEUE_GROUP, KUEUE_VERSION, "ResourceFlavor", "resourceflavors", namespaced=False)
+WORKLOAD_PRIORITY_CLASS = Resource(
+    KUEUE_GROUP, KUEUE_VERSION, "WorkloadPriorityClass", "workloadpriorityclasses", namespaced=False
+)
+ADMISSION_CHECK = Resource(KUEUE_GROUP, KUEUE_VERSION, "AdmissionCheck", "admissionchecks", namespaced=False)
+MULTIKUEUE_CONFIG = Resource(KUEUE_GROUP, KUEUE_VERSION, "MultiKueueConfig", "multikueueconfigs", namespaced=False)
+MULTIKUEUE_CLUSTER = Resource(KUEUE_GROUP, KUEUE_VERSION, "MultiKueueCluster", "multikueueclusters", namespaced=False)
+WORKER_CLUSTER = Resource(GATELIFT_GROUP, "v1alpha1", "WorkerCluster", "workerclusters", namespaced=False)

@@ -1,0 +1,1 @@
+"""Talks to people: parses, calls, renders, nothing more. One file a verb."""

@@ -1,0 +1,33 @@
+"""Identity of what travels: placements and the origin labels on worker objects. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PROTOCOL_VERSION = 1
+PROTOCOL_VERSION_MIN = 1
+"""Both sides keep serving one older version; there is none before 1."""
+
+LABEL_ORIGIN = "gatelift.dev/origin"
+LABEL_WORKLOAD_UID = "gatelift.dev/workload-uid"
+LABEL_EPOCH = "gatelift.dev/epoch"
+LABEL_ACCEPT = "gatelift.dev/accept"
+ANNOTATION_EPOCH = "gatelift.dev/epoch"
+ANNOTATION_TERM = "gatelift.dev/term"
+ANNOTATION_DISCONNECT = "gatelift.dev/disconnect"
+ANNOTATION_CLUSTER = "gatelift.dev/cluster"
+FINALIZER_REPORT = "gatelift.dev/report"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PlacementKey:
+    """One attempt of one workload: the Workload's UID and its epoch (1, 2, 3, ...; never repeats, never goes back).
+
+    The third part of a placement, the cluster, is the session's: a name inside a message never counts.
+    """
+
+    uid: str
+    epoch: int
+
+    def __str__(self) -> str:
+        return f"{self.uid}@{self.epoch}"

@@ -1,0 +1,443 @@
+"""Values of everything that crosses the wire, as the cores see it. Pure; `codec` turns them into protobuf and back.
+
+A `Frame` is what one stream write carries. Its *control* values are not sequenced and mean something to the session
+machine; its *messages* are sequenced, acknowledged, kept in the sender's outbox until acked, and delivered to the core
+in order, once, and only in the session they belong to (rule R6). Times on the wire are durations in seconds or opaque
+echoes of the sender's own clock, never wall clocks.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.refusals import CloseReason, Refusal
+
+# --- the frame ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """One write on the stream.
+
+    `session` 0 only while greeting. `term` is the leader's (0 from an agent). `sequence` numbers the first of
+    `messages` (each following one is one higher; numbering starts at 1 in a process and goes on over resumed sessions).
+    `acknowledged` is the highest peer sequence handled.
+    """
+
+    session: int
+    term: int = 0
+    sequence: int = 0
+    acknowledged: int = 0
+    control: tuple[Control, ...] = ()
+    messages: tuple[Message, ...] = ()
+
+
+# --- control: agent to manager -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """First frame of an agent on a new stream.
+
+    `instance` names this agent process, `peer_instance` the manager process it last had a session with ("" if none),
+    `last_session` and `last_term` what it last knew (kept in the worker, so a lower one than WorkerCluster.status
+    means a restored worker), `received` the highest command sequence it handled (for resume).
+    """
+
+    instance: str
+    peer_instance: str = ""
+    version_min: int = 1
+    version_max: int = 1
+    agent_version: str = ""
+    last_session: int = 0
+    last_term: int = 0
+    received: int = 0
+    kinds: tuple[str, ...] = ()
+    credits: int = 0
+    replicas: int = 1
+    api_reachable: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseRenew:
+    """Asks to lengthen the lease. `sent_at` is the agent's own clock, echoed, so that its deadline runs from sending."""
+
+    sent_at: float
+    api_reachable: bool = True
+    replicas: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreditGrant:
+    """How many un-applied placements the agent takes now (a level, not a delta; 0 while its API server is slow)."""
+
+    credits: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryEntry:
+    """One placement that the agent has objects or memory of."""
+
+    key: PlacementKey
+    namespace: str
+    name: str
+    state: str  # the name of the agent's placement state
+    lifted: bool
+    counts: tuple[tuple[str, int], ...] = ()  # objects per pod set
+    digest: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryChunk:
+    """A part of the answer to an InventoryRequest; `applied` is the last command sequence that the agent had applied."""
+
+    request: int
+    applied: int
+    last: bool
+    entries: tuple[InventoryEntry, ...] = ()
+
+
+# --- control: manager to agent -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Welcome:
+    """Sent only after the session number was written to WorkerCluster.status (R2)."""
+
+    session: int
+    instance: str
+    version: int
+    resume: bool
+    origin: str  # UID of the management cluster's namespace kube-system
+    received: int = 0
+    lease_seconds: float = 60.0
+    renew_seconds: float = 10.0
+    credit_window: int = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseGranted:
+    """The lease runs `seconds` from the moment the agent sent the renewal with this `sent_at`."""
+
+    sent_at: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InventoryRequest:
+    """Asks for the complete inventory. `request` names it; the manager remembers what it had written when asking (R4)."""
+
+    request: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Close:
+    """Says why the stream ends; `retry_after_seconds` is advice."""
+
+    reason: CloseReason
+    text: str = ""
+    retry_after_seconds: float = 1.0
+
+
+Control = Hello | LeaseRenew | CreditGrant | InventoryChunk | Welcome | LeaseGranted | InventoryRequest | Close
+
+# --- messages: manager to agent (commands) -----------------------------------------------------------------------
+
+
+class DisconnectPolicy(enum.Enum):
+    """What happens to a placement when its cluster is lost (DESIGN 7)."""
+
+    WAIT = "wait"
+    FAILOVER = "failover"
+    UNFENCED = "unfenced"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSetRequest:
+    """What one pod set needs: `requests` in total for `count` pods (CPU in milli-units, all else in base units)."""
+
+    name: str
+    count: int
+    requests: tuple[tuple[str, int], ...] = ()
+    flavors: tuple[tuple[str, str], ...] = ()  # resource -> flavor granted by the manager
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """Asks to hold room for `hold_seconds`, before any object exists."""
+
+    key: PlacementKey
+    kind: str  # "Pod", "Job": a name of gatelift_kinds
+    namespace: str
+    name: str  # of the workload's (first) user object
+    queue: str  # LocalQueue
+    priority: int = 0
+    pod_sets: tuple[PodSetRequest, ...] = ()
+    hold_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateBlob:
+    """A spec as raw JSON; travels once per hash and session window and is referred to afterwards."""
+
+    hash: str  # sha256 of content, hex
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectTemplate:
+    """One object to create: `metadata` is JSON with labels and annotations only; `template` the hash of its spec."""
+
+    name: str
+    pod_set: str
+    template: str
+    metadata: bytes = b"{}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """The record says that this placement is this cluster's: create gated, admit, lift."""
+
+    key: PlacementKey
+    kind: str
+    namespace: str
+    name: str
+    queue: str
+    objects: tuple[ObjectTemplate, ...]
+    pod_sets: tuple[PodSetRequest, ...] = ()
+    policy: DisconnectPolicy = DisconnectPolicy.WAIT
+    stop_after_seconds: float = 2400.0
+    release: str = "OnTerminal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirm:
+    """These placements are live in the manager's record, written in its own term (R1, R3)."""
+
+    keys: tuple[PlacementKey, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdraw:
+    """Let the hold go. Answered by nothing; no object of an un-committed placement exists."""
+
+    key: PlacementKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """End the placement: stop its pods, answer `Stopped` when nothing of it runs or can start any more (R7, R5)."""
+
+    key: PlacementKey
+    reason: str
+    message: str = ""
+    grace_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forget:
+    """The final state is recorded: drop finalizers, delete what is left, free the memory (but not R5's)."""
+
+    key: PlacementKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteObject:
+    """The user deleted one object of a live placement (a pod of a group)."""
+
+    key: PlacementKey
+    name: str
+    grace_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetUserGates:
+    """The user's own scheduling gates that remain on an object; removed remotely when the user removes them."""
+
+    key: PlacementKey
+    name: str
+    gates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cordon:
+    """The manager's word on new work for this cluster."""
+
+    cordoned: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateRenewed:
+    """Answer to CertificateRequest: PEM chain and the bundle of CAs to trust from now on."""
+
+    certificate: bytes
+    ca_bundle: bytes
+
+
+# --- messages: agent to manager (reports) ------------------------------------------------------------------------
+
+
+class BidKind(enum.Enum):
+    """How an agent answers an offer."""
+
+    HELD = "held"
+    WOULD_PREEMPT = "would-preempt"
+    NEEDS_TIME = "needs-time"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bid:
+    """Answer to an Offer. `cost` is comparable among bids of one offer (lower is better)."""
+
+    key: PlacementKey
+    kind: BidKind
+    refusal: Refusal | None = None
+    text: str = ""
+    cost: float = 0.0
+    hold_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """All objects exist, gated."""
+
+    key: PlacementKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatesLifted:
+    """Every object of the placement is lifted."""
+
+    key: PlacementKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectReport:
+    """Status of one worker object that mirrors a user's object; `status` is raw JSON. Newer replaces older."""
+
+    key: PlacementKey
+    kind: str
+    name: str
+    uid: str
+    status: bytes
+    deleting: bool = False
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSetCounts:
+    """Where the pods of a pod set are: `remaining` still hold resources, `terminating` of those have a deletionTimestamp."""
+
+    name: str
+    active: int = 0
+    ready: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    terminating: int = 0
+    remaining: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountsReport:
+    """Counts per pod set, sent when they change. Feeds readiness, reclaim (KEP-78) and drain (KEP-6143)."""
+
+    key: PlacementKey
+    pod_sets: tuple[PodSetCounts, ...]
+    reclaimable: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """The work came to its own end. The agent keeps the objects until Forget."""
+
+    key: PlacementKey
+    succeeded: bool
+    reason: str = ""
+    message: str = ""
+    objects: tuple[ObjectReport, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """Nothing of this epoch runs, and no write of mine for it is in flight (R7). Final."""
+
+    key: PlacementKey
+    reason: str = ""
+    message: str = ""
+    objects: tuple[ObjectReport, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """A commit that cannot be carried out. As strong as Stopped (R7): nothing of this epoch exists or will."""
+
+    key: PlacementKey
+    refusal: Refusal
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evicted:
+    """The worker ended or lost the placement on its own (object deleted by somebody, preempted); pods have stopped."""
+
+    key: PlacementKey
+    reason: str
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityEntry:
+    """Capacity of one flavor and resource."""
+
+    flavor: str
+    resource: str
+    nominal: int
+    used: int
+    largest_fit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """All of the worker's capacity, sent when it changes, coalesced. Empty: the worker does no quota of its own."""
+
+    entries: tuple[CapacityEntry, ...] = ()
+    namespaces: tuple[str, ...] = ()  # that accept work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateRequest:
+    """Asks for a renewal: PEM certificate signing request of the same identity."""
+
+    request: bytes
+
+
+Command = (
+    Offer
+    | TemplateBlob
+    | Commit
+    | Confirm
+    | Withdraw
+    | Stop
+    | Forget
+    | DeleteObject
+    | SetUserGates
+    | Cordon
+    | CertificateRenewed
+)
+Report = (
+    Bid
+    | Applied
+    | GatesLifted
+    | ObjectReport
+    | CountsReport
+    | Finished
+    | Stopped
+    | Refused
+    | Evicted
+    | Capacity
+    | CertificateRequest
+)
+Message = Command | Report
