@@ -62,7 +62,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRenew:
-    """Asks to lengthen the lease. `sent_at` is the agent's own clock, echoed, so that its deadline runs from sending."""
+    """Asks to lengthen the lease. `sent_at` is the agent's clock, echoed, so that its deadline runs from sending."""
 
     sent_at: float
     api_reachable: bool = True
@@ -91,7 +91,7 @@ class InventoryEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryChunk:
-    """A part of the answer to an InventoryRequest; `applied` is the last command sequence that the agent had applied."""
+    """A part of an inventory; `applied` is the last command sequence that the agent had applied (R4)."""
 
     request: int
     applied: int
@@ -127,7 +127,7 @@ class LeaseGranted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryRequest:
-    """Asks for the complete inventory. `request` names it; the manager remembers what it had written when asking (R4)."""
+    """Asks for the complete inventory; the manager remembers what it had written when it asked (R4)."""
 
     request: int
 
@@ -329,7 +329,7 @@ class ObjectReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSetCounts:
-    """Where the pods of a pod set are: `remaining` still hold resources, `terminating` of those have a deletionTimestamp."""
+    """Where the pods of a pod set are: `remaining` hold resources, `terminating` of those are being deleted."""
 
     name: str
     active: int = 0
