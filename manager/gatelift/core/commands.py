@@ -1,0 +1,75 @@
+"""All that the manager's machine can want, as values. Imperative. Adapters carry them out; outcomes come as events."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from gatelift_kube.writes import ApiWrite, EmitEvent
+from gatelift_wire.messages import Close, Frame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendFrame:
+    """Write a frame to a stream. Never waits: an agent that does not read has its stream broken by the adapter."""
+
+    stream_id: int
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloseStream:
+    """Tell the peer why, and end the stream."""
+
+    stream_id: int
+    close: Close
+
+
+class EnrolmentVerdict(enum.Enum):
+    """Answer to an enrolment request."""
+
+    PENDING = "Pending"
+    APPROVED = "Approved"
+    REFUSED = "Refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssueCertificate:
+    """Sign a certificate for `cluster`; the outcome is `CertificateIssued` with the same `request_id`."""
+
+    request_id: int
+    cluster: str
+    request: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerEnrolment:
+    """Answer an enrolment request."""
+
+    request_id: int
+    verdict: EnrolmentVerdict
+    text: str
+    certificate: bytes = b""
+    ca_bundle: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDown:
+    """Give up the leader Lease and start anew as a standby (R3: a higher term was read)."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A fact for the log and the metrics, with the workload and epoch it is about."""
+
+    level: str  # "info" or "warning"
+    text: str
+    workload: str = ""
+    epoch: int = 0
+    cluster: str = ""
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+Command = ApiWrite | EmitEvent | SendFrame | CloseStream | IssueCertificate | AnswerEnrolment | StepDown | Note

@@ -1,0 +1,107 @@
+"""All that can happen to the manager's machine, as values. Past tense. See `commands` for what it wants in return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gatelift_kube.writes import ApiEvent
+from gatelift_wire.messages import Frame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadershipGained:
+    """This process leads, under `term` (grows with each change of leader, taken from the Lease object)."""
+
+    term: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadershipExtended:
+    """The own leader Lease was renewed: it is valid until `valid_until` on this process's monotonic clock."""
+
+    valid_until: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadershipLost:
+    """This process no longer leads: it commands and writes nothing any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamOpened:
+    """An agent opened a Session stream. `cluster` is what its certificate says, `key_digest` the digest of its key."""
+
+    stream_id: int
+    cluster: str
+    key_digest: str
+    certificate_seconds_left: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameArrived:
+    """A frame came on a stream, decoded and within limits."""
+
+    stream_id: int
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamViolated:
+    """What came on a stream could not be decoded or broke a limit; the stream is to be closed."""
+
+    stream_id: int
+    text: str
+    too_large: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamClosed:
+    """A stream ended, whoever ended it."""
+
+    stream_id: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnrolmentAsked:
+    """An agent asked for a certificate on the Enroll port.
+
+    `token` is the bootstrap token, or "" when the request proves by `key_digest` (signature checked by the adapter)
+    that it holds a key that was approved before.
+    """
+
+    request_id: int
+    cluster: str
+    token: str
+    key_digest: str
+    request: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateIssued:
+    """The certificate asked for by `IssueCertificate`; empty `certificate` means it failed, `text` says why."""
+
+    request_id: int
+    certificate: bytes
+    ca_bundle: bytes
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticked:
+    """The deadline that `next_deadline()` named has passed, or a long cycle asked to go on."""
+
+
+Event = (
+    ApiEvent
+    | LeadershipGained
+    | LeadershipExtended
+    | LeadershipLost
+    | StreamOpened
+    | FrameArrived
+    | StreamViolated
+    | StreamClosed
+    | EnrolmentAsked
+    | CertificateIssued
+    | Ticked
+)

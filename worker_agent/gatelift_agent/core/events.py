@@ -1,0 +1,85 @@
+"""All that can happen to the agent's machine, as values. Past tense. See `commands` for what it wants in return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gatelift_kube.writes import ApiEvent
+from gatelift_wire.messages import Frame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadershipGained:
+    """This replica holds the agent's Lease in the worker (R8); its quorum lists come after it (`Synced`)."""
+
+    term: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadershipExtended:
+    """The replica's own Lease is valid until `valid_until` on this process's clock (CLOCK_BOOTTIME)."""
+
+    valid_until: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeadershipLost:
+    """This replica creates, lifts and reports nothing any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamOpened:
+    """The stream that `OpenStream` asked for is open."""
+
+    stream_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameArrived:
+    """A frame came from the manager, decoded and within limits."""
+
+    stream_id: int
+    frame: Frame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamClosed:
+    """A stream ended or could not be opened."""
+
+    stream_id: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiHealthChanged:
+    """What the adapter sees of the worker's API server: reachable or not, and the write latency (seconds, smoothed)."""
+
+    reachable: bool
+    latency_seconds: float
+    throttled: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateDue:
+    """The certificate wants renewal; `request` is a fresh signing request (PEM) of the same identity."""
+
+    request: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticked:
+    """The deadline that `next_deadline()` named has passed."""
+
+
+Event = (
+    ApiEvent
+    | LeadershipGained
+    | LeadershipExtended
+    | LeadershipLost
+    | StreamOpened
+    | FrameArrived
+    | StreamClosed
+    | ApiHealthChanged
+    | CertificateDue
+    | Ticked
+)
