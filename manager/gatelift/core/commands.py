@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from gatelift_kube.resources import ObjectRef
 from gatelift_kube.writes import ApiWrite, EmitEvent
 from gatelift_wire.messages import Close, Frame
 
@@ -54,6 +55,18 @@ class AnswerEnrolment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """Read one object by a quorum read (no resourceVersion); answered once by `ReadDone` or `ReadFailed`.
+
+    Asked for after a write whose outcome nobody can tell, and before a placement that is missing in the cache is
+    stopped (protocol rule R3). The answer arrives after every watch event that the executor delivered before it.
+    """
+
+    read_id: int
+    ref: ObjectRef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepDown:
     """Give up the leader Lease and start anew as a standby (R3: a higher term was read)."""
 
@@ -72,4 +85,4 @@ class Note:
     fields: tuple[tuple[str, str], ...] = ()
 
 
-Command = ApiWrite | EmitEvent | SendFrame | CloseStream | IssueCertificate | AnswerEnrolment | StepDown | Note
+Command = ApiWrite | Read | EmitEvent | SendFrame | CloseStream | IssueCertificate | AnswerEnrolment | StepDown | Note

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift_kube.writes import ApiEvent
+from gatelift_kube.resources import ObjectRef
+from gatelift_kube.writes import ApiEvent, KubeObject
 from gatelift_wire.messages import Frame
 
 
@@ -88,12 +89,44 @@ class CertificateIssued:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadDone:
+    """Answer to `Read`: the object as it is now, or None when there is none."""
+
+    read_id: int
+    ref: ObjectRef
+    object: KubeObject | None
+    raw: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFailed:
+    """The read could not be carried out (retries are behind it)."""
+
+    read_id: int
+    ref: ObjectRef
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockRead:
+    """The wall clock showed `unix_seconds` at the `now` of this event. For texts that people read only.
+
+    Sent once before anything else and again now and then; between two readings the machine adds monotonic time.
+    """
+
+    unix_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ticked:
     """The deadline that `next_deadline()` named has passed, or a long cycle asked to go on."""
 
 
 Event = (
     ApiEvent
+    | ReadDone
+    | ReadFailed
+    | ClockRead
     | LeadershipGained
     | LeadershipExtended
     | LeadershipLost

@@ -1,0 +1,349 @@
+"""The manager's one configuration file: Kueue's `Configuration` as it is, plus a section `gatelift`.
+
+Parsed and checked once, frozen. An unknown key is an error that names its path. Settings of the section `gatelift` can
+also come from the environment: `GATELIFT_LISTEN=0.0.0.0:7443`, `GATELIFT_DISPATCH__OFFERS_AT_ONCE=5` (file wins over
+default, environment wins over file). `gatelift check-config` prints the effective values.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic.alias_generators import to_camel
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from gatelift.durations import parse_duration
+
+Seconds = Annotated[float, BeforeValidator(parse_duration)]
+"""A duration in seconds, written as Go writes them."""
+
+FRAMEWORKS_SERVED = ("pod", "batch/job")
+FRAMEWORKS_OF_KUEUE = (
+    *FRAMEWORKS_SERVED,
+    "deployment",
+    "statefulset",
+    "leaderworkerset.x-k8s.io/leaderworkerset",
+    "jobset.x-k8s.io/jobset",
+    "ray.io/rayjob",
+    "ray.io/raycluster",
+    "ray.io/rayservice",
+    "kubeflow.org/mpijob",
+    "kubeflow.org/paddlejob",
+    "kubeflow.org/pytorchjob",
+    "kubeflow.org/tfjob",
+    "kubeflow.org/xgboostjob",
+    "kubeflow.org/jaxjob",
+    "trainer.kubeflow.org/trainjob",
+    "workload.codeflare.dev/appwrapper",
+    "sparkoperator.k8s.io/sparkapplication",
+)
+DISPATCHERS = (
+    "scored",
+    "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
+    "kueue.x-k8s.io/multikueue-dispatcher-incremental",
+)
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; each line of the text names a path, the rule and the way out."""
+
+
+class Section(BaseModel):
+    """A part of the file: camelCase keys, unknown ones refused, frozen."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class NamespaceSelector(Section):
+    """metav1.LabelSelector over namespaces."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[dict[str, Any], ...] = ()
+
+
+class Integrations(Section):
+    """Which kinds are taken over."""
+
+    frameworks: tuple[str, ...] = FRAMEWORKS_SERVED
+    external_frameworks: tuple[str, ...] = ()
+    label_keys_to_copy: tuple[str, ...] = ()
+    pod_options: dict[str, Any] | None = None
+
+    @field_validator("frameworks")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if name not in FRAMEWORKS_OF_KUEUE:
+                raise ValueError(f"{name!r} is no framework; known are {', '.join(FRAMEWORKS_OF_KUEUE)}")
+        return value
+
+
+class ClientConnection(Section):
+    """Limits of the manager's own API requests."""
+
+    qps: float = 300
+    burst: int = 500
+
+
+class Bind(Section):
+    """Where something listens."""
+
+    bind_address: str = ""
+    enable_cluster_queue_resources: bool = False
+
+
+class Health(Section):
+    """Health endpoints."""
+
+    health_probe_bind_address: str = ":8081"
+    readiness_endpoint_name: str = "readyz"
+    liveness_endpoint_name: str = "healthz"
+
+
+class Webhook(Section):
+    """The webhooks daemon."""
+
+    port: int = 9443
+    host: str = ""
+    cert_dir: str = ""
+
+
+class LeaderElection(Section):
+    """Leader election; always on, since R2 and R3 rest on its terms."""
+
+    leader_elect: Literal[True] = True
+    resource_name: str = "gatelift-manager"
+    resource_namespace: str = ""
+    resource_lock: Literal["leases"] = "leases"
+    lease_duration: Seconds = 15.0
+    renew_deadline: Seconds = 10.0
+    retry_period: Seconds = 2.0
+
+
+class RequeuingStrategy(Section):
+    """Backoff after a PodsReady time-out."""
+
+    timestamp: Literal["Eviction", "Creation"] = "Eviction"
+    backoff_limit_count: int | None = None
+    backoff_base_seconds: int = 60
+    backoff_max_seconds: int = 3600
+
+
+class WaitForPodsReady(Section):
+    """Eviction of what does not get ready."""
+
+    enable: bool | None = None
+    timeout: Seconds = 1800.0
+    recovery_timeout: Seconds | None = None
+    block_admission: bool = False
+    requeuing_strategy: RequeuingStrategy = RequeuingStrategy()
+
+
+class FairSharing(Section):
+    """Fair sharing between ClusterQueues."""
+
+    enable: bool | None = None
+    preemption_strategies: tuple[Literal["LessThanOrEqualToFinalShare", "LessThanInitialShare"], ...] = ()
+
+
+class RetentionOfWorkloads(Section):
+    """How long finished workloads are kept; None means for ever."""
+
+    after_finished: Seconds | None = None
+    after_deactivated_by_kueue: Seconds | None = None
+
+
+class ObjectRetentionPolicies(Section):
+    """Retention of objects."""
+
+    workloads: RetentionOfWorkloads = RetentionOfWorkloads()
+
+
+class IncrementalDispatcher(Section):
+    """Settings of the incremental dispatcher."""
+
+    step_size: int = Field(default=3, ge=1)
+
+
+class MultiKueue(Section):
+    """Kueue's multi-cluster section."""
+
+    gc_interval: Seconds = 60.0
+    origin: str = "multikueue"
+    worker_lost_timeout: Seconds = 900.0
+    dispatcher_name: str = "scored"
+    external_frameworks: tuple[dict[str, str], ...] = ()
+    cluster_profile: dict[str, Any] | None = None
+    incremental_dispatcher_config: IncrementalDispatcher | None = None
+
+
+class Resources(Section):
+    """How resources of pods count."""
+
+    exclude_resource_prefixes: tuple[str, ...] = ()
+    transformations: tuple[dict[str, Any], ...] = ()
+    device_class_mappings: tuple[dict[str, Any], ...] = ()
+    quota_check_strategy: Literal["BlockUndeclared", "IgnoreUndeclared"] = "BlockUndeclared"
+
+
+class Dispatch(Section):
+    """How clusters are chosen."""
+
+    offers_at_once: int = Field(default=3, ge=1, le=64)
+    bid_seconds: Seconds = 0.3
+    hold_seconds: Seconds = 30.0
+
+
+class Leases(Section):
+    """Leases of agents (design 7)."""
+
+    renew: Seconds = 10.0
+    suspect_after: Seconds = 15.0
+    lost_after: Seconds = 60.0
+    stop_after: Seconds = 2400.0
+
+
+class Certificates(Section):
+    """Certificates of agents."""
+
+    lifetime: Seconds = 24 * 3600.0
+    renew_by_key_for: Seconds = 30 * 24 * 3600.0
+    token_lifetime: Seconds = 24 * 3600.0
+    server_names: tuple[str, ...] = ("localhost", "127.0.0.1")
+
+
+class _CamelEnvironment(EnvSettingsSource):
+    """The environment under the file's camelCase keys, so that the two merge key by key."""
+
+    def __call__(self) -> dict[str, Any]:
+        camel: dict[str, Any] = _camel_keys(super().__call__())
+        return camel
+
+
+def _camel_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {to_camel(key): _camel_keys(inner) for key, inner in value.items()}
+    return value
+
+
+class Gatelift(BaseSettings):
+    """Our own section."""
+
+    model_config = SettingsConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        env_prefix="GATELIFT_",
+        env_nested_delimiter="__",
+    )
+
+    listen: str = "0.0.0.0:7443"
+    enrol_listen: str = "0.0.0.0:7444"
+    advertise: str = ""
+    api_in_flight: int = Field(default=64, ge=1, le=1024)
+    debug_invariants: bool = False
+    dispatch: Dispatch = Dispatch()
+    leases: Leases = Leases()
+    certificates: Certificates = Certificates()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let the environment win over the file; read nothing else."""
+        del env_settings, dotenv_settings, file_secret_settings
+        return (_CamelEnvironment(settings_cls), init_settings)
+
+
+class Configuration(Section):
+    """The whole file."""
+
+    api_version: Literal["config.kueue.x-k8s.io/v1beta1", "config.kueue.x-k8s.io/v1beta2"] = (
+        "config.kueue.x-k8s.io/v1beta2"
+    )
+    kind: Literal["Configuration"] = "Configuration"
+    namespace: str = "gatelift-system"
+    manage_jobs_without_queue_name: bool = False
+    managed_jobs_namespace_selector: NamespaceSelector | None = None
+    integrations: Integrations = Integrations()
+    client_connection: ClientConnection = ClientConnection()
+    metrics: Bind = Bind(bind_address=":8080")
+    health: Health = Health()
+    webhook: Webhook = Webhook()
+    leader_election: LeaderElection = LeaderElection()
+    internal_cert_management: dict[str, Any] | None = None
+    controller: dict[str, Any] | None = None
+    wait_for_pods_ready: WaitForPodsReady | None = None
+    fair_sharing: FairSharing | None = None
+    admission_fair_sharing: dict[str, Any] | None = None
+    object_retention_policies: ObjectRetentionPolicies = ObjectRetentionPolicies()
+    multi_kueue: MultiKueue = MultiKueue()
+    resources: Resources = Resources()
+    queue_visibility: dict[str, Any] | None = None
+    visibility: dict[str, Any] | None = None
+    tls: dict[str, Any] | None = None
+    feature_gates: dict[str, bool] = {}
+    gatelift: Gatelift = Field(default_factory=Gatelift)
+
+    def without_effect(self) -> tuple[str, ...]:
+        """Name what is set and accepted but does nothing in this version, so that nobody relies on it unseen."""
+        sections = (
+            "wait_for_pods_ready",
+            "fair_sharing",
+            "admission_fair_sharing",
+            "controller",
+            "queue_visibility",
+            "visibility",
+            "tls",
+            "internal_cert_management",
+        )
+        ignored = [to_camel(name) for name in sections if getattr(self, name) is not None]
+        ignored += [
+            f"integrations.frameworks: {name}" for name in self.integrations.frameworks if name not in FRAMEWORKS_SERVED
+        ]
+        ignored += [f"featureGates.{name}" for name in self.feature_gates]
+        if self.multi_kueue.dispatcher_name != "scored":
+            ignored.append("multiKueue.dispatcherName: only 'scored' is served in this version")
+        return tuple(ignored)
+
+
+def load(path: Path | None) -> Configuration:
+    """Read and check the file (None: defaults and environment only).
+
+    Raises ConfigError with one line per problem: path of the key, what is wrong, the way out.
+    """
+    document: object = {}
+    if path is not None:
+        try:
+            document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        except OSError as error:
+            raise ConfigError(
+                f"{path}: cannot be read ({error.strerror}); name a readable file with --config"
+            ) from error
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f" line {mark.line + 1}" if mark is not None else ""
+            raise ConfigError(f"{path}{where}: is not YAML; mend the syntax there") from error
+    if not isinstance(document, dict):
+        raise ConfigError(f"{path}: holds a {type(document).__name__}, a mapping is needed (apiVersion, kind, ...)")
+    try:
+        return Configuration.model_validate(document)
+    except ValidationError as error:
+        raise ConfigError("\n".join(_line(problem) for problem in error.errors())) from error
+
+
+def _line(problem: Any) -> str:
+    path = ".".join(str(part) for part in problem["loc"]) or "the file"
+    if problem["type"] == "extra_forbidden":
+        return f"{path}: is no key of the configuration; remove it or mend its spelling"
+    text = problem["msg"].removeprefix("Value error, ")
+    return f"{path}: {text} (found {problem['input']!r})"

@@ -1,0 +1,251 @@
+"""The border between the machine and its sessions: what `links` tells the machine (upcalls) and is asked for.
+
+`links.Links` owns all that belongs to a cluster and not to a workload: greeting, rule R2's writes to WorkerCluster,
+leases, credits, inventories, revocation, capacity. The machine owns workloads. `links` calls nothing: it returns
+commands to carry out and upcalls to look at. Neighbours: `links` (implements `Links`), `machine`, `dispatch`, `gone`.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from gatelift.core.commands import Command
+from gatelift.core.events import Event
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import CapacityEntry, DisconnectPolicy, InventoryEntry, Message, Report
+
+LOCAL_CLUSTER = "local"
+"""The management cluster itself, served by an agent in the manager's process."""
+
+
+class WriteIds:
+    """The one counter of `write_id` and `read_id` that machine and links share, so that ids never meet."""
+
+    __slots__ = ("_next",)
+
+    def __init__(self, first: int = 1) -> None:
+        self._next: Iterator[int] = itertools.count(first)
+
+    def take(self) -> int:
+        """Return an id that was never returned before."""
+        return next(self._next)
+
+
+class LinkState(enum.Enum):
+    """State of a worker cluster as the manager counts it (design 6)."""
+
+    UNKNOWN = "Unknown"
+    CONNECTED = "Connected"
+    SUSPECT = "Suspect"
+    LOST = "Lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """What dispatch and explain see of one worker cluster now.
+
+    `open` is true when messages may be sent: the session is resynced or resumed, its number is written, and the own
+    leader lease is valid. `accepted_namespaces` is the worker's own word (`Capacity.namespaces`), None until it said
+    so. `allowed_namespaces` is the person's (WorkerCluster.spec), empty means no limit. `capacity` is empty when the
+    worker does no quota of its own.
+    """
+
+    name: str
+    state: LinkState = LinkState.UNKNOWN
+    session: int = 0
+    open: bool = False
+    cordoned: bool = False
+    draining: bool = False
+    kinds: frozenset[str] = frozenset()
+    accepted_namespaces: frozenset[str] | None = None
+    allowed_namespaces: tuple[str, ...] = ()
+    capacity: tuple[CapacityEntry, ...] = ()
+    credits: int = 0
+    labels: tuple[tuple[str, str], ...] = ()
+    weight: int = 1
+    policy: DisconnectPolicy | None = None
+    api_reachable: bool = True
+    replicas: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """Outcome of `Links.send`.
+
+    `session` 0: not sent, nothing was queued (the link is not open). `first_sequence` is the sequence number of the
+    first message; the i-th has `first_sequence + i` (R4 compares a Commit's with an inventory's `applied`).
+    """
+
+    commands: tuple[Command, ...] = ()
+    session: int = 0
+    first_sequence: int = 0
+
+
+# --- upcalls: what the links tell the machine, in the order in which it happened ----------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkOpened:
+    """A session may carry commands from now on. After a resync the `PlacementsInventoried` upcall came before it.
+
+    `resumed`: the outboxes of both sides were kept (R6), nothing needs to be sent again but confirmations (R1).
+    """
+
+    cluster: str
+    session: int
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkBroken:
+    """The session ended (stream closed, fenced, lost): what was sent in it and not answered counts as not sent."""
+
+    cluster: str
+    session: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """A sequenced message of the cluster's present session (of another one never reaches the machine, R6)."""
+
+    cluster: str
+    session: int
+    sequence: int
+    message: Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementsInventoried:
+    """A complete inventory of the cluster's present session.
+
+    `record_revision` is what `Links.handle` was given when the inventory was asked for, `applied` the last command
+    sequence that the agent had applied: the two facts of rule R4. The machine decides by `gone.is_gone`.
+    `restored`: the worker came back from a backup, so absence proves nothing.
+    """
+
+    cluster: str
+    session: int
+    record_revision: int
+    applied: int
+    entries: tuple[InventoryEntry, ...]
+    restored: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkSuspect:
+    """No renewal for a while: no new offers, nothing else."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkLost:
+    """The lease ran out on the manager's side, and that is written to WorkerCluster.status (R2)."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkRecovered:
+    """SUSPECT ended by a renewal in the same session. (After LOST there is a new session: `LinkOpened`.)"""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterChanged:
+    """Something in `ClusterView` changed (spec, labels, capacity, credits, namespaces): look at waiting work again."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FencedByPerson:
+    """A person's word, accepted only for a LOST cluster and written with who said it (R1, R2).
+
+    Nothing that was placed in a session up to and including `through_session` runs any more.
+    """
+
+    cluster: str
+    through_session: int
+    who: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HigherTermRead:
+    """A higher term than our own stands in WorkerCluster.status or came by wire (R3): step down, write nothing."""
+
+    cluster: str
+    term: int
+
+
+Upcall = (
+    LinkOpened
+    | LinkBroken
+    | Reported
+    | PlacementsInventoried
+    | LinkSuspect
+    | LinkLost
+    | LinkRecovered
+    | ClusterChanged
+    | FencedByPerson
+    | HigherTermRead
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinksOutcome:
+    """What `Links.handle` returns."""
+
+    commands: tuple[Command, ...] = ()
+    upcalls: tuple[Upcall, ...] = field(default=())
+
+
+class Links(Protocol):
+    """Sessions of all worker clusters. Implemented by `links.Links`; tests of the machine use a fake."""
+
+    def handle(self, event: Event, now: float, *, record_revision: int) -> LinksOutcome:
+        """Take an event that may concern links.
+
+        The machine passes: Leadership*, Stream*, FrameArrived, Ticked, everything about WORKER_CLUSTER, and
+        WriteDone, WriteFailed of ids that `owns_write` names. `record_revision` only grows; it is remembered with
+        each InventoryRequest that is sent from within this call.
+        """
+        ...
+
+    def owns_write(self, write_id: int) -> bool:
+        """Say whether this outstanding write is one of the links'."""
+        ...
+
+    def send(self, cluster: str, messages: Iterable[Message], now: float) -> Sent:
+        """Put messages into the session's outbox and frame them, in order; nothing is kept if the link is not open."""
+        ...
+
+    def place_counts(self, cluster: str, *, placements: int, offers: int) -> None:
+        """Tell how many placements and offers the cluster has, for WorkerCluster.status (coalesced by the links)."""
+        ...
+
+    def state(self, cluster: str) -> ClusterView | None:
+        """Return the view of a cluster; None when there is no WorkerCluster of that name."""
+        ...
+
+    def clusters(self) -> tuple[str, ...]:
+        """Return the names of all WorkerClusters, sorted."""
+        ...
+
+    def next_deadline(self) -> float | None:
+        """Return the moment at which `handle(Ticked())` has something to do."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitSent:
+    """Where the last Commit of a placement went: rule R4 needs both numbers."""
+
+    key: PlacementKey
+    session: int
+    sequence: int

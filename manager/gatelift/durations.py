@@ -1,0 +1,32 @@
+"""Durations as Kueue's configuration writes them (`15m`, `1h30m`, `500ms`), in seconds. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
+
+
+def parse_duration(text: object) -> float:
+    """Return seconds. Accepts Go's notation and plain numbers of seconds.
+
+    Raises ValueError, one line that says what is accepted; negative durations are refused as Kueue does.
+    """
+    if isinstance(text, bool) or not isinstance(text, str | int | float):
+        # pydantic turns a ValueError, not a TypeError, into a line with the path of the key
+        raise ValueError(f"{text!r} is not a duration: write it like 30s, 15m or 1h30m")  # noqa: TRY004  # see above
+    if isinstance(text, int | float):
+        seconds = float(text)
+    else:
+        body = text.strip()
+        if body == "0":
+            return 0.0
+        sign = -1.0 if body.startswith("-") else 1.0
+        body = body.lstrip("-")
+        if not body or _PART.sub("", body):
+            raise ValueError(f"{text!r} is not a duration: write it like 30s, 15m or 1h30m")
+        seconds = sign * sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(body))
+    if seconds < 0:
+        raise ValueError(f"{text!r} is negative: a duration is 0 or more")
+    return seconds

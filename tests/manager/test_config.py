@@ -1,0 +1,107 @@
+"""The configuration file: what is accepted, and the line a person sees for what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gatelift import config
+from gatelift.durations import parse_duration
+
+HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+
+BAD = {
+    "an unknown key at the top": ("mangeJobs: true", "mangeJobs: is no key of the configuration"),
+    "an unknown key inside a section": (
+        "multiKueue:\n  gcIntervall: 1m",
+        "multiKueue.gcIntervall: is no key of the configuration",
+    ),
+    "an unknown key of our own section": ("gatelift:\n  lisen: x", "gatelift.lisen: is no key of the configuration"),
+    "a negative duration": ("multiKueue:\n  workerLostTimeout: -5m", "multiKueue.workerLostTimeout: '-5m' is negative"),
+    "a duration without a unit": (
+        "multiKueue:\n  gcInterval: 5 parsecs",
+        "multiKueue.gcInterval: '5 parsecs' is not a duration: write it like 30s",
+    ),
+    "a framework that does not exist": (
+        "integrations:\n  frameworks: [pod, cronjob]",
+        "integrations.frameworks: 'cronjob' is no framework; known are pod",
+    ),
+    "a step size of zero": (
+        "multiKueue:\n  incrementalDispatcherConfig:\n    stepSize: 0",
+        "multiKueue.incrementalDispatcherConfig.stepSize: Input should be greater than or equal to 1",
+    ),
+    "leader election switched off": (
+        "leaderElection:\n  leaderElect: false",
+        "leaderElection.leaderElect: Input should",
+    ),
+    "another kind": ("kind: Pod", "kind: Input should be 'Configuration' (found 'Pod')"),
+    "a list instead of a mapping": ("- a", "holds a list, a mapping is needed"),
+    "broken YAML": ("a: [1", "is not YAML; mend the syntax there"),
+    "a number of offers out of bounds": (
+        "gatelift:\n  dispatch:\n    offersAtOnce: 500",
+        "gatelift.dispatch.offersAtOnce: Input should be less than or equal to 64",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), BAD.values(), ids=BAD.keys())
+def test_a_mistake_is_one_line_that_names_path_and_way_out(tmp_path: Path, text: str, expected: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(config.ConfigError) as caught:
+        config.load(path)
+    assert expected in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+
+
+def test_a_missing_file_says_which_and_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(config.ConfigError, match=r"cannot be read .*--config"):
+        config.load(tmp_path / "none.yaml")
+
+
+def test_no_file_gives_the_defaults() -> None:
+    loaded = config.load(None)
+    assert loaded.gatelift.leases.lost_after == 60.0
+    assert loaded.without_effect() == ()
+
+
+def test_a_configuration_of_kueue_is_accepted_and_what_has_no_effect_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        HEAD
+        + """
+namespace: gatelift-system
+manageJobsWithoutQueueName: false
+clientConnection: {qps: 50, burst: 100}
+integrations: {frameworks: [batch/job, pod, jobset.x-k8s.io/jobset]}
+waitForPodsReady: {enable: true, timeout: 5m}
+multiKueue: {workerLostTimeout: 10m, origin: multikueue}
+featureGates: {PartialAdmission: true}
+"""
+    )
+    loaded = config.load(path)
+    assert loaded.multi_kueue.worker_lost_timeout == 600.0
+    assert loaded.client_connection.qps == 50
+    assert set(loaded.without_effect()) == {
+        "waitForPodsReady",
+        "integrations.frameworks: jobset.x-k8s.io/jobset",
+        "featureGates.PartialAdmission",
+    }
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(HEAD + "gatelift:\n  listen: 127.0.0.1:1\n  dispatch: {offersAtOnce: 2}\n")
+    monkeypatch.setenv("GATELIFT_LISTEN", "127.0.0.1:9")
+    monkeypatch.setenv("GATELIFT_DISPATCH__OFFERS_AT_ONCE", "7")
+    loaded = config.load(path)
+    assert loaded.gatelift.listen == "127.0.0.1:9"
+    assert loaded.gatelift.dispatch.offers_at_once == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0", 0), ("30s", 30), ("1h30m", 5400), ("500ms", 0.5), (12, 12.0), ("1.5h", 5400)]
+)
+def test_durations_read_as_go_writes_them(text: object, seconds: float) -> None:
+    assert parse_duration(text) == pytest.approx(seconds)
