@@ -151,7 +151,7 @@ class LinkLost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkRecovered:
-    """SUSPECT ended by a renewal in the same session. (After LOST there is a new session: `LinkOpened`.)"""
+    """SUSPECT ended by a renewal in the same session; after LOST there is a new session, so `LinkOpened`."""
 
     cluster: str
 
