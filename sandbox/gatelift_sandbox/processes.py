@@ -1,0 +1,270 @@
+"""Provider `local`: real control planes as processes of this machine. Command lines are in `control_plane`."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import re
+import signal
+import socket
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from gatelift_sandbox import build, children, control_plane, pki
+from gatelift_sandbox.control_plane import API_SERVER, ETCD, KUBELET, START_ORDER, Layout, Ports
+from gatelift_sandbox.errors import AlreadyThereError, SandboxError, StartError, UnknownClusterError
+from gatelift_sandbox.probes import Probe
+from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, Settings
+from gatelift_sandbox.state import Entry, State
+
+READY_SECONDS_MAX = 90.0
+"""A cluster is up in about 4 s alone on two cores, in 12 s when five start at once on a busy machine."""
+CLASH_RETRIES_MAX = 3
+"""Somebody else may take a port between our choosing it and its use; thrice in a row is no accident."""
+CLUSTERS_MAX = 8
+"""One needs about half a gigabyte; more on one machine is a mistake in a loop."""
+
+API_SERVER_GRACE_SECONDS = 2.0
+"""A kube-apiserver on its way out waits a minute for its watches to end; a sandbox does not."""
+
+NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
+
+CAPABILITIES = Capabilities(
+    real_api_server=True,
+    real_scheduler=True,
+    real_kubelet=False,
+    resource_quota=True,
+    pausable_api_server=True,
+)
+
+
+class LocalProvider:
+    """Starts and ends clusters of kube-apiserver, etcd, kube-controller-manager, kube-scheduler and stand-in nodes."""
+
+    name = "local"
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._state = State(settings.home)
+
+    async def up(self, names: Sequence[str]) -> list[Cluster]:
+        """Start clusters at the same time; all are ready or none is left."""
+        check_names(names, CLUSTERS_MAX)
+        await self._sweep()
+        binaries = await asyncio.to_thread(build.ensure, self._settings.say)
+        return await all_or_none(names, lambda name: self._up(name, binaries), self.down)
+
+    async def down(self, names: Sequence[str] | None = None) -> list[str]:
+        """End these clusters, or all; return the names of those ended."""
+        entries = [e for e in self._state.entries(self.name) if names is None or e.name in names]
+        await asyncio.gather(*(self._end(entry) for entry in entries))
+        return [entry.name for entry in entries]
+
+    async def running(self) -> list[Cluster]:
+        """Return the clusters whose etcd lives (an API server may be stopped on purpose)."""
+        return [
+            e.cluster()
+            for e in self._state.entries(self.name)
+            if ETCD in e.children and children.alive(e.children[ETCD])
+        ]
+
+    async def api_server(self, name: str, action: ApiServerAction) -> None:
+        """Stop, kill, start, pause or resume a kube-apiserver; its port and data stay."""
+        entry = self._entry(name)
+        process = entry.children[API_SERVER]
+        match action:
+            case ApiServerAction.STOP:
+                await children.stop(process, API_SERVER_GRACE_SECONDS)
+            case ApiServerAction.KILL:
+                await children.kill(process)
+            case ApiServerAction.PAUSE:
+                children.signal_child(process, signal.SIGSTOP)
+            case ApiServerAction.RESUME:
+                children.signal_child(process, signal.SIGCONT)
+                await self._ready(_layout(entry), process)
+            case ApiServerAction.START:
+                if not children.alive(process):
+                    binaries = await asyncio.to_thread(build.ensure, self._settings.say)
+                    entry = self._start(entry, API_SERVER, binaries)
+                await self._ready(_layout(entry), entry.children[API_SERVER])
+
+    def memory_bytes(self, name: str) -> dict[str, int]:
+        """Return the resident memory of each process of a cluster."""
+        return {process: children.rss_bytes(child) for process, child in self._entry(name).children.items()}
+
+    def _entry(self, name: str) -> Entry:
+        entry = self._state.entry(name)
+        if entry is None or entry.provider != self.name:
+            raise UnknownClusterError(f"no cluster {name} of provider {self.name} in {self._state.clusters}")
+        return entry
+
+    async def _up(self, name: str, binaries: build.Binaries) -> Cluster:
+        for attempt in range(1, CLASH_RETRIES_MAX + 1):
+            try:
+                return await self._up_once(name, binaries)
+            except StartError as failure:
+                if "address already in use" not in str(failure) or attempt == CLASH_RETRIES_MAX:
+                    raise
+                self._settings.say(f"{name}: a port was taken meanwhile, trying others")
+                await self.down([name])
+        raise AssertionError("the loop returns or raises")
+
+    async def _up_once(self, name: str, binaries: build.Binaries) -> Cluster:
+        started = time.monotonic()
+        folder = self._state.claim(name)
+        layout = Layout(name=name, folder=folder, ports=_free_ports(), audit=self._settings.audit)
+        entry = self._new_entry(layout, binaries)
+        self._state.save(entry)
+        await asyncio.to_thread(control_plane.write_files, layout)
+        pki.write_private(Path(entry.kubeconfig), layout.kubeconfig("admin").read_bytes())
+        for process in START_ORDER[:2]:
+            entry = self._start(entry, process, binaries)
+        await self._ready(layout, *(entry.children[process] for process in START_ORDER[:2]))
+        for process in START_ORDER[2:]:
+            if process != KUBELET or self._settings.nodes.count:
+                entry = self._start(entry, process, binaries)
+        await self._usable(entry)
+        self._settings.say(f"{name}: ready after {time.monotonic() - started:.1f} s at {layout.server}")
+        return entry.cluster()
+
+    def _new_entry(self, layout: Layout, binaries: build.Binaries) -> Entry:
+        return Entry(
+            name=layout.name,
+            provider=self.name,
+            kubeconfig=str((self._settings.kubeconfigs / f"{layout.name}.yaml").resolve()),
+            server=layout.server,
+            kubectl=str(binaries.kubectl),
+            logs=str(layout.logs),
+            record=str(layout.record),
+            capabilities=dataclasses.asdict(CAPABILITIES),
+            starter=children.this_process(),
+            detached=self._settings.detached,
+            facts={
+                "etcd": str(layout.ports.etcd),
+                "etcd_peer": str(layout.ports.etcd_peer),
+                "api": str(layout.ports.api),
+                "folder": str(layout.folder),
+                "audit": "yes" if layout.audit else "",
+            },
+        )
+
+    def _start(self, entry: Entry, process: str, binaries: build.Binaries) -> Entry:
+        layout = _layout(entry)
+        command = control_plane.command(process, layout, binaries, self._settings.nodes)
+        child = children.start(command, log=layout.log(process), detached=entry.detached)
+        entry = msgspec.structs.replace(entry, children=entry.children | {process: child})
+        self._state.save(entry)
+        return entry
+
+    async def _ready(self, layout: Layout, *needed: children.Child) -> None:
+        async with Probe(layout.kubeconfig("admin")) as probe:
+            names = (ETCD, API_SERVER) if len(needed) > 1 else (API_SERVER,)
+            watched = dict(zip(names, needed, strict=True))
+            await probe.wait("/readyz", lambda said: said == "ok", READY_SECONDS_MAX, lambda: _ended(layout, watched))
+
+    async def _usable(self, entry: Entry) -> None:
+        """Wait until a pod can be created (its ServiceAccount is there) and the nodes are Ready."""
+        layout = _layout(entry)
+        accounts = "/api/v1/namespaces/default/serviceaccounts/default"
+        async with Probe(layout.kubeconfig("admin")) as probe:
+            await probe.wait(accounts, bool, READY_SECONDS_MAX, lambda: _ended(layout, entry.children))
+            if KUBELET in entry.children:
+                count = self._settings.nodes.count
+                await probe.wait(
+                    "/api/v1/nodes",
+                    lambda nodes: sum(map(node_is_usable, nodes["items"])) >= count,
+                    READY_SECONDS_MAX,
+                    lambda: _ended(layout, entry.children),
+                )
+
+    async def _sweep(self) -> None:
+        """Remove what owners that have ended left behind: their processes are gone, their folders are not."""
+        for entry in self._state.left_over(self.name):
+            await self._end(entry)
+
+    async def _end(self, entry: Entry) -> None:
+        # in this order nobody waits for a server that has ended, and etcd closes its files last
+        for process in reversed(START_ORDER):
+            if process in entry.children:
+                await children.stop(entry.children[process])
+        await asyncio.to_thread(self._state.remove, entry.name)
+
+
+def check_names(names: Sequence[str], count_max: int) -> None:
+    """Refuse names that cannot be file and node names, doubles, and more clusters than the machine bears."""
+    for name in names:
+        if NAME.fullmatch(name) is None:
+            raise SandboxError(f"cluster name {name!r}: use at most 40 of a-z, 0-9 and '-', not first or last")
+    if len(set(names)) != len(names):
+        raise SandboxError(f"cluster names {', '.join(names)}: each may be given once")
+    if len(names) > count_max:
+        raise SandboxError(f"{len(names)} clusters asked for: {count_max} at most on one machine")
+
+
+async def all_or_none(
+    names: Sequence[str],
+    start: Callable[[str], Awaitable[Cluster]],
+    end: Callable[[Sequence[str]], Awaitable[list[str]]],
+) -> list[Cluster]:
+    """Start all at the same time; if one fails or the caller is cancelled, end those that were started, and say why.
+
+    A name whose folder could not be claimed is somebody else's cluster and is left alone.
+    """
+    claimed: list[str] = []
+
+    async def one(name: str) -> Cluster | BaseException:
+        try:
+            cluster = await start(name)
+        except AlreadyThereError as failure:
+            return failure
+        except BaseException as failure:  # noqa: BLE001 (told below, after the others have been ended)
+            claimed.append(name)
+            return failure
+        claimed.append(name)
+        return cluster
+
+    try:
+        results = await asyncio.gather(*(one(name) for name in names))
+    except asyncio.CancelledError:  # each `one` has ended by now
+        await end(claimed)
+        raise
+    for result in results:
+        if isinstance(result, BaseException):
+            await end(claimed)
+            raise result
+    return [result for result in results if isinstance(result, Cluster)]
+
+
+def node_is_usable(node: dict[str, Any]) -> bool:
+    """Return whether pods can be bound to a node: Ready, and the taint for not being so has been taken off."""
+    conditions = node.get("status", {}).get("conditions", [])
+    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+    taints = node.get("spec", {}).get("taints", [])
+    return ready and not any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)
+
+
+def _ended(layout: Layout, watched: dict[str, children.Child]) -> str:
+    for process, child in watched.items():
+        if not children.alive(child):
+            log = layout.log(process)
+            return f"{layout.name}: {process} ended while starting: {children.log_tail(log)} (whole log: {log})"
+    return ""
+
+
+def _layout(entry: Entry) -> Layout:
+    facts = entry.facts
+    ports = Ports(etcd=int(facts["etcd"]), etcd_peer=int(facts["etcd_peer"]), api=int(facts["api"]))
+    return Layout(name=entry.name, folder=Path(facts["folder"]), ports=ports, audit=bool(facts["audit"]))
+
+
+def _free_ports() -> Ports:
+    """Let the kernel choose three ports; held together so that they differ."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+    etcd, peer, api = (int(held.getsockname()[1]) for held in sockets)
+    for held in sockets:
+        held.close()
+    return Ports(etcd=etcd, etcd_peer=peer, api=api)
