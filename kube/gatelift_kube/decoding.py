@@ -1,0 +1,227 @@
+"""JSON as served to typed objects: which struct belongs to which kind, list pages, watch lines. Pure.
+
+A page is decoded in one pass into structs of the fields in use (about 6 us per pod, 50 times faster than models of all
+fields). An object that does not fit its struct costs nothing but itself: the rest of the page is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from gatelift_kube import resources
+from gatelift_kube.errors import ApiError, UndecodableError, from_status
+from gatelift_kube.objects import batch, core, gatelift, kueue
+from gatelift_kube.objects.meta import PartialObject
+from gatelift_kube.resources import ObjectKey, Resource
+from gatelift_kube.writes import KubeObject
+
+STRUCTS: dict[tuple[str, str], type[Any]] = {
+    (resource.group, resource.kind): struct
+    for resource, struct in (
+        (resources.POD, core.Pod),
+        (resources.NAMESPACE, core.Namespace),
+        (resources.NODE, core.Node),
+        (resources.SECRET, core.Secret),
+        (resources.CONFIG_MAP, core.ConfigMap),
+        (resources.LIMIT_RANGE, core.LimitRange),
+        (resources.LEASE, core.Lease),
+        (resources.JOB, batch.Job),
+        (resources.PRIORITY_CLASS, core.PriorityClass),
+        (resources.RUNTIME_CLASS, core.RuntimeClass),
+        (resources.WORKLOAD, kueue.Workload),
+        (resources.LOCAL_QUEUE, kueue.LocalQueue),
+        (resources.CLUSTER_QUEUE, kueue.ClusterQueue),
+        (resources.COHORT, kueue.Cohort),
+        (resources.RESOURCE_FLAVOR, kueue.ResourceFlavor),
+        (resources.WORKLOAD_PRIORITY_CLASS, kueue.WorkloadPriorityClass),
+        (resources.ADMISSION_CHECK, kueue.AdmissionCheck),
+        (resources.MULTIKUEUE_CONFIG, kueue.MultiKueueConfig),
+        (resources.WORKER_CLUSTER, gatelift.WorkerCluster),
+    )
+}
+"""Struct of each (group, kind); a kind that is not here is read as `PartialObject`."""
+
+
+class _ListMeta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+    remaining_item_count: int | None = None
+
+
+class _RawPage(msgspec.Struct):
+    metadata: _ListMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class _Line(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _Code(msgspec.Struct):
+    kind: str = ""
+    code: int = 500
+
+
+_RAW_PAGE = msgspec.json.Decoder(_RawPage)
+_LINE = msgspec.json.Decoder(_Line)
+_TOP = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One object and its JSON; `raw` is empty where it was not asked for."""
+
+    object: KubeObject
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """An object that is there but does not fit its struct, and why, in one line."""
+
+    key: ObjectKey
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A part of a list; objects that could not be read are not among its items."""
+
+    items: list[Served]
+    resource_version: str
+    next: str = ""
+    remaining: int = 0
+    unread: tuple[Unread, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a watch: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and the JSON of its object."""
+
+    type: str
+    raw: msgspec.Raw
+
+
+def struct_of(resource: Resource) -> type[Any]:
+    """Return the struct for a kind, `PartialObject` where there is none."""
+    return STRUCTS.get((resource.group, resource.kind), PartialObject)
+
+
+@lru_cache(maxsize=256)
+def _decoder(resource: Resource) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(struct_of(resource))
+
+
+@lru_cache(maxsize=256)
+def _page_decoder(resource: Resource) -> msgspec.json.Decoder[Any]:
+    items: Any = list[struct_of(resource)] | None  # type: ignore[misc] # a list of a type known at run time only
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = [("metadata", _ListMeta), ("items", items, None)]
+    return msgspec.json.Decoder(msgspec.defstruct(f"{resource.kind}Page", fields))
+
+
+def read_object(resource: Resource, raw: bytes | msgspec.Raw) -> KubeObject:
+    """Return the typed object. Raises UndecodableError, naming the kind and the field."""
+    try:
+        found: KubeObject = _decoder(resource).decode(raw)
+    except msgspec.DecodeError as error:
+        raise UndecodableError(f"{resource.kind}: the answer cannot be read: {error}") from error
+    return found
+
+
+def read_page(resource: Resource, body: bytes, *, with_raw: bool) -> Page:
+    """Return a page of a list; raises UndecodableError where it is no list at all."""
+    if not with_raw:
+        try:
+            typed = _page_decoder(resource).decode(body)
+        except msgspec.DecodeError:
+            pass  # one object does not fit: read them one by one below
+        else:
+            return _page(typed.metadata, [Served(item, b"") for item in typed.items or ()], [])
+    try:
+        page = _RAW_PAGE.decode(body)
+    except msgspec.DecodeError as error:
+        raise UndecodableError(f"list of {resource.plural}: the answer cannot be read: {error}") from error
+    items: list[Served] = []
+    unread: list[Unread] = []
+    for raw in page.items or ():
+        try:
+            found = read_object(resource, raw)
+        except UndecodableError as error:
+            key = key_in(raw)
+            unread.append(Unread(key, f"{key}: {error}"))
+            continue
+        items.append(Served(found, without_managed_fields(raw) if with_raw else b""))
+    return _page(page.metadata, items, unread)
+
+
+def _page(metadata: _ListMeta, items: list[Served], unread: list[Unread]) -> Page:
+    return Page(
+        items=items,
+        resource_version=metadata.resource_version,
+        next=metadata.continue_,
+        remaining=metadata.remaining_item_count or 0,
+        unread=tuple(unread),
+    )
+
+
+def read_line(line: bytes) -> Line:
+    """Return one watch line, its object unread; raises UndecodableError."""
+    try:
+        read = _LINE.decode(line)
+    except msgspec.DecodeError as error:
+        raise UndecodableError(f"watch: a line cannot be read: {error}") from error
+    return Line(read.type, read.object)
+
+
+def key_in(raw: bytes | msgspec.Raw) -> ObjectKey:
+    """Return where an object lives that may not be readable otherwise; `?` where not even its metadata is."""
+    try:
+        metadata = msgspec.json.decode(raw, type=PartialObject).metadata
+    except msgspec.DecodeError:
+        return ObjectKey("", "?")
+    return ObjectKey(metadata.namespace, metadata.name)
+
+
+def without_managed_fields(raw: bytes | msgspec.Raw) -> bytes:
+    """Return the object's JSON without `metadata.managedFields`, which is a third of a pod and of no use to us."""
+    top = _TOP.decode(raw)
+    metadata = top.get("metadata")
+    if metadata is None:
+        return bytes(raw)
+    fields = _TOP.decode(metadata)
+    if fields.pop("managedFields", None) is None:
+        return bytes(raw)
+    top["metadata"] = msgspec.Raw(msgspec.json.encode(fields))
+    return msgspec.json.encode(top)
+
+
+def watch_error(line: Line) -> ApiError:
+    """Return the error of a watch line of type ERROR, which carries a metav1.Status."""
+    try:
+        code = msgspec.json.decode(line.raw, type=_Code).code
+    except msgspec.DecodeError:
+        code = 500
+    return from_status(code, bytes(line.raw))
+
+
+def read_deleted(resource: Resource, body: bytes) -> Served | None:
+    """Return the object that a delete left terminating, or None where the answer says that it is gone.
+
+    A server answers with a metav1.Status, or with the object: terminating, or for some kinds its last state. It is
+    still there where it has a deletion time and a reason to wait: a grace period or a finalizer.
+    """
+    try:
+        kind = msgspec.json.decode(body, type=_Code).kind
+    except msgspec.DecodeError as error:
+        raise UndecodableError(f"{resource.kind}: the answer to a delete cannot be read: {error}") from error
+    if kind == "Status":
+        return None
+    found = read_object(resource, body)
+    meta = found.metadata
+    waits = bool(meta.finalizers) or bool(meta.deletion_grace_period_seconds)
+    return Served(found, body) if meta.deletion_timestamp is not None and waits else None

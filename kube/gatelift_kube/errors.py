@@ -1,0 +1,238 @@
+"""What may go wrong between us and an API server, as our own exceptions. Pure.
+
+`from_status` turns an answer into an error, `write_error` turns an error into what a deciding core is told.
+The texts that are matched here were taken from a real API server 1.36; they are the only way to tell some refusals
+apart, since the server answers all of them with 403 or 422.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import msgspec
+
+from gatelift_kube.writes import WriteError
+
+MESSAGE_CHARS_MAX = 4096
+"""Longest text taken from a server: webhooks may answer anything, and the text ends in events and conditions."""
+
+
+class KubeError(Exception):
+    """Base of all errors of this package. `maybe_done`: a write may have happened although this was raised."""
+
+    maybe_done = False
+
+
+class ConfigError(KubeError):
+    """No usable configuration; the text is one line for a person: what, where, what to do."""
+
+
+class UnreachableError(KubeError):
+    """No answer: the connection could not be made (`maybe_done` false) or broke (true)."""
+
+    def __init__(self, message: str, *, maybe_done: bool) -> None:
+        super().__init__(message)
+        self.maybe_done = maybe_done
+
+
+class TimedOutError(KubeError):
+    """No answer in time. What was asked may still have been done."""
+
+    maybe_done = True
+
+
+class UndecodableError(KubeError):
+    """The server answered with something that is not the object that was asked for."""
+
+    maybe_done = True
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One of `details.causes` of a metav1.Status."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class ApiError(KubeError):
+    """The server said no: HTTP status, metav1.Status reason, text and causes."""
+
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        causes: tuple[Cause, ...] = (),
+        kind: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.retry_after = retry_after
+        """Seconds after which the server wants to be asked again."""
+        self.causes = causes
+        self.kind = kind
+        """`details.kind`: plural name of what the server speaks of, not always of what was asked for."""
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.reason}: {self.message}" if self.message else f"{self.status} {self.reason}"
+
+
+class UnauthorizedError(ApiError):
+    """401: no or an outdated credential."""
+
+
+class ForbiddenError(ApiError):
+    """403: authorization, quota, or an admission plugin."""
+
+
+class NotFoundError(ApiError):
+    """404."""
+
+
+class ConflictError(ApiError):
+    """409: a resourceVersion or UID precondition does not hold, or a JSON patch's `test` failed (422)."""
+
+
+class AlreadyExistsError(ApiError):
+    """409 with reason AlreadyExists."""
+
+
+class GoneError(ApiError):
+    """410: the resourceVersion or continue token is too old."""
+
+
+class InvalidError(ApiError):
+    """400 or 422: the object or patch is not valid."""
+
+
+class TooLargeError(ApiError):
+    """413: the request, or the object in etcd, is too large."""
+
+
+class BusyError(ApiError):
+    """429: not taken up; try again after `retry_after`."""
+
+
+class ServerError(ApiError):
+    """5xx. The server may have done it: 500 is also what a timeout of etcd looks like."""
+
+    maybe_done = True
+
+
+class _Details(msgspec.Struct, rename="camel"):
+    kind: str = ""
+    causes: list[dict[str, str]] = []
+    retry_after_seconds: float = 0
+
+
+class _Status(msgspec.Struct):
+    message: str = ""
+    reason: str = ""
+    details: _Details | None = None
+
+
+_STATUS = msgspec.json.Decoder(_Status)
+
+_BY_STATUS: dict[int, type[ApiError]] = {
+    400: InvalidError,
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    410: GoneError,
+    413: TooLargeError,
+    422: InvalidError,
+    429: BusyError,
+}
+
+_NOT_DONE_500 = ("failed calling webhook", "no endpoints available", "Unexpected error when reading response body")
+"""500s that come from before the write: admission was not finished."""
+
+
+def from_status(status: int, body: bytes, retry_after: str = "") -> ApiError:
+    """Return the error for an answer with an HTTP status of 300 or more; `retry_after` is the header of that name."""
+    try:
+        said = _STATUS.decode(body)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        said = _Status(message=body[:MESSAGE_CHARS_MAX].decode("utf-8", "replace").strip())
+    details = said.details or _Details()
+    causes = tuple(
+        Cause(cause.get("reason", ""), cause.get("message", "")[:MESSAGE_CHARS_MAX], cause.get("field", ""))
+        for cause in details.causes
+    )
+    seconds = details.retry_after_seconds or (float(retry_after) if retry_after.isdigit() else 0)
+    kind = _BY_STATUS.get(status, ServerError if status >= 500 else ApiError)
+    if said.reason == "AlreadyExists":
+        kind = AlreadyExistsError
+    elif status == 422 and _is_failed_test(said.message, causes):
+        kind = ConflictError
+    elif said.reason in ("Expired", "Gone"):
+        kind = GoneError
+    elif status >= 500 and "etcdserver: request is too large" in said.message:
+        kind = TooLargeError
+    error = kind(
+        status,
+        said.reason or f"HTTP{status}",
+        said.message[:MESSAGE_CHARS_MAX],
+        retry_after=seconds or None,
+        causes=causes,
+        kind=details.kind,
+    )
+    if isinstance(error, ServerError) and any(text in said.message for text in _NOT_DONE_500):
+        error.maybe_done = False
+    return error
+
+
+def _is_failed_test(message: str, causes: tuple[Cause, ...]) -> bool:
+    """Tell a JSON patch whose `test` operation did not hold from one that is wrong."""
+    texts = (message, *(cause.message for cause in causes))
+    return any(re.search(r"\btest(ing)? (value|path|operation)?.*(failed|does not match)", text) for text in texts)
+
+
+_RBAC = re.compile(r'User ".*" cannot ')
+_QUOTA = re.compile("(exceeded|failed|status unknown for) quota: |insufficient quota to match these scopes")
+_WEBHOOK = re.compile(r'admission webhook ".*" denied the request|denied request: |ValidatingAdmissionPolicy')
+
+
+def write_error(error: KubeError) -> WriteError:
+    """Return what a core is told of a failed write. Whatever may have happened, or may be tried again, is UNKNOWN."""
+    if not isinstance(error, ApiError) or isinstance(error, ServerError):
+        return WriteError.UNKNOWN
+    if _WEBHOOK.search(error.message):
+        # First: a webhook picks its own status, so the text says more than the number.
+        return WriteError.DENIED
+    match error:
+        case AlreadyExistsError():
+            return WriteError.ALREADY_EXISTS
+        case ConflictError():
+            return WriteError.CONFLICT
+        case NotFoundError():
+            return WriteError.NAMESPACE_MISSING if error.kind == "namespaces" else WriteError.NOT_FOUND
+        case ForbiddenError():
+            return _forbidden(error)
+        case TooLargeError():
+            return WriteError.TOO_LARGE
+        case InvalidError():
+            return WriteError.INVALID
+        case UnauthorizedError():
+            return WriteError.FORBIDDEN
+        case _:
+            return WriteError.UNKNOWN if error.status in (408, 429) else WriteError.INVALID
+
+
+def _forbidden(error: ApiError) -> WriteError:
+    if any(cause.reason == "NamespaceTerminating" for cause in error.causes) or "is being terminated" in error.message:
+        return WriteError.NAMESPACE_MISSING
+    if _QUOTA.search(error.message):
+        return WriteError.QUOTA
+    if _RBAC.search(error.message):
+        return WriteError.FORBIDDEN
+    # What remains of 403 comes from admission plugins: LimitRanger, PodSecurity, ServiceAccount, Priority, ...
+    return WriteError.DENIED

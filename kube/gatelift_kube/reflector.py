@@ -1,0 +1,168 @@
+"""Keeps a cache equal to what an API server holds of one kind, and tells of each change: list, watch, list again.
+
+`run` ends only by cancellation. Whatever breaks (connection, 410, 429, 500, silence) is answered by going on after a
+growing delay; the difference between what was known and what a new list says becomes `ObjectSeen` and `ObjectGone`, so
+that no change is missed and none is told twice. `emit` is called in the event loop and must not wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from gatelift_kube import decoding
+from gatelift_kube.cache import Cache, key_of
+from gatelift_kube.client import ALL, PAGE_SIZE, WATCH_IDLE_SECONDS, WATCH_SECONDS, Client, Selection
+from gatelift_kube.clock import Clock, monotonic
+from gatelift_kube.errors import ApiError, GoneError, KubeError, UndecodableError
+from gatelift_kube.resources import Resource
+from gatelift_kube.workqueue import Backoff
+from gatelift_kube.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, Synced
+
+Emit = Callable[[ApiEvent], None]
+
+_BACKOFF = Backoff(first_seconds=0.1, max_seconds=30.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectorLimits:
+    """Times of a reflector."""
+
+    page_size: int = PAGE_SIZE
+    watch_seconds: int = WATCH_SECONDS
+    """Each watch lasts between four fifths of this and all of it, so that reflectors do not reconnect together."""
+    idle_seconds: float = WATCH_IDLE_SECONDS
+    backoff: Backoff = _BACKOFF
+    """A dead API server is asked twice a minute at least; one that hiccups is back after a tenth of a second."""
+    calm_seconds: float = 5.0
+    """A watch that lived so long, or brought something, was a good one: the next failure starts at the first delay."""
+
+
+class Reflector:
+    """Mirrors one kind (within `selection`) into `cache` and emits its changes.
+
+    `with_raw` puts each object's JSON without managedFields into `ObjectSeen.raw`; nothing here keeps it.
+    `on_problem` gets one line for whatever goes wrong; the reflector goes on by itself.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        emit: Emit,
+        *,
+        selection: Selection = ALL,
+        cache: Cache | None = None,
+        with_raw: bool = True,
+        limits: ReflectorLimits | None = None,
+        on_problem: Callable[[str], None] | None = None,
+        rng: random.Random | None = None,
+        clock: Clock = monotonic,
+    ) -> None:
+        self.resource = resource
+        self.cache = cache if cache is not None else Cache()
+        self.synced = asyncio.Event()
+        """Set after the first complete list."""
+        self.heard_at: float | None = None
+        """When the API server last said anything (monotonic seconds), bookmarks included."""
+        self._client = client
+        self._emit = emit
+        self._selection = selection
+        self._with_raw = with_raw
+        self._limits = limits or ReflectorLimits()
+        self._on_problem = on_problem or (lambda _text: None)
+        self._rng = rng or random.Random()  # noqa: S311 - spreads reconnects, guards nothing
+        self._clock = clock
+        self._version = ""
+        self._failures = 0
+
+    async def run(self) -> None:
+        """Mirror until cancelled."""
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch()
+                continue
+            except GoneError:
+                # Too far behind, or compacted: what is known stays, and the next list shows the difference.
+                self._version = ""
+                self._failures += 1
+                if self._failures == 1:
+                    continue
+                problem = f"{self.resource.plural}: the API server forgets faster than lists are read"
+            except KubeError as error:
+                self._failures += 1
+                problem = f"{self.resource.plural}: {error}"
+                if isinstance(error, ApiError) and error.status < 500 and error.status != 429:
+                    self._version = ""  # forbidden, not served, not understood: begin with a list when it is back
+            self._on_problem(problem)
+            await asyncio.sleep(self._limits.backoff.seconds(self._failures, self._rng.random()))
+
+    async def _list(self) -> None:
+        """Read all pages, emit what is new or changed, then what is gone."""
+        missing = set(self.cache.keys())
+        version = ""
+        async with aclosing(
+            self._client.list(self.resource, self._selection, limit=self._limits.page_size, with_raw=self._with_raw)
+        ) as pages:
+            async for page in pages:
+                self.heard_at = self._clock()
+                for unread in page.unread:
+                    missing.discard(unread.key)
+                    self._on_problem(unread.problem)
+                for served in page.items:
+                    missing.discard(key_of(served.object))
+                    self._seen(served.object, served.raw)
+                version = version or page.resource_version
+        for key in sorted(missing):
+            gone = self.cache.drop(key)
+            if gone is not None:
+                self._emit(ObjectGone(self.resource, gone))
+        self._version = version
+        if not self.synced.is_set():
+            self.synced.set()
+            self._emit(Synced(self.resource))
+
+    async def _watch(self) -> None:
+        """Follow changes until the server ends the watch; raises as `Client.watch` does."""
+        limits = self._limits
+        started = self._clock()
+        seconds = max(1, int(limits.watch_seconds * (0.8 + 0.2 * self._rng.random())))
+        async with aclosing(
+            self._client.watch(
+                self.resource, self._selection, since=self._version, seconds=seconds, idle_seconds=limits.idle_seconds
+            )
+        ) as lines:
+            async for line in lines:
+                self.heard_at = self._clock()
+                self._failures = 0
+                self._follow(line)
+        if self._clock() - started >= limits.calm_seconds:
+            self._failures = 0
+            return
+        self._failures += 1
+        await asyncio.sleep(limits.backoff.seconds(self._failures, self._rng.random()))
+
+    def _follow(self, line: decoding.Line) -> None:
+        try:
+            object_ = decoding.read_object(self.resource, line.raw)
+        except UndecodableError as error:
+            self._on_problem(f"{decoding.key_in(line.raw)}: {error}")
+            return
+        if line.type == "DELETED":
+            self.cache.drop(key_of(object_))
+            self._emit(ObjectGone(self.resource, object_))
+        elif line.type != "BOOKMARK":
+            self._seen(object_, decoding.without_managed_fields(line.raw) if self._with_raw else b"")
+        self._version = object_.metadata.resource_version or self._version
+
+    def _seen(self, object_: KubeObject, raw: bytes) -> None:
+        change = self.cache.put(object_)
+        if change.gone is not None:
+            self._emit(ObjectGone(self.resource, change.gone))
+        if change.fresh:
+            self._emit(ObjectSeen(self.resource, object_, raw))

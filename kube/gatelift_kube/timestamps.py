@@ -1,0 +1,29 @@
+"""RFC 3339 texts and seconds since 1970. Pure.
+
+The API server writes metav1.Time to the second and metav1.MicroTime (leases, events) to the microsecond, both in UTC.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def to_text(seconds: float) -> str:
+    """Return metav1.Time: `2026-11-21T04:15:00Z`; parts of a second are cut off, as Go does."""
+    return datetime.fromtimestamp(int(seconds // 1), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def to_micro_text(seconds: float) -> str:
+    """Return metav1.MicroTime: `2026-11-21T04:15:00.250000Z`."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def to_seconds(text: str) -> float:
+    """Return seconds since 1970. Raises ValueError, naming the text, where it is no RFC 3339 time with a zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not an RFC 3339 time such as 2026-11-21T04:15:00Z") from None
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} has no time zone; write Z for UTC")
+    return moment.timestamp()
