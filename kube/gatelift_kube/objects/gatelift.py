@@ -17,6 +17,9 @@ class WorkerClusterSpec(Struct, frozen=True, gc=False):
     approved_request: str = ""
     """Digest of the key of the certificate request that a person has approved (`gatelift cluster approve`)."""
     revoked: bool = False
+    token_digest: str = ""
+    """SHA-256 of the bootstrap token that `gatelift cluster add` printed."""
+    token_expires_at: str | None = None
 
 
 class FlavorCapacity(Struct, frozen=True, gc=False):
@@ -30,11 +33,11 @@ class FlavorCapacity(Struct, frozen=True, gc=False):
 
 
 class EnrolmentRequest(Struct, frozen=True, gc=False):
-    """A certificate request that waits for approval, or the key that was approved."""
+    """The certificate request that a bootstrap token was used for; a token is used up by its first key."""
 
     key_digest: str = ""
     requested_at: str | None = None
-    certificate: str = ""
+    token_digest: str = ""
 
 
 class WorkerClusterStatus(Struct, frozen=True, gc=False):
@@ -57,6 +60,8 @@ class WorkerClusterStatus(Struct, frozen=True, gc=False):
     capacity: tuple[FlavorCapacity, ...] = ()
     enrolment: EnrolmentRequest | None = None
     key_digest: str = ""
+    """Digest of the key whose certificates open sessions."""
+    certificate_issued_at: str | None = None
     conditions: tuple[Condition, ...] = ()
 
 
