@@ -1,0 +1,188 @@
+"""Enrolment of agents: who gets a certificate, who waits for a person, who is refused. Pure.
+
+Double opt-in: a bootstrap token (single-use: it belongs to the first key that shows it) makes a request known, a person
+approves that key (`WorkerCluster.spec.approvedRequest`), or the setting `approve_by_token` does. After a long cut the
+same key renews without a person for `renew_by_key_seconds` beyond its certificate's end. What a certificate opens is
+written to `WorkerCluster.status` before the certificate is handed out. Neighbours: `links` (refuses streams of other
+keys), `adapters.enrol_server` (checks signatures, signs), `gatelift_wire.tokens`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from gatelift.core.commands import AnswerEnrolment, Command, EnrolmentVerdict, IssueCertificate, Note
+from gatelift.core.events import CertificateIssued, EnrolmentAsked
+from gatelift.core.link_values import LOCAL_CLUSTER, WriteIds
+from gatelift_kube import timestamps
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.writes import Patch, WriteDone, WriteError, WriteFailed
+from gatelift_wire import tokens
+
+REQUESTS_MAX = 64
+"""Requests being worked on at once; one takes two writes, an agent asks every few seconds: more is abuse."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnrolmentSettings:
+    """Times in seconds. `approve_by_token`: a valid token is approval enough (policy of the demo)."""
+
+    certificate_seconds: float = 24 * 3600.0
+    renew_by_key_seconds: float = 30 * 24 * 3600.0
+    approve_by_token: bool = False
+
+
+@dataclass(slots=True)
+class _Ask:
+    request_id: int
+    cluster: str
+    key_digest: str
+    request: bytes
+    certificate: bytes = b""
+    ca_bundle: bytes = b""
+
+
+class Enrolments:
+    """All requests under way. The machine passes EnrolmentAsked, CertificateIssued and outcomes of its own writes."""
+
+    def __init__(self, ids: WriteIds, settings: EnrolmentSettings) -> None:
+        self._ids = ids
+        self._settings = settings
+        self._writing: dict[int, _Ask] = {}
+        self._issuing: dict[int, _Ask] = {}
+
+    def owns_write(self, write_id: int) -> bool:
+        """Say whether this outstanding write belongs here."""
+        return write_id in self._writing
+
+    def owns_request(self, request_id: int) -> bool:
+        """Say whether a certificate with this request id was asked for here."""
+        return request_id in self._issuing
+
+    def asked(self, event: EnrolmentAsked, found: WorkerCluster | None, unix_seconds: float) -> list[Command]:
+        """Decide on a request; `found` is the WorkerCluster of that name, `unix_seconds` the wall clock."""
+        if len(self._writing) + len(self._issuing) >= REQUESTS_MAX:
+            return [_answer(event.request_id, EnrolmentVerdict.PENDING, "many requests are being answered; ask again")]
+        refusal = _refusal(event, found)
+        if refusal or found is None:
+            return [
+                _answer(event.request_id, EnrolmentVerdict.REFUSED, refusal),
+                Note(level="warning", text=f"enrolment refused: {refusal}", cluster=event.cluster),
+            ]
+        if not event.token:
+            return self._renewal(event, found, unix_seconds)
+        return self._by_token(event, found, unix_seconds)
+
+    def wrote(self, event: WriteDone | WriteFailed) -> list[Command]:
+        """Go on after a write to WorkerCluster.status."""
+        ask = self._writing.pop(event.write_id)
+        if isinstance(event, WriteFailed):
+            again = event.error in {WriteError.CONFLICT, WriteError.UNKNOWN}
+            text = "the record has just changed; ask again" if again else f"could not be recorded: {event.message}"
+            return [_answer(ask.request_id, EnrolmentVerdict.PENDING, text)]
+        if ask.certificate:
+            return [
+                AnswerEnrolment(
+                    request_id=ask.request_id,
+                    verdict=EnrolmentVerdict.APPROVED,
+                    text="approved",
+                    certificate=ask.certificate,
+                    ca_bundle=ask.ca_bundle,
+                ),
+                Note(level="info", text="certificate issued", cluster=ask.cluster),
+            ]
+        if self._settings.approve_by_token:
+            return self._issue(ask)
+        return [_answer(ask.request_id, EnrolmentVerdict.PENDING, _waits(ask.cluster))]
+
+    def issued(self, event: CertificateIssued, found: WorkerCluster | None, unix_seconds: float) -> list[Command]:
+        """Record the key whose certificates open sessions from now on, then hand the certificate out."""
+        ask = self._issuing.pop(event.request_id)
+        if not event.certificate:
+            return [_answer(ask.request_id, EnrolmentVerdict.REFUSED, event.text)]
+        if found is None or found.spec.revoked:
+            return [_answer(ask.request_id, EnrolmentVerdict.REFUSED, _gone(ask.cluster))]
+        ask.certificate, ask.ca_bundle = event.certificate, event.ca_bundle
+        status = {"keyDigest": ask.key_digest, "certificateIssuedAt": timestamps.to_text(unix_seconds)}
+        return [self._write(ask, found, status)]
+
+    def _by_token(self, event: EnrolmentAsked, found: WorkerCluster, unix_seconds: float) -> list[Command]:
+        ask = _Ask(event.request_id, event.cluster, event.key_digest, event.request)
+        made = found.status.enrolment
+        used = made is not None and made.token_digest == found.spec.token_digest
+        if used and made is not None and made.key_digest != event.key_digest:
+            text = f"token: was used by another key; print a new one with 'gatelift cluster add {event.cluster}'"
+            return [_answer(event.request_id, EnrolmentVerdict.REFUSED, text)]
+        if not used:
+            status = {
+                "enrolment": {
+                    "keyDigest": event.key_digest,
+                    "requestedAt": timestamps.to_text(unix_seconds),
+                    "tokenDigest": found.spec.token_digest,
+                }
+            }
+            expires = found.spec.token_expires_at
+            if expires is not None and timestamps.to_seconds(expires) < unix_seconds:
+                text = f"token: expired at {expires}; print a new one with 'gatelift cluster add {event.cluster}'"
+                return [_answer(event.request_id, EnrolmentVerdict.REFUSED, text)]
+            return [self._write(ask, found, status)]
+        if found.spec.approved_request == event.key_digest or self._settings.approve_by_token:
+            return self._issue(ask)
+        return [_answer(event.request_id, EnrolmentVerdict.PENDING, _waits(event.cluster))]
+
+    def _renewal(self, event: EnrolmentAsked, found: WorkerCluster, unix_seconds: float) -> list[Command]:
+        issued_at = found.status.certificate_issued_at
+        window = self._settings.certificate_seconds + self._settings.renew_by_key_seconds
+        known = bool(found.status.key_digest) and found.status.key_digest == event.key_digest
+        if not known:
+            text = f"key: is not the one that was approved for {event.cluster}; enrol anew with a token"
+            return [_answer(event.request_id, EnrolmentVerdict.REFUSED, text)]
+        if issued_at is None or timestamps.to_seconds(issued_at) + window < unix_seconds:
+            days = round(self._settings.renew_by_key_seconds / 86400)
+            text = f"key: its certificate ended more than {days} days ago; enrol {event.cluster} anew with a token"
+            return [_answer(event.request_id, EnrolmentVerdict.REFUSED, text)]
+        return self._issue(_Ask(event.request_id, event.cluster, event.key_digest, event.request))
+
+    def _issue(self, ask: _Ask) -> list[Command]:
+        self._issuing[ask.request_id] = ask
+        return [IssueCertificate(request_id=ask.request_id, cluster=ask.cluster, request=ask.request)]
+
+    def _write(self, ask: _Ask, found: WorkerCluster, status: dict[str, object]) -> Patch:
+        write_id = self._ids.take()
+        self._writing[write_id] = ask
+        body = {
+            "metadata": {"uid": found.metadata.uid, "resourceVersion": found.metadata.resource_version},
+            "status": status,
+        }
+        return Patch(
+            write_id=write_id,
+            ref=ObjectRef(WORKER_CLUSTER, ObjectKey("", ask.cluster)),
+            body=json.dumps(body).encode(),
+            subresource="status",
+        )
+
+
+def _refusal(event: EnrolmentAsked, found: WorkerCluster | None) -> str:
+    if event.cluster == LOCAL_CLUSTER:
+        return "cluster: 'local' is the management cluster itself and needs no agent; choose another name"
+    if found is None:
+        return _gone(event.cluster)
+    if found.spec.revoked:
+        return f"cluster: {event.cluster} was revoked; 'gatelift cluster add {event.cluster}' takes it in again"
+    if event.token and not tokens.matches(event.token, found.spec.token_digest):
+        return f"token: is not the one last printed for {event.cluster}; run 'gatelift cluster add {event.cluster}'"
+    return ""
+
+
+def _gone(cluster: str) -> str:
+    return f"cluster: {cluster} is not expected here; run 'gatelift cluster add {cluster}' in the management cluster"
+
+
+def _waits(cluster: str) -> str:
+    return f"waits for a person: 'gatelift cluster approve {cluster}'"
+
+
+def _answer(request_id: int, verdict: EnrolmentVerdict, text: str) -> AnswerEnrolment:
+    return AnswerEnrolment(request_id=request_id, verdict=verdict, text=text)
