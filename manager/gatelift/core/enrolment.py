@@ -10,6 +10,7 @@ keys), `adapters.enrol_server` (checks signatures, signs), `gatelift_wire.tokens
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gatelift.core.commands import AnswerEnrolment, Command, EnrolmentVerdict, IssueCertificate, Note
@@ -149,7 +150,7 @@ class Enrolments:
         self._issuing[ask.request_id] = ask
         return [IssueCertificate(request_id=ask.request_id, cluster=ask.cluster, request=ask.request)]
 
-    def _write(self, ask: _Ask, found: WorkerCluster, status: dict[str, object]) -> Patch:
+    def _write(self, ask: _Ask, found: WorkerCluster, status: Mapping[str, object]) -> Patch:
         write_id = self._ids.take()
         self._writing[write_id] = ask
         body = {
