@@ -1,0 +1,94 @@
+"""What to look at next: keys that are dirty, and keys to look at again at a time. Neighbours: `machine` drains it."""
+
+from __future__ import annotations
+
+import enum
+import heapq
+from collections import deque
+from dataclasses import dataclass, field
+
+from gatelift_kube.resources import ObjectKey
+
+
+class Look(enum.Enum):
+    """What kind of thing a key names; the machine has one pass for each."""
+
+    OWNER = "owner"
+    WORKLOAD = "workload"
+    CHECK = "check"
+    CLUSTER_QUEUE = "cluster-queue"
+    LOCAL_QUEUE = "local-queue"
+    CLUSTER = "cluster"
+    ROOM = "room"  # workloads that wait for credit or a better cluster
+
+
+@dataclass(frozen=True, slots=True, order=False)
+class Key:
+    """A thing to look at. `kind` is the kind of an owner ("Pod", "Job"), empty otherwise."""
+
+    look: Look
+    object: ObjectKey
+    kind: str = ""
+
+
+@dataclass(slots=True)
+class Agenda:
+    """Dirty keys in order of arrival, each once; timers as one heap, at most one entry per key that counts."""
+
+    _dirty: set[Key] = field(default_factory=set)
+    _order: deque[Key] = field(default_factory=deque)
+    _timers: list[tuple[float, int, Key]] = field(default_factory=list)
+    _due: dict[Key, float] = field(default_factory=dict)
+    _count: int = 0
+
+    def mark(self, key: Key) -> None:
+        """Look at `key` soon; repeated marks are one."""
+        if key not in self._dirty:
+            self._dirty.add(key)
+            self._order.append(key)
+
+    def wake(self, key: Key, at: float) -> None:
+        """Look at `key` again at `at` or before; an earlier time already set stays."""
+        due = self._due.get(key)
+        if due is not None and due <= at:
+            return
+        self._due[key] = at
+        self._count += 1
+        heapq.heappush(self._timers, (at, self._count, key))
+
+    def ring(self, now: float) -> None:
+        """Mark all keys whose time has come."""
+        while self._timers and self._timers[0][0] <= now:
+            at, _, key = heapq.heappop(self._timers)
+            if self._due.get(key) == at:
+                del self._due[key]
+                self.mark(key)
+
+    def take(self) -> Key | None:
+        """Return the oldest dirty key and clear it; None when there is none."""
+        while self._order:
+            key = self._order.popleft()
+            if key in self._dirty:
+                self._dirty.discard(key)
+                return key
+        return None
+
+    def forget(self, key: Key) -> None:
+        """Drop a key that names nothing any more; its timer is ignored when it rings."""
+        self._dirty.discard(key)
+        self._due.pop(key, None)
+
+    @property
+    def dirty(self) -> int:
+        """Return how many keys wait."""
+        return len(self._dirty)
+
+    def waits(self, key: Key) -> bool:
+        """Say whether `key` is dirty or has a timer."""
+        return key in self._dirty or key in self._due
+
+    def next_time(self) -> float | None:
+        """Return the time of the next timer that counts."""
+        while self._timers and self._due.get(self._timers[0][2]) != self._timers[0][0]:
+            heapq.heappop(self._timers)
+        return self._timers[0][0] if self._timers else None

@@ -1,0 +1,247 @@
+"""The attempt: one admission cycle of one Workload, and the table of its states. Neighbours: `reconcile`, `dispatch`.
+
+The table says what may follow what; why something happens is decided elsewhere. For what comes from the wire the table
+is total (rule P8): no entry means a typed no-op. For internal events a missing entry is a mistake of ours: it raises
+and changes nothing.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from gatelift_admission.model import Reserve
+from gatelift_kube.resources import ObjectKey
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import Bid, DisconnectPolicy, ObjectReport, PodSetCounts
+
+
+class AttemptState(enum.Enum):
+    """Where an attempt stands (design 6)."""
+
+    PENDING = "Pending"
+    RESERVED = "Reserved"
+    OFFERED = "Offered"
+    CHOSEN = "Chosen"
+    PLACED = "Placed"
+    RUNNING = "Running"
+    ENDING = "Ending"
+    ENDED = "Ended"
+    LOST = "Lost"
+
+
+class Internal(enum.Enum):
+    """What the manager does itself. Each must have an entry in the table for the state it happens in."""
+
+    RESERVE = "quota was reserved"
+    UNRESERVE = "the reservation was given back"
+    OFFER = "offers were sent"
+    UNOFFER = "no bid can be used"
+    WRITTEN = "the record names the winner"
+    ADMIT = "admitted without a placement"
+    END = "it has to stop"
+    CLOSE = "it ended before anything was committed"
+    LOSE = "the cluster is lost"
+    FENCE = "a person said that nothing of it runs"
+
+
+class Wire(enum.Enum):
+    """What a cluster says. Total: without an entry nothing changes."""
+
+    BID = "bid"
+    APPLIED = "applied"
+    LIFTED = "lifted"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    REFUSED = "refused"
+    EVICTED = "evicted"
+    ABSENT = "absent from the inventory, by rule R4"
+    LISTED_HELD = "listed, held only"
+    LISTED_GATED = "listed, not lifted"
+    LISTED_LIFTED = "listed, lifted"
+
+
+class IllegalTransition(Exception):  # noqa: N818 - the name says what happened, as in the state tables of the design
+    """An internal event for which the state has no entry. Nothing was changed."""
+
+    def __init__(self, state: AttemptState, event: Internal) -> None:
+        super().__init__(f"attempt in state {state.value} has no entry for: {event.value}")
+        self.state = state
+        self.event = event
+
+
+_S = AttemptState
+_OVER: dict[Internal | Wire, AttemptState] = {
+    Wire.FINISHED: _S.ENDED,
+    Wire.STOPPED: _S.ENDED,
+    Wire.REFUSED: _S.ENDED,
+    Wire.EVICTED: _S.ENDED,
+}
+_PLACED: dict[Internal | Wire, AttemptState] = {**_OVER, Wire.ABSENT: _S.ENDED}
+
+TABLE: dict[AttemptState, dict[Internal | Wire, AttemptState]] = {
+    _S.PENDING: {
+        Internal.RESERVE: _S.RESERVED,
+        # A new leader finds the record of a placement: the attempt starts where the record says.
+        Internal.WRITTEN: _S.CHOSEN,
+        Internal.ADMIT: _S.RUNNING,
+        Internal.CLOSE: _S.ENDED,
+    },
+    _S.RESERVED: {
+        Internal.UNRESERVE: _S.PENDING,
+        Internal.OFFER: _S.OFFERED,
+        Internal.ADMIT: _S.RUNNING,
+        Internal.CLOSE: _S.ENDED,
+    },
+    _S.OFFERED: {
+        Wire.BID: _S.OFFERED,
+        Internal.OFFER: _S.OFFERED,
+        Internal.UNOFFER: _S.RESERVED,
+        Internal.WRITTEN: _S.CHOSEN,
+        Internal.CLOSE: _S.ENDED,
+    },
+    _S.CHOSEN: {
+        Wire.APPLIED: _S.PLACED,
+        Wire.LIFTED: _S.RUNNING,
+        Wire.LISTED_HELD: _S.CHOSEN,
+        Wire.LISTED_GATED: _S.PLACED,
+        Wire.LISTED_LIFTED: _S.RUNNING,
+        Internal.END: _S.ENDING,
+        Internal.LOSE: _S.LOST,
+        **_PLACED,
+    },
+    _S.PLACED: {
+        Wire.LIFTED: _S.RUNNING,
+        Wire.LISTED_GATED: _S.PLACED,
+        Wire.LISTED_LIFTED: _S.RUNNING,
+        Internal.END: _S.ENDING,
+        Internal.LOSE: _S.LOST,
+        **_PLACED,
+    },
+    _S.RUNNING: {
+        Wire.LISTED_GATED: _S.PLACED,
+        Wire.LISTED_LIFTED: _S.RUNNING,
+        Internal.END: _S.ENDING,
+        # Admitted without a placement: there is nothing to stop.
+        Internal.CLOSE: _S.ENDED,
+        Internal.LOSE: _S.LOST,
+        **_PLACED,
+    },
+    _S.ENDING: {
+        Wire.LISTED_HELD: _S.ENDING,
+        Wire.LISTED_GATED: _S.ENDING,
+        Wire.LISTED_LIFTED: _S.ENDING,
+        Internal.LOSE: _S.LOST,
+        **_PLACED,
+    },
+    _S.LOST: {
+        Wire.LISTED_HELD: _S.CHOSEN,
+        Wire.LISTED_GATED: _S.PLACED,
+        Wire.LISTED_LIFTED: _S.RUNNING,
+        Internal.FENCE: _S.ENDED,
+        **_PLACED,
+    },
+    _S.ENDED: {},
+}
+
+LIVE = frozenset({_S.CHOSEN, _S.PLACED, _S.RUNNING, _S.ENDING, _S.LOST})
+"""States in which something of the placement may exist at a cluster (rule P7: the record says placed or ending)."""
+
+UNLIFTED = frozenset({_S.CHOSEN, _S.PLACED})
+"""States in which the agent waits for the manager's word in each new session (R1)."""
+
+
+def follow(state: AttemptState, event: Internal | Wire) -> AttemptState | None:
+    """Return the next state; None when a message from the wire changes nothing here.
+
+    Raises IllegalTransition for an internal event without an entry.
+    """
+    after = TABLE[state].get(event)
+    if after is None and isinstance(event, Internal):
+        raise IllegalTransition(state, event)
+    return after
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """Why an attempt has to stop; `evict` false: nothing is written of it, the object goes or is finished."""
+
+    reason: str
+    message: str
+    evict: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a placement ended, by the agent's, the inventory's or a person's word."""
+
+    how: Wire | Internal
+    reason: str = ""
+    message: str = ""
+    succeeded: bool = False
+    cluster: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Round:
+    """Offers that are out, and what came back. `asked` are all clusters asked in this reservation."""
+
+    offered: dict[str, int] = field(default_factory=dict)  # cluster -> session in which the offer went
+    bids: dict[str, Bid] = field(default_factory=dict)
+    bid_at: dict[str, float] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+    since: float = 0.0
+    deadline: float = 0.0
+    patient_until: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Attempt:
+    """All that the manager keeps in memory of one attempt; a restart rebuilds it from the record and inventories.
+
+    `written_revision`: the machine's record revision at which the winner was written (rule R4). `heard_session`: the
+    session in which the agent was told to go on (Commit or Confirm), 0 if not yet. `adopted_term`: the term in the
+    record. Times are monotonic seconds.
+    """
+
+    uid: str
+    workload: ObjectKey
+    epoch: int
+    state: AttemptState = AttemptState.PENDING
+    cluster: str = ""
+    reserve: Reserve | None = None
+    reserved_at: float = 0.0
+    round: Round | None = None
+    written_revision: int = 0
+    adopted_term: int = 0
+    policy: DisconnectPolicy = DisconnectPolicy.WAIT
+    heard_session: int = 0
+    commit_session: int = 0
+    commit_sequence: int = 0
+    listed_session: int = 0
+    stop_session: int = 0
+    forgotten: bool = False
+    ending: Ending | None = None
+    outcome: Outcome | None = None
+    reports: dict[str, ObjectReport] = field(default_factory=dict)
+    counts: tuple[PodSetCounts, ...] = ()
+    not_before: float = 0.0
+    why_not: dict[str, str] = field(default_factory=dict)  # cluster -> why it was not used, for explain
+
+    @property
+    def key(self) -> PlacementKey:
+        """Return the placement's key on the wire."""
+        return PlacementKey(self.uid, self.epoch)
+
+    @property
+    def live(self) -> bool:
+        """Say whether something of it may exist at its cluster."""
+        return self.state in LIVE and bool(self.cluster)
+
+    def follow(self, event: Internal | Wire) -> bool:
+        """Take the transition; False when the table has a typed no-op. Raises IllegalTransition, changing nothing."""
+        after = follow(self.state, event)
+        if after is None:
+            return False
+        self.state = after
+        return True

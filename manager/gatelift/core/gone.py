@@ -1,0 +1,46 @@
+"""Rule R4: when absence of a placement from an inventory means that it is gone. Neighbours: `inventories`, `links`.
+
+Absence is a conclusion from silence, and three things can make it a lie: the record was written after the inventory
+was asked for (the agent could not know of it), a commit was still on its way (counterexample H1), or the inventory
+belongs to a session that is over (H8).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What the manager knows of a placement that an inventory does not list."""
+
+    written_revision: int
+    commit_session: int = 0
+    commit_sequence: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """The facts of an inventory. `applied`: the last command sequence that the agent had applied when it answered."""
+
+    session: int
+    latest_session: int
+    record_revision: int
+    applied: int
+    restored: bool = False
+
+
+def is_gone(known: Known, inventory: Inventory) -> bool:
+    """Say whether absence from `inventory` proves that nothing of the placement exists or can still start.
+
+    A commit of an earlier session cannot be accepted any more (R6), unless the session was resumed; sequences go on
+    over resumed sessions, so a commit of another session counts as applied only if its number says so or the session
+    number is lower and the inventory belongs to the latest one.
+    """
+    if inventory.restored or inventory.session != inventory.latest_session:
+        return False
+    if known.written_revision > inventory.record_revision:
+        return False
+    if known.commit_session == inventory.session:
+        return known.commit_sequence <= inventory.applied
+    return known.commit_session < inventory.session

@@ -1,0 +1,114 @@
+"""Writes and reads under way: at most one write per object, and which objects may not be decided on yet.
+
+Rules kept here: never two writes of ours in flight for one object; after a conflict wait for a newer version before
+deciding again; after an outcome that nobody can tell, read first. A wait that only an event could end has a limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gatelift_kube.resources import ObjectRef
+
+STALE_SECONDS_MAX = 2.0
+"""How long to wait for the watch to show what we conflicted with, before reading: watches lag by milliseconds."""
+RETRY_SECONDS_MIN = 0.5
+RETRY_SECONDS_MAX = 60.0
+"""Pause after a write or read that was refused or failed: doubles from the first to the second."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outstanding:
+    """A write or read whose outcome has not come. `purpose` is for the story and the tests; `uid` of the Workload."""
+
+    ref: ObjectRef
+    purpose: str
+    decided_on: str = ""
+    uid: str = ""
+
+
+@dataclass(slots=True)
+class _Trouble:
+    """Why an object has to wait: `stale` is the version we conflicted on, "" when only time counts."""
+
+    until: float
+    failures: int
+    stale: str = ""
+    read: bool = False
+
+
+@dataclass(slots=True)
+class InFlight:
+    """All outstanding requests to the API, by id and by object."""
+
+    by_id: dict[int, Outstanding] = field(default_factory=dict)
+    by_ref: dict[ObjectRef, int] = field(default_factory=dict)
+    trouble: dict[ObjectRef, _Trouble] = field(default_factory=dict)
+
+    def begin(self, request_id: int, outstanding: Outstanding) -> None:
+        """Note a request that goes out. Raises RuntimeError when one for the object is out already: our mistake."""
+        if outstanding.ref in self.by_ref:
+            raise RuntimeError(f"two requests in flight for {outstanding.ref}: {outstanding.purpose}")
+        self.by_id[request_id] = outstanding
+        self.by_ref[outstanding.ref] = request_id
+
+    def end(self, request_id: int) -> Outstanding | None:
+        """Take a request off the list; None when it is unknown (of an earlier life, or answered twice)."""
+        outstanding = self.by_id.pop(request_id, None)
+        if outstanding is not None:
+            self.by_ref.pop(outstanding.ref, None)
+        return outstanding
+
+    def busy(self, ref: ObjectRef) -> bool:
+        """Say whether a request for the object is out."""
+        return ref in self.by_ref
+
+    def purpose(self, ref: ObjectRef) -> str:
+        """Return what the outstanding request for the object is for, "" if none."""
+        request = self.by_ref.get(ref)
+        return self.by_id[request].purpose if request is not None else ""
+
+    def succeeded(self, ref: ObjectRef) -> None:
+        """Forget earlier trouble with the object."""
+        self.trouble.pop(ref, None)
+
+    def conflicted(self, ref: ObjectRef, decided_on: str, now: float) -> float:
+        """Wait for a newer version than the one decided on, at most until the time returned; then it is read."""
+        before = self.trouble.get(ref)
+        until = now + STALE_SECONDS_MAX
+        self.trouble[ref] = _Trouble(until, before.failures if before else 0, stale=decided_on)
+        return until
+
+    def failed(self, ref: ObjectRef, now: float) -> float:
+        """Pause after a refusal or failure, doubling; return the time of the next try."""
+        before = self.trouble.get(ref)
+        failures = before.failures + 1 if before else 1
+        until = now + min(RETRY_SECONDS_MAX, RETRY_SECONDS_MIN * 2.0 ** min(failures - 1, 16))
+        self.trouble[ref] = _Trouble(until, failures, read=before.read if before else False)
+        return until
+
+    def unsure(self, ref: ObjectRef, now: float) -> None:
+        """Nobody can tell what happened: the object must be read before anything is decided on it."""
+        before = self.trouble.get(ref)
+        self.trouble[ref] = _Trouble(now, before.failures if before else 0, read=True)
+
+    def seen(self, ref: ObjectRef, version: str) -> None:
+        """End the wait for a newer version, if this is not the one conflicted on."""
+        trouble = self.trouble.get(ref)
+        if trouble is not None and trouble.stale and trouble.stale != version:
+            del self.trouble[ref]
+
+    def was_read(self, ref: ObjectRef) -> None:
+        """End all doubt: the object was read by quorum."""
+        trouble = self.trouble.get(ref)
+        if trouble is not None and (trouble.read or trouble.stale):
+            del self.trouble[ref]
+
+    def hindrance(self, ref: ObjectRef, now: float) -> tuple[bool, bool, float]:
+        """Return (must wait, must be read first, time at which to look again)."""
+        trouble = self.trouble.get(ref)
+        if trouble is None:
+            return False, False, 0.0
+        if trouble.until > now:
+            return True, False, trouble.until
+        return (True, True, now) if trouble.read or trouble.stale else (False, False, 0.0)

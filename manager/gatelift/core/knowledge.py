@@ -1,0 +1,165 @@
+"""What the machine knows of the management cluster's objects: caches with the indexes that reconciling needs.
+
+Kept up by watch events and by the answers to our own writes, whichever is newer. Holds no decisions. Neighbours:
+`machine` feeds it and marks keys dirty; `owners`, `reconcile`, `checks` read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gatelift_kinds.kind import Kind
+from gatelift_kube.objects.core import Namespace, PriorityClass
+from gatelift_kube.objects.kueue import (
+    AdmissionCheck,
+    ClusterQueue,
+    LocalQueue,
+    MultiKueueConfig,
+    ResourceFlavor,
+    Workload,
+    WorkloadPriorityClass,
+)
+from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_kube.writes import KubeObject
+
+
+def key_of(metadata: ObjectMeta) -> ObjectKey:
+    """Return where the object lives."""
+    return ObjectKey(metadata.namespace, metadata.name)
+
+
+def older(candidate: ObjectMeta, known: ObjectMeta) -> bool:
+    """Say whether `candidate` is an older version of the same object than `known`.
+
+    Versions of one kind are comparable as integers (promised since Kubernetes 1.35, true of etcd ever since); where
+    they are no integers the candidate counts as newer, as a watch delivers in order.
+    """
+    if candidate.uid != known.uid:
+        return False
+    try:
+        return int(candidate.resource_version) < int(known.resource_version)
+    except ValueError:
+        return False
+
+
+@dataclass(slots=True)
+class Owner:
+    """A user's object; `raw` is its JSON as served."""
+
+    kind: Kind[Any]
+    object: KubeObject
+    raw: bytes
+
+    @property
+    def ref(self) -> ObjectRef:
+        """Return where it lives."""
+        return ObjectRef(self.kind.resource, key_of(self.object.metadata))
+
+
+@dataclass(slots=True)
+class Knowledge:
+    """Caches by key. `workload_by_uid`, `by_owner`, `by_queue` are indexes over `workloads`."""
+
+    workloads: dict[ObjectKey, Workload] = field(default_factory=dict)
+    workload_by_uid: dict[str, ObjectKey] = field(default_factory=dict)
+    by_owner: dict[str, set[ObjectKey]] = field(default_factory=dict)
+    by_queue: dict[ObjectKey, set[ObjectKey]] = field(default_factory=dict)
+    owners: dict[ObjectRef, Owner] = field(default_factory=dict)
+    owner_by_uid: dict[str, ObjectRef] = field(default_factory=dict)
+    local_queues: dict[ObjectKey, LocalQueue] = field(default_factory=dict)
+    cluster_queues: dict[str, ClusterQueue] = field(default_factory=dict)
+    flavors: dict[str, ResourceFlavor] = field(default_factory=dict)
+    checks: dict[str, AdmissionCheck] = field(default_factory=dict)
+    configs: dict[str, MultiKueueConfig] = field(default_factory=dict)
+    namespaces: dict[str, Namespace] = field(default_factory=dict)
+    workload_classes: dict[str, WorkloadPriorityClass] = field(default_factory=dict)
+    pod_classes: dict[str, PriorityClass] = field(default_factory=dict)
+    departed: dict[str, None] = field(default_factory=dict)
+
+    def put_workload(self, workload: Workload) -> bool:
+        """Keep a Workload; False when what is known is newer."""
+        key = key_of(workload.metadata)
+        known = self.workloads.get(key)
+        if known is not None:
+            if older(workload.metadata, known.metadata):
+                return False
+            self._unindex(key, known)
+        self.workloads[key] = workload
+        self.workload_by_uid[workload.metadata.uid] = key
+        for owner in workload.metadata.owner_references:
+            self.by_owner.setdefault(owner.uid, set()).add(key)
+        queue = ObjectKey(key.namespace, workload.spec.queue_name)
+        self.by_queue.setdefault(queue, set()).add(key)
+        return True
+
+    def drop_workload(self, key: ObjectKey) -> Workload | None:
+        """Forget a Workload; remember for a while that it was here and went (see `saw_go`)."""
+        known = self.workloads.pop(key, None)
+        if known is None:
+            return None
+        self._unindex(key, known)
+        self.departed[known.metadata.uid] = None
+        if len(self.departed) > DEPARTED_MAX:
+            del self.departed[next(iter(self.departed))]
+        return known
+
+    def saw_go(self, uid: str) -> bool:
+        """Say whether a Workload of this UID was known here and is gone: its absence is a fact, not a lag."""
+        return uid in self.departed
+
+    def workload_of(self, uid: str) -> Workload | None:
+        """Return the Workload of a UID."""
+        key = self.workload_by_uid.get(uid)
+        return self.workloads.get(key) if key is not None else None
+
+    def _unindex(self, key: ObjectKey, known: Workload) -> None:
+        self.workload_by_uid.pop(known.metadata.uid, None)
+        for owner in known.metadata.owner_references:
+            _discard(self.by_owner, owner.uid, key)
+        _discard(self.by_queue, ObjectKey(key.namespace, known.spec.queue_name), key)
+
+    def put_owner(self, owner: Owner) -> bool:
+        """Keep a user's object; False when what is known is newer."""
+        known = self.owners.get(owner.ref)
+        if known is not None:
+            if older(owner.object.metadata, known.object.metadata):
+                return False
+            self.owner_by_uid.pop(known.object.metadata.uid, None)
+        self.owners[owner.ref] = owner
+        self.owner_by_uid[owner.object.metadata.uid] = owner.ref
+        return True
+
+    def drop_owner(self, ref: ObjectRef, uid: str) -> Owner | None:
+        """Forget a user's object, if it is still the one with this UID."""
+        known = self.owners.get(ref)
+        if known is None or known.object.metadata.uid != uid:
+            return None
+        self.owner_by_uid.pop(uid, None)
+        return self.owners.pop(ref)
+
+    def owner_of(self, workload: Workload) -> Owner | None:
+        """Return the user's object of a Workload, None when it has none or it is gone."""
+        for reference in workload.metadata.owner_references:
+            ref = self.owner_by_uid.get(reference.uid)
+            if ref is not None:
+                return self.owners[ref]
+        return None
+
+    def cluster_queue_of(self, workload: Workload) -> str:
+        """Return the ClusterQueue that the Workload's LocalQueue names, "" when there is no such LocalQueue."""
+        queue = self.local_queues.get(ObjectKey(workload.metadata.namespace, workload.spec.queue_name))
+        return queue.spec.cluster_queue if queue is not None else ""
+
+
+DEPARTED_MAX = 20_000
+"""UIDs of gone Workloads that are remembered: 2 MB at most. A forgotten one costs one list when it is reported."""
+
+
+def _discard(index: dict[Any, set[ObjectKey]], at: Any, key: ObjectKey) -> None:
+    found = index.get(at)
+    if found is not None:
+        found.discard(key)
+        if not found:
+            del index[at]

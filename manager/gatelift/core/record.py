@@ -1,0 +1,342 @@
+"""The placement record: what the Workload itself says about its attempt, and the status patches that write it.
+
+Winner: `status.clusterName`. Epoch: annotation on the Workload. Term of the writer (R3), epoch and policy (P2) of the
+record: annotations in `podSetUpdates[0]` of the MultiKueue check's state, which Kueue's CRDs keep. A `local` placement
+has neither: it is told by Admitted=True on a Workload of a kind that travels. Every patch carries UID and
+resourceVersion of the version it was decided on, and whole lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from gatelift.core import texts
+from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put
+from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, PodSetUpdate, Workload
+from gatelift_kube.objects.meta import Condition
+from gatelift_wire.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_TERM
+from gatelift_wire.messages import DisconnectPolicy
+
+EPOCH_FIRST = 1
+_ENCODE = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What the Workload says. `cluster` "" when no winner is written. `term` 0 for `local`, which needs none."""
+
+    uid: str
+    epoch: int
+    reserved: bool
+    admitted: bool
+    finished: bool
+    evicted: bool
+    cluster: str
+    term: int
+    policy: DisconnectPolicy
+
+
+def epoch_of(workload: Workload) -> int:
+    """Return the Workload's epoch; absent or malformed counts as the first."""
+    text = workload.metadata.annotations.get(ANNOTATION_EPOCH, "")
+    return max(EPOCH_FIRST, int(text)) if text.isascii() and text.isdigit() else EPOCH_FIRST
+
+
+def read(workload: Workload, *, travels: bool) -> Record:
+    """Read the record. `travels`: its kind is placed on clusters (false for a Workload without owner)."""
+    conditions = workload.status.conditions
+    marks = _marks(workload)
+    admitted = is_true(conditions, texts.ADMITTED)
+    cluster = workload.status.cluster_name or (LOCAL_CLUSTER if admitted and travels else "")
+    term = marks.get(ANNOTATION_TERM, "")
+    return Record(
+        uid=workload.metadata.uid,
+        epoch=epoch_of(workload),
+        reserved=is_true(conditions, texts.QUOTA_RESERVED) and workload.status.admission is not None,
+        admitted=admitted,
+        finished=is_true(conditions, texts.FINISHED),
+        evicted=is_true(conditions, texts.EVICTED),
+        cluster=cluster,
+        term=int(term) if term.isascii() and term.isdigit() else 0,
+        policy=policy_of(marks.get(ANNOTATION_DISCONNECT, "")) or DisconnectPolicy.WAIT,
+    )
+
+
+def policy_of(text: str) -> DisconnectPolicy | None:
+    """Return the policy that a text names, None when it names none."""
+    try:
+        return DisconnectPolicy(text)
+    except ValueError:
+        return None
+
+
+def _marks(workload: Workload) -> dict[str, str]:
+    for check in workload.status.admission_checks:
+        for update in check.pod_set_updates:
+            if ANNOTATION_TERM in update.annotations:
+                return update.annotations
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The winner as it is to be written."""
+
+    cluster: str
+    epoch: int
+    term: int
+    policy: DisconnectPolicy
+    check: str = ""  # name of the MultiKueue check; "" for `local`
+
+
+def _patch(workload: Workload, status: dict[str, Any]) -> bytes:
+    metadata = {"uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version}
+    return _ENCODE({"metadata": metadata, "status": status})
+
+
+def _condition(workload: Workload, type_: str, status: str, reason: str, message: str) -> Condition:
+    return Condition(
+        type=type_, status=status, reason=reason, message=message, observed_generation=workload.metadata.generation
+    )
+
+
+def _reset_by_reservation(workload: Workload, conditions: tuple[Condition, ...], wall: str) -> tuple[Condition, ...]:
+    """End Evicted, Preempted and the like, as a new reservation does, keeping what they said."""
+    for type_ in (texts.EVICTED, texts.PREEMPTED, texts.BLOCKED_ON_GATES):
+        old = find(conditions, type_)
+        if old is not None and old.status == TRUE:
+            message = texts.REPLACED_RECORD + old.message
+            new = _condition(workload, type_, FALSE, texts.QUOTA_RESERVED, message)
+            conditions = put(conditions, new, wall)
+    return conditions
+
+
+def pending_checks(workload: Workload, names: Iterable[str], wall: str) -> tuple[AdmissionCheckState, ...]:
+    """Return the states of these checks, those already there as they are, new ones Pending; others are dropped."""
+    known = {check.name: check for check in workload.status.admission_checks}
+    return tuple(
+        known.get(name) or AdmissionCheckState(name=name, state=texts.PENDING, last_transition_time=wall)
+        for name in names
+    )
+
+
+def reservation_patch(
+    workload: Workload, admission: Admission, checks: tuple[str, ...], message: str, wall: str
+) -> bytes:
+    """Write a reservation without winner: QuotaReserved=True, the admission, all checks as they stand."""
+    conditions = _reset_by_reservation(workload, workload.status.conditions, wall)
+    reserved = _condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, message)
+    status: dict[str, Any] = {
+        "conditions": put(conditions, reserved, wall),
+        "admission": admission,
+        "admissionChecks": pending_checks(workload, checks, wall),
+    }
+    return _patch(workload, status)
+
+
+def admission_patch(
+    workload: Workload,
+    admission: Admission,
+    checks: tuple[str, ...],
+    message: str,
+    choice: Choice | None,
+    wall: str,
+) -> bytes:
+    """Write a winner, or an admission without placement (`choice` None): one write for all of it."""
+    conditions = _reset_by_reservation(workload, workload.status.conditions, wall)
+    reserved = _condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, message)
+    conditions = put(conditions, reserved, wall)
+    admitted = _condition(workload, texts.ADMITTED, TRUE, texts.ADMITTED, texts.WORKLOAD_ADMITTED)
+    status: dict[str, Any] = {
+        "conditions": put(conditions, admitted, wall),
+        "admission": admission,
+        "admissionChecks": _checks_with(workload, checks, choice, wall),
+    }
+    if choice is not None and choice.check:
+        status["clusterName"] = choice.cluster
+        status["nominatedClusterNames"] = None
+    return _patch(workload, status)
+
+
+def _checks_with(
+    workload: Workload, checks: tuple[str, ...], choice: Choice | None, wall: str
+) -> tuple[AdmissionCheckState, ...]:
+    states = pending_checks(workload, checks, wall)
+    if choice is None or not choice.check:
+        return states
+    pod_sets = workload.spec.pod_sets
+    mark = PodSetUpdate(
+        name=pod_sets[0].name if pod_sets else "main",
+        annotations={
+            ANNOTATION_TERM: str(choice.term),
+            ANNOTATION_EPOCH: str(choice.epoch),
+            ANNOTATION_DISCONNECT: choice.policy.value,
+        },
+    )
+    ready = AdmissionCheckState(
+        name=choice.check,
+        state=texts.READY,
+        message=texts.admitted_on(choice.cluster),
+        last_transition_time=wall,
+        pod_set_updates=(mark,),
+    )
+    return tuple(
+        msgspec.structs.replace(ready, retry_count=state.retry_count) if state.name == choice.check else state
+        for state in states
+    )
+
+
+def adoption_patch(workload: Workload, term: int) -> bytes:
+    """Write the same record in this leader's own term (R3)."""
+    states = []
+    for check in workload.status.admission_checks:
+        updates = tuple(
+            msgspec.structs.replace(update, annotations={**update.annotations, ANNOTATION_TERM: str(term)})
+            if ANNOTATION_TERM in update.annotations
+            else update
+            for update in check.pod_set_updates
+        )
+        states.append(msgspec.structs.replace(check, pod_set_updates=updates))
+    return _patch(workload, {"admissionChecks": states})
+
+
+def eviction_patch(workload: Workload, reason: str, message: str, wall: str) -> bytes:
+    """Write Evicted=True; the winner stays until it has stopped, so that a restart knows whom to ask."""
+    evicted = _condition(workload, texts.EVICTED, TRUE, reason, message)
+    status = {
+        "conditions": put(workload.status.conditions, evicted, wall),
+        "schedulingStats": {"evictions": _counted(workload, reason)},
+    }
+    return _patch(workload, status)
+
+
+def _counted(workload: Workload, reason: str) -> list[dict[str, Any]]:
+    stats = workload.status.scheduling_stats
+    counts = {(one.reason, one.underlying_cause): one.count for one in (stats.evictions if stats else ())}
+    counts[(reason, "")] = counts.get((reason, ""), 0) + 1
+    return [{"reason": why, "underlyingCause": cause, "count": count} for (why, cause), count in counts.items()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requeue:
+    """How an evicted workload comes back: at once (`at` ""), or after a backoff until the wall time `at`."""
+
+    count: int = 0
+    at: str = ""
+
+
+def release_patch(
+    workload: Workload,
+    *,
+    evicted: tuple[str, str] | None,
+    reason: str,
+    message: str,
+    requeue: Requeue | None,
+    wall: str,
+) -> bytes:
+    """Give the reservation back: QuotaReserved=False, Admitted=False, no admission, no winner, checks reset.
+
+    `evicted` (reason, message) sets Evicted=True in the same write when no write of its own came before (the work had
+    already ended). `requeue` None: it comes back when what stopped it says so (queue restarted, reactivated).
+    """
+    conditions = workload.status.conditions
+    if evicted is not None:
+        conditions = put(conditions, _condition(workload, texts.EVICTED, TRUE, *evicted), wall)
+    conditions = put(conditions, _condition(workload, texts.QUOTA_RESERVED, FALSE, reason, message), wall)
+    if find(conditions, texts.ADMITTED) is not None:
+        lost = texts.WORKLOAD_HAS_NO_RESERVATION
+        conditions = put(conditions, _condition(workload, texts.ADMITTED, FALSE, texts.NO_RESERVATION, lost), wall)
+    status: dict[str, Any] = {
+        "admission": None,
+        "clusterName": None,
+        "nominatedClusterNames": None,
+        "admissionChecks": _reset_checks(workload, message if requeue is not None and requeue.at else "", wall),
+        "reclaimablePods": None,
+    }
+    was = find(conditions, texts.EVICTED)
+    if was is not None and was.status == TRUE:
+        status_requeued = FALSE if requeue is None or requeue.at else TRUE
+        requeued = _condition(workload, texts.REQUEUED, status_requeued, was.reason, was.message)
+        conditions = put(conditions, requeued, wall)
+        if requeue is not None and requeue.at:
+            status["requeueState"] = {"count": requeue.count, "requeueAt": requeue.at}
+        if evicted is not None:
+            status["schedulingStats"] = {"evictions": _counted(workload, evicted[0])}
+    status["conditions"] = conditions
+    return _patch(workload, status)
+
+
+def _reset_checks(workload: Workload, retried: str, wall: str) -> tuple[AdmissionCheckState, ...]:
+    """Return all checks Pending again; `retried` says why a Ready one had to be given up, as if it had said Retry."""
+    states = []
+    for check in workload.status.admission_checks:
+        if check.state == texts.PENDING and not check.pod_set_updates:
+            states.append(check)
+            continue
+        retries = check.retry_count
+        states.append(
+            AdmissionCheckState(
+                name=check.name,
+                state=texts.PENDING,
+                message=texts.reset_check(check.state, retried),
+                last_transition_time=wall,
+                retry_count=(retries or 0) + 1 if retried or check.state == texts.RETRY else retries,
+            )
+        )
+    return tuple(states)
+
+
+def waiting_patch(workload: Workload, reason: str, message: str, wall: str) -> bytes | None:
+    """Write why it waits as QuotaReserved=False; None when that is what it says already."""
+    condition = _condition(workload, texts.QUOTA_RESERVED, FALSE, reason, message)
+    conditions = put(workload.status.conditions, condition, wall)
+    return None if conditions is workload.status.conditions else _patch(workload, {"conditions": conditions})
+
+
+def requeued_patch(workload: Workload, reason: str, message: str, wall: str) -> bytes:
+    """Write Requeued=True: whatever kept it out of the queue is over."""
+    condition = _condition(workload, texts.REQUEUED, TRUE, reason, message)
+    status: dict[str, Any] = {"conditions": put(workload.status.conditions, condition, wall)}
+    if workload.status.requeue_state is not None and workload.status.requeue_state.requeue_at is not None:
+        status["requeueState"] = {"count": workload.status.requeue_state.count, "requeueAt": None}
+    return _patch(workload, status)
+
+
+def finished_patch(workload: Workload, reason: str, message: str, wall: str) -> bytes:
+    """Write Finished=True, which is final."""
+    condition = _condition(workload, texts.FINISHED, TRUE, reason, message)
+    return _patch(workload, {"conditions": put(workload.status.conditions, condition, wall)})
+
+
+def epoch_patch(workload: Workload, epoch: int) -> bytes:
+    """Raise the epoch: a metadata patch, before the workload may be queued again."""
+    return _ENCODE(
+        {
+            "metadata": {
+                "uid": workload.metadata.uid,
+                "resourceVersion": workload.metadata.resource_version,
+                "annotations": {ANNOTATION_EPOCH: str(epoch)},
+            }
+        }
+    )
+
+
+def finalizers_patch(workload: Workload, without: str) -> bytes | None:
+    """Drop one finalizer, keep those of others; None when it is not there."""
+    kept = [name for name in workload.metadata.finalizers if name != without]
+    if len(kept) == len(workload.metadata.finalizers):
+        return None
+    return _ENCODE(
+        {
+            "metadata": {
+                "uid": workload.metadata.uid,
+                "resourceVersion": workload.metadata.resource_version,
+                "finalizers": kept,
+            }
+        }
+    )

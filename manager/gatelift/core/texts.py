@@ -1,0 +1,123 @@
+"""Reasons and texts of the manager that people see, spelt as Kueue spells them where Kueue has them. No logic.
+
+The engine's own texts (why no quota) are in `gatelift_admission.texts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# Conditions of a Workload
+QUOTA_RESERVED = "QuotaReserved"
+ADMITTED = "Admitted"
+EVICTED = "Evicted"
+PREEMPTED = "Preempted"
+REQUEUED = "Requeued"
+FINISHED = "Finished"
+BLOCKED_ON_GATES = "BlockedOnPreemptionGates"
+
+# Reasons
+NO_RESERVATION = "NoReservation"
+PENDING_EVALUATION = "PendingEvaluation"
+WAITING_FOR_QUOTA = "WaitingForQuota"
+DEACTIVATED = "Deactivated"
+ADMISSION_CHECK = "AdmissionCheck"
+BACKOFF_FINISHED = "BackoffFinished"
+REACTIVATED = "Reactivated"
+CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
+LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
+CLUSTER_QUEUE_RESTARTED = "ClusterQueueRestarted"
+LOCAL_QUEUE_RESTARTED = "LocalQueueRestarted"
+FAILED_TO_START = "FailedToStart"
+
+# Reasons of a Stop on the wire, and of conditions on stopped pods
+WORKLOAD_DELETED = "WorkloadDeleted"
+OWNER_DELETED = "OwnerDeleted"
+NOT_LIVE = "NotLive"
+
+WORKLOAD_ADMITTED = "The workload is admitted"
+WORKLOAD_HAS_NO_RESERVATION = "The workload has no reservation"
+WORKLOAD_REACTIVATED = "The workload was reactivated"
+BACKOFF_WAS_FINISHED = "The workload backoff was finished"
+CLUSTER_QUEUE_WAS_RESTARTED = "The ClusterQueue was restarted after being stopped"
+LOCAL_QUEUE_WAS_RESTARTED = "The LocalQueue was restarted after being stopped"
+FINISHED_ON_LOST = "the work finished after a person had declared its cluster fenced; ignored"
+REPLACED_RECORD = "Previously: "
+
+# Check states
+PENDING = "Pending"
+READY = "Ready"
+RETRY = "Retry"
+REJECTED = "Rejected"
+
+RESTORED = (
+    "a cluster reports a newer epoch than the record: the management cluster seems to be restored from a backup;"
+    " all dispatch is stopped until `gatelift recover`"
+)
+
+
+def admitted_on(cluster: str) -> str:
+    """Return the message of a MultiKueue check that is Ready."""
+    return f'The workload was admitted on "{cluster}"'
+
+
+def reset_check(previous: str, retried: str = "") -> str:
+    """Return the message of a check after an eviction; `retried` says why it had to be given up."""
+    return f"Reset to Pending after eviction. Previously: {f'{RETRY} ({retried})' if retried else previous}"
+
+
+def evicted_by_check(check: str, message: str) -> str:
+    """Return the message of Evicted for a check in state Retry."""
+    return f'Evicted due to AdmissionCheck in Retry state: "{check}" ({message})'
+
+
+def refused_by(cluster: str, reason: str, text: str) -> str:
+    """Return why a chosen cluster did not run the workload."""
+    return f'Cluster "{cluster}" refused the placement: {reason}{f": {text}" if text else ""}'
+
+
+def evicted_on(cluster: str, reason: str, text: str) -> str:
+    """Return why a cluster ended the workload on its own."""
+    return f'Workload evicted on cluster "{cluster}": {reason}{f": {text}" if text else ""}'
+
+
+def gone_from(cluster: str) -> str:
+    """Return the message for a placement that its cluster does not know any more."""
+    return f'The placement on cluster "{cluster}" no longer exists'
+
+
+def fenced_by(cluster: str, who: str) -> str:
+    """Return the message for a placement on a cluster that a person declared fenced."""
+    return f'Cluster "{cluster}" was declared fenced by {who}'
+
+
+def stopped_by_itself(cluster: str) -> str:
+    """Return the message for a placement whose cluster says stopped without having been asked."""
+    return f'Cluster "{cluster}" stopped the placement without being asked to'
+
+
+def unreachable(cluster: str) -> str:
+    """Return the text shown while the cluster of a placement is lost."""
+    return f'Cluster "{cluster}" is unreachable; the work there may be running and its quota stays charged'
+
+
+def no_cluster(why_not: Mapping[str, str]) -> str:
+    """Return the message of a workload that has quota but no cluster that takes it, each cluster with its reason."""
+    if not why_not:
+        return "No worker cluster is configured for this queue"
+    return "No worker cluster can take it: " + "; ".join(f"{name}: {why}" for name, why in sorted(why_not.items()))
+
+
+def created_workload(key: str) -> str:
+    """Return the message of the event CreatedWorkload."""
+    return f"Created Workload: {key}"
+
+
+def finished_workload(key: str) -> str:
+    """Return the message of the event FinishedWorkload."""
+    return f"Workload '{key}' is declared finished"
+
+
+def priority_class_missing(name: str) -> str:
+    """Return the message of the Warning event WorkloadPriorityClassNotFound."""
+    return f"WorkloadPriorityClass {name!r} not found; create it or correct the label kueue.x-k8s.io/priority-class"
