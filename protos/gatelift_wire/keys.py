@@ -16,6 +16,7 @@ ANNOTATION_EPOCH = "gatelift.dev/epoch"
 ANNOTATION_TERM = "gatelift.dev/term"
 ANNOTATION_DISCONNECT = "gatelift.dev/disconnect"
 ANNOTATION_CLUSTER = "gatelift.dev/cluster"
+ANNOTATION_STOPPING = "gatelift.dev/stopping"
 FINALIZER_REPORT = "gatelift.dev/report"
 
 
