@@ -82,6 +82,8 @@ class Patch:
     body: bytes
     kind: PatchKind = PatchKind.MERGE
     subresource: str = ""
+    informs: bool = False
+    """Only people read what this changes (a pending status, a queue's numbers): it has a tenth of the budget."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

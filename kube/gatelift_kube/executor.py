@@ -1,0 +1,282 @@
+"""Carries out the writes that a core asked for and answers each with exactly one `WriteDone` or `WriteFailed`.
+
+Writes to one object are sent one after the other, in the order in which they were asked for; different objects are
+written at the same time, within the budget. The time limit of a write runs from `submit`, so that a write never lands
+later than `WRITE_SECONDS_MAX` after the decision (protocol rule R1), however long it would have waited for its turn.
+No task, timer or lock per object: a fixed number of workers takes from queues.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from gatelift_kube.budget import Budget, TokenBucket, Traffic, budget
+from gatelift_kube.client import Client
+from gatelift_kube.clock import Clock, monotonic
+from gatelift_kube.decoding import Served
+from gatelift_kube.errors import KubeError, TimedOutError, write_error
+from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, ObjectRef
+from gatelift_kube.retry import Intent, RetryPolicy, delay
+from gatelift_kube.tasks import STOP_SECONDS, spawn
+from gatelift_kube.writes import (
+    WRITE_SECONDS_MAX,
+    ApiEvent,
+    ApiWrite,
+    Create,
+    Delete,
+    EmitEvent,
+    Patch,
+    PatchKind,
+    WriteDone,
+    WriteError,
+    WriteFailed,
+)
+
+CAPACITY = 4096
+"""Writes that may wait: about what the default budget carries out within `WRITE_SECONDS_MAX`."""
+
+
+class WritesFullError(Exception):
+    """As many writes wait as may; look at `Executor.room` before asking for more."""
+
+
+@dataclass(slots=True, eq=False)
+class _Pending:
+    command: ApiWrite
+    deadline: float
+    traffic: Traffic
+
+
+@dataclass(slots=True, eq=False)
+class _Lane:
+    """The writes to one object, oldest first."""
+
+    ref: ObjectRef
+    waiting: deque[_Pending] = field(default_factory=deque)
+    busy: bool = False
+    queued: Traffic | None = None
+
+
+class Executor:
+    """Takes commands (`submit`) and carries them out while `run` runs. Belongs to one event loop.
+
+    `record` takes `EmitEvent` commands (see `events.EventRecorder.record`); without it they are dropped.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        emit: Callable[[ApiEvent], None],
+        *,
+        limits: Budget | None = None,
+        record: Callable[[EmitEvent], None] | None = None,
+        capacity: int = CAPACITY,
+        write_seconds: float = WRITE_SECONDS_MAX,
+        policy: RetryPolicy | None = None,
+        rng: random.Random | None = None,
+        clock: Clock = monotonic,
+    ) -> None:
+        self._client = client
+        self._emit = emit
+        self._record = record
+        self._capacity = capacity
+        self._write_seconds = min(write_seconds, WRITE_SECONDS_MAX)
+        self._policy = policy or RetryPolicy()
+        self._rng = rng or random.Random()  # noqa: S311 - spreads retries, guards nothing
+        self._clock = clock
+        shares = (limits or budget()).shares
+        self._shares = {traffic: shares[traffic] for traffic in (Traffic.TRANSITION, Traffic.STATUS)}
+        self._buckets = {traffic: TokenBucket(share, clock()) for traffic, share in self._shares.items()}
+        self._ready: dict[Traffic, asyncio.Queue[_Lane]] = {traffic: asyncio.Queue() for traffic in self._shares}
+        self._lanes: dict[ObjectRef, _Lane] = {}
+        self._held = 0
+
+    @property
+    def room(self) -> int:
+        """How many more writes `submit` takes now."""
+        return self._capacity - self._held
+
+    @property
+    def held(self) -> int:
+        """How many writes wait or are under way."""
+        return self._held
+
+    def submit(self, command: ApiWrite | EmitEvent, traffic: Traffic | None = None) -> None:
+        """Take a command. Its outcome comes through `emit`, never from inside this call.
+
+        `traffic` None means `traffic_of(command)`. Raises WritesFullError where `room` is 0; the command is then not
+        taken and has no outcome.
+        """
+        if isinstance(command, EmitEvent):
+            if self._record is not None:
+                self._record(command)
+            return
+        if self._held >= self._capacity:
+            raise WritesFullError(f"{self._capacity} writes wait already; {command.ref} was not taken")
+        self._held += 1
+        kind = traffic or traffic_of(command)
+        lane = self._lanes.get(command.ref)
+        if lane is None:
+            lane = self._lanes[command.ref] = _Lane(command.ref)
+        lane.waiting.append(_Pending(command, self._clock() + self._write_seconds, kind))
+        if not lane.busy:
+            self._queue(lane)
+
+    async def run(self) -> None:
+        """Carry out writes until cancelled; then answer all that were not sent."""
+        workers = [
+            spawn(f"write {traffic.value} {number}", self._work(traffic))
+            for traffic, share in self._shares.items()
+            for number in range(share.in_flight)
+        ]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.wait(workers, timeout=STOP_SECONDS)
+            for lane in list(self._lanes.values()):
+                while lane.waiting:
+                    self._answer(_not_sent(lane.waiting.popleft().command, "the process is stopping"))
+            self._lanes.clear()
+
+    def _queue(self, lane: _Lane) -> None:
+        """Make a lane ready; a transition that waits behind a status text takes it along (no priority inversion)."""
+        urgent = any(pending.traffic is Traffic.TRANSITION for pending in lane.waiting)
+        traffic = Traffic.TRANSITION if urgent else Traffic.STATUS
+        if lane.queued is not traffic:
+            lane.queued = traffic
+            self._ready[traffic].put_nowait(lane)
+
+    async def _work(self, traffic: Traffic) -> None:
+        ready = self._ready[traffic]
+        bucket = self._buckets[traffic]
+        while True:
+            lane = await ready.get()
+            if lane.busy or not lane.waiting or lane.queued is not traffic:
+                continue  # taken by another worker since
+            lane.busy, lane.queued = True, None
+            pending = lane.waiting.popleft()
+            try:
+                outcome = await self._carry_out(pending, bucket)
+            except asyncio.CancelledError:
+                self._answer(
+                    WriteFailed(
+                        write_id=pending.command.write_id,
+                        error=WriteError.UNKNOWN,
+                        message=f"{pending.command.ref}: the process stopped during the write",
+                    )
+                )
+                raise
+            lane.busy = False
+            if lane.waiting:
+                self._queue(lane)
+            else:
+                self._lanes.pop(lane.ref, None)
+            self._answer(outcome)
+
+    def _answer(self, outcome: WriteDone | WriteFailed) -> None:
+        self._held -= 1
+        self._emit(outcome)
+
+    async def _carry_out(self, pending: _Pending, bucket: TokenBucket) -> WriteDone | WriteFailed:
+        command = pending.command
+        wait = bucket.take(self._clock())
+        if self._clock() + wait >= pending.deadline:
+            bucket.give_back()
+            return _not_sent(command, f"no turn within {self._write_seconds:g} s; the API budget is used up")
+        if wait > 0:
+            await asyncio.sleep(wait)
+        tried = 0
+        maybe_done = False
+        while True:
+            try:
+                served = await self._send(command, pending.deadline - self._clock())
+            except KubeError as error:
+                tried += 1
+                maybe_done = maybe_done or error.maybe_done
+                pause = delay(
+                    error,
+                    tried=tried,
+                    intent=intent_of(command),
+                    policy=self._policy,
+                    fraction=self._rng.random(),
+                )
+                if pause is None or self._clock() + pause >= pending.deadline:
+                    return _failed(command, error, tried=tried, maybe_done=maybe_done)
+            else:
+                return WriteDone(
+                    write_id=command.write_id,
+                    object=served.object if served else None,
+                    raw=served.raw if served else b"",
+                )
+            await asyncio.sleep(pause)
+
+    async def _send(self, command: ApiWrite, seconds: float) -> Served | None:
+        try:
+            # A limit around the client's own: a credential that has to be renewed first counts too.
+            async with asyncio.timeout(seconds):
+                match command:
+                    case Create():
+                        ref = command.ref
+                        return await self._client.create(ref.resource, ref.key.namespace, command.body, seconds=seconds)
+                    case Patch():
+                        return await self._client.apply(command, seconds=seconds)
+                    case Delete():
+                        return await self._client.delete(
+                            command.ref,
+                            uid=command.uid,
+                            resource_version=command.resource_version,
+                            grace_seconds=command.grace_seconds,
+                            propagation=command.propagation,
+                            seconds=seconds,
+                        )
+        except TimeoutError as error:
+            raise TimedOutError(f"no answer within {self._write_seconds:g} s of the decision") from error
+
+
+def traffic_of(command: ApiWrite) -> Traffic:
+    """Return the class of a write: the status of queues only informs people, all else moves something."""
+    if isinstance(command, Patch):
+        queue_status = command.subresource == "status" and command.ref.resource in (CLUSTER_QUEUE, LOCAL_QUEUE)
+        if queue_status or command.informs:
+            return Traffic.STATUS
+    return Traffic.TRANSITION
+
+
+def intent_of(command: ApiWrite) -> Intent:
+    """Return what a second try of a write would mean when the first one may have happened."""
+    if isinstance(command, Delete):
+        return Intent.CONDITIONAL if command.uid else Intent.ONCE
+    if isinstance(command, Patch) and _carries_version(command):
+        return Intent.CONDITIONAL
+    return Intent.ONCE
+
+
+def _carries_version(patch: Patch) -> bool:
+    body: Any = msgspec.json.decode(patch.body)
+    if patch.kind is PatchKind.MERGE:
+        metadata = body.get("metadata") if isinstance(body, dict) else None
+        return isinstance(metadata, dict) and bool(metadata.get("resourceVersion"))
+    return isinstance(body, list) and any(
+        isinstance(step, dict) and step.get("op") == "test" and step.get("path") == "/metadata/resourceVersion"
+        for step in body
+    )
+
+
+def _failed(command: ApiWrite, error: KubeError, *, tried: int, maybe_done: bool) -> WriteFailed:
+    kind = WriteError.UNKNOWN if maybe_done else write_error(error)
+    tries = f" (after {tried} tries)" if tried > 1 else ""
+    return WriteFailed(write_id=command.write_id, error=kind, message=f"{command.ref}: {error}{tries}")
+
+
+def _not_sent(command: ApiWrite, why: str) -> WriteFailed:
+    """Answer for a write that certainly did not happen. UNKNOWN is the one answer that makes a core decide anew."""
+    return WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message=f"{command.ref}: not sent: {why}")
