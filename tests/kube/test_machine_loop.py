@@ -1,0 +1,90 @@
+"""The loop that drives a machine: order, deadlines, and a queue that cannot grow without limit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from gatelift_kube.machine_loop import QUEUE_MAX, MachineLoop
+from gatelift_kube.tasks import spawn
+
+
+class Recorder:
+    """A machine that answers each event with itself and wants one tick at a time that is set."""
+
+    def __init__(self) -> None:
+        self.handled: list[str] = []
+        self.deadline: float | None = None
+
+    def handle(self, event: str, now: float) -> list[str]:
+        self.handled.append(event)
+        if event == "tick":
+            self.deadline = None
+        return [f"did {event}"]
+
+    def next_deadline(self) -> float | None:
+        return self.deadline
+
+
+async def run_until(loop: MachineLoop[str, str], done: Callable[[], bool]) -> None:
+    task = spawn("loop", loop.run())
+    async with asyncio.timeout(5):
+        while not done():
+            await asyncio.sleep(0)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def test_events_are_handled_in_order_and_their_commands_performed() -> None:
+    machine, performed = Recorder(), []
+    loop = MachineLoop[str, str](machine, performed.append, tick="tick")
+    loop.post("a")
+    loop.post("b")
+    await run_until(loop, lambda: len(performed) == 2)
+    assert performed == ["did a", "did b"]
+
+
+async def test_a_deadline_that_passes_becomes_a_tick() -> None:
+    machine = Recorder()
+    now = 0.0
+    loop = MachineLoop[str, str](machine, lambda _command: None, tick="tick", clock=lambda: now)
+    machine.deadline = 0.0
+    await run_until(loop, lambda: "tick" in machine.handled)
+    assert machine.handled == ["tick"]
+
+
+async def test_an_event_wakes_a_loop_that_sleeps() -> None:
+    machine = Recorder()
+    loop = MachineLoop[str, str](machine, lambda _command: None, tick="tick")
+    task = spawn("loop", loop.run())
+    for _ in range(3):
+        await asyncio.sleep(0)
+    loop.post("late")
+    async with asyncio.timeout(5):
+        while machine.handled != ["late"]:
+            await asyncio.sleep(0)
+    task.cancel()
+
+
+async def test_a_producer_that_never_waits_drains_the_queue_itself() -> None:
+    machine = Recorder()
+    loop = MachineLoop[str, str](machine, lambda _command: None, tick="tick")
+    for number in range(QUEUE_MAX + 10):
+        loop.post(str(number))
+    assert loop.waiting == 10
+    assert machine.handled == [str(number) for number in range(QUEUE_MAX)]
+
+
+async def test_what_a_command_posts_is_handled_after_it_and_not_inside() -> None:
+    machine = Recorder()
+    loop = MachineLoop[str, str](machine, lambda command: posts(command), tick="tick")
+
+    def posts(command: str) -> None:
+        if command == "did first":
+            loop.post("second")
+
+    loop.post("first")
+    await run_until(loop, lambda: "second" in machine.handled)
+    assert machine.handled == ["first", "second"]
