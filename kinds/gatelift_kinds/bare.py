@@ -1,0 +1,149 @@
+"""A Workload without an owner: admitted like any other, nothing of it is made anywhere. Pure.
+
+Kueue's own load generator uses them, and whoever wants quota for work of his own making. It ends when somebody sets
+its condition Finished or deletes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gatelift_kinds import markers
+from gatelift_kinds.kind import KindError, Outcome, Part, PatchStep, Placing, Priority, PriorityNames, Step
+from gatelift_kinds.patches import without_finalizer
+from gatelift_kinds.review import Verdict, WebhookFacts
+from gatelift_kube.objects.core import Pod
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import WORKLOAD, Resource
+from gatelift_kube.writes import PatchKind
+from gatelift_wire.messages import PodSetCounts
+
+_NO_OBJECTS = "a Workload without an owner has no objects: use a queue without a MultiKueue check"
+
+
+class BareKind:
+    """See `gatelift_kinds.kind.Kind`. The user's object is the Workload itself."""
+
+    name: str = "Workload"
+    resource: Resource = WORKLOAD
+    pods_are_children: bool = False
+    travels: bool = False
+
+    def managed(self, obj: Workload) -> bool:
+        """Return whether nobody owns it."""
+        return not obj.metadata.owner_references
+
+    def queue_name(self, obj: Workload) -> str:
+        """Return the queue that it names."""
+        return obj.spec.queue_name
+
+    def priority_names(self, obj: Workload) -> PriorityNames:
+        """Return its own priority class and value: they are not resolved again."""
+        ref = obj.spec.priority_class_ref
+        return PriorityNames(
+            workload_class=ref.name if ref is not None and ref.kind == "WorkloadPriorityClass" else "",
+            pod_class=ref.name if ref is not None and ref.kind == "PriorityClass" else "",
+            pod_priority=obj.spec.priority,
+        )
+
+    def workload_name(self, obj: Workload) -> str:
+        """Return its own name."""
+        return obj.metadata.name
+
+    def workload_document(self, obj: Workload, raw: bytes, priority: Priority) -> bytes:
+        """Return the object itself: it is there already."""
+        return raw
+
+    def equivalent(self, workload: Workload, obj: Workload) -> bool:
+        """Return whether they are the same object."""
+        return workload.metadata.uid == obj.metadata.uid
+
+    def suspended(self, obj: Workload) -> bool:
+        """Return True: nothing of it runs here."""
+        return True
+
+    def outcome(self, obj: Workload) -> Outcome | None:
+        """Return what its condition Finished says."""
+        for condition in obj.status.conditions:
+            if condition.type == "Finished" and condition.status == "True":
+                return Outcome(succeeded=condition.reason != "Failed", message=condition.message)
+        return None
+
+    def reclaimable(self, obj: Workload, granted: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+        """Return what its owner says in its status, at most what was granted."""
+        said = ((one.name, min(one.count, granted.get(one.name, 0))) for one in obj.status.reclaimable_pods)
+        return tuple((name, count) for name, count in said if count > 0)
+
+    def parts(self, obj: Workload, raw: bytes) -> tuple[Part, ...]:
+        """Return nothing."""
+        return ()
+
+    def mirror_patch(self, obj: Workload, raw: bytes, reported: bytes) -> bytes | None:
+        """Return nothing: nobody reports on it."""
+        return None
+
+    def placed_step(self, obj: Workload) -> PatchStep | None:
+        """Return nothing."""
+        return None
+
+    def unplaced_steps(self, obj: Workload, raw: bytes, wall: str) -> tuple[PatchStep, ...]:
+        """Return nothing."""
+        return ()
+
+    def release_step(self, obj: Workload) -> PatchStep | None:
+        """Return the patch that drops Kueue's finalizer, if somebody put it there."""
+        body = without_finalizer(obj.metadata, markers.WORKLOAD_FINALIZER)
+        return PatchStep(body=body, kind=PatchKind.JSON) if body else None
+
+    def document(self, part: Part, placing: Placing) -> bytes:
+        """Raise KindError: there is nothing to create."""
+        raise KindError(_NO_OBJECTS)
+
+    def lifted(self, obj: Workload) -> bool:
+        """Return True: there is nothing to hold back."""
+        return True
+
+    def liftable(self, obj: Workload) -> bool:
+        """Return False."""
+        return False
+
+    def lift_patch(self, obj: Workload) -> bytes:
+        """Raise KindError: there is nothing to lift."""
+        raise KindError(_NO_OBJECTS)
+
+    def local_lift_patch(self, obj: Workload, raw: bytes, placing: Placing) -> bytes:
+        """Raise KindError: there is nothing to lift."""
+        raise KindError(_NO_OBJECTS)
+
+    def stop_step(self, obj: Workload) -> Step | None:
+        """Return nothing."""
+        return None
+
+    def local_stop_step(self, obj: Workload, raw: bytes) -> Step | None:
+        """Return nothing."""
+        return None
+
+    def stopped(self, obj: Workload, pods: Sequence[Pod]) -> bool:
+        """Return True."""
+        return True
+
+    def counts(self, obj: Workload, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
+        """Return nothing."""
+        return ()
+
+    def user_gates_patch(self, obj: Workload, remaining: Sequence[str]) -> bytes | None:
+        """Return nothing."""
+        return None
+
+    def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:
+        """Return nothing: the CRD's defaults are enough."""
+        return ()
+
+    def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
+        """Allow: the CRD's rules are all there are."""
+        return Verdict()
+
+    def validate_update(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
+        """Allow: the CRD's rules are all there are."""
+        return Verdict()

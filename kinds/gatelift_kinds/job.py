@@ -1,0 +1,273 @@
+"""batch/v1 Job, not elastic: held back by `suspend`, let go by unsuspending, over by its conditions. Pure.
+
+Stopping has a handshake. A Job controller whose cache is behind may still make pods of a Job that has been suspended
+again; so the stop also takes the condition Suspended away through `/status`, and counts as carried out when the
+controller has put it back: its status writes carry the resourceVersion it saw, hence it saw the suspension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gatelift_kinds import job_rules, job_status, job_template, markers
+from gatelift_kinds.indexes import count_below
+from gatelift_kinds.kind import Outcome, Part, PatchStep, Placing, Priority, PriorityNames, Step
+from gatelift_kinds.names import workload_name
+from gatelift_kinds.patches import decode, encode, guards
+from gatelift_kinds.pods import count_pods, holds_resources
+from gatelift_kinds.review import Verdict, WebhookFacts
+from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
+from gatelift_kube.objects.batch import Job
+from gatelift_kube.objects.core import Pod
+from gatelift_kube.objects.kueue import PodSet, Workload
+from gatelift_kube.resources import JOB, Resource
+from gatelift_kube.writes import PatchKind
+from gatelift_wire.messages import PodSetCounts
+
+_SUSPENDED_AT_CREATION = 1  # metadata.generation grows with every change of spec; a lift is one
+
+
+class JobKind:
+    """See `gatelift_kinds.kind.Kind`."""
+
+    name: str = "Job"
+    resource: Resource = JOB
+    pods_are_children: bool = True
+    travels: bool = True
+
+    # --- the user's Job ---------------------------------------------------------------------------------------
+
+    def managed(self, obj: Job) -> bool:
+        """Return whether it names a queue and is the Job controller's or MultiKueue's."""
+        return bool(self.queue_name(obj)) and obj.spec.managed_by in {
+            None,
+            markers.MULTIKUEUE_MANAGER,
+            markers.BUILTIN_JOB_CONTROLLER,
+        }
+
+    def queue_name(self, obj: Job) -> str:
+        """Return the queue label."""
+        return obj.metadata.labels.get(markers.QUEUE_NAME, "")
+
+    def priority_names(self, obj: Job) -> PriorityNames:
+        """Return the class label and what the pod template says."""
+        spec = obj.spec.template.spec
+        return PriorityNames(
+            workload_class=obj.metadata.labels.get(markers.PRIORITY_CLASS, ""),
+            pod_class=spec.priority_class_name,
+            pod_priority=spec.priority,
+        )
+
+    def workload_name(self, obj: Job) -> str:
+        """Return `job-<name>-<5 hex>`."""
+        return workload_name(JOB.kind, JOB.group, obj.metadata.name, obj.metadata.uid)
+
+    def workload_document(self, obj: Job, raw: bytes, priority: Priority) -> bytes:
+        """Return a Workload of one pod set `main`: as many pods as may run at once."""
+        template = decode(raw)["spec"]["template"]
+        metadata = template.get("metadata") or {}
+        return workload_document(
+            name=self.workload_name(obj),
+            owner=JOB,
+            meta=obj.metadata,
+            queue=self.queue_name(obj),
+            priority=priority,
+            pod_sets=[
+                pod_set_document(
+                    markers.DEFAULT_POD_SET,
+                    pods_at_once(obj),
+                    {**metadata, "labels": job_template.own_labels(metadata.get("labels") or {})},
+                    template["spec"],
+                )
+            ],
+        )
+
+    def equivalent(self, workload: Workload, obj: Job) -> bool:
+        """Return whether the Workload asks for what the Job does. A finished Workload is the record of a run."""
+        shape = PodSet(name=markers.DEFAULT_POD_SET, count=pods_at_once(obj), template=obj.spec.template)
+        return describes(workload, obj.metadata, (shape,), started=job_template.changed(obj))
+
+    def suspended(self, obj: Job) -> bool:
+        """Return whether `spec.suspend` is set."""
+        return obj.spec.suspend is True
+
+    def outcome(self, obj: Job) -> Outcome | None:
+        """Return the word of the condition Complete or Failed."""
+        for condition in obj.status.conditions:
+            if condition.status == "True" and condition.type in {"Complete", "Failed"}:
+                return Outcome(succeeded=condition.type == "Complete", message=condition.message)
+        return None
+
+    def reclaimable(self, obj: Job, granted: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+        """Return `count - min(count, remaining completions)`: what the tail of the Job needs no longer.
+
+        Failed indexes of an Indexed Job need no pod any more; retried failures do. With more pods at once than
+        completions the count is the completions (Kueue released too much there).
+        """
+        parallelism = 1 if obj.spec.parallelism is None else obj.spec.parallelism
+        completions = parallelism if obj.spec.completions is None else obj.spec.completions
+        ended = obj.status.succeeded
+        if obj.spec.completion_mode == "Indexed":
+            ended = count_below(completions, obj.status.completed_indexes, obj.status.failed_indexes or "")
+        if not ended:
+            return ()
+        count = granted.get(markers.DEFAULT_POD_SET, pods_at_once(obj))
+        reclaimed = count - min(count, max(completions - ended, 0))
+        return ((markers.DEFAULT_POD_SET, reclaimed),) if reclaimed else ()
+
+    def parts(self, obj: Job, raw: bytes) -> tuple[Part, ...]:
+        """Return the Job without what only its own cluster can generate or decide.
+
+        `ttlSecondsAfterFinished` stays at home too: the user's own Job has it, and at the worker it would remove
+        pods before their end was reported.
+        """
+        spec = decode(raw)["spec"]
+        for field in ("managedBy", "suspend", "ttlSecondsAfterFinished"):
+            spec.pop(field, None)
+        if not spec.get("manualSelector"):
+            spec.pop("selector", None)
+        metadata = spec["template"].get("metadata") or {}
+        spec["template"]["metadata"] = {
+            "labels": job_template.own_labels(markers.travelling(metadata.get("labels") or {})),
+            "annotations": markers.travelling(metadata.get("annotations") or {}),
+        }
+        marks = {
+            "labels": job_template.own_labels(markers.travelling(obj.metadata.labels)),
+            "annotations": job_template.own_annotations(markers.travelling(obj.metadata.annotations)),
+        }
+        return (
+            Part(
+                name=obj.metadata.name,
+                pod_set=markers.DEFAULT_POD_SET,
+                metadata=encode(marks),
+                spec=encode(spec),
+            ),
+        )
+
+    def mirror_patch(self, obj: Job, raw: bytes, reported: bytes) -> bytes | None:
+        """Return the patch that shows the worker Job's status; None while the user's Job is still suspended."""
+        return None if self.suspended(obj) else job_status.mirror(obj, raw, reported)
+
+    def placed_step(self, obj: Job) -> PatchStep | None:
+        """Return the patch that unsuspends a Job whose pods run elsewhere, so that its status can be shown (J5)."""
+        if not self.suspended(obj) or obj.spec.managed_by != markers.MULTIKUEUE_MANAGER:
+            return None
+        meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
+        return PatchStep(body=encode({"metadata": meta, "spec": {"suspend": False}}))
+
+    def unplaced_steps(self, obj: Job, raw: bytes, wall: str) -> tuple[PatchStep, ...]:
+        """Return the patches that suspend the user's Job and take the run from its status; counters never fall."""
+        if obj.spec.managed_by != markers.MULTIKUEUE_MANAGER or self.outcome(obj) is not None:
+            return ()
+        steps: list[PatchStep] = []
+        if not self.suspended(obj):
+            steps.append(PatchStep(body=encode({"metadata": {"uid": obj.metadata.uid}, "spec": {"suspend": True}})))
+        status = job_status.reset(obj, raw, wall)
+        if status is not None:
+            steps.append(PatchStep(body=status, subresource="status"))
+        return tuple(steps)
+
+    def release_step(self, obj: Job) -> PatchStep | None:
+        """Return nothing: the user's Job carries no finalizer of ours."""
+        return None
+
+    # --- the worker's Job, or the user's own at `local` --------------------------------------------------------
+
+    def document(self, part: Part, placing: Placing) -> bytes:
+        """Return the Job, suspended; its pods get our labels through the template, the finalizer is the Job's only."""
+        return job_template.document(part, placing)
+
+    def lifted(self, obj: Job) -> bool:
+        """Return whether it is not suspended."""
+        return not self.suspended(obj)
+
+    def liftable(self, obj: Job) -> bool:
+        """Return whether it is suspended, and neither stopped by us nor being deleted."""
+        return self.suspended(obj) and obj.metadata.deletion_timestamp is None and not job_status.stop_marked(obj)
+
+    def lift_patch(self, obj: Job) -> bytes:
+        """Return the patch that unsuspends."""
+        return encode([*guards(obj.metadata), {"op": "replace", "path": "/spec/suspend", "value": False}])
+
+    def local_lift_patch(self, obj: Job, raw: bytes, placing: Placing) -> bytes:
+        """Return one patch: the template's labels, annotations, selector, tolerations, and unsuspend."""
+        return job_template.local_lift_patch(obj, raw, placing)
+
+    def stop_step(self, obj: Job) -> Step | None:
+        """Return the patch that suspends and marks, then the one of the handshake."""
+        if self.outcome(obj) is not None:
+            return None
+        if not self.suspended(obj) or not job_status.stop_marked(obj):
+            return PatchStep(body=job_status.suspend_body(obj))
+        if self._asks_acknowledgement(obj):
+            return PatchStep(body=job_status.stop_asked_body(obj), subresource="status")
+        return None
+
+    def local_stop_step(self, obj: Job, raw: bytes) -> Step | None:
+        """Return, one after the other: suspend; handshake and no start time; the template as it was."""
+        if self.outcome(obj) is not None:
+            return None
+        if not self.suspended(obj) or (job_template.changed(obj) and not job_status.stop_marked(obj)):
+            return PatchStep(body=job_status.suspend_body(obj))
+        if not job_template.changed(obj):
+            return None
+        if not job_status.stop_asked(obj) or obj.status.start_time is not None:
+            return PatchStep(body=job_status.stop_asked_body(obj), subresource="status")
+        if not job_status.stop_acknowledged(obj):
+            return None
+        return PatchStep(body=job_template.restore_patch(obj, raw), kind=PatchKind.JSON)
+
+    def stopped(self, obj: Job, pods: Sequence[Pod]) -> bool:
+        """Return whether the Job is over, or suspended and its controller has seen that; and no pod is left."""
+        if any(holds_resources(pod) for pod in pods):
+            return False
+        if self.outcome(obj) is not None:
+            return True
+        quiet = not obj.status.active and not obj.status.terminating
+        return quiet and self.suspended(obj) and job_status.stop_marked(obj) and not self._unacknowledged(obj)
+
+    def counts(self, obj: Job, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
+        """Return the counts of its pods; those that ended are the Job's own counters, since pods go away."""
+        counted = count_pods(markers.DEFAULT_POD_SET, pods)
+        return (
+            PodSetCounts(
+                name=counted.name,
+                active=counted.active,
+                ready=counted.ready,
+                succeeded=max(counted.succeeded, obj.status.succeeded),
+                failed=max(counted.failed, obj.status.failed),
+                terminating=counted.terminating,
+                remaining=counted.remaining,
+            ),
+        )
+
+    def user_gates_patch(self, obj: Job, remaining: Sequence[str]) -> bytes | None:
+        """Return nothing: gates of a Job's pods are in its template and are the user's to give."""
+        return None
+
+    def _asks_acknowledgement(self, obj: Job) -> bool:
+        return obj.metadata.generation > _SUSPENDED_AT_CREATION and not job_status.stop_asked(obj)
+
+    def _unacknowledged(self, obj: Job) -> bool:
+        return obj.metadata.generation > _SUSPENDED_AT_CREATION and not job_status.stop_acknowledged(obj)
+
+    # --- the webhook -------------------------------------------------------------------------------------------
+
+    def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:
+        """Return suspend, managedBy, default queue and priority class."""
+        return job_rules.defaults(obj, facts)
+
+    def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
+        """Return what is wrong with a new Job."""
+        return job_rules.validate_create(obj, facts)
+
+    def validate_update(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
+        """Return what is wrong with a change of a Job."""
+        return job_rules.validate_update(old, new, facts)
+
+
+def pods_at_once(obj: Job) -> int:
+    """Return the count of the pod set: the smaller of parallelism and completions (default: parallelism)."""
+    parallelism = 1 if obj.spec.parallelism is None else obj.spec.parallelism
+    return parallelism if obj.spec.completions is None else min(parallelism, obj.spec.completions)

@@ -1,0 +1,107 @@
+"""The status of a Job: shown to the user, taken back, and the handshake of stopping. Pure.
+
+The API server holds status writes of Jobs with `managedBy` to rules of its own (KEP-4368): counters do not fall, the
+start time changes only while the Job is suspended, a finished Job stays so. What is written here keeps them.
+"""
+
+from __future__ import annotations
+
+from gatelift_kinds.patches import Json, decode, encode, status_patch
+from gatelift_kube.objects.batch import Job
+from gatelift_wire.keys import ANNOTATION_STOPPING, LABEL_EPOCH
+
+STOP_ASKED = "gatelift.dev/StopAsked"
+"""Condition type by which the agent asks the Job controller to say again that the Job is suspended."""
+
+_BOOKKEEPING = ("uncountedTerminatedPods",)  # the worker's Job controller's own; no news to the user
+_OF_A_RUN = ("active", "ready", "terminating", "startTime", *_BOOKKEEPING)
+_NEVER_FALLING = ("succeeded", "failed")
+
+
+def mirror(obj: Job, raw: bytes, reported: bytes) -> bytes | None:
+    """Return the patch of `/status` that shows the reported status; None when nothing would change."""
+    old: Json = decode(raw).get("status") or {}
+    new = decode(reported)
+    for key in _BOOKKEEPING:
+        new.pop(key, None)
+    for key in _NEVER_FALLING:  # an earlier epoch's run may have counted more
+        if old.get(key, 0) > new.get(key, 0):
+            new[key] = old[key]
+    conditions = [one for one in new.get("conditions") or [] if one.get("type") != STOP_ASKED]
+    if conditions:
+        new["conditions"] = conditions
+    else:
+        new.pop("conditions", None)
+    return status_patch(obj.metadata, old, new)
+
+
+def reset(obj: Job, raw: bytes, wall: str) -> bytes | None:
+    """Return the patch of `/status` of a Job that waits again; None when it shows nothing of a run.
+
+    Suspended=True goes with it: only then does the API server take a new start time later.
+    """
+    old: Json = decode(raw).get("status") or {}
+    if not old:
+        return None
+    new = {key: value for key, value in old.items() if key not in _OF_A_RUN}
+    said = [
+        one for one in old.get("conditions") or [] if one.get("type") == "Suspended" and one.get("status") == "True"
+    ]
+    suspended = {
+        "type": "Suspended",
+        "status": "True",
+        "reason": "JobSuspended",
+        "message": "Job suspended",
+        "lastProbeTime": wall,
+        "lastTransitionTime": wall,
+    }
+    others = [one for one in old.get("conditions") or [] if one.get("type") != "Suspended"]
+    new["conditions"] = [*others, *(said or [suspended])]
+    return status_patch(obj.metadata, old, new)
+
+
+def suspend_body(obj: Job) -> bytes:
+    """Return the merge patch that suspends. The mark makes it a change even of a suspended object."""
+    meta = {"uid": obj.metadata.uid, "annotations": {ANNOTATION_STOPPING: _epoch(obj)}}
+    return encode({"metadata": meta, "spec": {"suspend": True}})
+
+
+def stop_marked(obj: Job) -> bool:
+    """Return whether `suspend_body` has landed in this epoch."""
+    return obj.metadata.annotations.get(ANNOTATION_STOPPING) == _epoch(obj)
+
+
+def stop_asked_body(obj: Job) -> bytes:
+    """Return the merge patch of `/status` that takes Suspended away, clears the start time and says that we asked."""
+    kept = [
+        {
+            "type": one.type,
+            "status": one.status,
+            "reason": one.reason,
+            "message": one.message,
+            "lastTransitionTime": one.last_transition_time,
+        }
+        for one in obj.status.conditions
+        if one.type not in {"Suspended", STOP_ASKED}
+    ]
+    asked = {"type": STOP_ASKED, "status": "True", "reason": _reason(obj), "message": "The agent stops this Job"}
+    meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
+    return encode({"metadata": meta, "status": {"startTime": None, "conditions": [*kept, asked]}})
+
+
+def stop_asked(obj: Job) -> bool:
+    """Return whether `stop_asked_body` has landed in this epoch."""
+    return any(one.type == STOP_ASKED and one.reason == _reason(obj) for one in obj.status.conditions)
+
+
+def stop_acknowledged(obj: Job) -> bool:
+    """Return whether the Job controller has said Suspended after we asked."""
+    return stop_asked(obj) and any(one.type == "Suspended" and one.status == "True" for one in obj.status.conditions)
+
+
+def _epoch(obj: Job) -> str:
+    return obj.metadata.labels.get(LABEL_EPOCH, "1")
+
+
+def _reason(obj: Job) -> str:
+    return f"Epoch{_epoch(obj)}"

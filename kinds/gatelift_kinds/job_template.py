@@ -1,0 +1,129 @@
+"""The pod template of a Job: what is added at the start, and taken back at `local` when it stops. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gatelift_kinds import markers
+from gatelift_kinds.kind import Part, Placing
+from gatelift_kinds.patches import (
+    Json,
+    Operation,
+    add_to_map,
+    decode,
+    encode,
+    guards,
+    merged_selector,
+    merged_tolerations,
+    pointer,
+)
+from gatelift_kube.objects.batch import Job
+from gatelift_kube.resources import JOB
+from gatelift_wire.keys import ANNOTATION_STOPPING, FINALIZER_REPORT
+
+ANNOTATION_BEFORE = "gatelift.dev/template-before"
+"""On a Job that runs at `local`: JSON of the template's parts as they were before a flavor was merged in."""
+
+_GENERATED_LABELS = frozenset(
+    {"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"}
+)
+_GENERATED_ANNOTATIONS = frozenset({"batch.kubernetes.io/job-tracking"})
+_RESTORED = (("metadata", "labels"), ("metadata", "annotations"), ("spec", "nodeSelector"), ("spec", "tolerations"))
+
+
+def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels without those that the API server generates for one particular Job."""
+    return {key: value for key, value in labels.items() if key not in _GENERATED_LABELS}
+
+
+def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Return the annotations without those of the Job controller."""
+    return {key: value for key, value in annotations.items() if key not in _GENERATED_ANNOTATIONS}
+
+
+def changed(obj: Job) -> bool:
+    """Return whether the template of this user's Job holds additions of ours."""
+    return ANNOTATION_BEFORE in obj.metadata.annotations
+
+
+def document(part: Part, placing: Placing) -> bytes:
+    """Return the Job to create at a worker. MergeConflictError: the flavor contradicts the template."""
+    marks, spec = decode(part.metadata), decode(part.spec)
+    template = _started(spec["template"], part.pod_set, placing)
+    spec["template"] = template
+    spec["suspend"] = True
+    metadata = {
+        "name": part.name,
+        "namespace": placing.namespace,
+        "labels": {**marks.get("labels", {}), **placing.owner_labels},
+        "annotations": marks.get("annotations", {}),
+        "finalizers": [FINALIZER_REPORT],
+    }
+    return encode({"apiVersion": JOB.api_version, "kind": JOB.kind, "metadata": metadata, "spec": spec})
+
+
+def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
+    """Return the JSON patch that merges the additions into the user's own Job and unsuspends it."""
+    before: Json = decode(raw)["spec"]["template"]
+    after = _started(before, markers.DEFAULT_POD_SET, placing)
+    kept: dict[str, Json] = {section: {} for section, _ in _RESTORED}
+    for section, key in _RESTORED:
+        kept[section][key] = (before.get(section) or {}).get(key)
+    stopping = ANNOTATION_STOPPING in obj.metadata.annotations
+    operations: list[Operation] = [
+        *guards(obj.metadata),
+        *add_to_map(("metadata", "labels"), obj.metadata.labels, placing.owner_labels),
+        *([{"op": "remove", "path": pointer("metadata", "annotations", ANNOTATION_STOPPING)}] if stopping else []),
+        *add_to_map(
+            ("metadata", "annotations"),
+            obj.metadata.annotations,
+            {ANNOTATION_BEFORE: msgspec.json.encode(kept, order="sorted").decode()},
+        ),
+        *_set_parts(before, after),
+        {"op": "replace", "path": "/spec/suspend", "value": False},
+    ]
+    return encode(operations)
+
+
+def restore_patch(obj: Job, raw: bytes) -> bytes:
+    """Return the JSON patch that puts the template back as it was before `local_lift_patch`."""
+    before = decode(obj.metadata.annotations[ANNOTATION_BEFORE].encode())
+    present: Json = decode(raw)["spec"]["template"]
+    removed = [{"op": "remove", "path": pointer("metadata", "annotations", ANNOTATION_BEFORE)}]
+    return encode([*guards(obj.metadata), *_set_parts(present, before), *removed])
+
+
+def _started(template: Json, pod_set: str, placing: Placing) -> Json:
+    start = placing.start(pod_set)
+    metadata: dict[str, Any] = dict(template.get("metadata") or {})
+    spec: dict[str, Any] = dict(template["spec"])
+    metadata["labels"] = {
+        **(metadata.get("labels") or {}),
+        **start.labels,
+        markers.POD_SET: pod_set,
+        **placing.owner_labels,
+    }
+    if start.annotations:
+        metadata["annotations"] = {**(metadata.get("annotations") or {}), **start.annotations}
+    selector = merged_selector(spec.get("nodeSelector") or {}, start.node_selector, "spec.template.spec.nodeSelector")
+    if selector:
+        spec["nodeSelector"] = selector
+    tolerations = merged_tolerations(spec.get("tolerations") or [], start.tolerations)
+    if tolerations:
+        spec["tolerations"] = tolerations
+    return {**template, "metadata": metadata, "spec": spec}
+
+
+def _set_parts(present: Json, wanted: Json) -> list[Operation]:
+    operations: list[Operation] = []
+    for section, key in _RESTORED:
+        old = (present.get(section) or {}).get(key)
+        new = (wanted.get(section) or {}).get(key)
+        if old == new:
+            continue
+        path = pointer("spec", "template", section, key)
+        operations.append({"op": "remove", "path": path} if new is None else {"op": "add", "path": path, "value": new})
+    return operations

@@ -1,0 +1,280 @@
+"""What is asked of a kind, and the values in which it answers. Pure.
+
+A kind is one file: how its user objects become a Workload, what travels to a worker, how it is held back and let go
+there, what comes back, and what the webhook sets and refuses. `registry` lists the kinds. Objects come typed and, where
+more is needed, with their JSON as served (`raw`). Everything returned is a value or the body of a write; who writes,
+and when, is the cores' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from gatelift_kinds.review import Verdict, WebhookFacts
+from gatelift_kube.objects.core import Pod, Toleration
+from gatelift_kube.objects.kueue import PriorityClassRef, Workload
+from gatelift_kube.resources import Resource
+from gatelift_kube.writes import PatchKind
+from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID, PlacementKey
+from gatelift_wire.messages import PodSetCounts
+
+
+class KindError(Exception):
+    """An object cannot be handled as asked; the text is one line for the user."""
+
+
+class MergeConflictError(KindError):
+    """What a flavor or a check wants to add contradicts what the user's object says. Permanent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityNames:
+    """Where the priority of a user's object comes from. A workload class wins over the pod's.
+
+    `workload_class` is the label's value, `pod_class` and `pod_priority` the pod spec's; "" and None when absent.
+    """
+
+    workload_class: str = ""
+    pod_class: str = ""
+    pod_priority: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priority:
+    """A resolved priority; `ref` None when no class was named."""
+
+    value: int = 0
+    ref: PriorityClassRef | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One object to make at a worker: `metadata` is JSON with the labels and annotations that travel, `spec` is JSON.
+
+    The spec is as the management API server holds it but for what cannot be created elsewhere (generated selectors,
+    gates of ours); the agent sanitises it.
+    """
+
+    name: str
+    pod_set: str
+    metadata: bytes
+    spec: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSetStart:
+    """What is added to the pods of one pod set when they start: the flavor's placement, checks' updates."""
+
+    pod_set: str
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Toleration, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placing:
+    """A placement as its objects carry it: who they belong to and what each pod set gets added."""
+
+    key: PlacementKey
+    origin: str
+    namespace: str
+    starts: tuple[PodSetStart, ...] = ()
+
+    @property
+    def owner_labels(self) -> dict[str, str]:
+        """Labels by which the agent knows its own: origin, workload UID, epoch."""
+        return {
+            LABEL_ORIGIN: self.origin,
+            LABEL_WORKLOAD_UID: self.key.uid,
+            LABEL_EPOCH: str(self.key.epoch),
+        }
+
+    def start(self, pod_set: str) -> PodSetStart:
+        """Return what is added to this pod set, nothing if it is not named."""
+        for start in self.starts:
+            if start.pod_set == pod_set:
+                return start
+        return PodSetStart(pod_set=pod_set)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The work came to its own end. `reason` is that of the Workload's condition Finished."""
+
+    succeeded: bool
+    message: str = ""
+
+    @property
+    def reason(self) -> str:
+        """`Succeeded` or `Failed`, as Kueue spells them."""
+        return "Succeeded" if self.succeeded else "Failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchStep:
+    """A patch of the object in question. Preconditions are inside `body`."""
+
+    body: bytes
+    kind: PatchKind = PatchKind.MERGE
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteStep:
+    """Delete the object in question (with its UID as precondition), with the grace that the stop names or its own."""
+
+
+Step = PatchStep | DeleteStep
+
+UserT_contra = TypeVar("UserT_contra", contravariant=True)
+
+
+class ManagementSide(Protocol[UserT_contra]):
+    """What the manager asks about the user's objects."""
+
+    def managed(self, obj: UserT_contra) -> bool:
+        """Return whether the object is ours: taken over by the webhook, and not another kind's business."""
+        ...
+
+    def queue_name(self, obj: UserT_contra) -> str:
+        """Return the LocalQueue's name, "" if none."""
+        ...
+
+    def priority_names(self, obj: UserT_contra) -> PriorityNames:
+        """Return where its priority comes from."""
+        ...
+
+    def workload_name(self, obj: UserT_contra) -> str:
+        """Return the name of its Workload, by Kueue's rule."""
+        ...
+
+    def workload_document(self, obj: UserT_contra, raw: bytes, priority: Priority) -> bytes:
+        """Return the complete Workload to create, in epoch 1, as JSON."""
+        ...
+
+    def equivalent(self, workload: Workload, obj: UserT_contra) -> bool:
+        """Return whether the Workload describes the object: same pod sets, counts and requests."""
+        ...
+
+    def suspended(self, obj: UserT_contra) -> bool:
+        """Return whether nothing of the user's own object can run: gated, suspended or over."""
+        ...
+
+    def outcome(self, obj: UserT_contra) -> Outcome | None:
+        """Return how the object ended by its own status, None while it has not."""
+        ...
+
+    def reclaimable(self, obj: UserT_contra, granted: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+        """Return the pods per pod set that need quota no longer, of the granted counts (KEP-78). Zeros are left out."""
+        ...
+
+    def parts(self, obj: UserT_contra, raw: bytes) -> tuple[Part, ...]:
+        """Return the objects to make at a worker."""
+        ...
+
+    def mirror_patch(self, obj: UserT_contra, raw: bytes, reported: bytes) -> bytes | None:
+        """Return the merge patch of the user's `/status` that shows the reported status (JSON) of the worker's object.
+
+        None when nothing visible would change, or when the object cannot take it yet (a Job that is still suspended
+        takes it once it has been unsuspended: ask again when it changes).
+        """
+        ...
+
+    def placed_step(self, obj: UserT_contra) -> PatchStep | None:
+        """Return the write to the user's object once its workload is placed on a worker; None when none is due."""
+        ...
+
+    def unplaced_steps(self, obj: UserT_contra, raw: bytes, wall: str) -> tuple[PatchStep, ...]:
+        """Return the writes that take the mirrored run back after an eviction, in order; `wall` is RFC 3339.
+
+        Level-triggered: empty when nothing is left to do.
+        """
+        ...
+
+    def release_step(self, obj: UserT_contra) -> PatchStep | None:
+        """Return the write that drops our finalizer from the user's object; None when it is not there."""
+        ...
+
+
+class WorkerSide(Protocol[UserT_contra]):
+    """What an agent asks. `local` placements use `local_*` on the user's own object, all others `document`."""
+
+    def document(self, part: Part, placing: Placing) -> bytes:
+        """Return the object to create: held back, with our labels and the report finalizer.
+
+        MergeConflictError: what is to be added contradicts the part.
+        """
+        ...
+
+    def lifted(self, obj: UserT_contra) -> bool:
+        """Return whether it is let go."""
+        ...
+
+    def liftable(self, obj: UserT_contra) -> bool:
+        """Return whether nothing but us holds it back: the user's own gates are gone, it is not being deleted."""
+        ...
+
+    def lift_patch(self, obj: UserT_contra) -> bytes:
+        """Return the JSON patch that lets it go, with tests on UID and resourceVersion (rule R7, R8)."""
+        ...
+
+    def local_lift_patch(self, obj: UserT_contra, raw: bytes, placing: Placing) -> bytes:
+        """Return the JSON patch that merges what is to be added into the user's own object and lets it go, in one.
+
+        MergeConflictError: what is to be added contradicts the object.
+        """
+        ...
+
+    def stop_step(self, obj: UserT_contra) -> Step | None:
+        """Return the next write that stops a worker's object; None when none is left (then wait for its pods).
+
+        The first one always changes the object, so that a lift that is still under way fails (rule R7).
+        """
+        ...
+
+    def local_stop_step(self, obj: UserT_contra, raw: bytes) -> Step | None:
+        """Return the next write that stops the user's own object and takes the additions back; None when done."""
+        ...
+
+    def stopped(self, obj: UserT_contra, pods: Sequence[Pod]) -> bool:
+        """Return whether nothing of it runs or can start; `pods` are those of the placement."""
+        ...
+
+    def counts(self, obj: UserT_contra, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
+        """Return where its pods are, per pod set."""
+        ...
+
+    def user_gates_patch(self, obj: UserT_contra, remaining: Sequence[str]) -> bytes | None:
+        """Return the JSON patch that removes the user's gates that are not in `remaining`; None when none is to go."""
+        ...
+
+
+class WebhookSide(Protocol):
+    """What the webhook asks; objects come as JSON mappings, since they are not stored yet."""
+
+    def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:
+        """Return the JSON patch operations that take the object over; empty when it is none of ours."""
+        ...
+
+    def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
+        """Return what is wrong with a new object, after defaulting."""
+        ...
+
+    def validate_update(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
+        """Return what is wrong with a change."""
+        ...
+
+
+class Kind(ManagementSide[UserT_contra], WorkerSide[UserT_contra], WebhookSide, Protocol[UserT_contra]):
+    """All that is known of one kind."""
+
+    name: str
+    """What it is called on the wire and in `gatelift get`: `Pod`, `Job`, `Workload`."""
+    resource: Resource
+    pods_are_children: bool
+    """True when a controller makes its pods (Job): they are found by label. False when the object is the pod."""
+    travels: bool
+    """False when it is admitted only and nothing of it is made at a worker (a Workload without owner)."""

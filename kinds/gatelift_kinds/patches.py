@@ -1,0 +1,126 @@
+"""Bodies of merge and JSON patches. Pure.
+
+JSON patches carry `test` operations for what they were decided on, so a change in between makes the API server refuse
+them; merge patches name UID and resourceVersion under `metadata`, which the API server holds to be preconditions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from gatelift_kinds.kind import MergeConflictError
+from gatelift_kube.objects.core import Toleration
+from gatelift_kube.objects.meta import ObjectMeta
+
+Operation = dict[str, Any]
+Json = dict[str, Any]
+
+encode = msgspec.json.encode
+
+
+def decode(raw: bytes) -> Json:
+    """Return a JSON object as a dict. KeyError never; msgspec.DecodeError if it is none (the API server sent it)."""
+    return msgspec.json.decode(raw, type=dict[str, Any])
+
+
+def pointer(*keys: str) -> str:
+    """Return a JSON pointer, keys escaped."""
+    return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
+
+
+def guards(meta: ObjectMeta, *, version: bool = True) -> list[Operation]:
+    """Return the tests that tie a JSON patch to this object and, with `version`, to this very state of it."""
+    tests = [{"op": "test", "path": "/metadata/uid", "value": meta.uid}]
+    if version:
+        tests.append({"op": "test", "path": "/metadata/resourceVersion", "value": meta.resource_version})
+    return tests
+
+
+def remove_from_list(
+    path: Sequence[str], present: Sequence[str], unwanted: Iterable[str], key: str = ""
+) -> list[Operation]:
+    """Return operations that remove `unwanted` from a list whose items read `present`; with `key`, items are objects.
+
+    Each removal is preceded by a test, so that a list that moved in between refuses the patch instead of losing
+    somebody else's entry.
+    """
+    gone = set(unwanted)
+    operations: list[Operation] = []
+    for index in reversed([index for index, item in enumerate(present) if item in gone]):
+        item_path = pointer(*path, str(index))
+        tested = item_path + pointer(key) if key else item_path
+        operations.append({"op": "test", "path": tested, "value": present[index]})
+        operations.append({"op": "remove", "path": item_path})
+    return operations
+
+
+def add_to_map(path: Sequence[str], present: Mapping[str, Any] | None, added: Mapping[str, Any]) -> list[Operation]:
+    """Return operations that set keys of a map that may be absent; keys that have the value already are left out."""
+    missing = {key: value for key, value in added.items() if present is None or present.get(key) != value}
+    if not missing:
+        return []
+    if not present:
+        return [{"op": "add", "path": pointer(*path), "value": missing}]
+    return [{"op": "add", "path": pointer(*path, key), "value": value} for key, value in missing.items()]
+
+
+def without_finalizer(meta: ObjectMeta, finalizer: str) -> bytes | None:
+    """Return the JSON patch that drops one finalizer and no other; None when it is not there."""
+    removal = remove_from_list(("metadata", "finalizers"), meta.finalizers, (finalizer,))
+    return encode([*guards(meta, version=False), *removal]) if removal else None
+
+
+def merged_selector(present: Mapping[str, str], added: Mapping[str, str], what: str) -> dict[str, str]:
+    """Return both together. MergeConflictError: a key has two values."""
+    for key, value in added.items():
+        if present.get(key, value) != value:
+            raise MergeConflictError(
+                f"{what}[{key}]: {present[key]!r} of the object contradicts {value!r} of the flavor: "
+                f"drop the key or ask for another flavor"
+            )
+    return {**present, **added}
+
+
+def merged_tolerations(present: Sequence[Json], added: Sequence[Toleration]) -> list[Json]:
+    """Return both together, each once (an empty operator and `Equal` are the same)."""
+    result = list(present)
+    seen = {_toleration_key(one) for one in present}
+    for toleration in added:
+        document = msgspec.to_builtins(toleration)
+        if _toleration_key(document) not in seen:
+            seen.add(_toleration_key(document))
+            result.append(document)
+    return result
+
+
+def _toleration_key(one: Json) -> tuple[str, str, str, str, int | None]:
+    return (
+        one.get("key", ""),
+        one.get("operator") or "Equal",
+        one.get("value", ""),
+        one.get("effect", ""),
+        one.get("tolerationSeconds"),
+    )
+
+
+def difference(old: Json, new: Json) -> Json:
+    """Return the merge patch that turns `old` into `new`: removed keys null, lists whole, equal parts left out."""
+    patch: Json = dict.fromkeys((key for key in old if key not in new), None)
+    for key, value in new.items():
+        before = old.get(key)
+        if isinstance(value, dict) and isinstance(before, dict):
+            inner = difference(before, value)
+            if inner:
+                patch[key] = inner
+        elif key not in old or before != value:
+            patch[key] = value
+    return patch
+
+
+def status_patch(meta: ObjectMeta, old: Json, new: Json) -> bytes | None:
+    """Return the merge patch of `/status` that replaces the whole status, tied to the UID; None if nothing differs."""
+    patch = difference(old, new)
+    return encode({"metadata": {"uid": meta.uid}, "status": patch}) if patch else None

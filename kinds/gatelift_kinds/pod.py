@@ -1,0 +1,278 @@
+"""A single Pod: held back by a scheduling gate, let go by its removal, over when it is Succeeded or Failed. Pure.
+
+Pods of a group are another kind. Kueue's behaviour: pods-and-slices 2.4 to 2.9; status on the way back: MultiKueue's
+rules for pods (the user's pod stays gated for ever when the run is elsewhere).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gatelift_kinds import markers, pod_rules
+from gatelift_kinds.kind import DeleteStep, Outcome, Part, PatchStep, Placing, Priority, PriorityNames, Step
+from gatelift_kinds.names import workload_name
+from gatelift_kinds.patches import (
+    Json,
+    Operation,
+    add_to_map,
+    decode,
+    encode,
+    guards,
+    merged_selector,
+    merged_tolerations,
+    remove_from_list,
+    status_patch,
+    without_finalizer,
+)
+from gatelift_kinds.pods import count_pods, over, unbound_and_deleting
+from gatelift_kinds.review import Verdict, WebhookFacts
+from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
+from gatelift_kube.objects.core import Pod, PodTemplate
+from gatelift_kube.objects.kueue import PodSet, Workload
+from gatelift_kube.resources import POD, Resource
+from gatelift_kube.writes import PatchKind
+from gatelift_wire.keys import FINALIZER_REPORT
+from gatelift_wire.messages import PodSetCounts
+
+_GATES = ("spec", "schedulingGates")
+_UNTRUE_ELSEWHERE = ("observedGeneration",)  # counts the worker object's generations, not the user's
+
+
+class PodKind:
+    """See `gatelift_kinds.kind.Kind`."""
+
+    name: str = "Pod"
+    resource: Resource = POD
+    pods_are_children: bool = False
+    travels: bool = True
+
+    # --- the user's pod ---------------------------------------------------------------------------------------
+
+    def managed(self, obj: Pod) -> bool:
+        """Return whether the webhook took the pod over and it stands alone."""
+        meta = obj.metadata
+        return meta.labels.get(markers.MANAGED) == markers.MANAGED_VALUE and not markers.group_name(
+            meta.labels, meta.annotations
+        )
+
+    def queue_name(self, obj: Pod) -> str:
+        """Return the queue label."""
+        return obj.metadata.labels.get(markers.QUEUE_NAME, "")
+
+    def priority_names(self, obj: Pod) -> PriorityNames:
+        """Return the class label and what the pod's spec says."""
+        return PriorityNames(
+            workload_class=obj.metadata.labels.get(markers.PRIORITY_CLASS, ""),
+            pod_class=obj.spec.priority_class_name,
+            pod_priority=obj.spec.priority,
+        )
+
+    def workload_name(self, obj: Pod) -> str:
+        """Return `pod-<name>-<5 hex>`."""
+        return workload_name(POD.kind, POD.group, obj.metadata.name, obj.metadata.uid)
+
+    def workload_document(self, obj: Pod, raw: bytes, priority: Priority) -> bytes:
+        """Return a Workload of one pod set `main` with one pod: the pod itself."""
+        document = decode(raw)
+        return workload_document(
+            name=self.workload_name(obj),
+            owner=POD,
+            meta=obj.metadata,
+            queue=self.queue_name(obj),
+            priority=priority,
+            pod_sets=[pod_set_document(markers.DEFAULT_POD_SET, 1, document["metadata"], document["spec"])],
+        )
+
+    def equivalent(self, workload: Workload, obj: Pod) -> bool:
+        """Return whether the Workload asks for what the pod does."""
+        shape = PodSet(name=markers.DEFAULT_POD_SET, count=1, template=PodTemplate(spec=obj.spec))
+        return describes(workload, obj.metadata, (shape,), started=self.lifted(obj))
+
+    def suspended(self, obj: Pod) -> bool:
+        """Return whether it is gated or over."""
+        return not self.lifted(obj) or over(obj)
+
+    def outcome(self, obj: Pod) -> Outcome | None:
+        """Return the phase's word and the status message."""
+        return Outcome(succeeded=obj.status.phase == "Succeeded", message=obj.status.message) if over(obj) else None
+
+    def reclaimable(self, obj: Pod, granted: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+        """Return nothing: a single pod gives its quota back by finishing."""
+        return ()
+
+    def parts(self, obj: Pod, raw: bytes) -> tuple[Part, ...]:
+        """Return the pod: its spec with the user's gates but not ours."""
+        spec = decode(raw)["spec"]
+        gates = [gate for gate in spec.pop("schedulingGates", []) if gate.get("name") != markers.ADMISSION_GATE]
+        if gates:
+            spec["schedulingGates"] = gates
+        marks = {
+            "labels": markers.travelling(obj.metadata.labels),
+            "annotations": markers.travelling(obj.metadata.annotations),
+        }
+        part = Part(
+            name=obj.metadata.name,
+            pod_set=markers.DEFAULT_POD_SET,
+            metadata=encode(marks),
+            spec=encode(spec),
+        )
+        return (part,)
+
+    def mirror_patch(self, obj: Pod, raw: bytes, reported: bytes) -> bytes | None:
+        """Return the patch that shows the worker pod's status.
+
+        While the worker's pod is unscheduled, the user's pod keeps its own PodScheduled (reason SchedulingGated), so
+        that no autoscaler of the management cluster takes it for a pod that lacks a node (MultiKueue N8).
+        """
+        old: Json = decode(raw).get("status") or {}
+        new = decode(reported)
+        conditions = [_here(one) for one in new.get("conditions") or []]
+        for key in _UNTRUE_ELSEWHERE:
+            new.pop(key, None)
+        if not self.lifted(obj) and not _scheduled(conditions):
+            mine = [one for one in old.get("conditions") or [] if one.get("type") == "PodScheduled"]
+            if mine:
+                conditions = [one for one in conditions if one.get("type") != "PodScheduled"] + mine
+        if conditions:
+            new["conditions"] = conditions
+        if "qosClass" in old:  # immutable; the same by the same spec, but for what a worker's LimitRange adds
+            new["qosClass"] = old["qosClass"]
+        return status_patch(obj.metadata, old, new)
+
+    def placed_step(self, obj: Pod) -> PatchStep | None:
+        """Return nothing: the user's pod stays gated when it runs elsewhere."""
+        return None
+
+    def unplaced_steps(self, obj: Pod, raw: bytes, wall: str) -> tuple[PatchStep, ...]:
+        """Return the patch to the status of a pod that waits at its gate."""
+        if self.lifted(obj):
+            return ()
+        old: Json = decode(raw).get("status") or {}
+        gated = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }
+        mine = [one for one in old.get("conditions") or [] if one.get("type") == "PodScheduled"]
+        waiting = [one for one in mine if one.get("reason") == "SchedulingGated"]
+        new: Json = {"phase": "Pending", "conditions": waiting or [{**gated, "lastTransitionTime": wall}]}
+        if "qosClass" in old:
+            new["qosClass"] = old["qosClass"]
+        body = status_patch(obj.metadata, old, new)
+        return (PatchStep(body=body, subresource="status"),) if body else ()
+
+    def release_step(self, obj: Pod) -> PatchStep | None:
+        """Return the patch that drops the finalizer of taken-over pods."""
+        body = without_finalizer(obj.metadata, markers.MANAGED)
+        return PatchStep(body=body, kind=PatchKind.JSON) if body else None
+
+    # --- the worker's pod, or the user's own at `local` --------------------------------------------------------
+
+    def document(self, part: Part, placing: Placing) -> bytes:
+        """Return the pod with our gate, labels, report finalizer, and the flavor's placement."""
+        marks, spec = decode(part.metadata), decode(part.spec)
+        start = placing.start(part.pod_set)
+        selector = merged_selector(spec.get("nodeSelector") or {}, start.node_selector, "spec.nodeSelector")
+        tolerations = merged_tolerations(spec.get("tolerations") or [], start.tolerations)
+        if selector:
+            spec["nodeSelector"] = selector
+        if tolerations:
+            spec["tolerations"] = tolerations
+        spec["schedulingGates"] = [*spec.get("schedulingGates", []), {"name": markers.ADMISSION_GATE}]
+        metadata = {
+            "name": part.name,
+            "namespace": placing.namespace,
+            "labels": {
+                **marks.get("labels", {}),
+                **start.labels,
+                markers.POD_SET: part.pod_set,
+                **placing.owner_labels,
+            },
+            "annotations": {**marks.get("annotations", {}), **start.annotations},
+            "finalizers": [FINALIZER_REPORT],
+        }
+        return encode({"apiVersion": POD.api_version, "kind": POD.kind, "metadata": metadata, "spec": spec})
+
+    def lifted(self, obj: Pod) -> bool:
+        """Return whether our gate is gone."""
+        return markers.ADMISSION_GATE not in _gate_names(obj)
+
+    def liftable(self, obj: Pod) -> bool:
+        """Return whether ours is the last gate."""
+        return _gate_names(obj) == (markers.ADMISSION_GATE,) and obj.metadata.deletion_timestamp is None
+
+    def lift_patch(self, obj: Pod) -> bytes:
+        """Return the patch that removes our gate and nothing else."""
+        return encode([*guards(obj.metadata), *_ungate(obj, (markers.ADMISSION_GATE,))])
+
+    def local_lift_patch(self, obj: Pod, raw: bytes, placing: Placing) -> bytes:
+        """Return one patch: labels, annotations, node selector, tolerations, gate."""
+        start = placing.start(markers.DEFAULT_POD_SET)
+        spec = decode(raw)["spec"]
+        labels = {**start.labels, markers.POD_SET: markers.DEFAULT_POD_SET, **placing.owner_labels}
+        merged_selector(obj.spec.node_selector, start.node_selector, "spec.nodeSelector")
+        present = spec.get("tolerations") or []
+        tolerations = merged_tolerations(present, start.tolerations)
+        operations: list[Operation] = [
+            *guards(obj.metadata),
+            *add_to_map(("metadata", "labels"), obj.metadata.labels, labels),
+            *add_to_map(("metadata", "annotations"), obj.metadata.annotations, start.annotations),
+            *add_to_map(("spec", "nodeSelector"), obj.spec.node_selector, start.node_selector),
+        ]
+        if tolerations != present:
+            operations.append({"op": "add", "path": "/spec/tolerations", "value": tolerations})
+        return encode([*operations, *_ungate(obj, (markers.ADMISSION_GATE,))])
+
+    def stop_step(self, obj: Pod) -> Step | None:
+        """Return the deletion: a pod cannot be gated again. None once it is being deleted."""
+        return DeleteStep() if obj.metadata.deletion_timestamp is None else None
+
+    def local_stop_step(self, obj: Pod, raw: bytes) -> Step | None:
+        """Return the deletion, as Kueue ends a single pod."""
+        return DeleteStep() if obj.metadata.deletion_timestamp is None else None
+
+    def stopped(self, obj: Pod, pods: Sequence[Pod]) -> bool:
+        """Return whether it is over, or was deleted before it was bound."""
+        return over(obj) or unbound_and_deleting(obj)
+
+    def counts(self, obj: Pod, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
+        """Return the count of the pod itself."""
+        return (count_pods(markers.DEFAULT_POD_SET, (obj,)),)
+
+    def user_gates_patch(self, obj: Pod, remaining: Sequence[str]) -> bytes | None:
+        """Return the patch that removes gates that the user has removed from the pod at home; ours is never touched."""
+        keep = {*remaining, markers.ADMISSION_GATE}
+        removal = _ungate(obj, tuple(name for name in _gate_names(obj) if name not in keep))
+        return encode([*guards(obj.metadata), *removal]) if removal else None
+
+    # --- the webhook -------------------------------------------------------------------------------------------
+
+    def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:
+        """Return label, finalizer, gate, role hash, default queue and priority class."""
+        return pod_rules.defaults(obj, facts)
+
+    def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
+        """Return what is wrong with a new pod."""
+        return pod_rules.validate_create(obj, facts)
+
+    def validate_update(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
+        """Return what is wrong with a change of a pod."""
+        return pod_rules.validate_update(old, new, facts)
+
+
+def _gate_names(obj: Pod) -> tuple[str, ...]:
+    return tuple(gate.name for gate in obj.spec.scheduling_gates)
+
+
+def _ungate(obj: Pod, names: Sequence[str]) -> list[Operation]:
+    return remove_from_list(_GATES, _gate_names(obj), names, key="name")
+
+
+def _here(condition: Json) -> Json:
+    return {key: value for key, value in condition.items() if key not in _UNTRUE_ELSEWHERE}
+
+
+def _scheduled(conditions: Sequence[Json]) -> bool:
+    return any(one.get("type") == "PodScheduled" and one.get("status") == "True" for one in conditions)

@@ -1,0 +1,137 @@
+"""What the webhook sets on pods and refuses of them. Pure. Kueue's rules: pods-and-slices 1.2 and 1.3."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatelift_kinds import markers, rules
+from gatelift_kinds.patches import Operation, add_to_map
+from gatelift_kinds.review import FieldError, Verdict, WebhookFacts
+from gatelift_kinds.role_hash import role_hash
+from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label, required
+
+_OVER = frozenset({"Succeeded", "Failed"})
+
+
+def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
+    """Return the operations that take a new pod over, none if it is not to be queued.
+
+    A pod with a suspending parent gets gate and hash only: the parent has done the rest. Otherwise the namespace has to
+    be selected, no queued owner may stand above it, and it needs a queue (or everything is managed).
+    """
+    if facts.by_agent:
+        return ()
+    if markers.POD_SUSPENDING_PARENT in rules.notes(obj):
+        return (*_gate(obj), *_hash(obj))
+    if not facts.namespace_selected or facts.owner_managed:
+        return ()
+    added = rules.defaulted_labels(obj, facts)
+    queued = markers.QUEUE_NAME in {**rules.marks(obj), **added} or facts.manage_without_queue
+    if not queued:
+        return ()
+    added[markers.MANAGED] = markers.MANAGED_VALUE
+    return (*rules.label_operations(obj, added), *_finalizer(obj), *_gate(obj), *_hash(obj))
+
+
+def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
+    """Return what is wrong with a new pod, after defaulting."""
+    errors = [*rules.created(obj), *_markers(obj)]
+    if markers.ELASTIC_JOB in rules.notes(obj):
+        errors.append(
+            forbidden(annotation(markers.ELASTIC_JOB), "is not supported for pods: use it on a Job or a RayCluster")
+        )
+    if _group(obj):
+        errors.append(
+            forbidden(
+                _group_path(obj), "pod groups are not served by this version: queue the pods one by one, or use a Job"
+            )
+        )
+    return Verdict(errors=tuple(errors), warnings=_warnings(obj, facts))
+
+
+def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
+    """Return what is wrong with a change of a pod."""
+    errors = rules.changed(old, new, suspended=_suspended(new), was_suspended=_suspended(old), facts=facts)
+    errors += _markers(new)
+    before, after = _group(old), _group(new)
+    if before and before != after:
+        errors.append(invalid(_group_path(new), after, "is immutable once set: make a new pod instead"))
+    notes_before, notes_after = rules.notes(old), rules.notes(new)
+    if (
+        notes_before.get(markers.RETRIABLE_IN_GROUP) == "false"
+        and notes_after.get(markers.RETRIABLE_IN_GROUP) != "false"
+    ):
+        errors.append(
+            forbidden(
+                annotation(markers.RETRIABLE_IN_GROUP), "an unretriable pod cannot become retriable: keep it false"
+            )
+        )
+    return Verdict(errors=tuple(errors), warnings=_warnings(new, facts))
+
+
+def _markers(obj: Object) -> list[FieldError]:
+    marks, notes = rules.marks(obj), rules.notes(obj)
+    errors: list[FieldError] = []
+    managed = marks.get(markers.MANAGED)
+    if managed is not None and managed != markers.MANAGED_VALUE:
+        errors.append(forbidden(label(markers.MANAGED), "may only be `true`: leave it out, the webhook sets it"))
+    group, total = _group(obj), notes.get(markers.POD_GROUP_TOTAL_COUNT)
+    total_path = annotation(markers.POD_GROUP_TOTAL_COUNT)
+    if group:
+        errors += rules.subdomain(_group_path(obj), group)
+        if total is None:
+            errors.append(required(total_path, "has to be given together with the group's name"))
+        prebuilt = markers.prebuilt_name(marks, notes)
+        if prebuilt and prebuilt != group:
+            errors.append(invalid(annotation(markers.PREBUILT_WORKLOAD), prebuilt, "must be equal to the group's name"))
+    if total is not None:
+        if not group:
+            errors.append(required(label(markers.POD_GROUP_NAME), "has to be given together with the group's size"))
+        if not (total.isascii() and total.isdigit() and int(total) > 0):
+            errors.append(invalid(total_path, total, "must be a whole number above 0"))
+    return errors
+
+
+def _warnings(obj: Object, facts: WebhookFacts) -> tuple[str, ...]:
+    marked = markers.MANAGED in rules.marks(obj)
+    if facts.owner_managed and marked and markers.POD_SUSPENDING_PARENT not in rules.notes(obj):
+        return (f"{label(markers.MANAGED)}: has no effect here: the pod's owner is queued, not the pod",)
+    return ()
+
+
+def _group(obj: Object) -> str:
+    return markers.group_name(rules.marks(obj), rules.notes(obj))
+
+
+def _group_path(obj: Object) -> str:
+    in_annotation = rules.notes(obj).get(markers.POD_GROUP_NAME)
+    return annotation(markers.POD_GROUP_NAME) if in_annotation else label(markers.POD_GROUP_NAME)
+
+
+def _suspended(obj: Object) -> bool:
+    gates = (obj.get("spec") or {}).get("schedulingGates") or []
+    gated = any(gate.get("name") == markers.ADMISSION_GATE for gate in gates)
+    return gated or (obj.get("status") or {}).get("phase") in _OVER
+
+
+def _finalizer(obj: Object) -> list[Operation]:
+    return _append(("metadata", "finalizers"), (obj.get("metadata") or {}).get("finalizers"), markers.MANAGED)
+
+
+def _gate(obj: Object) -> list[Operation]:
+    present = (obj.get("spec") or {}).get("schedulingGates")
+    return _append(("spec", "schedulingGates"), present, {"name": markers.ADMISSION_GATE})
+
+
+def _hash(obj: Object) -> list[Operation]:
+    notes = rules.notes(obj)
+    if markers.ROLE_HASH in notes:
+        return []
+    return add_to_map(("metadata", "annotations"), notes, {markers.ROLE_HASH: role_hash(obj.get("spec") or {})})
+
+
+def _append(path: tuple[str, str], present: list[Any] | None, item: Any) -> list[Operation]:
+    where = "/" + "/".join(path)
+    if not present:
+        return [{"op": "add", "path": where, "value": [item]}]
+    return [] if item in present else [{"op": "add", "path": f"{where}/-", "value": item}]

@@ -1,0 +1,62 @@
+"""Values of the webhook's part of a kind: what it may know, what it says. Pure."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+class ErrorKind(enum.Enum):
+    """Kinds of field errors, with the words of the Kubernetes API."""
+
+    REQUIRED = "Required value"
+    INVALID = "Invalid value"
+    FORBIDDEN = "Forbidden"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldError:
+    """One thing wrong: where, which rule, and what to do about it, in one line."""
+
+    kind: ErrorKind
+    path: str
+    text: str
+    value: str | None = None
+
+    def __str__(self) -> str:
+        shown = f': "{self.value}"' if self.kind is ErrorKind.INVALID and self.value is not None else ""
+        return f"{self.path}: {self.kind.value}{shown}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What validation says; allowed when there is no error. Warnings are shown to the user either way."""
+
+    errors: tuple[FieldError, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def allowed(self) -> bool:
+        """True when nothing is wrong."""
+        return not self.errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookFacts:
+    """What the webhook's caches say of an object's surroundings.
+
+    `local_queues` maps each LocalQueue of the namespace to whether its ClusterQueue has a MultiKueue check.
+    """
+
+    namespace_selected: bool = True
+    """`managedJobsNamespaceSelector` matches the namespace."""
+    manage_without_queue: bool = False
+    """Kueue's `manageJobsWithoutQueueName`."""
+    local_queues: Mapping[str, bool] = field(default_factory=dict)
+    default_priority_class: bool = False
+    """A WorkloadPriorityClass called `default` exists and defaulting of it is on."""
+    owner_managed: bool = False
+    """A controller owner, at any depth, is itself queued."""
+    by_agent: bool = False
+    """An agent made the object, for another manager: leave it alone."""

@@ -1,0 +1,204 @@
+"""Rules of the webhook that all kinds share: queue, priority, execution limit, admission gates. Pure.
+
+Rules are those of Kueue's job framework (pods-and-slices 1.3). Each refusal names the field, the rule and the way out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gatelift_kinds import markers
+from gatelift_kinds.patches import Operation, add_to_map
+from gatelift_kinds.review import ErrorKind, FieldError, WebhookFacts
+
+Object = Mapping[str, Any]
+
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_SUBDOMAIN_LENGTH_MAX = 253
+_GATE_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
+_GATE_LENGTH_MAX = 63
+
+
+def label(key: str) -> str:
+    """Return the field path of a label."""
+    return f"metadata.labels[{key}]"
+
+
+def annotation(key: str) -> str:
+    """Return the field path of an annotation."""
+    return f"metadata.annotations[{key}]"
+
+
+def marks(obj: Object) -> Mapping[str, str]:
+    """Return the labels, empty if there are none."""
+    found: Mapping[str, str] = (obj.get("metadata") or {}).get("labels") or {}
+    return found
+
+
+def notes(obj: Object) -> Mapping[str, str]:
+    """Return the annotations, empty if there are none."""
+    found: Mapping[str, str] = (obj.get("metadata") or {}).get("annotations") or {}
+    return found
+
+
+def invalid(path: str, value: str, text: str) -> FieldError:
+    """Return an error about a value."""
+    return FieldError(kind=ErrorKind.INVALID, path=path, text=text, value=value)
+
+
+def forbidden(path: str, text: str) -> FieldError:
+    """Return an error about something that may not be."""
+    return FieldError(kind=ErrorKind.FORBIDDEN, path=path, text=text)
+
+
+def required(path: str, text: str) -> FieldError:
+    """Return an error about something that has to be."""
+    return FieldError(kind=ErrorKind.REQUIRED, path=path, text=text)
+
+
+def subdomain(path: str, value: str) -> list[FieldError]:
+    """Return an error unless the value is a DNS-1123 subdomain."""
+    if len(value) <= _SUBDOMAIN_LENGTH_MAX and _SUBDOMAIN.fullmatch(value):
+        return []
+    return [
+        invalid(
+            path,
+            value,
+            "must be a DNS subdomain: at most 253 lower-case letters, digits, '-' and '.', "
+            "with a letter or digit at both ends of each part",
+        )
+    ]
+
+
+def defaulted_labels(obj: Object, facts: WebhookFacts) -> dict[str, str]:
+    """Return the labels that defaulting adds: the queue `default` and the priority class `default` where they exist."""
+    present = marks(obj)
+    added: dict[str, str] = {}
+    if markers.QUEUE_NAME not in present and markers.DEFAULT_LOCAL_QUEUE in facts.local_queues:
+        added[markers.QUEUE_NAME] = markers.DEFAULT_LOCAL_QUEUE
+    queued = markers.QUEUE_NAME in present or markers.QUEUE_NAME in added or facts.manage_without_queue
+    if queued and markers.PRIORITY_CLASS not in present and facts.default_priority_class:
+        added[markers.PRIORITY_CLASS] = markers.DEFAULT_PRIORITY_CLASS
+    return added
+
+
+def label_operations(obj: Object, added: Mapping[str, str]) -> list[Operation]:
+    """Return the operations that add labels."""
+    return add_to_map(("metadata", "labels"), (obj.get("metadata") or {}).get("labels"), added)
+
+
+def created(obj: Object) -> list[FieldError]:
+    """Return what is wrong with the markers of a new object of any kind."""
+    errors: list[FieldError] = []
+    tags, remarks = marks(obj), notes(obj)
+    if markers.QUEUE_NAME in tags:
+        errors += subdomain(label(markers.QUEUE_NAME), tags[markers.QUEUE_NAME])
+    prebuilt = markers.prebuilt_name(tags, remarks)
+    if prebuilt:
+        where = annotation if remarks.get(markers.PREBUILT_WORKLOAD) else label
+        errors += subdomain(where(markers.PREBUILT_WORKLOAD), prebuilt)
+        errors.append(
+            forbidden(
+                where(markers.PREBUILT_WORKLOAD),
+                "prebuilt Workloads are not served by this version: leave it out, and the Workload is made for you",
+            )
+        )
+    errors += execution_limit(tags)
+    errors += admission_gates(remarks)
+    return errors
+
+
+def execution_limit(tags: Mapping[str, str]) -> list[FieldError]:
+    """Return an error unless the execution limit is absent or a positive number of seconds."""
+    if markers.MAX_EXECUTION_SECONDS not in tags or markers.max_execution_seconds(tags) is not None:
+        return []
+    value = tags[markers.MAX_EXECUTION_SECONDS]
+    return [invalid(label(markers.MAX_EXECUTION_SECONDS), value, "must be a whole number of seconds above 0")]
+
+
+def admission_gates(remarks: Mapping[str, str]) -> list[FieldError]:
+    """Return what is wrong with the comma list of external admission gates (KEP-6915)."""
+    if not remarks.get(markers.ADMISSION_GATED_BY):
+        return []
+    path, text = annotation(markers.ADMISSION_GATED_BY), remarks[markers.ADMISSION_GATED_BY]
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for gate in text.split(","):
+        if not gate:
+            errors.append(invalid(path, text, "holds an empty item: separate gates by single commas"))
+        elif gate in seen:
+            errors.append(invalid(path, gate, "is named twice: name each gate once"))
+        elif not _gate_name(gate):
+            errors.append(invalid(path, gate, "must be domain/path without spaces, at most 63 characters"))
+        seen.add(gate)
+    return errors
+
+
+def changed(old: Object, new: Object, *, suspended: bool, was_suspended: bool, facts: WebhookFacts) -> list[FieldError]:
+    """Return what is wrong with a change of the markers. `suspended` is the new object's state, `was_...` the old's."""
+    before, after = marks(old), marks(new)
+    notes_before, notes_after = notes(old), notes(new)
+    errors: list[FieldError] = []
+    errors += _queue(before, after, suspended=suspended, facts=facts)
+    errors += _priority(before, after, suspended=suspended)
+    errors += execution_limit(after)
+    path = label(markers.MAX_EXECUTION_SECONDS)
+    if before.get(markers.MAX_EXECUTION_SECONDS) != after.get(markers.MAX_EXECUTION_SECONDS) and not (
+        suspended and was_suspended
+    ):
+        value = after.get(markers.MAX_EXECUTION_SECONDS, "")
+        errors.append(invalid(path, value, "is immutable while the object is not suspended: suspend it first"))
+    if not suspended and markers.prebuilt_name(before, notes_before) != markers.prebuilt_name(after, notes_after):
+        value = markers.prebuilt_name(after, notes_after)
+        errors.append(invalid(label(markers.PREBUILT_WORKLOAD), value, "is immutable: make a new object instead"))
+    if notes_before.get(markers.ELASTIC_JOB) != notes_after.get(markers.ELASTIC_JOB):
+        value = notes_after.get(markers.ELASTIC_JOB, "")
+        errors.append(invalid("metadata.annotations", value, f"{markers.ELASTIC_JOB} is immutable: make a new object"))
+    errors += _gates_changed(notes_before, notes_after)
+    return errors
+
+
+def _queue(
+    before: Mapping[str, str], after: Mapping[str, str], *, suspended: bool, facts: WebhookFacts
+) -> list[FieldError]:
+    path, was, value = label(markers.QUEUE_NAME), before.get(markers.QUEUE_NAME, ""), after.get(markers.QUEUE_NAME, "")
+    errors = subdomain(path, value) if value and value != was else []
+    if was and not value and markers.DEFAULT_LOCAL_QUEUE in facts.local_queues:
+        errors.append(
+            invalid(path, value, "cannot be removed where a LocalQueue `default` exists: name another queue instead")
+        )
+    elif was != value and not suspended:
+        errors.append(invalid(path, value, "is immutable while the object is not suspended: suspend it first"))
+    return errors
+
+
+def _priority(before: Mapping[str, str], after: Mapping[str, str], *, suspended: bool) -> list[FieldError]:
+    path, was, value = (
+        label(markers.PRIORITY_CLASS),
+        before.get(markers.PRIORITY_CLASS),
+        after.get(markers.PRIORITY_CLASS),
+    )
+    if suspended and (was is None or value is not None):
+        return []
+    if was is None and value is not None:
+        return [invalid(path, value, "cannot be added to a running object: suspend it first")]
+    if was is not None and value is None:
+        return [invalid(path, "", "cannot be removed: name another class instead")]
+    return []
+
+
+def _gates_changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[FieldError]:
+    old = {gate for gate in before.get(markers.ADMISSION_GATED_BY, "").split(",") if gate}
+    new = [gate for gate in after.get(markers.ADMISSION_GATED_BY, "").split(",") if gate]
+    added = [gate for gate in new if gate not in old]
+    if not added:
+        return []
+    path = annotation(markers.ADMISSION_GATED_BY)
+    return [forbidden(path, f"{added[0]} was added: gates are given at creation and may only be removed or re-ordered")]
+
+
+def _gate_name(gate: str) -> bool:
+    domain, slash, path = gate.partition("/")
+    return bool(slash and len(gate) <= _GATE_LENGTH_MAX and _SUBDOMAIN.fullmatch(domain) and _GATE_PATH.fullmatch(path))
