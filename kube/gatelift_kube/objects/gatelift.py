@@ -46,6 +46,8 @@ class WorkerClusterStatus(Struct, frozen=True, gc=False):
     connected: bool = False
     term: int = 0
     session: int = 0
+    opened_session: int = 0
+    """The last session that the agent answered in: an agent that greets below it lost its memory (restored worker)."""
     fenced_through_session: int = 0
     fenced_by: str = ""
     fenced_at: str | None = None
