@@ -33,7 +33,7 @@ class ElectionTimes:
     def __post_init__(self) -> None:
         if not self.lease_seconds > self.renew_seconds > 2 * self.retry_seconds > 0:
             raise ValueError(
-                "leader election: leaseSeconds must be greater than renewSeconds, and that than twice retrySeconds, got "
+                "leader election: leaseSeconds must exceed renewSeconds, and that twice retrySeconds, got "
                 f"{self.lease_seconds:g}, {self.renew_seconds:g}, {self.retry_seconds:g}"
             )
 
@@ -70,6 +70,7 @@ class Election:
         self._floor = floor
         self._lease: Lease | None = None
         self._seen_since = NEVER
+        self._vacant_from = NEVER
 
     @property
     def holder(self) -> str:
@@ -80,6 +81,9 @@ class Election:
         """Take in what was read. A record that changed in any way starts the wait anew."""
         version = lease.metadata.resource_version if lease is not None else ""
         known = self._lease.metadata.resource_version if self._lease is not None else ""
+        if lease is None and self.holder:
+            # Somebody deleted a Lease that was held: its holder may not know yet.
+            self._vacant_from = now + self.times.lease_seconds
         if version != known or self._seen_since == NEVER:
             self._seen_since = now
         self._lease = lease
@@ -93,7 +97,7 @@ class Election:
     def step(self, now: float) -> Step:
         """Return what to do, given what was read last."""
         if self._lease is None:
-            return Step.CREATE
+            return Step.CREATE if now >= self._vacant_from else Step.WAIT
         if self.standing.leads(now) and self._is_ours():
             return Step.RENEW
         return Step.TAKE if now >= self.free_at() else Step.WAIT
@@ -103,7 +107,9 @@ class Election:
 
         A record with our own identity is no exception: it may be a former life of ours, or a twin.
         """
-        if self._lease is None or not self.holder:
+        if self._lease is None:
+            return self._vacant_from
+        if not self.holder:
             return NEVER
         said = self._lease.spec.lease_duration_seconds or 0
         return self._seen_since + max(self.times.lease_seconds, float(said))

@@ -29,6 +29,8 @@ STOP_SECONDS = 5.0
 """How long a clean stop waits for the lease to be given back; without an answer the others wait for its end."""
 TRY_SHARE = 0.3
 """Part of `renew_seconds` that one request may take, so that a lost packet leaves time for two more tries."""
+HURRY = 0.25
+"""Part of the retry time that a leader waits after a renewal that failed."""
 
 
 class Elector:
@@ -64,10 +66,13 @@ class Elector:
         """Be a candidate until stopped."""
         try:
             while not self._stop.is_set():
-                with suppress(KubeError):  # whatever it was, the next turn reads the Lease again
+                hurry = 1.0
+                try:
                     await self._turn()
+                except KubeError:  # whatever it was, the next turn reads the Lease again
+                    hurry = HURRY if self._led else 1.0
                 self._tell()
-                await self._pause()
+                await self._pause(hurry)
         finally:
             await self._release()
             self._tell()
@@ -129,10 +134,10 @@ class Elector:
             self._led = True
             self._on_acquired(election.standing.term)
 
-    async def _pause(self) -> None:
-        """Wait for the next turn: a retry time, spread by a fifth, cut short where the lease ends or becomes free."""
+    async def _pause(self, hurry: float) -> None:
+        """Wait for the next turn: `hurry` times a retry time, spread by a fifth, and no longer than the lease lasts."""
         now = self._clock()
-        seconds = self._election.times.retry_seconds * (0.8 + 0.2 * self._rng.random())
+        seconds = hurry * self._election.times.retry_seconds * (0.8 + 0.2 * self._rng.random())
         end = self._election.standing.valid_until if self._led else self._election.free_at()
         if now < end:
             seconds = min(seconds, end - now)

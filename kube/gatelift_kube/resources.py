@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import quote
+
+
+def _segment(name: str) -> str:
+    if name in (".", ".."):
+        raise ValueError(f"metadata.name: {name!r} is not a name that an object can have")
+    return quote(name, safe="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +28,17 @@ class Resource:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """Return the URL path of the collection or the object; an empty `namespace` lists all namespaces."""
+        """Return the URL path of the collection or the object; an empty `namespace` lists all namespaces.
+
+        Names may come from another cluster, so they are encoded; ValueError for `.` and `..`, which would leave the
+        collection.
+        """
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if self.namespaced and namespace:
-            parts += ["namespaces", namespace]
+            parts += ["namespaces", _segment(namespace)]
         parts.append(self.plural)
         if name:
-            parts.append(name)
+            parts.append(_segment(name))
         if subresource:
             parts.append(subresource)
         return "/".join(parts)

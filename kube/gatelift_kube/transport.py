@@ -194,5 +194,5 @@ def _translated(error: BaseException, server: str, seconds: float) -> Unreachabl
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL):
         return UnreachableError(f"{server}: cannot connect: {text}", maybe_done=False)
     if isinstance(error, TimeoutError):
-        return TimedOutError(f"{server}: no answer within {seconds:g} s")
+        return TimedOutError(f"{server}: no answer within {seconds:.3g} s")
     return UnreachableError(f"{server}: the connection broke: {text}", maybe_done=True)

@@ -1,0 +1,201 @@
+"""The client against a server that misbehaves."""
+
+from __future__ import annotations
+
+import json
+from contextlib import aclosing
+
+import pytest
+
+from gatelift_kube import errors
+from gatelift_kube.client import Client, Selection
+from gatelift_kube.objects.core import Pod
+from gatelift_kube.resources import POD, WORKLOAD, Resource
+from gatelift_kube.transport import HttpTransport
+from support.fake_apiserver import FakeApiServer, ref_of, status_of
+
+
+async def test_a_read_object_is_typed_and_its_json_is_kept(server: FakeApiServer, client: Client) -> None:
+    server.put(POD, "p", "ns", spec={"containers": [{"name": "c"}], "unheardOf": 1})
+    served = await client.get(ref_of(POD, "p", "ns"))
+    assert isinstance(served.object, Pod)
+    assert served.object.spec.containers[0].name == "c"
+    assert json.loads(served.raw)["spec"]["unheardOf"] == 1
+
+
+async def test_a_kind_without_a_struct_is_read_as_its_metadata(server: FakeApiServer, client: Client) -> None:
+    widget = Resource("example.com", "v1", "Widget", "widgets")
+    server.put(widget, "w", "ns")
+    assert (await client.get(ref_of(widget, "w", "ns"))).object.metadata.name == "w"
+
+
+async def test_requests_ask_for_plain_json_and_say_who_asks(server: FakeApiServer, client: Client) -> None:
+    server.put(POD, "p", "ns")
+    await client.get(ref_of(POD, "p", "ns"))
+    headers = server.seen[0].headers
+    assert headers["Accept-Encoding"] == "identity"
+    assert headers["User-Agent"] == "gatelift"
+
+
+async def test_a_list_is_read_in_pages_and_never_from_the_servers_cache(server: FakeApiServer, client: Client) -> None:
+    for number in range(5):
+        server.put(POD, f"p{number}", "ns")
+    names = []
+    async with aclosing(client.list(POD, Selection(namespace="ns", labels="a=b"), limit=2)) as pages:
+        async for page in pages:
+            names += [served.object.metadata.name for served in page.items]
+    assert names == ["p0", "p1", "p2", "p3", "p4"]
+    asked = server.asked("GET")
+    assert [seen.query.get("limit") for seen in asked] == ["2", "2", "2"]
+    assert all("resourceVersion" not in seen.query for seen in asked)
+    assert asked[0].query["labelSelector"] == "a=b"
+
+
+async def test_one_object_that_does_not_fit_costs_only_itself(server: FakeApiServer, client: Client) -> None:
+    server.put(POD, "good", "ns")
+    server.put(POD, "odd", "ns", spec={"containers": "none"})
+    page = await client.list_page(POD)
+    assert [served.object.metadata.name for served in page.items] == ["good"]
+    assert "ns/odd: Pod: the answer cannot be read" in page.unread[0].problem
+
+
+async def test_a_list_whose_continue_token_is_too_old_raises_gone(server: FakeApiServer, client: Client) -> None:
+    for number in range(3):
+        server.put(POD, f"p{number}", "ns")
+    first = await client.list_page(POD, limit=2)
+    server.expire_tokens = True
+    with pytest.raises(errors.GoneError):
+        await client.list_page(POD, limit=2, after=first.next)
+
+
+async def test_a_read_is_tried_again_after_500_429_and_a_broken_connection(
+    server: FakeApiServer, client: Client
+) -> None:
+    server.put(POD, "p", "ns")
+    server.fault("GET", "/p", status=500, body=status_of(500, "InternalError"))
+    server.fault("GET", "/p", status=429, body=status_of(429, "TooManyRequests"))
+    server.fault("GET", "/p", drop=True)
+    assert (await client.get(ref_of(POD, "p", "ns"))).object.metadata.name == "p"
+
+
+async def test_a_read_gives_up_after_as_many_tries_as_the_policy_says(server: FakeApiServer, client: Client) -> None:
+    server.fault("GET", "/p", times=100, status=503, body=status_of(503, "ServiceUnavailable", "down"))
+    with pytest.raises(errors.ServerError, match="503 ServiceUnavailable: down"):
+        await client.get(ref_of(POD, "p", "ns"))
+    assert len(server.seen) == 4
+
+
+async def test_a_read_that_is_not_answered_ends_at_its_limit(server: FakeApiServer, client: Client) -> None:
+    server.fault("GET", "/p", times=100, hang=True)
+    with pytest.raises(errors.TimedOutError, match=r"no answer within 0\.05 s"):
+        await client.get(ref_of(POD, "p", "ns"), seconds=0.05)
+
+
+async def test_a_server_that_is_not_there_is_unreachable_and_has_done_nothing() -> None:
+    server = FakeApiServer()
+    await server.start()
+    await server.stop()
+    async with Client(HttpTransport(server.config)) as client:
+        with pytest.raises(errors.UnreachableError) as caught:
+            await client.create(POD, "ns", b"{}", seconds=2.0)
+    assert caught.value.maybe_done is False
+
+
+async def test_a_write_is_sent_once_and_carries_its_time_limit_to_the_server(
+    server: FakeApiServer, client: Client
+) -> None:
+    server.fault("POST", "pods", status=500, body=status_of(500, "InternalError", "etcdserver: request timed out"))
+    with pytest.raises(errors.ServerError) as caught:
+        await client.create(POD, "ns", b'{"metadata":{"name":"p"}}', seconds=3.0)
+    assert caught.value.maybe_done is True
+    assert [seen.query["timeout"] for seen in server.asked("POST")] == ["3000ms"]
+
+
+async def test_a_write_whose_connection_breaks_may_have_been_done(server: FakeApiServer, client: Client) -> None:
+    server.fault("POST", "pods", drop=True, carry_out=True)
+    with pytest.raises(errors.UnreachableError) as caught:
+        await client.create(POD, "ns", b'{"metadata":{"name":"p"}}')
+    assert caught.value.maybe_done is True
+    assert server.find(POD, "p", "ns") is not None
+
+
+async def test_a_merge_patch_leaves_unknown_fields_alone(server: FakeApiServer, client: Client) -> None:
+    server.put(POD, "p", "ns", spec={"unheardOf": {"deep": 1}})
+    served = await client.patch(ref_of(POD, "p", "ns"), b'{"metadata":{"labels":{"a":"b"}}}')
+    assert served.object.metadata.labels == {"a": "b"}
+    stored = server.find(POD, "p", "ns")
+    assert stored is not None
+    assert stored["spec"] == {"unheardOf": {"deep": 1}}
+    assert server.asked("PATCH")[0].headers["Content-Type"] == "application/merge-patch+json"
+
+
+async def test_a_patch_on_an_old_version_conflicts(server: FakeApiServer, client: Client) -> None:
+    server.put(WORKLOAD, "w", "ns")
+    with pytest.raises(errors.ConflictError):
+        await client.patch(ref_of(WORKLOAD, "w", "ns"), b'{"metadata":{"resourceVersion":"1"}}')
+
+
+async def test_a_delete_names_the_uid_it_means(server: FakeApiServer, client: Client) -> None:
+    server.put(POD, "p", "ns")
+    with pytest.raises(errors.ConflictError):
+        await client.delete(ref_of(POD, "p", "ns"), uid="another")
+    assert await client.delete(ref_of(POD, "p", "ns"), uid="uid-p", grace_seconds=3) is None
+    options = json.loads(server.asked("DELETE")[-1].body)
+    assert options["preconditions"] == {"uid": "uid-p"}
+    assert options["gracePeriodSeconds"] == 3
+    assert options["propagationPolicy"] == "Background"
+
+
+async def test_a_delete_that_leaves_the_object_terminating_returns_it(server: FakeApiServer, client: Client) -> None:
+    terminating = {
+        "kind": "Pod",
+        "metadata": {"name": "p", "deletionTimestamp": "2026-11-21T00:00:00Z", "deletionGracePeriodSeconds": 30},
+    }
+    server.fault("DELETE", "/p", status=200, body=terminating)
+    served = await client.delete(ref_of(POD, "p", "ns"))
+    assert served is not None
+    assert served.object.metadata.deletion_grace_period_seconds == 30
+
+
+async def test_a_delete_of_a_pod_without_grace_and_finalizers_has_removed_it(
+    server: FakeApiServer, client: Client
+) -> None:
+    last_state = {"kind": "Pod", "metadata": {"name": "p", "deletionTimestamp": None}}
+    server.fault("DELETE", "/p", status=200, body=last_state)
+    assert await client.delete(ref_of(POD, "p", "ns")) is None
+
+
+async def test_a_watch_from_a_forgotten_version_raises_gone(server: FakeApiServer, client: Client) -> None:
+    server.put(POD, "p", "ns")
+    server.compact()
+    with pytest.raises(errors.GoneError):
+        async with aclosing(client.watch(POD, since="1")) as lines:
+            await anext(lines)
+
+
+async def test_a_watch_that_is_silent_is_given_up(server: FakeApiServer, client: Client) -> None:
+    with pytest.raises(errors.TimedOutError):
+        async with aclosing(client.watch(POD, since=str(server.version), idle_seconds=0.05)) as lines:
+            await anext(lines)
+
+
+async def test_an_error_line_of_a_watch_is_raised(server: FakeApiServer, client: Client) -> None:
+    async with aclosing(client.watch(POD, since=str(server.version))) as lines:
+        server.put(POD, "p", "ns")
+        assert (await anext(lines)).type == "ADDED"
+        server.error_line(POD, status_of(410, "Expired", "too old"))
+        with pytest.raises(errors.GoneError):
+            await anext(lines)
+
+
+async def test_a_refusal_of_a_raw_request_is_an_error(server: FakeApiServer, client: Client) -> None:
+    with pytest.raises(errors.NotFoundError):
+        await client.raw("GET", "/api/v1/nodes/none")
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a/b", "a?b"])
+async def test_a_name_cannot_leave_its_place_in_the_path(server: FakeApiServer, client: Client, name: str) -> None:
+    server.put(POD, "p", "ns")
+    with pytest.raises((errors.NotFoundError, ValueError)):
+        await client.get(ref_of(POD, name, "ns"))
+    assert all(seen.path.startswith("/api/v1/namespaces/ns/pods/") for seen in server.seen)

@@ -1,0 +1,266 @@
+"""The reflector: what it tells of, whatever breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from gatelift_kube.client import Client, Selection
+from gatelift_kube.reflector import Reflector, ReflectorLimits
+from gatelift_kube.resources import POD, ObjectKey
+from gatelift_kube.tasks import spawn
+from gatelift_kube.workqueue import Backoff
+from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen, Synced
+from support.fake_apiserver import FakeApiServer, status_of
+from support.until import until
+
+LIMITS = ReflectorLimits(
+    page_size=2, idle_seconds=5.0, backoff=Backoff(first_seconds=0.001, max_seconds=0.01), calm_seconds=0.0
+)
+
+
+class Followed:
+    """A reflector and what it told."""
+
+    def __init__(
+        self, client: Client, limits: ReflectorLimits = LIMITS, selection: Selection | None = None, *, raw: bool = True
+    ) -> None:
+        self.events: list[ApiEvent] = []
+        self.problems: list[str] = []
+        self.reflector = Reflector(
+            client,
+            POD,
+            self.events.append,
+            selection=selection or Selection(),
+            with_raw=raw,
+            limits=limits,
+            on_problem=self.problems.append,
+        )
+
+    def told(self) -> list[str]:
+        """Return the events as short words."""
+        words = []
+        for event in self.events:
+            match event:
+                case ObjectSeen():
+                    words.append(f"+{event.object.metadata.name}")
+                case ObjectGone():
+                    words.append(f"-{event.object.metadata.name}")
+                case Synced():
+                    words.append("synced")
+        return words
+
+
+@asynccontextmanager
+async def running(followed: Followed) -> AsyncIterator[Followed]:
+    task = spawn("reflector", followed.reflector.run())
+    try:
+        async with asyncio.timeout(5):
+            await followed.reflector.synced.wait()
+        yield followed
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_a_list_in_pages_is_told_object_by_object_and_then_as_synced(
+    server: FakeApiServer, client: Client
+) -> None:
+    for name in ("a", "b", "c"):
+        server.put(POD, name, "ns")
+    async with running(Followed(client)) as followed:
+        assert followed.told() == ["+a", "+b", "+c", "synced"]
+        assert len(followed.reflector.cache) == 3
+
+
+async def test_changes_are_told_as_they_come(server: FakeApiServer, client: Client) -> None:
+    async with running(Followed(client)) as followed:
+        server.put(POD, "a", "ns")
+        server.put(POD, "a", "ns", status={"phase": "Running"})
+        server.remove(POD, "a", "ns")
+        await until(lambda: len(followed.events) == 4)
+        assert followed.told() == ["synced", "+a", "+a", "-a"]
+        assert len(followed.reflector.cache) == 0
+
+
+async def test_managed_fields_never_reach_the_sink(server: FakeApiServer, client: Client) -> None:
+    metadata = {"managedFields": [{"manager": "kubectl"}], "labels": {"a": "b"}}
+    server.put(POD, "listed", "ns", metadata=metadata, spec={"unheardOf": 1})
+    async with running(Followed(client)) as followed:
+        server.put(POD, "watched", "ns", metadata=metadata, spec={"unheardOf": 1})
+        await until(lambda: len(followed.events) == 3)
+        raws = [json.loads(event.raw) for event in followed.events if isinstance(event, ObjectSeen)]
+    assert len(raws) == 2
+    for raw in raws:
+        assert "managedFields" not in raw["metadata"]
+        assert raw["metadata"]["labels"] == {"a": "b"}
+        assert raw["spec"] == {"unheardOf": 1}
+
+
+async def test_json_is_left_out_where_nobody_wants_it(server: FakeApiServer, client: Client) -> None:
+    server.put(POD, "listed", "ns")
+    async with running(Followed(client, raw=False)) as followed:
+        server.put(POD, "watched", "ns")
+        await until(lambda: len(followed.events) == 3)
+        assert [event.raw for event in followed.events if isinstance(event, ObjectSeen)] == [b"", b""]
+
+
+async def test_a_cut_watch_goes_on_where_it_was_without_telling_anything_twice(
+    server: FakeApiServer, client: Client
+) -> None:
+    server.put(POD, "a", "ns")
+    async with running(Followed(client)) as followed:
+        server.put(POD, "b", "ns")
+        await until(lambda: len(followed.events) == 3)
+        server.cut_watches()
+        server.put(POD, "c", "ns")
+        await until(lambda: len(followed.events) == 4)
+        assert followed.told() == ["+a", "synced", "+b", "+c"]
+        assert "the connection broke" in followed.problems[0]
+    assert len([seen for seen in server.asked("GET") if "watch" not in seen.query]) == 1
+
+
+async def test_a_watch_that_the_server_ends_in_good_order_is_no_problem(server: FakeApiServer, client: Client) -> None:
+    async with running(Followed(client)) as followed:
+        await until(lambda: server.watching == 1)
+        server.end_watches()
+        await until(lambda: len(server.asked("GET")) >= 3)
+        server.put(POD, "a", "ns")
+        await until(lambda: "+a" in followed.told())
+        assert followed.problems == []
+
+
+async def test_410_is_answered_by_a_list_whose_difference_is_told(server: FakeApiServer, client: Client) -> None:
+    for name in ("same", "changed", "gone"):
+        server.put(POD, name, "ns")
+    async with running(Followed(client)) as followed:
+        await until(lambda: server.watching == 1)
+        server.mute = True
+        server.put(POD, "changed", "ns", status={"phase": "Running"})
+        server.put(POD, "new", "ns")
+        server.forget(POD, "gone", "ns")
+        server.compact()
+        server.mute = False
+        server.cut_watches()
+        await until(lambda: "-gone" in followed.told())
+        assert followed.told()[4:] == ["+changed", "+new", "-gone"]
+        assert followed.told().count("synced") == 1
+        gone = followed.events[-1]
+        assert isinstance(gone, ObjectGone)
+        assert gone.object.metadata.uid == "uid-gone"
+
+
+async def test_410_inside_a_watch_is_answered_the_same_way(server: FakeApiServer, client: Client) -> None:
+    async with running(Followed(client)) as followed:
+        await until(lambda: server.watching == 1)
+        server.error_line(POD, status_of(410, "Expired", "too old resource version"))
+        await until(lambda: len([seen for seen in server.asked("GET") if "watch" not in seen.query]) == 2)
+        server.put(POD, "a", "ns")
+        await until(lambda: followed.told() == ["synced", "+a"])
+
+
+async def test_an_object_that_was_replaced_unseen_is_gone_and_new(server: FakeApiServer, client: Client) -> None:
+    server.put(POD, "a", "ns", metadata={"uid": "first"})
+    async with running(Followed(client)) as followed:
+        await until(lambda: server.watching == 1)
+        server.mute = True
+        server.put(POD, "a", "ns", metadata={"uid": "second"})
+        server.compact()
+        server.mute = False
+        server.cut_watches()
+        await until(lambda: len(followed.events) == 4)
+        assert followed.told() == ["+a", "synced", "-a", "+a"]
+        assert [
+            event.object.metadata.uid for event in followed.events if isinstance(event, ObjectSeen | ObjectGone)
+        ] == [
+            "first",
+            "first",
+            "second",
+        ]
+
+
+async def test_a_bookmark_moves_the_place_from_which_a_watch_goes_on(server: FakeApiServer, client: Client) -> None:
+    async with running(Followed(client)) as followed:
+        await until(lambda: server.watching == 1)
+        server.version += 50
+        server.bookmark(POD)
+        await until(lambda: followed.reflector.heard_at is not None and followed.reflector._version == "150")
+        server.cut_watches()
+        await until(lambda: len(server.asked("GET")) == 3)
+        assert server.asked("GET")[-1].query["resourceVersion"] == "150"
+        assert followed.told() == ["synced"]
+
+
+async def test_a_watch_without_a_sign_of_life_is_made_anew(server: FakeApiServer, client: Client) -> None:
+    limits = ReflectorLimits(idle_seconds=0.05, backoff=LIMITS.backoff)
+    async with running(Followed(client, limits)) as followed:
+        await until(lambda: len([seen for seen in server.asked("GET") if "watch" in seen.query]) >= 2)
+        assert "no answer within 0.05 s" in followed.problems[0]
+
+
+async def test_a_continue_token_that_is_too_old_starts_the_list_again(server: FakeApiServer, client: Client) -> None:
+    for name in ("a", "b", "c"):
+        server.put(POD, name, "ns")
+    server.expire_tokens = True
+    async with running(Followed(client)) as followed:
+        assert followed.told() == ["+a", "+b", "+c", "synced"]
+
+
+async def test_the_first_list_is_tried_until_the_server_is_there(server: FakeApiServer, client: Client) -> None:
+    server.fault("GET", "/pods", times=10, status=503, body=status_of(503, "ServiceUnavailable"))
+    async with running(Followed(client)) as followed:
+        assert followed.told() == ["synced"]
+        assert followed.problems
+        assert followed.problems[0].startswith("pods: 503")
+
+
+async def test_a_kind_that_may_not_be_read_is_reported_and_tried_again(server: FakeApiServer, client: Client) -> None:
+    server.fault("GET", "/pods", times=3, status=403, body=status_of(403, "Forbidden", 'User "x" cannot list pods'))
+    async with running(Followed(client)) as followed:
+        assert len(followed.problems) == 3
+        assert 'User "x" cannot list pods' in followed.problems[0]
+
+
+async def test_an_object_that_cannot_be_read_is_reported_and_not_told_as_gone(
+    server: FakeApiServer, client: Client
+) -> None:
+    server.put(POD, "a", "ns")
+    async with running(Followed(client)) as followed:
+        server.put(POD, "a", "ns", spec={"containers": 3})
+        await until(lambda: followed.problems)
+        server.compact()
+        server.put(POD, "b", "ns")
+        server.compact()
+        server.cut_watches()
+        await until(lambda: "+b" in followed.told())
+        assert followed.told() == ["+a", "synced", "+b"]
+
+
+async def test_only_the_selected_objects_are_asked_for(server: FakeApiServer, client: Client) -> None:
+    selection = Selection(namespace="ns", labels="gatelift.dev/origin=o", fields="spec.nodeName=")
+    async with running(Followed(client, selection=selection)):
+        await until(lambda: server.watching == 1)
+    for seen in server.asked("GET"):
+        assert seen.path == "/api/v1/namespaces/ns/pods"
+        assert seen.query["labelSelector"] == "gatelift.dev/origin=o"
+        assert seen.query["fieldSelector"] == "spec.nodeName="
+
+
+async def test_watches_that_end_at_once_do_not_become_a_busy_loop(server: FakeApiServer, client: Client) -> None:
+    server.end_watches_at_once = True
+    limits = ReflectorLimits(backoff=Backoff(first_seconds=0.02, max_seconds=60.0))
+    followed = Followed(client, limits)
+    async with running(followed):
+        await until(lambda: len(server.asked("GET")) >= 3)
+        assert followed.reflector._failures >= 1
+
+
+async def test_the_cache_finds_by_key(server: FakeApiServer, client: Client) -> None:
+    server.put(POD, "a", "ns")
+    async with running(Followed(client)) as followed:
+        found = followed.reflector.cache.get(ObjectKey("ns", "a"))
+        assert found is not None
+        assert found.metadata.uid == "uid-a"
