@@ -1,0 +1,155 @@
+"""What the manager writes of a worker cluster: the facts, and the one patch of WorkerCluster.status made of them. Pure.
+
+Neighbour: `link`, which decides when.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from gatelift_kube import conditions
+from gatelift_kube.objects.gatelift import FlavorCapacity, WorkerCluster
+from gatelift_kube.objects.meta import Condition
+from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.writes import Patch
+from gatelift_wire.messages import Capacity, Hello
+
+ANNOTATION_FENCED_THROUGH = "gatelift.dev/fenced-through-session"
+"""A person's word, written by `gatelift cluster fenced`: nothing of a session up to this number runs any more."""
+
+ANNOTATION_FENCED_BY = "gatelift.dev/fenced-by"
+"""Who said so; the webhook takes it from the request's own user."""
+
+CONNECTED = "Connected"
+
+
+@dataclass(slots=True, kw_only=True)
+class Facts:
+    """What is true of a cluster now; written when it differs from the status."""
+
+    term: int = 0
+    session: int = 0
+    opened_session: int = 0
+    connected: bool = False
+    lost: bool = False
+    fenced_through: int = 0
+    fenced_by: str = ""
+    agent_version: str = ""
+    agent_instance: str = ""
+    replicas: int = 0
+    api_reachable: bool = True
+    placements: int = 0
+    offers: int = 0
+    certificate_issued_at: str = ""
+    capacity: Capacity | None = None
+
+    def adopt(self, found: WorkerCluster) -> None:
+        """Take over what an earlier process wrote."""
+        status = found.status
+        self.term, self.session, self.opened_session = status.term, status.session, status.opened_session
+        self.fenced_through, self.fenced_by = status.fenced_through_session, status.fenced_by
+        self.agent_version, self.agent_instance = status.agent_version, status.agent_instance
+        self.replicas, self.connected = status.agent_replicas, status.connected
+        self.api_reachable = status.api_reachable is not False
+        self.certificate_issued_at = status.certificate_issued_at or ""
+        connected = conditions.find(status.conditions, CONNECTED)
+        self.lost = connected is not None and connected.reason == "Lost"
+
+
+def fence_wanted(found: WorkerCluster) -> int:
+    """Return the session number of a person's *fenced*, 0 when there is none or it is no number."""
+    text = found.metadata.annotations.get(ANNOTATION_FENCED_THROUGH, "")
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def fence_author(found: WorkerCluster) -> str:
+    """Return who said *fenced*."""
+    return found.metadata.annotations.get(ANNOTATION_FENCED_BY, "unknown")
+
+
+def is_restored(found: WorkerCluster, hello: Hello) -> bool:
+    """Say whether the worker came back from a backup: its agent remembers a session older than one it answered in.
+
+    An agent without memory (0) is a new installation; the same process cannot have forgotten.
+    """
+    return 0 < hello.last_session < found.status.opened_session and hello.instance != found.status.agent_instance
+
+
+def differs(found: WorkerCluster, facts: Facts) -> bool:
+    """Say whether the status no longer tells what is true."""
+    status = found.status
+    shown = (status.connected, status.opened_session, status.placements, status.offers, status.agent_replicas)
+    true = (facts.connected, facts.opened_session, facts.placements, facts.offers, facts.replicas)
+    capacity = facts.capacity is not None and status.capacity != _capacity(facts.capacity)
+    certificate = bool(facts.certificate_issued_at) and status.certificate_issued_at != facts.certificate_issued_at
+    return shown != true or capacity or certificate or not _same_condition(found, facts)
+
+
+def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
+    """Return the `.status` of a merge patch that says all facts."""
+    status: dict[str, Any] = {
+        "term": max(facts.term, found.status.term),
+        "session": max(facts.session, found.status.session),
+        "openedSession": facts.opened_session,
+        "connected": facts.connected,
+        "agentVersion": facts.agent_version,
+        "agentInstance": facts.agent_instance,
+        "agentReplicas": facts.replicas,
+        "apiReachable": facts.api_reachable,
+        "placements": facts.placements,
+        "offers": facts.offers,
+        "lastSeen": wall if facts.connected else found.status.last_seen,
+        "conditions": conditions.put(found.status.conditions, _condition(found, facts), wall),
+    }
+    if facts.fenced_through > found.status.fenced_through_session:
+        status |= {"fencedThroughSession": facts.fenced_through, "fencedBy": facts.fenced_by, "fencedAt": wall}
+    if facts.capacity is not None:
+        status["capacity"] = _capacity(facts.capacity)
+    if facts.certificate_issued_at:
+        status["certificateIssuedAt"] = facts.certificate_issued_at
+    return status
+
+
+def patch(write_id: int, found: WorkerCluster, status: dict[str, Any]) -> Patch:
+    """Return the status write, conditional on UID and resourceVersion."""
+    metadata = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resource_version}
+    return Patch(
+        write_id=write_id,
+        ref=ObjectRef(WORKER_CLUSTER, ObjectKey("", found.metadata.name)),
+        body=msgspec.json.encode({"metadata": metadata, "status": status}),
+        subresource="status",
+    )
+
+
+def _capacity(capacity: Capacity) -> tuple[FlavorCapacity, ...]:
+    return tuple(
+        FlavorCapacity(
+            flavor=entry.flavor,
+            resource=entry.resource,
+            nominal=entry.nominal,
+            used=entry.used,
+            largest_fit=entry.largest_fit,
+        )
+        for entry in capacity.entries
+    )
+
+
+def _condition(found: WorkerCluster, facts: Facts) -> Condition:
+    if facts.connected:
+        status, reason, message = "True", "Connected", f"Session {facts.session} with agent {facts.agent_version}"
+    elif facts.lost:
+        status, reason = "False", "Lost"
+        message = "The lease ran out: running work is left alone, its quota stays charged, nothing new is sent"
+    else:
+        status, reason, message = "False", "NeverConnected", "No agent of this cluster has connected yet"
+    return Condition(
+        type=CONNECTED, status=status, reason=reason, message=message, observed_generation=found.metadata.generation
+    )
+
+
+def _same_condition(found: WorkerCluster, facts: Facts) -> bool:
+    old, new = conditions.find(found.status.conditions, CONNECTED), _condition(found, facts)
+    return old is not None and (old.status, old.reason, old.message) == (new.status, new.reason, new.message)

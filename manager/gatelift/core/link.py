@@ -1,0 +1,432 @@
+"""One worker cluster as the manager deals with it: its session, its lease, and what WorkerCluster.status says of it.
+
+Rule R2 lives here: what is concluded from silence (lost), what a person says (fenced), and each session number take
+effect only after a write to `WorkerCluster.status` that is conditional on its resourceVersion. One write is in flight
+at most; which comes next follows from the state alone (`_next_write`). Neighbours: `links` (routes events here),
+`cluster_status` (the documents that are written), `gatelift_wire.session` (the machine inside).
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field, replace
+
+from gatelift_wire.session_manager import ManagerSession
+
+from gatelift.core import cluster_status
+from gatelift.core.cluster_status import Facts
+from gatelift.core.commands import CloseStream, Command, IssueCertificate, Note, SendFrame
+from gatelift.core.link_values import (
+    ClusterChanged,
+    ClusterView,
+    FencedByPerson,
+    HigherTermRead,
+    LinkBroken,
+    LinkLost,
+    LinkOpened,
+    LinkRecovered,
+    LinkState,
+    LinkSuspect,
+    PlacementsInventoried,
+    Reported,
+    Upcall,
+    WriteIds,
+)
+from gatelift.core.wall import Wall
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.writes import WriteDone, WriteError, WriteFailed
+from gatelift_wire import session as wire
+from gatelift_wire.messages import (
+    Capacity,
+    CertificateRenewed,
+    CertificateRequest,
+    Close,
+    DisconnectPolicy,
+    Hello,
+    Message,
+)
+from gatelift_wire.refusals import CloseReason
+
+INFO_SECONDS = 1.0
+"""Facts that only people read (capacity, counts) are written at most this often."""
+
+RETRY_SECONDS = 1.0
+"""After a write that failed or whose outcome nobody knows: the watch brings the newer object within this, or we ask."""
+
+
+class Purpose(enum.Enum):
+    """What a write to WorkerCluster.status is for, dearest first."""
+
+    SESSION = "session"
+    LOST = "lost"
+    FENCED = "fenced"
+    UNREACHABLE = "unreachable"
+    INFO = "info"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one step wants, collected in order."""
+
+    commands: list[Command] = field(default_factory=list)
+    upcalls: list[Upcall] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Leading:
+    """What every link shares: who leads, until when, and the counters."""
+
+    ids: WriteIds
+    wall: Wall
+    origin: str = ""
+    term: int = 0
+    valid_until: float = 0.0
+    record_revision: int = 0
+
+    def valid(self, now: float) -> bool:
+        """Say whether this process may command: it leads and its own Lease is valid."""
+        return self.term > 0 and self.valid_until > now
+
+
+class Link:
+    """One worker cluster. All methods return nothing; what they want is put into the `Outcome` they are given."""
+
+    def __init__(self, name: str, session: ManagerSession, leading: Leading) -> None:
+        self.name = name
+        self.object: WorkerCluster | None = None
+        self.facts = Facts()
+        self._session = session
+        self._leading = leading
+        self._hello: Hello | None = None
+        self._greeting: wire.GreetingReceived | None = None
+        self._lost_session: int | None = None
+        self._suspect = False
+        self._renewal: wire.LeaseRenewed | None = None
+        self._requests: dict[int, int] = {}
+        self._request = 0
+        self._restored = False
+        self._open_session = 0
+        self._credits = 0
+        self._capacity: Capacity | None = None
+        self._write: tuple[int, Purpose, Facts] | None = None
+        self._written_session = 0
+        self._not_before = 0.0
+        self._certificates: set[int] = set()
+
+    # --- what others ask -------------------------------------------------------------------------------------------
+
+    @property
+    def write_id(self) -> int | None:
+        """The id of the write in flight."""
+        return self._write[0] if self._write else None
+
+    @property
+    def certificate_requests(self) -> frozenset[int]:
+        """Requests to the authority that are not answered yet."""
+        return frozenset(self._certificates)
+
+    def state(self) -> LinkState:
+        """Return the state of the cluster as counted here."""
+        if self._lost_session is not None or self.facts.lost:
+            return LinkState.LOST
+        if self._suspect:
+            return LinkState.SUSPECT
+        return LinkState.CONNECTED if self._open_session else LinkState.UNKNOWN
+
+    def view(self, now: float) -> ClusterView:
+        """Return what dispatch and explain see."""
+        found = self.object or WorkerCluster()
+        hello, capacity = self._hello, self._capacity
+        policy = found.spec.disconnect_policy
+        return ClusterView(
+            name=self.name,
+            state=self.state(),
+            session=self._open_session,
+            open=self._sendable(now),
+            cordoned=found.spec.cordoned or self._restored,
+            draining=found.spec.drain,
+            kinds=frozenset(hello.kinds if hello else ()),
+            accepted_namespaces=frozenset(capacity.namespaces) if capacity else None,
+            allowed_namespaces=found.spec.allowed_namespaces,
+            capacity=capacity.entries if capacity else (),
+            credits=self._credits,
+            labels=tuple(sorted(found.metadata.labels.items())),
+            weight=found.spec.weight,
+            policy=DisconnectPolicy(policy) if policy in {each.value for each in DisconnectPolicy} else None,
+            api_reachable=self.facts.api_reachable,
+            replicas=self.facts.replicas,
+        )
+
+    def next_deadline(self) -> float | None:
+        """Return when `tick` has something to do."""
+        moments = [self._session.next_deadline()]
+        if self._write is None and self._next_write() is not None:
+            moments.append(self._not_before)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    # --- what happens ----------------------------------------------------------------------------------------------
+
+    def lead(self, now: float, out: Outcome) -> None:
+        """Serve sessions under the term that was gained; every lease counts as renewed now (design 7)."""
+        self._take(self._session.lead(self._leading.term, now), now, out)
+        self._pump(now, out)
+
+    def step_down(self, now: float, out: Outcome) -> None:
+        """Close the session; nothing is written any more."""
+        self._take(self._session.step_down("this manager no longer leads", now), now, out)
+        self._write = self._greeting = self._renewal = None
+
+    def seen(self, found: WorkerCluster, now: float, out: Outcome) -> None:
+        """Take the WorkerCluster as it is now."""
+        if found.status.term > self._leading.term > 0:
+            out.upcalls.append(HigherTermRead(cluster=self.name, term=found.status.term))
+            return
+        self._adopt(found)
+        if found.spec.revoked and self._session.live:
+            self._take(self._session.close(CloseReason.REVOKED, "this cluster was revoked", now), now, out)
+        out.upcalls.append(ClusterChanged(cluster=self.name))
+        self._pump(now, out)
+
+    def gone(self, now: float, out: Outcome) -> None:
+        """Take that the WorkerCluster object was deleted: its agent is not expected any more."""
+        self.object = None
+        if self._session.live:
+            text = f"'gatelift cluster add {self.name}' takes it in again"
+            self._take(self._session.close(CloseReason.UNKNOWN_CLUSTER, text, now), now, out)
+        out.upcalls.append(ClusterChanged(cluster=self.name))
+
+    def stream(self, event: wire.SessionEvent, now: float, out: Outcome) -> None:
+        """Take what happened on a stream of this cluster."""
+        self._take(self._session.handle(event, now), now, out)
+        self._pump(now, out)
+
+    def tick(self, now: float, out: Outcome) -> None:
+        """Do what a deadline that has passed asks for."""
+        self._take(self._session.tick(now), now, out)
+        self._pump(now, out)
+
+    def send(self, messages: tuple[Message, ...], now: float, out: Outcome) -> int:
+        """Send in order; return the sequence number of the first, 0 when the link is not open."""
+        if not messages or not self._sendable(now):
+            return 0
+        self._take(self._session.send(messages, now), now, out)
+        return self._session.last_sequence - len(messages) + 1
+
+    def certified(self, certificate: bytes, ca_bundle: bytes, text: str, now: float, out: Outcome) -> None:
+        """Take the authority's answer to a renewal that came over the stream."""
+        if not certificate:
+            out.commands.append(Note(level="warning", text=f"certificate not renewed: {text}", cluster=self.name))
+            return
+        self.facts.certificate_issued_at = self._leading.wall.text(now)
+        self.send((CertificateRenewed(certificate=certificate, ca_bundle=ca_bundle),), now, out)
+        self._pump(now, out)
+
+    def certificate_answered(self, request_id: int) -> None:
+        """Forget a request to the authority."""
+        self._certificates.discard(request_id)
+
+    def wrote(self, event: WriteDone | WriteFailed, now: float, out: Outcome) -> None:
+        """Take the outcome of the write in flight."""
+        if self._write is None or self._write[0] != event.write_id:
+            return
+        _, purpose, written = self._write
+        self._write = None
+        if isinstance(event, WriteFailed):
+            self._not_before = now + RETRY_SECONDS
+            if event.error not in {WriteError.CONFLICT, WriteError.UNKNOWN}:
+                text = f"WorkerCluster status ({purpose.value}) could not be written: {event.message}"
+                out.commands.append(Note(level="warning", text=text, cluster=self.name))
+        elif isinstance(event.object, WorkerCluster):
+            now_true = self.facts
+            self.facts = replace(
+                written,
+                capacity=now_true.capacity,
+                placements=now_true.placements,
+                offers=now_true.offers,
+                opened_session=now_true.opened_session,
+            )
+            self._adopt(event.object)
+            self._not_before = now if purpose is not Purpose.INFO else now + INFO_SECONDS
+            self._take_effect(purpose, now, out)
+        self._pump(now, out)
+
+    # --- writes (R2) -----------------------------------------------------------------------------------------------
+
+    def _adopt(self, found: WorkerCluster) -> None:
+        if self.object is None or self.object.metadata.uid != found.metadata.uid:
+            self.facts.adopt(found)
+        self.object = found
+        self._written_session = max(self._written_session, found.status.session)
+
+    def _pump(self, now: float, out: Outcome) -> None:
+        found = self.object
+        if self._write is not None or found is None or now < self._not_before or not self._leading.valid(now):
+            return
+        purpose = self._next_write()
+        if purpose is None:
+            return
+        write_id = self._leading.ids.take()
+        facts = self._facts_for(purpose)
+        self._write = (write_id, purpose, facts)
+        status = cluster_status.document(found, facts, self._leading.wall.text(now))
+        out.commands.append(cluster_status.patch(write_id, found, status))
+
+    def _next_write(self) -> Purpose | None:
+        found = self.object
+        if found is None:
+            return None
+        if self._greeting is not None:
+            return Purpose.SESSION
+        if self._lost_session is not None:
+            return Purpose.LOST
+        if self._fence_asked(found):
+            return Purpose.FENCED
+        if self._renewal is not None and self.facts.api_reachable != self._renewal.api_reachable:
+            return Purpose.UNREACHABLE
+        return Purpose.INFO if cluster_status.differs(found, self.facts) else None
+
+    def _fence_asked(self, found: WorkerCluster) -> bool:
+        """Say whether a person's word counts: only for a LOST cluster, only about sessions that are over (R1, R2)."""
+        asked = cluster_status.fence_wanted(found)
+        through = found.status.fenced_through_session
+        return self.state() is LinkState.LOST and through < asked <= self._written_session
+
+    def _facts_for(self, purpose: Purpose) -> Facts:
+        """Return what will be true when the write has succeeded; until then nothing of it is."""
+        facts = replace(self.facts, term=self._leading.term)
+        found = self.object or WorkerCluster()
+        if purpose is Purpose.SESSION and self._greeting is not None:
+            hello = self._greeting.hello
+            return replace(
+                facts,
+                session=self._written_session + 1,
+                connected=True,
+                lost=False,
+                agent_version=hello.agent_version,
+                agent_instance=hello.instance,
+                replicas=hello.replicas,
+                api_reachable=hello.api_reachable,
+            )
+        if purpose is Purpose.LOST:
+            return replace(facts, connected=False, lost=True)
+        if purpose is Purpose.FENCED:
+            through, who = cluster_status.fence_wanted(found), cluster_status.fence_author(found)
+            return replace(facts, fenced_through=through, fenced_by=who)
+        if purpose is Purpose.UNREACHABLE and self._renewal is not None:
+            return replace(facts, api_reachable=self._renewal.api_reachable, replicas=self._renewal.replicas)
+        return facts
+
+    def _take_effect(self, purpose: Purpose, now: float, out: Outcome) -> None:
+        """Act on what is now written."""
+        found = self.object or WorkerCluster()
+        if purpose is Purpose.SESSION and self._greeting is not None:
+            greeting, self._greeting = self._greeting, None
+            self._hello, self._suspect, self._lost_session = greeting.hello, False, None
+            number = found.status.session
+            resume = greeting.resumable and not self._restored
+            welcomed = self._session.welcome(
+                greeting.stream_id, number, self._leading.origin, now, resume_allowed=resume
+            )
+            self._take(welcomed, now, out)
+        elif purpose is Purpose.LOST:
+            self._lost_session = None
+            out.upcalls.append(LinkLost(cluster=self.name))
+        elif purpose is Purpose.FENCED:
+            status = found.status
+            out.upcalls.append(
+                FencedByPerson(cluster=self.name, through_session=status.fenced_through_session, who=status.fenced_by)
+            )
+        elif purpose is Purpose.UNREACHABLE:
+            out.upcalls.append(ClusterChanged(cluster=self.name))
+            self._grant(now, out)
+
+    # --- the session's outputs -------------------------------------------------------------------------------------
+
+    def _take(self, outputs: list[wire.SessionOutput], now: float, out: Outcome) -> None:
+        for output in outputs:
+            match output:
+                case wire.Transmit():
+                    out.commands.append(SendFrame(stream_id=output.stream_id, frame=output.frame))
+                case wire.CloseStream():
+                    close = output.close or Close(reason=CloseReason.SHUTTING_DOWN)
+                    out.commands.append(CloseStream(stream_id=output.stream_id, close=close))
+                case wire.Delivered():
+                    self._delivered(output, out)
+                case wire.LeaseRenewed():
+                    self._renewal, self.facts.replicas = output, output.replicas
+                    if output.api_reachable == self.facts.api_reachable:
+                        self._grant(now, out)
+                case wire.CreditsGranted():
+                    self._credits = output.credits
+                    out.upcalls.append(ClusterChanged(cluster=self.name))
+                case _:
+                    self._turn(output, now, out)
+
+    def _turn(self, output: wire.SessionOutput, now: float, out: Outcome) -> None:
+        """Take what changes the session's own standing."""
+        match output:
+            case wire.GreetingReceived():
+                self._greeting, self._not_before = output, now
+                self._restored = self.object is not None and cluster_status.is_restored(self.object, output.hello)
+            case wire.GreetingEnded():
+                self._greeting = None
+            case wire.Welcomed(resumed=False):
+                self._request += 1
+                self._requests = {self._request: self._leading.record_revision}
+                self._take(self._session.ask_inventory(self._request, now), now, out)
+            case wire.InventoryReceived():
+                out.upcalls.append(self._inventoried(output))
+            case wire.Opened():
+                self._open_session = self.facts.opened_session = output.session
+                self._credits = self._credits or (self._hello.credits if self._hello else 0)
+                out.upcalls.append(LinkOpened(cluster=self.name, session=output.session, resumed=output.resumed))
+            case wire.SessionEnded():
+                self._open_session, self._renewal, self._credits = 0, None, 0
+                out.upcalls.append(LinkBroken(cluster=self.name, session=output.session))
+                out.commands.append(Note(level="info", text=f"session ended: {output.text}", cluster=self.name))
+            case wire.SuspectReached():
+                self._suspect = True
+                out.upcalls.append(LinkSuspect(cluster=self.name))
+            case wire.LostReached():
+                self._lost_session, self._suspect = output.last_session, False
+            case wire.HigherTermSeen():
+                out.upcalls.append(HigherTermRead(cluster=self.name, term=output.term))
+            case _:
+                pass
+
+    def _delivered(self, output: wire.Delivered, out: Outcome) -> None:
+        message = output.message
+        if isinstance(message, Capacity):
+            self._capacity = self.facts.capacity = message
+            out.upcalls.append(ClusterChanged(cluster=self.name))
+        elif isinstance(message, CertificateRequest):
+            # Negative: adapters number enrolment requests upwards, so the two never meet.
+            request_id = -self._leading.ids.take()
+            self._certificates.add(request_id)
+            out.commands.append(IssueCertificate(request_id=request_id, cluster=self.name, request=message.request))
+        else:
+            out.upcalls.append(
+                Reported(cluster=self.name, session=output.session, sequence=output.sequence, message=message)  # type: ignore[arg-type]  # the session delivers reports only: other kinds are violations
+            )
+
+    def _inventoried(self, output: wire.InventoryReceived) -> PlacementsInventoried:
+        return PlacementsInventoried(
+            cluster=self.name,
+            session=output.session,
+            record_revision=self._requests.pop(output.request, 0),
+            applied=output.applied,
+            entries=output.entries,
+            restored=self._restored,
+        )
+
+    def _grant(self, now: float, out: Outcome) -> None:
+        if self._renewal is None:
+            return
+        self._renewal = None
+        recovered, self._suspect = self._suspect, False
+        self._take(self._session.grant(now, leader_valid=self._leading.valid(now)), now, out)
+        if recovered:
+            out.upcalls.append(LinkRecovered(cluster=self.name))
+
+    def _sendable(self, now: float) -> bool:
+        return self._open_session > 0 and self._session.state is wire.State.OPEN and self._leading.valid(now)

@@ -1,0 +1,286 @@
+"""Sessions of all worker clusters: routes events to the `Link` of their cluster, and keeps one heap of deadlines.
+
+Implements `link_values.Links`. The machine passes `LeadershipGained` only when its own lists are complete, since an
+inventory may be judged only then (rule R4: *Forget lost*).
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Callable, Iterable
+
+from gatelift.core import events
+from gatelift.core.commands import CloseStream
+from gatelift.core.link import RETRY_SECONDS, Leading, Link, Outcome
+from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinksOutcome, Sent, WriteIds
+from gatelift.core.wall import Wall
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.writes import Create, ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
+from gatelift_wire import session as wire
+from gatelift_wire.messages import Close, Message
+from gatelift_wire.refusals import CloseReason
+from gatelift_wire.session_manager import ManagerSession
+
+STREAMS_MAX = 4096
+"""Streams open at once: a thousand agents, each with a few that are being replaced."""
+
+NewSession = Callable[[], ManagerSession]
+"""Makes the session machine of one cluster; the application gives it the instance id and the times."""
+
+
+class Links:
+    """All worker clusters. Nothing here waits or calls back; see `link_values.Links` for the promises."""
+
+    def __init__(self, new_session: NewSession, ids: WriteIds, wall: Wall) -> None:
+        self._new_session = new_session
+        self._leading = Leading(ids=ids, wall=wall)
+        self._links: dict[str, Link] = {}
+        self._streams: dict[int, str] = {}
+        self._writes: dict[int, str] = {}
+        self._certificates: dict[int, str] = {}
+        self._heap: list[tuple[float, str]] = []
+        self._synced = False
+        self._now = 0.0
+        self._local_write: int | None = None
+        self._local_retry: float | None = None
+
+    def set_origin(self, origin: str) -> None:
+        """Take the identity of this management cluster (UID of its namespace kube-system); before any stream."""
+        self._leading.origin = origin
+
+    def handle(self, event: events.Event, now: float, *, record_revision: int) -> LinksOutcome:
+        """Take an event; see `link_values.Links.handle`."""
+        self._leading.record_revision = record_revision
+        self._now = now
+        out = Outcome()
+        match event:
+            case events.LeadershipGained() | events.LeadershipExtended() | events.LeadershipLost():
+                self._leadership(event, now, out)
+            case events.StreamOpened():
+                self._stream_opened(event, now, out)
+            case events.FrameArrived():
+                self._on_stream(
+                    event.stream_id, wire.FrameReceived(stream_id=event.stream_id, frame=event.frame), now, out
+                )
+            case events.StreamViolated():
+                reason = CloseReason.TOO_LARGE if event.too_large else CloseReason.PROTOCOL_VIOLATION
+                bad = wire.BadFrame(stream_id=event.stream_id, reason=reason, text=event.text)
+                self._on_stream(event.stream_id, bad, now, out)
+            case events.StreamClosed():
+                closed = wire.StreamClosed(stream_id=event.stream_id, text=event.text)
+                self._on_stream(event.stream_id, closed, now, out)
+                self._streams.pop(event.stream_id, None)
+            case events.CertificateIssued():
+                self._certified(event, now, out)
+            case events.Ticked():
+                self._tick(now, out)
+            case ObjectSeen() | ObjectGone() | Synced():
+                self._object(event, now, out)
+            case WriteDone() | WriteFailed():
+                self._wrote(event, now, out)
+            case _:
+                pass
+        return LinksOutcome(commands=tuple(out.commands), upcalls=tuple(out.upcalls))
+
+    def owns_write(self, write_id: int) -> bool:
+        """Say whether this outstanding write is one of the links'."""
+        return write_id in self._writes or write_id == self._local_write
+
+    def owns_certificate(self, request_id: int) -> bool:
+        """Say whether this request to the authority came over a stream."""
+        return request_id in self._certificates
+
+    def send(self, cluster: str, messages: Iterable[Message], now: float) -> Sent:
+        """Send in order, or not at all when the link is not open."""
+        link = self._links.get(cluster)
+        if link is None:
+            return Sent()
+        out = Outcome()
+        first = link.send(tuple(messages), now, out)
+        self._after(link)
+        session = link.view(now).session if first else 0
+        return Sent(commands=tuple(out.commands), session=session, first_sequence=first)
+
+    def place_counts(self, cluster: str, *, placements: int, offers: int) -> None:
+        """Note how much is there, for the status."""
+        link = self._links.get(cluster)
+        if link is not None and (link.facts.placements, link.facts.offers) != (placements, offers):
+            link.facts.placements, link.facts.offers = placements, offers
+            self._after(link)
+
+    def state(self, cluster: str) -> ClusterView | None:
+        """Return the view, as of the event handled last, of a cluster that has a WorkerCluster."""
+        link = self._links.get(cluster)
+        return None if link is None or link.object is None else link.view(self._now)
+
+    def clusters(self) -> tuple[str, ...]:
+        """Return the names of all WorkerClusters, sorted."""
+        return tuple(sorted(name for name, link in self._links.items() if link.object is not None))
+
+    def worker_cluster(self, cluster: str) -> WorkerCluster | None:
+        """Return the object as it is known."""
+        link = self._links.get(cluster)
+        return link.object if link is not None else None
+
+    def next_deadline(self) -> float | None:
+        """Return the moment at which a tick has something to do."""
+        while self._heap and self._stale(*self._heap[0]):
+            heapq.heappop(self._heap)
+        moments = [self._local_retry, self._heap[0][0] if self._heap else None]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    # --- events ----------------------------------------------------------------------------------------------------
+
+    def _leadership(
+        self,
+        event: events.LeadershipGained | events.LeadershipExtended | events.LeadershipLost,
+        now: float,
+        out: Outcome,
+    ) -> None:
+        leading = self._leading
+        if isinstance(event, events.LeadershipExtended):
+            leading.valid_until = event.valid_until
+            return
+        if isinstance(event, events.LeadershipGained):
+            leading.term = event.term
+            for link in self._each():
+                link.lead(now, out)
+                self._after(link)
+            self._local(now, out)
+            return
+        leading.term, leading.valid_until = 0, 0.0
+        for link in self._each():
+            link.step_down(now, out)
+            self._after(link)
+        self._writes.clear()
+        self._local_write = self._local_retry = None
+
+    def _stream_opened(self, event: events.StreamOpened, now: float, out: Outcome) -> None:
+        refusal = self._refusal(event, now)
+        if refusal is not None:
+            out.commands.append(CloseStream(stream_id=event.stream_id, close=refusal))
+            return
+        self._streams[event.stream_id] = event.cluster
+        self._on_stream(event.stream_id, wire.StreamOpened(stream_id=event.stream_id), now, out)
+
+    def _refusal(self, event: events.StreamOpened, now: float) -> Close | None:
+        if not self._leading.valid(now):
+            return Close(reason=CloseReason.NOT_LEADER, text="this manager is a standby")
+        link = self._links.get(event.cluster)
+        found = link.object if link is not None else None
+        if found is None:
+            text = f"no WorkerCluster {event.cluster}: run 'gatelift cluster add {event.cluster}'"
+            return Close(reason=CloseReason.UNKNOWN_CLUSTER, text=text)
+        if found.spec.revoked:
+            return Close(reason=CloseReason.REVOKED, text=f"{event.cluster} was revoked by a person")
+        if event.cluster != LOCAL_CLUSTER and found.status.key_digest != event.key_digest:
+            return Close(reason=CloseReason.REVOKED, text="this key is not the one that was approved last")
+        if len(self._streams) >= STREAMS_MAX:
+            return Close(reason=CloseReason.SHUTTING_DOWN, text="too many streams are open", retry_after_seconds=30.0)
+        return None
+
+    def _on_stream(self, stream_id: int, event: wire.SessionEvent, now: float, out: Outcome) -> None:
+        link = self._links.get(self._streams.get(stream_id, ""))
+        if link is not None:
+            link.stream(event, now, out)
+            self._after(link)
+
+    def _object(self, event: ObjectSeen | ObjectGone | Synced, now: float, out: Outcome) -> None:
+        if isinstance(event, Synced):
+            self._synced = True
+            self._local(now, out)
+            return
+        found = event.object
+        if not isinstance(found, WorkerCluster):
+            return
+        name = found.metadata.name
+        link = self._links.get(name)
+        if isinstance(event, ObjectGone):
+            if link is not None:
+                link.gone(now, out)
+                self._after(link)
+            if name == LOCAL_CLUSTER:
+                self._local(now, out)
+            return
+        if link is None:
+            link = self._links[name] = Link(name, self._new_session(), self._leading)
+            if self._leading.term:
+                link.seen(found, now, out)
+                link.lead(now, out)
+                self._after(link)
+                return
+        link.seen(found, now, out)
+        self._after(link)
+
+    def _wrote(self, event: WriteDone | WriteFailed, now: float, out: Outcome) -> None:
+        if event.write_id == self._local_write:
+            self._local_write = None
+            if isinstance(event, WriteFailed):
+                self._local_retry = now + RETRY_SECONDS
+            return
+        link = self._links.get(self._writes.pop(event.write_id, ""))
+        if link is not None:
+            link.wrote(event, now, out)
+            self._after(link)
+
+    def _certified(self, event: events.CertificateIssued, now: float, out: Outcome) -> None:
+        link = self._links.get(self._certificates.pop(event.request_id, ""))
+        if link is not None:
+            link.certificate_answered(event.request_id)
+            link.certified(event.certificate, event.ca_bundle, event.text, now, out)
+            self._after(link)
+
+    def _tick(self, now: float, out: Outcome) -> None:
+        if self._local_retry is not None and self._local_retry <= now:
+            self._local_retry = None
+            self._local(now, out)
+        due = {name for moment, name in self._heap if moment <= now}
+        self._heap = [entry for entry in self._heap if entry[1] not in due]
+        heapq.heapify(self._heap)
+        for name in sorted(due):
+            link = self._links.get(name)
+            if link is not None:
+                link.tick(now, out)
+                self._after(link)
+
+    # --- the management cluster itself -----------------------------------------------------------------------------
+
+    def _local(self, now: float, out: Outcome) -> None:
+        """Make the WorkerCluster of the management cluster, so that its sessions are like any other's."""
+        link = self._links.get(LOCAL_CLUSTER)
+        missing = link is None or link.object is None
+        if not (self._synced and missing and self._local_write is None and self._leading.term):
+            return
+        if not self._leading.valid(now):
+            self._local_retry = now + RETRY_SECONDS
+            return
+        self._local_write = self._leading.ids.take()
+        document = {
+            "apiVersion": WORKER_CLUSTER.api_version,
+            "kind": WORKER_CLUSTER.kind,
+            "metadata": {"name": LOCAL_CLUSTER},
+            "spec": {},
+        }
+        ref = ObjectRef(WORKER_CLUSTER, ObjectKey("", LOCAL_CLUSTER))
+        out.commands.append(Create(write_id=self._local_write, ref=ref, body=json.dumps(document).encode()))
+
+    # --- indices ---------------------------------------------------------------------------------------------------
+
+    def _each(self) -> list[Link]:
+        return [self._links[name] for name in sorted(self._links)]
+
+    def _after(self, link: Link) -> None:
+        """Refresh what is indexed of a link: its write, its certificate requests, its deadline."""
+        if link.write_id is not None:
+            self._writes[link.write_id] = link.name
+        for request_id in link.certificate_requests:
+            self._certificates[request_id] = link.name
+        deadline = link.next_deadline()
+        if deadline is not None:
+            heapq.heappush(self._heap, (deadline, link.name))
+
+    def _stale(self, moment: float, name: str) -> bool:
+        link = self._links.get(name)
+        return link is None or link.next_deadline() != moment
