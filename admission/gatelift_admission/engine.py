@@ -1,0 +1,258 @@
+"""The door of the admission engine: feed it objects, let it decide, tell it what became of its decisions.
+
+Contract with the caller
+------------------------
+* Pure and single-threaded; `now` is monotonic seconds. `wall_clock` relates it to the timestamps of API objects.
+* Feed all objects of all kinds first, then call `cycle`: a workload whose LocalQueue was not fed yet would be told
+  that it does not exist. The order of feeding does not matter; feeding an unchanged object does nothing.
+* `cycle` charges what it reserves at once. Write each `Reserve`; feed the written object by `workload_changed`, or
+  call `forget` if the write failed for good. Objects older than the newest seen of a UID are ignored.
+* What a workload is charged follows its object (granted less reclaimable pods, until QuotaReserved goes or Finished
+  comes) unless the ledger speaks: `set_usage` and `release` hold until the next reservation of that workload. A
+  restart that feeds the objects again rebuilds the same charges.
+* `block` keeps a workload out of the queues (say: its last placement is not fenced yet) until `unblock`.
+* Call `cycle` again at once while its result says `more`, after any feed, and at `next_deadline`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+
+from gatelift_admission import explain, intake, statuses, structure
+from gatelift_admission.cycle import Cycle
+from gatelift_admission.entry import Entry, Phase
+from gatelift_admission.explain import Explanation, Position
+from gatelift_admission.model import CycleResult, Decision, Settings
+from gatelift_admission.state import State
+from gatelift_admission.statuses import QueueFigures
+from gatelift_admission.telling import bypass, overdue, stop_of, tell_all
+from gatelift_kube.objects.core import LimitRange, RuntimeClass
+from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
+from gatelift_kube.resources import ObjectKey
+
+BUDGET_HEADS = 200
+"""Nominations per call by default: about 20 us each, so a call stays below 20 ms together with its reviews."""
+REVIEWS_PER_HEAD = 2
+"""Reviews of changed workloads cost about half a nomination."""
+POSITIONS_MAX = 1000
+"""Positions per answer by default: what a person can look at, a few milliseconds to gather."""
+
+
+class Engine:
+    """The admission engine."""
+
+    __slots__ = ("_cycle", "state")
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        """Start with nothing known."""
+        self.state = State(settings=settings or Settings())
+        self._cycle = Cycle(self.state)
+
+    def wall_clock(self, unix_seconds: float, now: float) -> None:
+        """Relate `now` to Unix time, for backoff times and waits counted from API timestamps."""
+        self.state.unix_offset = unix_seconds - now
+
+    # -- structure -------------------------------------------------------------------------------------------------
+
+    def cluster_queue_changed(self, queue: ClusterQueue) -> None:
+        """Take note of a ClusterQueue. Raises `amounts.QuantityError` if a quota is no quantity; nothing changes."""
+        structure.cluster_queue_changed(self.state, queue)
+
+    def cluster_queue_removed(self, name: str) -> None:
+        """Forget a ClusterQueue; its workloads stay charged to its name."""
+        structure.cluster_queue_removed(self.state, name)
+
+    def local_queue_changed(self, queue: LocalQueue) -> None:
+        """Take note of a LocalQueue."""
+        structure.local_queue_changed(self.state, queue)
+
+    def local_queue_removed(self, key: ObjectKey) -> None:
+        """Forget a LocalQueue; its waiting workloads leave their ClusterQueue."""
+        structure.local_queue_removed(self.state, key)
+
+    def flavor_changed(self, flavor: ResourceFlavor) -> None:
+        """Take note of a ResourceFlavor."""
+        known = self.state.flavors.get(flavor.metadata.name)
+        self.state.flavors[flavor.metadata.name] = flavor
+        if known is None or known.spec != flavor.spec:
+            self.state.restructure()
+
+    def flavor_removed(self, name: str) -> None:
+        """Forget a ResourceFlavor; queues that refer to it turn inactive."""
+        if self.state.flavors.pop(name, None) is not None:
+            self.state.restructure()
+
+    def cohort_changed(self, cohort: Cohort) -> None:
+        """Take note of a Cohort. Raises `amounts.QuantityError` if a quota is no quantity; nothing changes."""
+        structure.cohort_changed(self.state, cohort)
+
+    def cohort_removed(self, name: str) -> None:
+        """Forget a Cohort: it loses its quota and its parent, its members stay together."""
+        if self.state.cohorts.pop(name, None) is not None:
+            self.state.restructure()
+
+    def admission_check_changed(self, check: AdmissionCheck) -> None:
+        """Take note of an AdmissionCheck."""
+        known = self.state.checks.get(check.metadata.name)
+        self.state.checks[check.metadata.name] = check
+        if known is None or (known.spec, known.status) != (check.spec, check.status):
+            self.state.restructure()
+
+    def admission_check_removed(self, name: str) -> None:
+        """Forget an AdmissionCheck; queues that refer to it turn inactive."""
+        if self.state.checks.pop(name, None) is not None:
+            self.state.restructure()
+
+    def namespace_changed(self, name: str, labels: Mapping[str, str]) -> None:
+        """Take note of a namespace's labels."""
+        if self.state.namespaces.get(name) != labels:
+            self.state.namespaces[name] = dict(labels)
+            structure.review_namespace(self.state, name)
+
+    def namespace_removed(self, name: str) -> None:
+        """Forget a namespace: no ClusterQueue selects it any more."""
+        self.state.namespaces.pop(name, None)
+
+    def limit_range_changed(self, limit_range: LimitRange) -> None:
+        """Take note of a LimitRange, whose defaults count for pods that wait in its namespace."""
+        key = ObjectKey(limit_range.metadata.namespace, limit_range.metadata.name)
+        self.state.limit_ranges[key] = limit_range
+        structure.defaults_changed(self.state, key.namespace)
+
+    def limit_range_removed(self, key: ObjectKey) -> None:
+        """Forget a LimitRange."""
+        if self.state.limit_ranges.pop(key, None) is not None:
+            structure.defaults_changed(self.state, key.namespace)
+
+    def runtime_class_changed(self, runtime_class: RuntimeClass) -> None:
+        """Take note of a RuntimeClass, whose overhead counts for pods that name it."""
+        self.state.runtime_classes[runtime_class.metadata.name] = runtime_class
+        structure.defaults_changed(self.state, None)
+
+    def runtime_class_removed(self, name: str) -> None:
+        """Forget a RuntimeClass."""
+        if self.state.runtime_classes.pop(name, None) is not None:
+            structure.defaults_changed(self.state, None)
+
+    # -- workloads -------------------------------------------------------------------------------------------------
+
+    def workload_changed(self, workload: Workload, now: float) -> None:
+        """Take note of a Workload: pending, reserved, admitted or finished, as its object says."""
+        intake.workload_changed(self.state, workload, now)
+
+    def workload_removed(self, uid: str) -> None:
+        """Forget a Workload whose object is gone; whatever it was charged is released."""
+        intake.workload_removed(self.state, uid)
+
+    def forget(self, uid: str) -> None:
+        """Undo a reservation that could not be written: its charge goes, and it stands where it stood."""
+        entry = self.state.entries.get(uid)
+        if entry is not None and entry.phase is Phase.ASSUMED:
+            entry.phase, entry.granted, entry.granted_queue = Phase.PENDING, (), ""
+            self.state.settle(entry)
+            self.state.review[uid] = entry
+
+    def set_usage(self, uid: str, counts: Mapping[str, int]) -> None:
+        """Charge `counts` pods per granted pod set from now on, whatever the object says; others count zero.
+
+        For reclaimed, drained and scaled pods, as the ledger has confirmed them. Counts above the granted are the
+        granted; below zero are zero.
+        """
+        entry = self.state.entries.get(uid)
+        if entry is not None and entry.granted:
+            entry.held_counts = dict(counts)
+            self.state.settle(entry)
+
+    def release(self, uid: str) -> None:
+        """Charge nothing more for the present reservation, whatever the object says; twice is as good as once."""
+        self.set_usage(uid, {})
+
+    def block(self, uid: str) -> None:
+        """Keep a workload out of the queues until `unblock`; its charge is not touched."""
+        self._set_blocked(uid, blocked=True)
+
+    def unblock(self, uid: str) -> None:
+        """Let a workload queue again."""
+        self._set_blocked(uid, blocked=False)
+
+    def _set_blocked(self, uid: str, *, blocked: bool) -> None:
+        entry = self.state.entries.get(uid)
+        if entry is not None and entry.blocked is not blocked:
+            entry.blocked = blocked
+            if blocked:
+                self.state.unqueue(entry)
+            self.state.review[uid] = entry
+
+    def retell(self, uid: str) -> None:
+        """Send the condition of a waiting workload again, because its write failed."""
+        entry = self.state.entries.get(uid)
+        if entry is not None:
+            entry.told = entry.asked = None
+            self.state.tell(entry, entry.want)
+            self.state.review[uid] = entry
+
+    # -- decisions -------------------------------------------------------------------------------------------------
+
+    def cycle(self, now: float, budget_heads: int = BUDGET_HEADS) -> CycleResult:
+        """Decide what can be decided now, with at most about `budget_heads` nominations and as many texts."""
+        state = self.state
+        state.now = max(state.now, now)
+        state.ensure()
+        self._expire_backoffs()
+        decisions: list[Decision] = []
+        for _ in range(min(len(state.review), budget_heads * REVIEWS_PER_HEAD)):
+            entry = state.review.pop(next(iter(state.review)))
+            state.place(entry)
+            stop = stop_of(state, entry)
+            if stop is not None:
+                decisions.append(stop)
+        before = self._cycle.nominations
+        if not state.review:
+            decisions += self._cycle.run(budget_heads)
+        bypass(state, budget_heads)
+        overdue(state, budget_heads)
+        decisions += tell_all(state, budget_heads)
+        more = bool(state.review or state.untold or state.bypassed) or self._cycle.busy()
+        return CycleResult(decisions=tuple(decisions), more=more, nominations=self._cycle.nominations - before)
+
+    def next_deadline(self) -> float | None:
+        """Return the time at which `cycle` has something to do without a further event, None for never."""
+        times = [heap[0][0] for heap in (self.state.backoffs, self.state.unevaluated) if heap]
+        return min(times, default=None)
+
+    def _expire_backoffs(self) -> None:
+        state = self.state
+        while state.backoffs and state.backoffs[0][0] <= state.now:
+            _, uid = heapq.heappop(state.backoffs)
+            entry = state.entries.get(uid)
+            if entry is not None:
+                state.review[uid] = entry
+
+    # -- what is known ---------------------------------------------------------------------------------------------
+
+    def charged(self, uid: str) -> dict[tuple[str, str], int]:
+        """Return what a workload is charged now, by (flavor, resource)."""
+        entry = self.state.entries.get(uid)
+        return dict(entry.charged) if entry is not None else {}
+
+    def phase(self, uid: str) -> Phase | None:
+        """Return where a workload stands, None if it is not known."""
+        entry: Entry | None = self.state.entries.get(uid)
+        return entry.phase if entry is not None else None
+
+    def cluster_queue_status(self, name: str) -> QueueFigures | None:
+        """Return the status of a ClusterQueue without times, None if there is none of that name."""
+        return statuses.cluster_queue_status(self.state, name)
+
+    def local_queue_status(self, key: ObjectKey) -> QueueFigures | None:
+        """Return the status of a LocalQueue without times, None if there is none of that key."""
+        return statuses.local_queue_status(self.state, key)
+
+    def explain(self, uid: str) -> Explanation | None:
+        """Return where a workload stands and what it lacks now, None if it is not known."""
+        return explain.explain(self.state, uid)
+
+    def pending_positions(self, cluster_queue: str, limit: int = POSITIONS_MAX) -> list[Position]:
+        """Return the first `limit` waiting workloads of a ClusterQueue in the order in which they are served."""
+        return explain.pending_positions(self.state, cluster_queue, limit)

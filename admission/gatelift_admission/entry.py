@@ -1,0 +1,164 @@
+"""One Workload as the engine keeps it, and how its object is read: class of life, what waits, what was granted.
+
+The object is the truth for what was written; `phase` adds the one thing that the object cannot show yet, a
+reservation that is still on its way (ASSUMED). Neighbours: `state` holds the entries, `pending` queues them,
+`ledger` charges them.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from gatelift_admission import amounts, texts
+from gatelift_admission.flavors import Cursor
+from gatelift_admission.model import GrantedPodSet, PodSetRequest, Usage
+from gatelift_admission.ordering import condition, is_true, unix_seconds
+from gatelift_admission.requests import reclaimable_counts
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import ObjectKey
+
+ADMISSION_GATE = "kueue.x-k8s.io/admission-gated-by"
+Shape = tuple[object, ...]
+
+
+class Phase(enum.Enum):
+    """Where a workload stands; `value` is what people read."""
+
+    PENDING = "pending"
+    ASSUMED = "reserved, not yet written"
+    RESERVED = "quota reserved"
+    ADMITTED = "admitted"
+    FINISHED = "finished"
+
+
+RESERVING = frozenset({Phase.ASSUMED, Phase.RESERVED, Phase.ADMITTED})
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A Workload in the engine. Only `state`, `pending`, `ledger` and `cycle` change it."""
+
+    uid: str
+    key: ObjectKey
+    workload: Workload
+    phase: Phase = Phase.PENDING
+    priority: int = 0
+    timestamp: float = 0.0
+    pod_sets: tuple[PodSetRequest, ...] = ()
+    shape: Shape = ()
+    obstacle: str = ""
+    """Why no cycle can admit it, whatever the quota."""
+    granted: tuple[GrantedPodSet, ...] = ()
+    granted_queue: str = ""
+    charged: Usage = field(default_factory=dict)
+    charged_queue: str = ""
+    charged_local: ObjectKey | None = None
+    counted: Phase | None = None
+    held_counts: dict[str, int] | None = None
+    """Pods per pod set that the ledger still charges, once it has spoken; None: what the object says."""
+    blocked: bool = False
+    backoff_until: float | None = None
+    queue: str = ""
+    """The ClusterQueue in whose pending set this is, empty if in none."""
+    queued_local: ObjectKey | None = None
+    ticket: int = 0
+    """Raised at each change of place, which makes older places in heaps void."""
+    cursor: Cursor = ()
+    told: tuple[str, str] | None = None
+    want: tuple[str, str] | None = None
+    asked: tuple[str, str] | None = None
+    """The eviction asked for last, so that it is asked for once."""
+
+    @property
+    def local_queue(self) -> ObjectKey:
+        """Return the key of the LocalQueue it was submitted to."""
+        return ObjectKey(self.key.namespace, self.workload.spec.queue_name)
+
+
+def phase_of(workload: Workload) -> Phase:
+    """Return the class of life that the object shows; the later one wins."""
+    if is_true(workload, "Finished"):
+        return Phase.FINISHED
+    if workload.status.admission is not None and is_true(workload, "QuotaReserved"):
+        return Phase.ADMITTED if is_true(workload, "Admitted") else Phase.RESERVED
+    return Phase.PENDING
+
+
+def effective_priority(workload: Workload) -> int:
+    """Return spec.priority, 0 if none."""
+    return workload.spec.priority or 0
+
+
+def out_of_queue_reason(workload: Workload) -> tuple[str, str] | None:
+    """Return (reason, message) why a pending workload may not sit in a queue by its own doing, None if it may.
+
+    An empty reason means: it stays out, and nothing has to be said.
+    """
+    if workload.metadata.deletion_timestamp is not None:
+        return "", ""
+    if not workload.spec.active:
+        return texts.DEACTIVATED, texts.WORKLOAD_DEACTIVATED
+    gate = workload.metadata.annotations.get(ADMISSION_GATE, "")
+    if gate:
+        return texts.ADMISSION_GATED, texts.gated_by(gate)
+    reserved = condition(workload, "QuotaReserved")
+    if reserved is not None and reserved.status == "False" and reserved.reason == "OnHold":
+        return "", ""
+    return ("", "") if is_true(workload, "WaitingForReplacementPods") else None
+
+
+def has_failed_checks(workload: Workload) -> bool:
+    """Return whether a check says Retry or Rejected."""
+    return any(check.state in {"Retry", "Rejected"} for check in workload.status.admission_checks)
+
+
+def granted_of(workload: Workload) -> tuple[GrantedPodSet, ...]:
+    """Return the reservation of the object. Raises `amounts.QuantityError` on a malformed quantity."""
+    admission = workload.status.admission
+    if admission is None:
+        return ()
+    counts = {pod_set.name: pod_set.count for pod_set in workload.spec.pod_sets}
+    return tuple(
+        GrantedPodSet(
+            name=one.name,
+            flavors=one.flavors,
+            usage={name: amounts.parse(quantity, name) for name, quantity in one.resource_usage.items()},
+            count=one.count if one.count is not None else counts.get(one.name, 0),
+        )
+        for one in admission.pod_set_assignments
+    )
+
+
+def counts_after_reclaim(workload: Workload, granted: tuple[GrantedPodSet, ...]) -> dict[str, int]:
+    """Return the pods per granted pod set that still need quota (KEP-78: the granted count less the reclaimable)."""
+    reclaimable = reclaimable_counts(workload)
+    return {one.name: one.count - min(reclaimable.get(one.name, 0), one.count) for one in granted}
+
+
+def backoff_unix(workload: Workload) -> float | None:
+    """Return the Unix time before which it is not queued, None for none; infinite while Requeued is False."""
+    requeued = condition(workload, "Requeued")
+    if requeued is not None and requeued.status == "False":
+        return float("inf")
+    state = workload.status.requeue_state
+    return unix_seconds(state.requeue_at) if state is not None and state.requeue_at else None
+
+
+def shape_of(priority: int, pod_sets: tuple[PodSetRequest, ...]) -> Shape:
+    """Return what makes two waiting workloads equivalent: priority and all that flavor assignment looks at."""
+    return (
+        priority,
+        *(
+            (
+                one.name,
+                one.count,
+                one.min_count,
+                tuple(one.per_pod.items()),
+                tuple(sorted(one.node_selector.items())) if one.node_selector else (),
+                repr(one.affinity) if one.affinity else "",
+                one.tolerations,
+            )
+            for one in pod_sets
+        ),
+    )

@@ -1,0 +1,326 @@
+"""Flavor assignment: which flavor each resource of each pod set would be charged to, and how well that fits.
+
+Pod sets go in order, resources by name, one search per resource group; usage that earlier pod sets of the same
+workload were given counts. The rules (modes, fungibility, cursor, texts) are those of Kueue's flavor assigner. Until
+preemption is added, the answer to "could preemption help" is always *no candidates*, which is what Kueue answers for
+queues whose preemption policies are Never. Neighbours: `tree` for quota, `matching` for nodes, `cycle` calls `assign`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gatelift_admission import amounts, texts
+from gatelift_admission.matching import flavor_objection
+from gatelift_admission.model import Amounts, Cell, PodSetRequest, Usage
+from gatelift_admission.tree import Node, Tree
+from gatelift_kube.objects.kueue import ClusterQueueSpec, FlavorFungibility, ResourceFlavor
+
+Cursor = tuple[dict[str, int], ...]
+"""Per pod set and resource: index of the flavor tried last, -1 once the last flavor of the group was reached."""
+Option = tuple[tuple[Cell, int], ...]
+"""Cells and amounts that all have to be available for one flavor to fit."""
+
+
+class Mode(enum.IntEnum):
+    """How well an assignment fits, worst first. NO_CANDIDATES: within quota, but others hold it and stay."""
+
+    NO_FIT = 0
+    NO_CANDIDATES = 1
+    PREEMPT = 2
+    RECLAIM = 3
+    FIT = 4
+
+
+SEVERITY = {texts.WAITING_FOR_QUOTA: 0, texts.EXCEEDS_MAX_QUOTA: 1, texts.NO_MATCHING_FLAVOR: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A resource group: its resources and its flavors in the order in which they are tried."""
+
+    resources: frozenset[str]
+    flavors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """What a ClusterQueue offers, prepared once per change of its spec."""
+
+    groups: tuple[Group, ...]
+    by_resource: Mapping[str, Group]
+    fungibility: FlavorFungibility
+    can_preempt_while_borrowing: bool
+    has_choice: bool
+
+    @classmethod
+    def of(cls, spec: ClusterQueueSpec) -> Catalogue:
+        """Prepare the catalogue of a ClusterQueue; the first group that names a resource serves it."""
+        groups = tuple(
+            Group(frozenset(group.covered_resources), tuple(flavor.name for flavor in group.flavors))
+            for group in spec.resource_groups
+        )
+        by_resource = {name: group for group in reversed(groups) for name in group.resources}
+        borrows = spec.preemption.borrow_within_cohort.policy != "Never"
+        return cls(
+            groups, by_resource, spec.flavor_fungibility, borrows, any(len(group.flavors) > 1 for group in groups)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One flavor tried for one group of one pod set."""
+
+    flavor: str
+    mode: Mode
+    level: int
+    reasons: tuple[str, ...]
+    reason: str
+    option: Option
+    """What has to be available for this flavor; empty when no release of quota can help."""
+
+    def text(self) -> str:
+        """Return the attempt as the QuotaReserved event lists it."""
+        mode = {Mode.FIT: "Fit", Mode.NO_FIT: "NoFit"}.get(self.mode)
+        parts = [mode or f"preemptionMode={_PREEMPTION_MODE[self.mode]}"]
+        if self.level:
+            parts.append(f"borrow={self.level}")
+        return f"{self.flavor}({';'.join([*parts, *self.reasons])})"
+
+
+_PREEMPTION_MODE = {Mode.NO_CANDIDATES: "NoCandidates", Mode.PREEMPT: "Preempt", Mode.RECLAIM: "Reclaim"}
+
+
+@dataclass(slots=True)
+class AssignedPodSet:
+    """One pod set with its flavors; `flavors` is empty when nothing was found (or nothing was requested)."""
+
+    name: str
+    count: int
+    requests: Amounts
+    flavors: dict[str, str] = field(default_factory=dict)
+    mode: Mode = Mode.FIT
+    level: int = 0
+    reasons: list[str] = field(default_factory=list)
+    reason: str = ""
+    attempts: list[Attempt] = field(default_factory=list)
+    tried: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Assignment:
+    """The outcome for a whole workload."""
+
+    pod_sets: list[AssignedPodSet] = field(default_factory=list)
+    usage: Usage = field(default_factory=dict)
+    mode: Mode = Mode.FIT
+    borrowing: int = 0
+    lacks: tuple[Option, ...] = ()
+    """The options of the first search that failed: one of them must become available before the workload can fit."""
+    lacks_anything: bool = False
+    """Earlier pod sets had a choice of flavors, so any release in the queue's cells may change the outcome."""
+
+    @property
+    def reason(self) -> str:
+        """Return the reason of the condition: the most severe one over pod sets."""
+        found = [one.reason for one in self.pod_sets if one.reason]
+        return max(found, key=lambda reason: SEVERITY[reason], default=texts.NO_MATCHING_FLAVOR)
+
+    @property
+    def message(self) -> str:
+        """Return the assignment message: one part per pod set that does not fit."""
+        parts = [texts.cannot_assign(one.name, one.reasons) for one in self.pod_sets if one.reasons]
+        return texts.cut("; ".join(parts), texts.CONDITION_MESSAGE_MAX)
+
+    @property
+    def considered(self) -> str:
+        """Return the flavors tried, per pod set, for the QuotaReserved event."""
+        parts = [
+            f"{one.name}: {', '.join(attempt.text() for attempt in one.attempts)}"
+            for one in self.pod_sets
+            if one.attempts
+        ]
+        return " | ".join(parts)
+
+    @property
+    def cursor(self) -> Cursor:
+        """Return where the next search would go on."""
+        return tuple(one.tried for one in self.pod_sets)
+
+    @property
+    def has_more_flavors(self) -> bool:
+        """Return whether a search ended before the last flavor of its group."""
+        return any(index != -1 for one in self.pod_sets for index in one.tried.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Market:
+    """Where flavors are looked for: the tree, the queue's node and catalogue, and the flavor objects."""
+
+    tree: Tree
+    node: Node
+    catalogue: Catalogue
+    flavors: Mapping[str, ResourceFlavor]
+    ignore_undeclared: bool = False
+
+
+def assign(market: Market, pod_sets: tuple[PodSetRequest, ...], cursor: Cursor = ()) -> Assignment:
+    """Find flavors for all pod sets; stops at the first pod set that cannot fit."""
+    result = Assignment()
+    for index, pod_set in enumerate(pod_sets):
+        tried = cursor[index] if index < len(cursor) else {}
+        assigned = _assign_pod_set(market, pod_set, result.usage, tried, result)
+        result.pod_sets.append(assigned)
+        result.mode = min(result.mode, assigned.mode)
+        result.borrowing = max(result.borrowing, assigned.level)
+        for resource, flavor in assigned.flavors.items():
+            cell = (flavor, resource)
+            result.usage[cell] = amounts.add(result.usage.get(cell, 0), assigned.requests[resource])
+        if assigned.mode is Mode.NO_FIT:
+            break
+    return result
+
+
+def _assign_pod_set(
+    market: Market, pod_set: PodSetRequest, assumed: Usage, tried: Mapping[str, int], result: Assignment
+) -> AssignedPodSet:
+    requests = pod_set.totals()
+    by_resource = market.catalogue.by_resource
+    if "pods" in by_resource:
+        requests["pods"] = pod_set.count
+    out = AssignedPodSet(pod_set.name, pod_set.count, requests)
+    for resource in sorted(requests):
+        if resource in out.flavors:
+            continue
+        group = by_resource.get(resource)
+        if group is None:
+            if requests[resource] == 0 or market.ignore_undeclared:
+                continue
+            _fail(out, [texts.resource_unavailable(resource)], texts.NO_MATCHING_FLAVOR)
+            break
+        wanted = [name for name in sorted(requests) if name in group.resources]
+        search = _Search(market, pod_set, {name: requests[name] for name in wanted}, assumed)
+        best = search.run(group, tried.get(resource, -1) + 1)
+        out.attempts += search.attempts
+        out.tried.update(dict.fromkeys(wanted, search.last))
+        if (best is None or best.mode is not Mode.FIT) and not result.lacks:
+            result.lacks = tuple(attempt.option for attempt in search.attempts if attempt.option)
+            result.lacks_anything = bool(result.pod_sets) and market.catalogue.has_choice
+        if best is None:
+            _fail(out, search.reasons(), search.reason())
+            break
+        _take(out, wanted, best, search)
+    return out
+
+
+def _fail(out: AssignedPodSet, reasons: list[str], reason: str) -> None:
+    out.flavors = {}
+    out.mode = Mode.NO_FIT
+    out.reasons = reasons
+    out.reason = reason
+
+
+def _take(out: AssignedPodSet, wanted: list[str], best: Attempt, search: _Search) -> None:
+    out.flavors.update(dict.fromkeys(wanted, best.flavor))
+    out.mode = min(out.mode, best.mode)
+    out.level = max(out.level, best.level)
+    if best.mode is not Mode.FIT:
+        out.reasons += search.reasons()
+        out.reason = max(out.reason or texts.WAITING_FOR_QUOTA, search.reason(), key=lambda one: SEVERITY[one])
+
+
+class _Search:
+    """One search through the flavors of one group for one pod set."""
+
+    __slots__ = ("assumed", "attempts", "last", "market", "pod_set", "wanted")
+
+    def __init__(self, market: Market, pod_set: PodSetRequest, wanted: Amounts, assumed: Usage) -> None:
+        self.market = market
+        self.pod_set = pod_set
+        self.wanted = wanted
+        self.assumed = assumed
+        self.attempts: list[Attempt] = []
+        self.last = -1
+
+    def run(self, group: Group, start: int) -> Attempt | None:
+        """Try flavors from index `start` on; return the best attempt, None if nothing is possible."""
+        best: Attempt | None = None
+        fungibility = self.market.catalogue.fungibility
+        end = len(group.flavors) - 1
+        for index in range(start if start <= end else 0, end + 1):
+            attempt = self._attempt(group.flavors[index])
+            self.attempts.append(attempt)
+            self.last = -1 if index == end else index
+            if not _try_next(fungibility, attempt):
+                return attempt
+            if attempt.mode is not Mode.NO_FIT and (best is None or _preferred(fungibility, attempt, best)):
+                best = attempt
+        return best
+
+    def reasons(self) -> list[str]:
+        """Return why flavors were turned down, each text once."""
+        return list(dict.fromkeys(text for attempt in self.attempts for text in attempt.reasons))
+
+    def reason(self) -> str:
+        """Return the mildest reason over the flavors tried."""
+        found = [attempt.reason for attempt in self.attempts if attempt.reason]
+        return min(found, key=lambda reason: SEVERITY[reason], default=texts.NO_MATCHING_FLAVOR)
+
+    def _attempt(self, flavor: str) -> Attempt:
+        known = self.market.flavors.get(flavor)
+        objection = texts.flavor_not_found(flavor) if known is None else flavor_objection(known, self.pod_set)
+        if objection is not None:
+            return Attempt(flavor, Mode.NO_FIT, 0, (objection,), texts.NO_MATCHING_FLAVOR, ())
+        return self._quota(flavor)
+
+    def _quota(self, flavor: str) -> Attempt:
+        tree, node = self.market.tree, self.market.node
+        mode, level = Mode.FIT, 0
+        reasons: list[str] = []
+        needs: list[tuple[Cell, int]] = []
+        exceeds = False
+        for resource, request in self.wanted.items():
+            cell = (flavor, resource)
+            assumed = self.assumed.get(cell, 0)
+            value = amounts.add(assumed, request)
+            free = tree.free(node, cell)
+            most = tree.potential(node, cell)
+            if value > most:
+                mode, exceeds = Mode.NO_FIT, True
+                printed = (amounts.to_text(amount, resource) for amount in (assumed, request, most))
+                reasons.append(texts.insufficient_maximum(resource, flavor, *printed))
+                continue
+            height, below_root = tree.lowest_fit(node, cell, value)
+            level = max(level, height)
+            needs.append((cell, value))
+            if value > free:
+                more = amounts.to_text(amounts.sub(value, free), resource)
+                reasons.append(texts.insufficient_unused(resource, flavor, more))
+                mode = min(mode, self._beyond_free(cell, value, below_root=below_root))
+        reason = "" if mode is Mode.FIT else texts.EXCEEDS_MAX_QUOTA if exceeds else texts.WAITING_FOR_QUOTA
+        option = () if exceeds else tuple(needs)
+        return Attempt(flavor, mode, level, tuple(reasons), reason, option)
+
+    def _beyond_free(self, cell: Cell, value: int, *, below_root: bool) -> Mode:
+        """Return NO_CANDIDATES where Kueue would look for victims (and find none), NO_FIT elsewhere."""
+        may_ask = self.market.node.nominal(cell) >= value or below_root
+        return Mode.NO_CANDIDATES if may_ask or self.market.catalogue.can_preempt_while_borrowing else Mode.NO_FIT
+
+
+def _try_next(fungibility: FlavorFungibility, attempt: Attempt) -> bool:
+    if attempt.mode in {Mode.NO_FIT, Mode.NO_CANDIDATES}:
+        return True
+    if attempt.mode is not Mode.FIT and fungibility.when_can_preempt == "TryNextFlavor":
+        return True
+    return attempt.level > 0 and fungibility.when_can_borrow == "TryNextFlavor"
+
+
+def _preferred(fungibility: FlavorFungibility, new: Attempt, old: Attempt) -> bool:
+    """Return whether `new` beats `old`; a tie keeps the earlier flavor."""
+    if (new.mode is Mode.NO_CANDIDATES) != (old.mode is Mode.NO_CANDIDATES):
+        return old.mode is Mode.NO_CANDIDATES
+    if fungibility.preference == "PreemptionOverBorrowing":
+        return (-new.level, new.mode) > (-old.level, old.mode)
+    return (new.mode, -new.level) > (old.mode, -old.level)

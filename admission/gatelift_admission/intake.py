@@ -1,0 +1,105 @@
+"""A Workload object comes in: what it says now, compared with what is known, becomes phase, charge and place.
+
+Level-triggered: only the newest object counts, and a lost or repeated event changes nothing. Neighbours: `engine`
+calls `workload_changed`; `entry` reads the object; `state` charges and places.
+"""
+
+from __future__ import annotations
+
+from gatelift_admission.amounts import QuantityError
+from gatelift_admission.entry import Entry, Phase, backoff_unix, granted_of, phase_of
+from gatelift_admission.ordering import condition
+from gatelift_admission.state import State
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import ObjectKey
+
+
+def workload_changed(state: State, workload: Workload, now: float) -> None:
+    """Take note of a new or changed Workload."""
+    state.now = max(state.now, now)
+    uid = workload.metadata.uid
+    entry = state.entries.get(uid)
+    if entry is None:
+        entry = state.entries[uid] = _new_entry(workload)
+    elif _older(workload, entry.workload):
+        return
+    else:
+        before = entry.local_queue
+        entry.workload = workload
+        if before != entry.local_queue:
+            _leave(state, entry, before)
+    state.submitted.setdefault(entry.local_queue, {})[uid] = entry
+    _set_backoff(state, entry)
+    phase = phase_of(workload)
+    if entry.phase is not Phase.ASSUMED or phase is not Phase.PENDING:
+        _set_phase(state, entry, phase)
+    state.review[uid] = entry
+
+
+def _new_entry(workload: Workload) -> Entry:
+    key = ObjectKey(workload.metadata.namespace, workload.metadata.name)
+    entry = Entry(workload.metadata.uid, key, workload)
+    said = condition(workload, "QuotaReserved")
+    if said is not None and said.status == "False":
+        entry.told = (said.reason, said.message)
+    return entry
+
+
+def _older(new: Workload, known: Workload) -> bool:
+    """Return whether `new` is an older version of the same object; versions that are not numbers count as newer."""
+    left, right = new.metadata.resource_version, known.metadata.resource_version
+    return left.isdecimal() and right.isdecimal() and int(left) < int(right)
+
+
+def _set_backoff(state: State, entry: Entry) -> None:
+    unix = backoff_unix(entry.workload)
+    entry.backoff_until = None if unix is None else unix - state.unix_offset
+
+
+def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
+    was = entry.phase
+    entry.phase = phase
+    if phase in {Phase.RESERVED, Phase.ADMITTED}:
+        state.unqueue(entry)
+        if was in {Phase.PENDING, Phase.FINISHED}:
+            entry.held_counts = None
+        _read_grant(entry)
+    elif entry.held_counts is None:
+        entry.granted, entry.granted_queue = (), ""
+    if phase is not Phase.RESERVED and phase is not Phase.ADMITTED:
+        entry.asked = None
+    if phase is Phase.FINISHED:
+        state.unqueue(entry)
+    state.settle(entry)
+
+
+def _read_grant(entry: Entry) -> None:
+    admission = entry.workload.status.admission
+    if admission is None:
+        return
+    try:
+        entry.granted = granted_of(entry.workload)
+    except QuantityError:
+        return  # somebody broke a written reservation: what was charged before stays charged
+    entry.granted_queue = admission.cluster_queue
+
+
+def _leave(state: State, entry: Entry, before: ObjectKey) -> None:
+    known = state.submitted.get(before)
+    if known is not None:
+        known.pop(entry.uid, None)
+        if not known:
+            del state.submitted[before]
+
+
+def workload_removed(state: State, uid: str) -> None:
+    """Forget a Workload whose object is gone; whatever it was charged is released."""
+    entry = state.entries.pop(uid, None)
+    if entry is None:
+        return
+    state.unqueue(entry)
+    _leave(state, entry, entry.local_queue)
+    entry.phase, entry.held_counts, entry.granted, entry.granted_queue = Phase.FINISHED, None, (), ""
+    state.settle(entry)
+    state.review.pop(uid, None)
+    state.untold.pop(uid, None)

@@ -1,0 +1,109 @@
+"""What every workload is charged: totals per ClusterQueue and LocalQueue, mirrored into the quota tree.
+
+A charge is set, never adjusted: `set_charge` takes what was charged before, puts what is due now, and returns the
+cells of which some came free. So charging twice is charging once, and a release cannot happen twice. Neighbours:
+`state` says what is due, `statuses` reads the totals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gatelift_admission.amounts import add
+from gatelift_admission.entry import RESERVING, Entry, Phase, counts_after_reclaim
+from gatelift_admission.model import Cell, Counts, Usage
+from gatelift_admission.tree import Tree
+from gatelift_kube.resources import ObjectKey
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Totals of all charges. `tree` is None while the tree waits to be rebuilt from these totals."""
+
+    tree: Tree | None = None
+    queues: dict[str, Counts] = field(default_factory=dict)
+    local_queues: dict[ObjectKey, Counts] = field(default_factory=dict)
+
+    def queue(self, name: str) -> Counts:
+        """Return the counts of a ClusterQueue, which need not exist as an object."""
+        return self.queues.setdefault(name, Counts())
+
+    def local_queue(self, key: ObjectKey) -> Counts:
+        """Return the counts of a LocalQueue, which need not exist as an object."""
+        return self.local_queues.setdefault(key, Counts())
+
+    def settle(self, entry: Entry) -> list[Cell]:
+        """Charge `entry` what is due to it now; return the cells of its old queue that came free."""
+        due = due_of(entry)
+        counted = entry.phase if entry.phase in RESERVING else None
+        queue = entry.granted_queue if due or counted is not None else ""
+        before, before_queue = entry.charged, entry.charged_queue
+        if due == before and queue == before_queue and counted == entry.counted:
+            return []
+        self._count(entry, -1)
+        entry.charged, entry.charged_queue, entry.charged_local = due, queue, entry.local_queue
+        entry.counted = counted
+        self._count(entry, 1)
+        if due == before and queue == before_queue:
+            return []
+        self._into_tree(before_queue, before, queue, due)
+        return [cell for cell, amount in before.items() if queue != before_queue or due.get(cell, 0) < amount]
+
+    def _into_tree(self, before_queue: str, before: Usage, queue: str, due: Usage) -> None:
+        if self.tree is None:
+            return
+        node = self.tree.queues.get(before_queue)
+        if node is not None and before:
+            self.tree.remove_usage(node, before)
+        node = self.tree.queues.get(queue)
+        if node is not None and due:
+            self.tree.add_usage(node, due)
+
+    def _count(self, entry: Entry, sign: int) -> None:
+        if not entry.charged_queue or entry.charged_local is None:
+            return
+        for counts in (self.queue(entry.charged_queue), self.local_queue(entry.charged_local)):
+            if entry.counted is not None:
+                counts.reserving += sign
+            if entry.counted is Phase.ADMITTED:
+                counts.admitted += sign
+                _change(counts.admitted_usage, entry.charged, sign)
+            _change(counts.reserved_usage, entry.charged, sign)
+
+    def rebuild(self, tree: Tree) -> None:
+        """Charge a fresh tree with all totals and mirror into it from now on."""
+        for name, counts in self.queues.items():
+            node = tree.queues.get(name)
+            if node is not None:
+                tree.add_usage(node, counts.reserved_usage)
+        self.tree = tree
+
+
+def due_of(entry: Entry) -> Usage:
+    """Return what `entry` has to be charged: the ledger's word if it has spoken, else what the object says."""
+    if entry.held_counts is not None:
+        counts = entry.held_counts
+    elif entry.phase is Phase.ASSUMED:
+        counts = {one.name: one.count for one in entry.granted}
+    elif entry.phase in RESERVING:
+        counts = counts_after_reclaim(entry.workload, entry.granted)
+    else:
+        return {}
+    due: Usage = {}
+    for one in entry.granted:
+        count = counts.get(one.name, 0)
+        if count <= 0:
+            continue
+        for cell, amount in one.cells(count).items():
+            if amount > 0:
+                due[cell] = add(due.get(cell, 0), amount)
+    return due
+
+
+def _change(total: Usage, usage: Usage, sign: int) -> None:
+    for cell, amount in usage.items():
+        value = total.get(cell, 0) + sign * amount
+        if value:
+            total[cell] = value
+        else:
+            total.pop(cell, None)

@@ -1,0 +1,141 @@
+"""The values of the engine: what waits, what was granted, and what a cycle decides. No behaviour beyond arithmetic.
+
+`entry.Entry` is the engine's record of a Workload; here are the immutable parts it is made of and the decisions that
+leave the engine. Amounts are ints as `amounts` defines them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gatelift_kube.objects.core import Toleration
+from gatelift_kube.objects.kueue import Admission
+from gatelift_kube.resources import ObjectKey
+
+Cell = tuple[str, str]
+"""(flavor, resource): the unit in which quota is counted."""
+Amounts = dict[str, int]
+"""Resource name to amount."""
+Usage = dict[Cell, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSetRequest:
+    """One pod set as it waits: its effective count and what one pod requests, defaults and overhead included."""
+
+    name: str
+    count: int
+    min_count: int | None
+    per_pod: Amounts
+    node_selector: dict[str, str]
+    affinity: dict[str, Any] | None
+    tolerations: tuple[Toleration, ...]
+
+    def totals(self) -> Amounts:
+        """Return what all pods request together, saturating."""
+        return {name: min(amount * self.count, 2**63 - 1) for name, amount in self.per_pod.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantedPodSet:
+    """One pod set of a reservation: flavor and usage per resource for `count` pods."""
+
+    name: str
+    flavors: dict[str, str]
+    usage: Amounts
+    count: int
+
+    def cells(self, count: int) -> Usage:
+        """Return the usage of `count` of the granted pods (`usage // granted * count`, Kueue's integer rule)."""
+        if count >= self.count:
+            return {(flavor, name): self.usage.get(name, 0) for name, flavor in self.flavors.items()}
+        return {(flavor, name): self.usage.get(name, 0) // self.count * count for name, flavor in self.flavors.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserve:
+    """Quota is reserved, and already charged inside the engine: write it, or call `Engine.forget`.
+
+    `checks` are the AdmissionChecks that the assigned flavors require, in name order; when it is empty the caller
+    writes Admitted=True in the same patch. `message` is the text of QuotaReserved=True, `event` that of the event.
+    """
+
+    uid: str
+    key: ObjectKey
+    admission: Admission
+    checks: tuple[str, ...]
+    wait_seconds: float
+    flavors_considered: str
+    message: str
+    event: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inadmissible:
+    """QuotaReserved=False with this reason and message; sent only when one of both differs from what was told last.
+
+    `numbers_only`: just figures inside the message changed, so the write may wait and be merged with the next.
+    """
+
+    uid: str
+    key: ObjectKey
+    reason: str
+    message: str
+    numbers_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evict:
+    """A workload with quota has to stop: its queue drains, or it was deactivated. Its charge stays until released."""
+
+    uid: str
+    key: ObjectKey
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreserve:
+    """A reserved, not yet admitted workload loses its quota: QuotaReserved=False with this reason and message."""
+
+    uid: str
+    key: ObjectKey
+    reason: str
+    message: str
+
+
+Decision = Reserve | Inadmissible | Evict | Unreserve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleResult:
+    """What one call of `Engine.cycle` decided; `more`: work is left that needs no further event, call again."""
+
+    decisions: tuple[Decision, ...] = ()
+    more: bool = False
+    nominations: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Process-wide choices of the engine.
+
+    `pending_text_after`: seconds a workload waits unevaluated before its condition says so (one write fewer for all
+    that are admitted sooner). `excluded_prefixes`: resources whose name starts so are not counted.
+    """
+
+    pending_text_after: float = 1.0
+    excluded_prefixes: tuple[str, ...] = ()
+    ignore_undeclared: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Counts:
+    """Workloads of a queue by class of life, and their usage; `reserved` includes the admitted ones."""
+
+    pending: int = 0
+    reserving: int = 0
+    admitted: int = 0
+    reserved_usage: Usage = field(default_factory=dict)
+    admitted_usage: Usage = field(default_factory=dict)

@@ -1,0 +1,251 @@
+"""What waits in one ClusterQueue: classes of equivalent workloads, the head, and the index that wakes them.
+
+A class holds all members that any evaluation would treat alike. When its representative does not fit, a
+BestEffortFIFO queue parks the whole class; a StrictFIFO queue stops behind its head. Both are recorded under the cell
+of quota that is missing, so that a release wakes exactly those whose missing amounts may now be there: nothing polls,
+and ten thousand equal workloads cost one evaluation. Neighbours: `cycle` takes heads, `state` feeds and wakes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from gatelift_admission.entry import Entry, Shape
+from gatelift_admission.flavors import Assignment, Option
+from gatelift_admission.model import Cell
+from gatelift_admission.ordering import pending_key
+
+_VOID_SLACK = 64
+"""Void items a heap may carry beyond its live ones before it is rebuilt: keeps memory within twice the need."""
+
+Free = Callable[[Cell], int]
+
+
+@dataclass(slots=True, eq=False)
+class PendingClass:
+    """Equivalent waiting workloads, earliest first."""
+
+    priority: int
+    shape: Shape
+    members: dict[str, Entry] = field(default_factory=dict)
+    heap: list[tuple[float, str, int]] = field(default_factory=list)
+    parked: bool = False
+    park: int = 0
+    """Raised at each parking and waking: watches of an earlier parking are void."""
+    bypass_reason: str = ""
+    fresh: list[Entry] = field(default_factory=list)
+    """Members to be told that an equivalent workload failed."""
+    offered: int = 0
+    """Ticket of the member by which the class stands in the queue's heap, 0 if it does not."""
+
+    def head(self) -> Entry | None:
+        """Return the earliest member."""
+        while self.heap:
+            _, uid, ticket = self.heap[0]
+            entry = self.members.get(uid)
+            if entry is not None and entry.ticket == ticket:
+                return entry
+            heapq.heappop(self.heap)
+        return None
+
+    def push(self, entry: Entry) -> None:
+        """Add a member; it must carry its new ticket."""
+        if len(self.heap) > 2 * len(self.members) + _VOID_SLACK:
+            self.heap = [(one.timestamp, one.uid, one.ticket) for one in self.members.values()]
+            heapq.heapify(self.heap)
+        self.members[entry.uid] = entry
+        heapq.heappush(self.heap, (entry.timestamp, entry.uid, entry.ticket))
+
+
+@dataclass(slots=True)
+class _Watch:
+    """One option of a parked class (or of the blocked head), registered under one cell that is missing."""
+
+    owner: PendingClass
+    park: int
+    option: Option
+
+
+class PendingQueue:
+    """The waiting workloads of one ClusterQueue."""
+
+    __slots__ = (
+        "_heap",
+        "_sequence",
+        "_tickets",
+        "_watches",
+        "aside",
+        "blocked",
+        "blocked_reserves",
+        "classes",
+        "strict",
+    )
+
+    def __init__(self, *, strict: bool) -> None:
+        self.strict = strict
+        self.classes: dict[Shape, PendingClass] = {}
+        self.aside: dict[str, Entry] = {}
+        """Individually inadmissible: backing off, or its namespace or limits do not suit."""
+        self.blocked: Entry | None = None
+        """The head behind which a StrictFIFO queue waits."""
+        self.blocked_reserves = False
+        self._heap: list[tuple[tuple[int, float, str], int, PendingClass]] = []
+        self._watches: dict[Cell, list[tuple[int, int, _Watch]]] = {}
+        self._sequence = 0
+        self._tickets = 0
+
+    def __len__(self) -> int:
+        """Return how many workloads wait, in whatever state."""
+        return len(self.aside) + sum(len(one.members) for one in self.classes.values())
+
+    def add(self, entry: Entry) -> PendingClass:
+        """Queue an entry whose priority, timestamp and shape are set; returns its class (it may be parked)."""
+        self._tickets += 1
+        entry.ticket = self._tickets
+        one = self.classes.get(entry.shape)
+        if one is None:
+            one = self.classes[entry.shape] = PendingClass(entry.priority, entry.shape)
+        one.push(entry)
+        if one.parked:
+            one.fresh.append(entry)
+        elif one.head() is entry:
+            self._offer(one)
+        return one
+
+    def set_aside(self, entry: Entry) -> None:
+        """Keep an entry out of the order until it is added again."""
+        self.remove(entry)
+        self.aside[entry.uid] = entry
+
+    def remove(self, entry: Entry) -> None:
+        """Take an entry out, wherever it is; unknown ones are ignored."""
+        self.aside.pop(entry.uid, None)
+        if self.blocked is entry:
+            self._unblock()
+        one = self.classes.get(entry.shape)
+        if one is None or one.members.pop(entry.uid, None) is None:
+            return
+        entry.ticket = 0
+        if not one.members:
+            one.park += 1
+            del self.classes[entry.shape]
+        elif not one.parked:
+            self._offer(one)
+
+    def head(self) -> Entry | None:
+        """Return the workload to evaluate next, None if none is worth evaluating."""
+        entry = self._first()
+        return None if entry is None or entry is self.blocked else entry
+
+    def _first(self) -> Entry | None:
+        while self._heap:
+            key, ticket, one = self._heap[0]
+            head = one.head() if not one.parked and one.members else None
+            if head is not None and head.ticket == ticket and head.uid == key[2]:
+                return head
+            heapq.heappop(self._heap)
+            if one.offered == ticket:
+                one.offered = 0
+        return None
+
+    def _offer(self, one: PendingClass) -> None:
+        """Make the class stand in the queue's heap by its head, once."""
+        head = one.head()
+        if head is None or one.offered == head.ticket:
+            return
+        one.offered = head.ticket
+        if len(self._heap) > 2 * len(self.classes) + _VOID_SLACK:
+            self._heap = [item for item in self._heap if item[2].offered == item[1]]
+            heapq.heapify(self._heap)
+        heapq.heappush(self._heap, (pending_key(one.priority, head.timestamp, head.uid), head.ticket, one))
+
+    def fail(self, entry: Entry, assignment: Assignment, cells: tuple[Cell, ...], free: Free) -> PendingClass | None:
+        """Record that the head does not fit: park its class, or block a StrictFIFO queue, until something changes.
+
+        Returns None, with nothing recorded, if by now nothing is missing.
+        """
+        one = self.classes[entry.shape]
+        one.park += 1
+        if assignment.lacks_anything:
+            for cell in cells:
+                self._watch(_Watch(one, one.park, ()), cell, 0)
+        elif any(self._settle(_Watch(one, one.park, option), free) for option in assignment.lacks):
+            one.park += 1
+            return None
+        if self.strict:
+            self.blocked = entry
+            return one
+        one.parked = True
+        reason = assignment.reason
+        if one.bypass_reason != reason:
+            one.bypass_reason = reason
+            one.fresh = [other for other in one.members.values() if other is not entry]
+        return one
+
+    def _settle(self, watch: _Watch, free: Free) -> bool:
+        """Register a watch under its first missing cell; True if nothing is missing (then it is registered nowhere)."""
+        for cell, need in watch.option:
+            if need > free(cell):
+                self._watch(watch, cell, need)
+                return False
+        return True
+
+    def _watch(self, watch: _Watch, cell: Cell, need: int) -> None:
+        self._sequence += 1
+        watches = self._watches.setdefault(cell, [])
+        if len(watches) > 2 * len(self.classes) + _VOID_SLACK:
+            watches[:] = [item for item in watches if item[2].owner.park == item[2].park]
+            heapq.heapify(watches)
+        heapq.heappush(watches, (need, self._sequence, watch))
+
+    def release(self, cell: Cell, free: Free) -> bool:
+        """Wake all whose missing amounts may be there now that `cell` has more room; True if any woke."""
+        watches = self._watches.get(cell)
+        if not watches:
+            return False
+        room = free(cell)
+        woken = False
+        while watches and watches[0][0] <= room:
+            _, _, watch = heapq.heappop(watches)
+            if watch.owner.park == watch.park and watch.owner.members and self._settle(watch, free):
+                self._wake(watch.owner)
+                woken = True
+        if not watches:
+            del self._watches[cell]
+        return woken
+
+    def _wake(self, one: PendingClass) -> None:
+        one.park += 1
+        if one.parked:
+            one.parked = False
+            self._offer(one)
+        if self.blocked is not None and self.blocked.shape == one.shape:
+            self._unblock()
+
+    def _unblock(self) -> None:
+        self.blocked = None
+        self.blocked_reserves = False
+
+    def wake_all(self) -> list[Entry]:
+        """Wake every class and the blocked head; return the entries set aside, for the caller to place again."""
+        self._watches.clear()
+        self._unblock()
+        for one in self.classes.values():
+            one.park += 1
+            if one.parked:
+                one.parked = False
+                self._offer(one)
+        return list(self.aside.values())
+
+    def watch_count(self) -> int:
+        """Return how many watches are kept, void ones included."""
+        return sum(len(watches) for watches in self._watches.values())
+
+    def in_order(self) -> Iterator[Entry]:
+        """Yield all that wait in the order in which they would be served, those set aside last."""
+        known = [entry for one in self.classes.values() for entry in one.members.values()]
+        known.sort(key=lambda entry: pending_key(entry.priority, entry.timestamp, entry.uid))
+        yield from known
+        yield from sorted(self.aside.values(), key=lambda one: pending_key(one.priority, one.timestamp, one.uid))

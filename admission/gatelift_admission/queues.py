@@ -1,0 +1,160 @@
+"""ClusterQueues and LocalQueues as the engine keeps them, and whether they admit (condition Active).
+
+Pure functions from specs and what else exists to activity. Neighbours: `state` holds the models, `statuses` turns
+them into the status that people see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gatelift_admission import checks, texts
+from gatelift_admission.amounts import parse
+from gatelift_admission.flavors import Catalogue
+from gatelift_admission.model import Cell
+from gatelift_admission.pending import PendingQueue
+from gatelift_admission.tree import NodeSpec, Quota
+from gatelift_kube.objects.kueue import (
+    AdmissionCheck,
+    ClusterQueue,
+    ClusterQueueSpec,
+    LocalQueue,
+    ResourceFlavor,
+    ResourceGroup,
+)
+from gatelift_kube.resources import ObjectKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Active:
+    """The condition Active of a queue."""
+
+    status: bool
+    reason: str
+    message: str
+
+
+@dataclass(slots=True, eq=False)
+class QueueModel:
+    """A ClusterQueue."""
+
+    name: str
+    object: ClusterQueue
+    catalogue: Catalogue
+    cells: tuple[Cell, ...]
+    pending: PendingQueue
+    active: Active
+    cyclic: bool = False
+
+    @property
+    def spec(self) -> ClusterQueueSpec:
+        """Return its spec."""
+        return self.object.spec
+
+    @property
+    def admits(self) -> bool:
+        """Return whether the cycle takes heads of it."""
+        return self.active.status and not self.cyclic
+
+
+@dataclass(slots=True, eq=False)
+class LocalModel:
+    """A LocalQueue."""
+
+    key: ObjectKey
+    object: LocalQueue
+
+    @property
+    def stopped(self) -> bool:
+        """Return whether it takes no new workloads."""
+        return is_stopped(self.object.spec.stop_policy)
+
+
+def is_stopped(policy: str | None) -> bool:
+    """Return whether a stopPolicy other than None is set."""
+    return policy not in {None, "", "None"}
+
+
+def quotas(groups: tuple[ResourceGroup, ...]) -> dict[Cell, Quota]:
+    """Return the quota cells of resource groups. Raises `amounts.QuantityError` on a malformed quantity."""
+    return {
+        (flavor.name, one.name): Quota(
+            nominal=parse(one.nominal_quota, one.name),
+            borrowing=None if one.borrowing_limit is None else parse(one.borrowing_limit, one.name),
+            lending=None if one.lending_limit is None else parse(one.lending_limit, one.name),
+        )
+        for group in groups
+        for flavor in group.flavors
+        for one in flavor.resources
+    }
+
+
+def node_spec(queue: ClusterQueue) -> NodeSpec:
+    """Return the queue's place in the quota tree."""
+    return NodeSpec(name=queue.metadata.name, parent=queue.spec.cohort_name, quotas=quotas(queue.spec.resource_groups))
+
+
+def cluster_queue_active(
+    queue: ClusterQueue, flavors: Mapping[str, ResourceFlavor], known_checks: Mapping[str, AdmissionCheck]
+) -> Active:
+    """Return the condition Active: the reason of the first problem, the texts of all."""
+    if queue.metadata.deletion_timestamp is not None:
+        return Active(status=False, reason="Terminating", message=texts.CQ_TERMINATING)
+    problems = []
+    if is_stopped(queue.spec.stop_policy):
+        problems.append(("Stopped", "is stopped"))
+    names = [flavor.name for group in queue.spec.resource_groups for flavor in group.flavors]
+    missing = sorted({name for name in names if name not in flavors})
+    if missing:
+        problems.append(("FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"))
+    problems += _check_problems(queue.spec, known_checks)
+    if not problems:
+        return Active(status=True, reason="Ready", message=texts.CQ_READY)
+    listed = ", ".join(text for _, text in problems)
+    return Active(status=False, reason=problems[0][0], message=f"Can't admit new workloads: {listed}.")
+
+
+def _check_problems(spec: ClusterQueueSpec, known: Mapping[str, AdmissionCheck]) -> list[tuple[str, str]]:
+    rules = checks.rules(spec)
+    missing = sorted(name for name in rules if name not in known)
+    inactive = sorted(name for name in rules if name in known and not _check_active(known[name]))
+    controllers = {name: known[name].spec.controller_name for name in sorted(rules) if name in known}
+    dispatching = [name for name, controller in controllers.items() if controller == checks.MULTIKUEUE_CONTROLLER]
+    provisioning = [name for name, controller in controllers.items() if controller == checks.PROVISIONING_CONTROLLER]
+    per_flavor = [name for name in dispatching if rules[name]]
+    found = []
+    if missing:
+        found.append(("AdmissionCheckNotFound", f"references missing AdmissionCheck(s): {','.join(missing)}"))
+    if inactive:
+        found.append(("AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(inactive)}"))
+    if len(dispatching) > 1:
+        text = (
+            f"Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: {','.join(dispatching)}"
+        )
+        found.append(("MultipleMultiKueueAdmissionChecks", text))
+    if per_flavor:
+        text = f"Cannot specify MultiKueue AdmissionCheck per flavor, found: {','.join(per_flavor)}"
+        found.append(("MultiKueueAdmissionCheckAppliedPerFlavor", text))
+    if dispatching and provisioning:
+        text = (
+            "Cannot use MultiKueue and ProvisioningRequest AdmissionChecks together on the same ClusterQueue, found: "
+            f"{','.join([*dispatching, *provisioning])}"
+        )
+        found.append(("MultiKueueWithProvisioningRequest", text))
+    return found
+
+
+def _check_active(check: AdmissionCheck) -> bool:
+    return any(one.type == "Active" and one.status == "True" for one in check.status.conditions)
+
+
+def local_queue_active(queue: LocalQueue, cluster_queue: QueueModel | None) -> Active:
+    """Return the condition Active of a LocalQueue."""
+    if is_stopped(queue.spec.stop_policy):
+        return Active(status=False, reason="Stopped", message=texts.LQ_STOPPED)
+    if cluster_queue is None:
+        return Active(status=False, reason="ClusterQueueDoesNotExist", message=texts.LQ_NO_CLUSTER_QUEUE)
+    if not cluster_queue.active.status:
+        return Active(status=False, reason="ClusterQueueIsInactive", message=texts.LQ_NO_CLUSTER_QUEUE)
+    return Active(status=True, reason="Ready", message=texts.LQ_READY)

@@ -1,0 +1,166 @@
+"""From a pod template to what its pods request: the Kubernetes pod-request rule, defaults first, then totals.
+
+Order as Kueue's: RuntimeClass overhead if missing, LimitRange defaults, limits copied to missing requests, the pod
+rule (containers + sidecars, the init phase, pod-level resources, overhead), excluded prefixes. Amounts as in
+`amounts`. Neighbours: `entry` calls `pod_set_requests` once per Workload; `validation` shares `limit_errors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gatelift_admission import amounts
+from gatelift_admission.model import Amounts, PodSetRequest
+from gatelift_kube.objects.core import Container, LimitRange, PodSpec, Quantity, ResourceRequirements, RuntimeClass
+from gatelift_kube.objects.kueue import PodSet, Workload
+
+_POD_LEVEL = ("cpu", "memory")
+_SIDECAR = "Always"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """What a namespace adds to its pods: LimitRanges in name order, and all RuntimeClasses by name."""
+
+    limit_ranges: tuple[LimitRange, ...] = ()
+    runtime_classes: Mapping[str, RuntimeClass] = field(default_factory=dict)
+
+
+NO_DEFAULTS = Defaults()
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    requests: Amounts
+    limits: Amounts
+
+
+def amounts_of(quantities: Mapping[str, Quantity]) -> Amounts:
+    """Parse a resource list; raises `amounts.QuantityError`."""
+    return {name: amounts.parse(quantity, name) for name, quantity in quantities.items()}
+
+
+def _plus(into: Amounts, more: Mapping[str, int]) -> Amounts:
+    for name, amount in more.items():
+        into[name] = amounts.add(into.get(name, 0), amount)
+    return into
+
+
+def _most(into: Amounts, other: Mapping[str, int]) -> Amounts:
+    for name, amount in other.items():
+        if amount > into.get(name, 0) or name not in into:
+            into[name] = amount
+    return into
+
+
+def _defaulted(resources: ResourceRequirements, default_limits: Amounts, default_requests: Amounts) -> _Pair:
+    limits = {**default_limits, **amounts_of(resources.limits)}
+    requests = {**default_requests, **amounts_of(resources.requests)}
+    return _Pair({**limits, **requests}, limits)
+
+
+def _range_defaults(ranges: Sequence[LimitRange], kind: str) -> tuple[Amounts, Amounts]:
+    """Return default limits and requests; the first LimitRange that names a resource wins."""
+    limits: Amounts = {}
+    requests: Amounts = {}
+    for limit_range in ranges:
+        for item in limit_range.spec.limits:
+            if item.type == kind:
+                limits = {**amounts_of(item.default), **limits}
+                requests = {**amounts_of(item.default_request), **requests}
+    return limits, requests
+
+
+def _containers(containers: Iterable[Container], limits: Amounts, requests: Amounts) -> list[tuple[Container, _Pair]]:
+    return [(container, _defaulted(container.resources, limits, requests)) for container in containers]
+
+
+def pod_requests(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> Amounts:
+    """Return what one pod of `spec` requests. Raises `amounts.QuantityError` on a malformed quantity."""
+    limits, requests = _range_defaults(defaults.limit_ranges, "Container") if defaults.limit_ranges else ({}, {})
+    main = _containers(spec.containers, limits, requests)
+    total: Amounts = {}
+    for _, pair in main:
+        _plus(total, pair.requests)
+    if spec.init_containers:
+        total = _with_init(total, _containers(spec.init_containers, limits, requests))
+    pod_limits, pod_defaults = _range_defaults(defaults.limit_ranges, "Pod") if defaults.limit_ranges else ({}, {})
+    if spec.resources is not None:
+        pod = _defaulted(spec.resources, pod_limits, pod_defaults).requests
+        total.update({name: amount for name, amount in pod.items() if _is_pod_level(name)})
+    return _plus(total, _overhead(spec, defaults))
+
+
+def _is_pod_level(name: str) -> bool:
+    return name in _POD_LEVEL or name.startswith("hugepages-")
+
+
+def _with_init(main: Amounts, init: list[tuple[Container, _Pair]]) -> Amounts:
+    """Return the larger of the main phase with all sidecars and each step of the init phase."""
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container, pair in init:
+        if container.restart_policy == _SIDECAR:
+            _plus(sidecars, pair.requests)
+            _most(peak, sidecars)
+        else:
+            _most(peak, _plus(dict(sidecars), pair.requests))
+    return _most(_plus(main, sidecars), peak)
+
+
+def _overhead(spec: PodSpec, defaults: Defaults) -> Amounts:
+    if spec.overhead:
+        return amounts_of(spec.overhead)
+    runtime = defaults.runtime_classes.get(spec.runtime_class_name or "")
+    return amounts_of(runtime.overhead.pod_fixed) if runtime is not None and runtime.overhead is not None else {}
+
+
+def pod_set_request(
+    pod_set: PodSet, reclaimable: int, defaults: Defaults = NO_DEFAULTS, excluded: tuple[str, ...] = ()
+) -> PodSetRequest:
+    """Return how one pod set waits: counts are less the reclaimable pods, amounts never below zero."""
+    per_pod = {
+        name: max(0, amount)
+        for name, amount in sorted(pod_requests(pod_set.template.spec, defaults).items())
+        if not (excluded and name.startswith(excluded))
+    }
+    spec = pod_set.template.spec
+    return PodSetRequest(
+        name=pod_set.name,
+        count=pod_set.count - min(reclaimable, pod_set.count),
+        min_count=pod_set.min_count,
+        per_pod=per_pod,
+        node_selector=spec.node_selector,
+        affinity=spec.affinity,
+        tolerations=spec.tolerations,
+    )
+
+
+def pod_set_requests(
+    workload: Workload, defaults: Defaults = NO_DEFAULTS, excluded: tuple[str, ...] = ()
+) -> tuple[PodSetRequest, ...]:
+    """Return all pod sets of `workload` as they wait. Raises `amounts.QuantityError` on a malformed quantity."""
+    reclaimable = reclaimable_counts(workload)
+    return tuple(
+        pod_set_request(pod_set, reclaimable.get(pod_set.name, 0), defaults, excluded)
+        for pod_set in workload.spec.pod_sets
+    )
+
+
+def reclaimable_counts(workload: Workload) -> dict[str, int]:
+    """Return the pods per pod set that no longer need quota (KEP-78)."""
+    return {pods.name: max(0, pods.count) for pods in workload.status.reclaimable_pods}
+
+
+def limit_errors(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> list[str]:
+    """Return, per container, the path whose requests exceed its limits (after defaults), in container order."""
+    ranges = defaults.limit_ranges
+    limits, requests = _range_defaults(ranges, "Container") if ranges else ({}, {})
+    found = []
+    for field_name, containers in (("initContainers", spec.init_containers), ("containers", spec.containers)):
+        for index, (_, pair) in enumerate(_containers(containers, limits, requests)):
+            over = sorted(name for name, limit in pair.limits.items() if pair.requests.get(name, 0) > limit)
+            if over:
+                found.append(f"{field_name}[{index}][{', '.join(over)}]")
+    return found

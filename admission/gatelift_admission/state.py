@@ -1,0 +1,315 @@
+"""All that the engine knows, and what follows when a part of it changes. No decision is taken here.
+
+Objects come in through `engine`; here they become models, charges and places in queues. A change of structure marks
+the tree as outdated; it is rebuilt once, before the next decision. A change of a workload names it for review; the
+cycle reviews before it decides. Both keep intake cheap and make order of arrival irrelevant.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+
+from gatelift_admission import texts
+from gatelift_admission.amounts import QuantityError
+from gatelift_admission.entry import Entry, Phase, Shape, effective_priority, out_of_queue_reason, shape_of
+from gatelift_admission.flavors import Market
+from gatelift_admission.ledger import Ledger
+from gatelift_admission.matching import selector_matches
+from gatelift_admission.model import Cell, PodSetRequest, Settings, Usage
+from gatelift_admission.ordering import queue_timestamp
+from gatelift_admission.pending import PendingClass
+from gatelift_admission.queues import LocalModel, QueueModel, cluster_queue_active, node_spec, quotas
+from gatelift_admission.requests import Defaults, limit_errors, pod_set_requests
+from gatelift_admission.tree import Node, NodeSpec, Tree
+from gatelift_kube.objects.core import LimitRange, RuntimeClass
+from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor
+from gatelift_kube.resources import ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a pending workload's object says about its place; `invalid` is why its resources cannot be read."""
+
+    priority: int
+    timestamp: float
+    pod_sets: tuple[PodSetRequest, ...]
+    shape: Shape
+    invalid: str = ""
+    obstacle: str = ""
+
+
+@dataclass(slots=True)
+class State:
+    """Everything known. `engine` and `cycle` are its only users."""
+
+    settings: Settings = field(default_factory=Settings)
+    now: float = 0.0
+    unix_offset: float = 0.0
+    """Unix time less the engine's monotonic time, for timestamps of API objects."""
+    flavors: dict[str, ResourceFlavor] = field(default_factory=dict)
+    checks: dict[str, AdmissionCheck] = field(default_factory=dict)
+    cohorts: dict[str, Cohort] = field(default_factory=dict)
+    namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
+    limit_ranges: dict[ObjectKey, LimitRange] = field(default_factory=dict)
+    runtime_classes: dict[str, RuntimeClass] = field(default_factory=dict)
+    queues: dict[str, QueueModel] = field(default_factory=dict)
+    local_queues: dict[ObjectKey, LocalModel] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict)
+    submitted: dict[ObjectKey, dict[str, Entry]] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
+    outdated: bool = True
+    built: int = 0
+    """How often the tree was built."""
+    versions: dict[str, int] = field(default_factory=dict)
+    """Per root: raised whenever something changed that may help a head that had lost."""
+    ready: dict[str, dict[str, None]] = field(default_factory=dict)
+    """Queues that may have a head worth evaluating, by root."""
+    stalled: dict[str, dict[str, None]] = field(default_factory=dict)
+    """Queues whose head lost to another entry in a round that changed nothing: ready again when the root changes."""
+    review: dict[str, Entry] = field(default_factory=dict)
+    untold: dict[str, Entry] = field(default_factory=dict)
+    bypassed: dict[int, PendingClass] = field(default_factory=dict)
+    backoffs: list[tuple[float, str]] = field(default_factory=list)
+    unevaluated: list[tuple[float, str, int]] = field(default_factory=list)
+    defaults: dict[str, Defaults] = field(default_factory=dict)
+
+    # -- structure -----------------------------------------------------------------------------------------------
+
+    def restructure(self) -> None:
+        """Note that queues, cohorts, flavors or checks changed: all that waits is looked at again."""
+        self.outdated = True
+
+    def ensure(self) -> Tree:
+        """Return the tree, rebuilt from specs and charges if anything in the structure changed."""
+        tree = self.ledger.tree
+        if tree is not None and not self.outdated:
+            return tree
+        tree = Tree(
+            (node_spec(queue.object) for queue in self.queues.values()),
+            (
+                NodeSpec(name=name, parent=cohort.spec.parent_name, quotas=quotas(cohort.spec.resource_groups))
+                for name, cohort in self.cohorts.items()
+            ),
+        )
+        self.ledger.rebuild(tree)
+        self.outdated = False
+        self.built += 1
+        self.versions.clear()
+        self.ready.clear()
+        self.stalled.clear()
+        for name in sorted(self.queues):
+            queue = self.queues[name]
+            was = queue.admits
+            queue.cyclic = name in tree.cyclic
+            queue.active = cluster_queue_active(queue.object, self.flavors, self.checks)
+            self.wake_queue(queue)
+            if was != queue.admits:
+                self.review_queue(name)
+        return tree
+
+    def wake_queue(self, queue: QueueModel) -> None:
+        """Look at all again that waits in a queue."""
+        for entry in queue.pending.wake_all():
+            self.review[entry.uid] = entry
+        self.offer(queue)
+
+    def review_queue(self, name: str) -> None:
+        """Review all workloads that were submitted to LocalQueues of a ClusterQueue."""
+        for key, local in self.local_queues.items():
+            if local.object.spec.cluster_queue == name:
+                self.review.update(self.submitted.get(key, {}))
+
+    def nominal(self, queue: ClusterQueue) -> Usage:
+        """Return the nominal quota per cell of a ClusterQueue."""
+        return {cell: quota.nominal for cell, quota in quotas(queue.spec.resource_groups).items()}
+
+    def node(self, name: str) -> Node:
+        """Return the node of an existing queue; the tree must be up to date."""
+        tree = self.ledger.tree
+        if tree is None:
+            raise RuntimeError("the quota tree was not built: call ensure() first")
+        return tree.queues[name]
+
+    def market(self, queue: QueueModel) -> Market:
+        """Return where the workloads of `queue` look for flavors."""
+        tree = self.ensure()
+        node = tree.queues[queue.name]
+        return Market(tree, node, queue.catalogue, self.flavors, self.settings.ignore_undeclared)
+
+    def offer(self, queue: QueueModel) -> None:
+        """Make a queue ready if it admits and has a head."""
+        if self.outdated or not queue.admits or queue.pending.head() is None:
+            return
+        self.ready.setdefault(self.node(queue.name).root, {})[queue.name] = None
+
+    def free(self, name: str, cell: Cell) -> int:
+        """Return what a queue may still take of a cell, at least 0."""
+        tree = self.ensure()
+        return tree.free(tree.queues[name], cell)
+
+    def namespace_defaults(self, namespace: str) -> Defaults:
+        """Return what a namespace adds to its pods."""
+        found = self.defaults.get(namespace)
+        if found is None:
+            keys = sorted(key for key in self.limit_ranges if key.namespace == namespace)
+            found = Defaults(
+                limit_ranges=tuple(self.limit_ranges[key] for key in keys), runtime_classes=self.runtime_classes
+            )
+            self.defaults[namespace] = found
+        return found
+
+    # -- charges -------------------------------------------------------------------------------------------------
+
+    def settle(self, entry: Entry) -> None:
+        """Charge an entry what is due and wake what waits for the cells that came free."""
+        root_of = entry.charged_queue
+        freed = self.ledger.settle(entry)
+        if freed:
+            self.released(root_of, freed)
+
+    def released(self, name: str, cells: Iterable[Cell]) -> None:
+        """Wake what waits anywhere in the tree of queue `name` for `cells`."""
+        tree = self.ledger.tree
+        if self.outdated or tree is None or name not in tree.queues:
+            return
+        root = tree.queues[name].root
+        self.touch(root)
+        self.resettle(root, cells)
+
+    def resettle(self, root: str, cells: Iterable[Cell]) -> None:
+        """Wake what waits in the tree of `root` and lacks nothing any more, looking at `cells` only."""
+        tree = self.ensure()
+        for node in tree.members.get(root, ()):
+            queue = self.queues[node.name]
+            free = partial(tree.free, node)
+            for cell in cells:
+                queue.pending.release(cell, free)
+            self.offer(queue)
+
+    def touch(self, root: str) -> None:
+        """Note that something in the tree of `root` changed: heads that had lost are tried again."""
+        self.versions[root] = self.versions.get(root, 0) + 1
+        for name in self.stalled.pop(root, {}):
+            self.offer(self.queues[name])
+
+    # -- places --------------------------------------------------------------------------------------------------
+
+    def read(self, entry: Entry) -> Reading:
+        """Read priority, times and pod sets of a pending entry from its object."""
+        workload = entry.workload
+        priority = effective_priority(workload)
+        timestamp = queue_timestamp(workload)
+        try:
+            pod_sets = pod_set_requests(
+                workload, self.namespace_defaults(entry.key.namespace), self.settings.excluded_prefixes
+            )
+        except QuantityError as error:
+            return Reading(priority, timestamp, (), (), str(error))
+        return Reading(priority, timestamp, pod_sets, shape_of(priority, pod_sets), obstacle=self._obstacle(entry))
+
+    def _obstacle(self, entry: Entry) -> str:
+        """Return why no cycle can admit the workload, whatever the quota; empty if nothing is wrong."""
+        defaults = self.namespace_defaults(entry.key.namespace)
+        specs = [pod_set.template.spec for pod_set in entry.workload.spec.pod_sets]
+        over = [text for spec in specs for text in limit_errors(spec, defaults)]
+        return texts.over_limits(over) if over else ""
+
+    def place(self, entry: Entry) -> None:
+        """Put a workload where it belongs: into its queue, aside, or out; and note what has to be said."""
+        target, said = self._target(entry)
+        if target is None:
+            self.unqueue(entry)
+            self.tell(entry, said)
+            return
+        reading = self.read(entry)
+        if reading.invalid:
+            self.unqueue(entry)
+            self.tell(entry, (texts.MISCONFIGURED, texts.invalid_resources(reading.invalid)))
+            return
+        backing_off = entry.backoff_until is not None and entry.backoff_until > self.now
+        same = (entry.queue, entry.shape, entry.timestamp) == (target.name, reading.shape, reading.timestamp)
+        same = same and entry.obstacle == reading.obstacle
+        if not same or backing_off or entry.uid in target.pending.aside:
+            self.unqueue(entry)
+            entry.priority, entry.timestamp = reading.priority, reading.timestamp
+            entry.pod_sets, entry.shape = reading.pod_sets, reading.shape
+            entry.cursor, entry.obstacle = (), reading.obstacle
+            self._queue(entry, target, backing_off=backing_off)
+        if said is not None:
+            self.tell(entry, said)
+
+    def _target(self, entry: Entry) -> tuple[QueueModel | None, tuple[str, str] | None]:
+        """Return the queue that `entry` belongs into (None: none) and what its condition has to say about that."""
+        if entry.phase is not Phase.PENDING or entry.blocked:
+            return None, None
+        own = out_of_queue_reason(entry.workload)
+        if own is not None:
+            return None, own if own[0] else None
+        local = self.local_queues.get(entry.local_queue)
+        if local is None:
+            return None, (texts.MISCONFIGURED, texts.missing("LocalQueue", entry.workload.spec.queue_name))
+        if local.stopped:
+            return None, (texts.SUSPENDED, texts.inactive("LocalQueue", entry.workload.spec.queue_name))
+        queue = self.queues.get(local.object.spec.cluster_queue)
+        if queue is None:
+            return None, (texts.MISCONFIGURED, texts.missing("ClusterQueue", local.object.spec.cluster_queue))
+        if not queue.admits:
+            return queue, (texts.SUSPENDED, texts.inactive("ClusterQueue", queue.name))
+        return queue, None
+
+    def _queue(self, entry: Entry, queue: QueueModel, *, backing_off: bool) -> None:
+        entry.queue = queue.name
+        self.ledger.queue(queue.name).pending += 1
+        self.ledger.local_queue(entry.local_queue).pending += 1
+        entry.queued_local = entry.local_queue
+        if backing_off:
+            self.aside(entry, queue)
+            return
+        one = queue.pending.add(entry)
+        if one.parked:
+            self.bypassed[id(one)] = one
+        elif not self.outdated:
+            self.touch(self.node(queue.name).root)
+            self.offer(queue)
+        if entry.told is None and entry.want is None:
+            heapq.heappush(self.unevaluated, (self.now + self.settings.pending_text_after, entry.uid, entry.ticket))
+
+    def aside(self, entry: Entry, queue: QueueModel) -> None:
+        """Keep a queued entry out of the order until its backoff ends or something about it changes."""
+        queue.pending.set_aside(entry)
+        if entry.backoff_until is not None and self.now < entry.backoff_until < float("inf"):
+            heapq.heappush(self.backoffs, (entry.backoff_until, entry.uid))
+
+    def unqueue(self, entry: Entry) -> None:
+        """Take an entry out of its queue, if it is in one."""
+        if not entry.queue:
+            return
+        queue = self.queues.get(entry.queue)
+        self.ledger.queue(entry.queue).pending -= 1
+        if entry.queued_local is not None:
+            self.ledger.local_queue(entry.queued_local).pending -= 1
+        entry.queue, entry.queued_local = "", None
+        if queue is None:
+            return
+        queue.pending.remove(entry)
+        self.offer(queue)
+        if not self.outdated:
+            self.touch(self.node(queue.name).root)
+
+    def selects(self, queue: QueueModel, namespace: str) -> bool:
+        """Return whether a ClusterQueue takes workloads of a namespace; one that is not known is never selected."""
+        labels = self.namespaces.get(namespace)
+        return labels is not None and selector_matches(queue.spec.namespace_selector, labels)
+
+    # -- texts ---------------------------------------------------------------------------------------------------
+
+    def tell(self, entry: Entry, said: tuple[str, str] | None) -> None:
+        """Note what the condition QuotaReserved=False of `entry` has to say; nothing is sent if it says so already."""
+        entry.want = said
+        if said is not None and said != entry.told:
+            self.untold[entry.uid] = entry
+        else:
+            self.untold.pop(entry.uid, None)

@@ -1,0 +1,107 @@
+"""Queues, cohorts, namespaces and defaults come in. A repeated or merely re-labelled object changes nothing.
+
+Neighbours: `engine` calls these; `state` rebuilds what depends on them before the next decision.
+"""
+
+from __future__ import annotations
+
+from gatelift_admission.flavors import Catalogue
+from gatelift_admission.pending import PendingQueue
+from gatelift_admission.queues import LocalModel, QueueModel, cluster_queue_active, node_spec, quotas
+from gatelift_admission.state import State
+from gatelift_kube.objects.kueue import ClusterQueue, Cohort, LocalQueue
+from gatelift_kube.resources import ObjectKey
+
+
+def cluster_queue_changed(state: State, queue: ClusterQueue) -> None:
+    """Take note of a ClusterQueue."""
+    name = queue.metadata.name
+    cells = tuple(node_spec(queue).quotas)
+    strict = queue.spec.queueing_strategy == "StrictFIFO"
+    known = state.queues.get(name)
+    if known is None:
+        active = cluster_queue_active(queue, state.flavors, state.checks)
+        catalogue = Catalogue.of(queue.spec)
+        state.queues[name] = QueueModel(name, queue, catalogue, cells, PendingQueue(strict=strict), active)
+        state.review_queue(name)
+        state.restructure()
+        return
+    before, known.object = known.object, queue
+    terminates = queue.metadata.deletion_timestamp
+    if before.spec == queue.spec and before.metadata.deletion_timestamp == terminates:
+        return
+    known.catalogue, known.cells = Catalogue.of(queue.spec), cells
+    if known.pending.strict is not strict:
+        known.pending = _moved(known.pending, strict=strict)
+    if before.spec.stop_policy != queue.spec.stop_policy or before.metadata.deletion_timestamp != terminates:
+        state.review_queue(name)
+    state.restructure()
+
+
+def _moved(old: PendingQueue, *, strict: bool) -> PendingQueue:
+    """Return a queue of another strategy with the same members; those set aside stay so."""
+    new = PendingQueue(strict=strict)
+    aside = list(old.aside.values())
+    for one in list(old.classes.values()):
+        for entry in list(one.members.values()):
+            new.add(entry)
+    for entry in aside:
+        new.set_aside(entry)
+    return new
+
+
+def cluster_queue_removed(state: State, name: str) -> None:
+    """Forget a ClusterQueue."""
+    queue = state.queues.get(name)
+    if queue is None:
+        return
+    state.review_queue(name)
+    state.restructure()
+    for entry in list(queue.pending.in_order()):
+        state.unqueue(entry)
+    del state.queues[name]
+
+
+def local_queue_changed(state: State, queue: LocalQueue) -> None:
+    """Take note of a LocalQueue."""
+    key = ObjectKey(queue.metadata.namespace, queue.metadata.name)
+    known = state.local_queues.get(key)
+    state.local_queues[key] = LocalModel(key, queue)
+    changed = known is None or known.object.spec != queue.spec
+    if changed or (known is not None and known.object.metadata.deletion_timestamp != queue.metadata.deletion_timestamp):
+        _local_queue_changed(state, key)
+
+
+def local_queue_removed(state: State, key: ObjectKey) -> None:
+    """Forget a LocalQueue."""
+    if state.local_queues.pop(key, None) is not None:
+        _local_queue_changed(state, key)
+
+
+def _local_queue_changed(state: State, key: ObjectKey) -> None:
+    state.review.update(state.submitted.get(key, {}))
+
+
+def cohort_changed(state: State, cohort: Cohort) -> None:
+    """Take note of a Cohort."""
+    quotas(cohort.spec.resource_groups)
+    known = state.cohorts.get(cohort.metadata.name)
+    state.cohorts[cohort.metadata.name] = cohort
+    if known is None or known.spec != cohort.spec:
+        state.restructure()
+
+
+def review_namespace(state: State, namespace: str) -> None:
+    """Look again at workloads of a namespace that were set aside."""
+    for queue in state.queues.values():
+        for entry in queue.pending.aside.values():
+            if entry.key.namespace == namespace:
+                state.review[entry.uid] = entry
+
+
+def defaults_changed(state: State, namespace: str | None) -> None:
+    """Read pending workloads again whose pods' defaults may have changed; None: of all namespaces."""
+    state.defaults.clear()
+    for key, entries in state.submitted.items():
+        if namespace is None or key.namespace == namespace:
+            state.review.update((uid, entry) for uid, entry in entries.items() if entry.queue)

@@ -1,0 +1,129 @@
+"""Reasons and messages that people see on objects, spelt as Kueue spells them. Literal facts, no logic."""
+
+from __future__ import annotations
+
+CONDITION_MESSAGE_MAX = 32768
+EVENT_MESSAGE_MAX = 1024
+_CUT = " ..."
+
+QUOTA_RESERVED = "QuotaReserved"
+ADMITTED = "Admitted"
+WAITING_FOR_QUOTA = "WaitingForQuota"
+EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
+NO_MATCHING_FLAVOR = "NoMatchingFlavor"
+PENDING_EVALUATION = "PendingEvaluation"
+MISCONFIGURED = "Misconfigured"
+SUSPENDED = "Suspended"
+DEACTIVATED = "Deactivated"
+ADMISSION_GATED = "AdmissionGated"
+CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
+LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
+
+WORKLOAD_ADMITTED = "The workload is admitted"
+CHECKS_NOT_READY = "The workload has not all checks ready"
+NO_RESERVATION = "The workload has no reservation"
+WAITING = "Workload is pending evaluation in the scheduling queue"
+BYPASSED = "Bypassed scheduling evaluation because an equivalent workload recently failed"
+LOST_TO_ANOTHER = "Workload no longer fits after processing another workload"
+CHECKS_FAILED = "The workload has failed admission checks"
+NAMESPACE_MISMATCH = "workload namespace doesn't match ClusterQueue selector"
+WORKLOAD_DEACTIVATED = "The workload is deactivated"
+CLUSTER_QUEUE_IS_STOPPED = "The ClusterQueue is stopped"
+LOCAL_QUEUE_IS_STOPPED = "The LocalQueue is stopped"
+
+CQ_READY = "Can admit new workloads"
+CQ_TERMINATING = "Can't admit new workloads; clusterQueue is terminating"
+LQ_READY = "Can submit new workloads to localQueue"
+LQ_STOPPED = "LocalQueue is stopped"
+LQ_NO_CLUSTER_QUEUE = "Can't submit new workloads to clusterQueue"
+
+
+def cut(message: str, limit: int) -> str:
+    """Return `message` within `limit` characters, ending in ` ...` where it was cut."""
+    return message if len(message) <= limit else message[: limit - len(_CUT)] + _CUT
+
+
+def quota_reserved(cluster_queue: str) -> str:
+    """Return the message of QuotaReserved=True."""
+    return f"Quota reserved in ClusterQueue {cluster_queue}"
+
+
+def quota_reserved_event(cluster_queue: str, wait_seconds: float, considered: str) -> str:
+    """Return the message of the Normal event QuotaReserved."""
+    text = f"Quota reserved in ClusterQueue {cluster_queue}, wait time since queued was {wait_seconds:.0f}s"
+    return cut(f"{text}; Flavors considered: {considered}" if considered else text, EVENT_MESSAGE_MAX)
+
+
+def insufficient_unused(resource: str, flavor: str, more: str) -> str:
+    """Return why a flavor does not fit now."""
+    return f"insufficient unused quota for {resource} in flavor {flavor}, {more} more needed"
+
+
+def insufficient_maximum(resource: str, flavor: str, assumed: str, request: str, most: str) -> str:
+    """Return why a flavor can never fit."""
+    return (
+        f"insufficient quota for {resource} in flavor {flavor}, previously considered podsets requests ({assumed})"
+        f" + current podset request ({request}) > maximum capacity ({most})"
+    )
+
+
+def untolerated_taint(key: str, value: str, effect: str, flavor: str) -> str:
+    """Return why a flavor's taint excludes a pod set."""
+    return f"untolerated taint {{{key} {value} {effect} <nil>}} in flavor {flavor}"
+
+
+def affinity_mismatch(flavor: str) -> str:
+    """Return why a flavor's labels exclude a pod set."""
+    return f"flavor {flavor} doesn't match node affinity"
+
+
+def flavor_not_found(flavor: str) -> str:
+    """Return why a flavor is skipped that has no object."""
+    return f"flavor {flavor} not found"
+
+
+def resource_unavailable(resource: str) -> str:
+    """Return why a resource that no group covers cannot be granted."""
+    return f"resource {resource} unavailable in ClusterQueue"
+
+
+def cannot_assign(pod_set: str, reasons: list[str]) -> str:
+    """Return the part of the assignment message about one pod set."""
+    return f"couldn't assign flavors to pod set {pod_set}: {', '.join(sorted(reasons))}"
+
+
+def missing(kind: str, name: str) -> str:
+    """Return the message for a pending workload whose queue has no object."""
+    return f"{kind} {name} doesn't exist"
+
+
+def inactive(kind: str, name: str) -> str:
+    """Return the message for a pending workload whose queue does not admit."""
+    return f"{kind} {name} is inactive"
+
+
+def gone_while_reserved(kind: str, name: str) -> str:
+    """Return the message for a reserved workload whose queue was deleted."""
+    return f"{kind} {name} is terminating or missing"
+
+
+def stopped_while_reserved(kind: str, name: str) -> str:
+    """Return the message for a reserved, not admitted workload whose queue was put on hold."""
+    return f"{kind} {name} is stopped"
+
+
+def gated_by(gates: str) -> str:
+    """Return the message for a workload that its own annotation keeps out of the queue."""
+    return f"Admission is gated by: {gates}"
+
+
+def invalid_resources(error: str) -> str:
+    """Return the message for a workload whose resources cannot be read or contradict each other."""
+    return cut(f"resources validation failed: {error}", CONDITION_MESSAGE_MAX)
+
+
+def over_limits(paths: list[str]) -> str:
+    """Return the message for requests above their limits."""
+    return cut(
+        f"resources validation failed: {', '.join(paths)}: requests must not exceed its limits", CONDITION_MESSAGE_MAX
+    )

@@ -1,0 +1,237 @@
+"""The quota tree: cohorts, ClusterQueues below them, per cell nominal quota, limits and usage, and an undo log.
+
+Formulas are those of Kueue's hierarchical cohorts (KEP-79; lending KEP-1224): a node keeps `local` quota that its
+parent never sees, lends the rest, and may borrow up to its limit. One mutable tree serves all cycles; a simulation
+takes `mark()`, changes usage, looks, and calls `undo(mark)`. Quotas saturate at int64; usage is kept exact, so that
+charging and releasing stay inverse at any size. Neighbours: `flavors` asks, `ledger` and `cycle` charge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from gatelift_admission.amounts import add, sub
+from gatelift_admission.model import Cell, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """One cell of a node; None means: no borrowing limit, everything may be lent."""
+
+    nominal: int = 0
+    borrowing: int | None = None
+    lending: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSpec:
+    """A node as configured; an empty parent is a root."""
+
+    name: str
+    parent: str = ""
+    quotas: Mapping[Cell, Quota] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A ClusterQueue or cohort in the tree. Only Tree changes it."""
+
+    name: str
+    is_queue: bool
+    quotas: Mapping[Cell, Quota]
+    parent: Node | None = None
+    root: str = ""
+    children: list[Node] = field(default_factory=list)
+    subtree: Usage = field(default_factory=dict)
+    local: Usage = field(default_factory=dict)
+    usage: Usage = field(default_factory=dict)
+    height: int = 0
+
+    def nominal(self, cell: Cell) -> int:
+        """Return the node's own nominal quota of `cell`, 0 where it has none."""
+        quota = self.quotas.get(cell)
+        return quota.nominal if quota is not None else 0
+
+    def borrowing_limit(self, cell: Cell) -> int | None:
+        """Return how much of `cell` the node may borrow, None without a limit."""
+        quota = self.quotas.get(cell)
+        return quota.borrowing if quota is not None else None
+
+    def local_available(self, cell: Cell) -> int:
+        """Return what is left of the part that the parent never sees."""
+        return max(0, sub(self.local.get(cell, 0), self.usage.get(cell, 0)))
+
+    def borrows_with(self, cell: Cell, amount: int) -> bool:
+        """Return whether the node would use more than its own quota with `amount` added."""
+        own = self.nominal(cell) if self.is_queue else self.subtree.get(cell, 0)
+        return own < add(self.usage.get(cell, 0), amount)
+
+
+class Tree:
+    """All trees of all cohorts. Names of queues and cohorts are separate name spaces."""
+
+    __slots__ = ("_log", "_marks", "cohorts", "cyclic", "members", "queues")
+
+    def __init__(self, queues: Iterable[NodeSpec] = (), cohorts: Iterable[NodeSpec] = ()) -> None:
+        """Build the trees; a cohort that is only named exists without quota and without parent."""
+        self.queues: dict[str, Node] = {spec.name: Node(spec.name, True, spec.quotas) for spec in queues}
+        specs = {spec.name: spec for spec in cohorts}
+        parents = {spec.name: spec.parent for spec in queues}
+        self.cohorts: dict[str, Node] = {spec.name: Node(spec.name, False, spec.quotas) for spec in specs.values()}
+        for parent in [*parents.values(), *(spec.parent for spec in specs.values())]:
+            if parent and parent not in self.cohorts:
+                self.cohorts[parent] = Node(parent, False, {})
+        for name, spec in sorted(specs.items()):
+            self._join(self.cohorts[name], spec.parent)
+        for name, parent in sorted(parents.items()):
+            self._join(self.queues[name], parent)
+        self.cyclic: frozenset[str] = frozenset(
+            name for name, node in self.queues.items() if not _reaches_root(node, len(self.cohorts))
+        )
+        self.members: dict[str, list[Node]] = {}
+        self._log: list[tuple[Usage, Cell, int | None]] = []
+        self._marks = 0
+        for node in self.queues.values():
+            node.root = self._root_name(node)
+            if node.name not in self.cyclic:
+                self.members.setdefault(node.root, []).append(node)
+        for node in [*self.queues.values(), *self.cohorts.values()]:
+            if node.parent is None:
+                _measure(node)
+
+    def _join(self, node: Node, parent: str) -> None:
+        if parent:
+            node.parent = self.cohorts[parent]
+            node.parent.children.append(node)
+
+    def _root_name(self, node: Node) -> str:
+        """Return the name of the node's root, prefixed so that a queue and a cohort of one name differ."""
+        if node.name in self.cyclic:
+            return ""
+        while node.parent is not None:
+            node = node.parent
+        return f"queue/{node.name}" if node.is_queue else f"cohort/{node.name}"
+
+    def available(self, node: Node, cell: Cell) -> int:
+        """Return what the node may still take of `cell`; below zero after over-admission."""
+        parent = node.parent
+        used = node.usage.get(cell, 0)
+        whole = node.subtree.get(cell, 0)
+        if parent is None:
+            return sub(whole, used)
+        local = node.local.get(cell, 0)
+        shared = self.available(parent, cell)
+        limit = node.borrowing_limit(cell)
+        if limit is not None:
+            own = sub(sub(whole, local), max(0, sub(used, local)))
+            shared = min(shared, add(own, limit))
+        return add(max(0, sub(local, used)), shared)
+
+    def free(self, node: Node, cell: Cell) -> int:
+        """Return what the node may still take of `cell`, at least 0."""
+        return max(0, self.available(node, cell))
+
+    def potential(self, node: Node, cell: Cell) -> int:
+        """Return the most the node could ever have of `cell`, with everything else idle."""
+        whole = node.subtree.get(cell, 0)
+        if node.parent is None:
+            return whole
+        most = add(node.local.get(cell, 0), self.potential(node.parent, cell))
+        limit = node.borrowing_limit(cell)
+        return most if limit is None else min(most, add(whole, limit))
+
+    def lowest_fit(self, node: Node, cell: Cell, amount: int) -> tuple[int, bool]:
+        """Return the height of the lowest subtree that holds `amount` more, and whether that subtree has a parent.
+
+        0 means without borrowing (Kueue's borrowing level).
+        """
+        if node.parent is None or not node.borrows_with(cell, amount):
+            return 0, node.parent is not None
+        remaining = sub(amount, node.local_available(cell))
+        at = node.parent
+        while True:
+            if not at.borrows_with(cell, remaining):
+                return at.height, at.parent is not None
+            if at.parent is None:
+                return at.height, False
+            remaining = sub(remaining, at.local_available(cell))
+            at = at.parent
+
+    def fits(self, node: Node, usage: Usage) -> bool:
+        """Return whether every cell of `usage` is available now."""
+        return all(amount <= self.free(node, cell) for cell, amount in usage.items())
+
+    def add_usage(self, node: Node, usage: Usage) -> None:
+        """Charge `usage` to the node; what exceeds its local quota reaches its ancestors."""
+        for cell, amount in usage.items():
+            at: Node | None = node
+            rest = amount
+            while at is not None and rest > 0:
+                free = at.local_available(cell)
+                self._set(at, cell, at.usage.get(cell, 0) + rest)
+                rest = sub(rest, free)
+                at = at.parent
+
+    def remove_usage(self, node: Node, usage: Usage) -> None:
+        """Take back what `add_usage` charged; any order of charges and releases gives the same tree."""
+        for cell, amount in usage.items():
+            at: Node | None = node
+            rest = amount
+            while at is not None and rest > 0:
+                used = at.usage.get(cell, 0)
+                stored = sub(used, at.local.get(cell, 0))
+                self._set(at, cell, used - rest)
+                rest = min(rest, stored)
+                at = at.parent
+
+    def _set(self, node: Node, cell: Cell, value: int) -> None:
+        if self._marks:
+            self._log.append((node.usage, cell, node.usage.get(cell)))
+        if value:
+            node.usage[cell] = value
+        else:
+            node.usage.pop(cell, None)
+
+    def mark(self) -> int:
+        """Start a simulation; marks nest."""
+        self._marks += 1
+        return len(self._log)
+
+    def undo(self, mark: int) -> None:
+        """Restore exactly the usage at the time of `mark`."""
+        while len(self._log) > mark:
+            usage, cell, before = self._log.pop()
+            if before is None:
+                usage.pop(cell, None)
+            else:
+                usage[cell] = before
+        self._marks -= 1
+
+
+def _reaches_root(node: Node, limit: int) -> bool:
+    at: Node | None = node
+    for _ in range(limit + 1):
+        at = at.parent if at is not None else None
+        if at is None:
+            return True
+    return False
+
+
+def _measure(root: Node) -> None:
+    """Fill subtree quota, local quota and height of a tree, children first, without recursion on hostile depth."""
+    order = [root]
+    for node in order:
+        order.extend(node.children)
+    for node in reversed(order):
+        node.subtree = {cell: quota.nominal for cell, quota in node.quotas.items()}
+        for child in node.children:
+            for cell, whole in child.subtree.items():
+                lent = sub(whole, child.local.get(cell, 0))
+                node.subtree[cell] = add(node.subtree.get(cell, 0), lent)
+        for cell, quota in node.quotas.items():
+            if quota.lending is not None:
+                node.local[cell] = max(0, sub(node.subtree[cell], quota.lending))
+        deeper = [child.height for child in node.children if not child.is_queue]
+        if not node.is_queue:
+            node.height = 1 + max(deeper) if deeper else min(len(node.children), 1)
