@@ -17,6 +17,7 @@ from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKLOAD, Resource
 from gatelift_kube.writes import PatchKind
+from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import PodSetCounts
 
 _NO_OBJECTS = "a Workload without an owner has no objects: use a queue without a MultiKueue check"
@@ -104,7 +105,7 @@ class BareKind:
         """Return True: there is nothing to hold back."""
         return True
 
-    def liftable(self, obj: Workload) -> bool:
+    def liftable(self, obj: Workload, key: PlacementKey) -> bool:
         """Return False."""
         return False
 
@@ -116,15 +117,15 @@ class BareKind:
         """Raise KindError: there is nothing to lift."""
         raise KindError(_NO_OBJECTS)
 
-    def stop_step(self, obj: Workload) -> Step | None:
+    def stop_step(self, obj: Workload, key: PlacementKey) -> Step | None:
         """Return nothing."""
         return None
 
-    def local_stop_step(self, obj: Workload, raw: bytes) -> Step | None:
+    def local_stop_step(self, obj: Workload, raw: bytes, key: PlacementKey) -> Step | None:
         """Return nothing."""
         return None
 
-    def stopped(self, obj: Workload, pods: Sequence[Pod]) -> bool:
+    def stopped(self, obj: Workload, pods: Sequence[Pod], key: PlacementKey) -> bool:
         """Return True."""
         return True
 

@@ -14,7 +14,7 @@ from gatelift_kinds import job_rules, job_status, job_template, markers
 from gatelift_kinds.indexes import count_below
 from gatelift_kinds.kind import Outcome, Part, PatchStep, Placing, Priority, PriorityNames, Step
 from gatelift_kinds.names import workload_name
-from gatelift_kinds.patches import decode, encode, guards
+from gatelift_kinds.patches import decode, encode, guards, stop_marked
 from gatelift_kinds.pods import count_pods, holds_resources
 from gatelift_kinds.review import Verdict, WebhookFacts
 from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
@@ -23,6 +23,7 @@ from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import PodSet, Workload
 from gatelift_kube.resources import JOB, Resource
 from gatelift_kube.writes import PatchKind
+from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import PodSetCounts
 
 _SUSPENDED_AT_CREATION = 1  # metadata.generation grows with every change of spec; a lift is one
@@ -182,9 +183,9 @@ class JobKind:
         """Return whether it is not suspended."""
         return not self.suspended(obj)
 
-    def liftable(self, obj: Job) -> bool:
+    def liftable(self, obj: Job, key: PlacementKey) -> bool:
         """Return whether it is suspended, and neither stopped by us nor being deleted."""
-        return self.suspended(obj) and obj.metadata.deletion_timestamp is None and not job_status.stop_marked(obj)
+        return self.suspended(obj) and obj.metadata.deletion_timestamp is None and not stop_marked(obj.metadata, key)
 
     def lift_patch(self, obj: Job) -> bytes:
         """Return the patch that unsuspends."""
@@ -194,38 +195,38 @@ class JobKind:
         """Return one patch: the template's labels, annotations, selector, tolerations, and unsuspend."""
         return job_template.local_lift_patch(obj, raw, placing)
 
-    def stop_step(self, obj: Job) -> Step | None:
+    def stop_step(self, obj: Job, key: PlacementKey) -> Step | None:
         """Return the patch that suspends and marks, then the one of the handshake."""
         if self.outcome(obj) is not None:
             return None
-        if not self.suspended(obj) or not job_status.stop_marked(obj):
-            return PatchStep(body=job_status.suspend_body(obj))
-        if self._asks_acknowledgement(obj):
-            return PatchStep(body=job_status.stop_asked_body(obj), subresource="status")
+        if not self.suspended(obj) or not stop_marked(obj.metadata, key):
+            return PatchStep(body=job_status.suspend_body(obj, key))
+        if self._asks_acknowledgement(obj, key):
+            return PatchStep(body=job_status.stop_asked_body(obj, key), subresource="status")
         return None
 
-    def local_stop_step(self, obj: Job, raw: bytes) -> Step | None:
+    def local_stop_step(self, obj: Job, raw: bytes, key: PlacementKey) -> Step | None:
         """Return, one after the other: suspend; handshake and no start time; the template as it was."""
         if self.outcome(obj) is not None:
             return None
-        if not self.suspended(obj) or (job_template.changed(obj) and not job_status.stop_marked(obj)):
-            return PatchStep(body=job_status.suspend_body(obj))
+        if not self.suspended(obj) or not stop_marked(obj.metadata, key):
+            return PatchStep(body=job_status.suspend_body(obj, key))
         if not job_template.changed(obj):
             return None
-        if not job_status.stop_asked(obj) or obj.status.start_time is not None:
-            return PatchStep(body=job_status.stop_asked_body(obj), subresource="status")
-        if not job_status.stop_acknowledged(obj):
+        if not job_status.stop_asked(obj, key) or obj.status.start_time is not None:
+            return PatchStep(body=job_status.stop_asked_body(obj, key), subresource="status")
+        if not job_status.stop_acknowledged(obj, key):
             return None
         return PatchStep(body=job_template.restore_patch(obj, raw), kind=PatchKind.JSON)
 
-    def stopped(self, obj: Job, pods: Sequence[Pod]) -> bool:
+    def stopped(self, obj: Job, pods: Sequence[Pod], key: PlacementKey) -> bool:
         """Return whether the Job is over, or suspended and its controller has seen that; and no pod is left."""
         if any(holds_resources(pod) for pod in pods):
             return False
         if self.outcome(obj) is not None:
             return True
         quiet = not obj.status.active and not obj.status.terminating
-        return quiet and self.suspended(obj) and job_status.stop_marked(obj) and not self._unacknowledged(obj)
+        return quiet and self.suspended(obj) and stop_marked(obj.metadata, key) and not self._unacknowledged(obj, key)
 
     def counts(self, obj: Job, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
         """Return the counts of its pods; those that ended are the Job's own counters, since pods go away."""
@@ -246,11 +247,11 @@ class JobKind:
         """Return nothing: gates of a Job's pods are in its template and are the user's to give."""
         return None
 
-    def _asks_acknowledgement(self, obj: Job) -> bool:
-        return obj.metadata.generation > _SUSPENDED_AT_CREATION and not job_status.stop_asked(obj)
+    def _asks_acknowledgement(self, obj: Job, key: PlacementKey) -> bool:
+        return obj.metadata.generation > _SUSPENDED_AT_CREATION and not job_status.stop_asked(obj, key)
 
-    def _unacknowledged(self, obj: Job) -> bool:
-        return obj.metadata.generation > _SUSPENDED_AT_CREATION and not job_status.stop_acknowledged(obj)
+    def _unacknowledged(self, obj: Job, key: PlacementKey) -> bool:
+        return obj.metadata.generation > _SUSPENDED_AT_CREATION and not job_status.stop_acknowledged(obj, key)
 
     # --- the webhook -------------------------------------------------------------------------------------------
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from gatelift_kinds.patches import Json, decode, encode, status_patch
 from gatelift_kube.objects.batch import Job
-from gatelift_wire.keys import ANNOTATION_STOPPING, LABEL_EPOCH
+from gatelift_wire.keys import ANNOTATION_STOPPING, PlacementKey
 
 STOP_ASKED = "gatelift.dev/StopAsked"
 """Condition type by which the agent asks the Job controller to say again that the Job is suspended."""
 
 _BOOKKEEPING = ("uncountedTerminatedPods",)  # the worker's Job controller's own; no news to the user
 _OF_A_RUN = ("active", "ready", "terminating", "startTime", *_BOOKKEEPING)
+_ENDS = frozenset({"Complete", "Failed"})
+_ANNOUNCES_END = frozenset({"SuccessCriteriaMet", "FailureTarget"})
 _NEVER_FALLING = ("succeeded", "failed")
 
 
@@ -27,12 +29,22 @@ def mirror(obj: Job, raw: bytes, reported: bytes) -> bytes | None:
     for key in _NEVER_FALLING:  # an earlier epoch's run may have counted more
         if old.get(key, 0) > new.get(key, 0):
             new[key] = old[key]
-    conditions = [one for one in new.get("conditions") or [] if one.get("type") != STOP_ASKED]
+    conditions = _shown(new.get("conditions") or [])
     if conditions:
         new["conditions"] = conditions
     else:
         new.pop("conditions", None)
     return status_patch(obj.metadata, old, new)
+
+
+def _shown(conditions: list[Json]) -> list[Json]:
+    """Conditions for the user: none of ours; what announces the end only together with the end.
+
+    FailureTarget and SuccessCriteriaMet cannot be taken back, but the run that announced its end may yet be evicted.
+    """
+    ended = any(one.get("type") in _ENDS and one.get("status") == "True" for one in conditions)
+    hidden = {STOP_ASKED} if ended else {STOP_ASKED, *_ANNOUNCES_END}
+    return [one for one in conditions if one.get("type") not in hidden]
 
 
 def reset(obj: Job, raw: bytes, wall: str) -> bytes | None:
@@ -60,18 +72,13 @@ def reset(obj: Job, raw: bytes, wall: str) -> bytes | None:
     return status_patch(obj.metadata, old, new)
 
 
-def suspend_body(obj: Job) -> bytes:
+def suspend_body(obj: Job, key: PlacementKey) -> bytes:
     """Return the merge patch that suspends. The mark makes it a change even of a suspended object."""
-    meta = {"uid": obj.metadata.uid, "annotations": {ANNOTATION_STOPPING: _epoch(obj)}}
+    meta = {"uid": obj.metadata.uid, "annotations": {ANNOTATION_STOPPING: str(key.epoch)}}
     return encode({"metadata": meta, "spec": {"suspend": True}})
 
 
-def stop_marked(obj: Job) -> bool:
-    """Return whether `suspend_body` has landed in this epoch."""
-    return obj.metadata.annotations.get(ANNOTATION_STOPPING) == _epoch(obj)
-
-
-def stop_asked_body(obj: Job) -> bytes:
+def stop_asked_body(obj: Job, key: PlacementKey) -> bytes:
     """Return the merge patch of `/status` that takes Suspended away, clears the start time and says that we asked."""
     kept = [
         {
@@ -84,24 +91,22 @@ def stop_asked_body(obj: Job) -> bytes:
         for one in obj.status.conditions
         if one.type not in {"Suspended", STOP_ASKED}
     ]
-    asked = {"type": STOP_ASKED, "status": "True", "reason": _reason(obj), "message": "The agent stops this Job"}
+    asked = {"type": STOP_ASKED, "status": "True", "reason": _reason(key), "message": "The agent stops this Job"}
     meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
     return encode({"metadata": meta, "status": {"startTime": None, "conditions": [*kept, asked]}})
 
 
-def stop_asked(obj: Job) -> bool:
-    """Return whether `stop_asked_body` has landed in this epoch."""
-    return any(one.type == STOP_ASKED and one.reason == _reason(obj) for one in obj.status.conditions)
+def stop_asked(obj: Job, key: PlacementKey) -> bool:
+    """Return whether `stop_asked_body` has landed for this placement."""
+    return any(one.type == STOP_ASKED and one.reason == _reason(key) for one in obj.status.conditions)
 
 
-def stop_acknowledged(obj: Job) -> bool:
+def stop_acknowledged(obj: Job, key: PlacementKey) -> bool:
     """Return whether the Job controller has said Suspended after we asked."""
-    return stop_asked(obj) and any(one.type == "Suspended" and one.status == "True" for one in obj.status.conditions)
+    return stop_asked(obj, key) and any(
+        one.type == "Suspended" and one.status == "True" for one in obj.status.conditions
+    )
 
 
-def _epoch(obj: Job) -> str:
-    return obj.metadata.labels.get(LABEL_EPOCH, "1")
-
-
-def _reason(obj: Job) -> str:
-    return f"Epoch{_epoch(obj)}"
+def _reason(key: PlacementKey) -> str:
+    return f"Epoch{key.epoch}"

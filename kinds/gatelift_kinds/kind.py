@@ -213,8 +213,8 @@ class WorkerSide(Protocol[UserT_contra]):
         """Return whether it is let go."""
         ...
 
-    def liftable(self, obj: UserT_contra) -> bool:
-        """Return whether nothing but us holds it back: the user's own gates are gone, it is not being deleted."""
+    def liftable(self, obj: UserT_contra, key: PlacementKey) -> bool:
+        """Return whether only we hold it back: no gate of the user's, no deletion, no stop of this placement."""
         ...
 
     def lift_patch(self, obj: UserT_contra) -> bytes:
@@ -228,18 +228,21 @@ class WorkerSide(Protocol[UserT_contra]):
         """
         ...
 
-    def stop_step(self, obj: UserT_contra) -> Step | None:
+    def stop_step(self, obj: UserT_contra, key: PlacementKey) -> Step | None:
         """Return the next write that stops a worker's object; None when none is left (then wait for its pods).
 
         The first one always changes the object, so that a lift that is still under way fails (rule R7).
         """
         ...
 
-    def local_stop_step(self, obj: UserT_contra, raw: bytes) -> Step | None:
-        """Return the next write that stops the user's own object and takes the additions back; None when done."""
+    def local_stop_step(self, obj: UserT_contra, raw: bytes, key: PlacementKey) -> Step | None:
+        """Return the next write that stops the user's own object and takes the additions back; None when done.
+
+        An object that was never let go is marked by a patch, which defeats a late lift, and is left to the user.
+        """
         ...
 
-    def stopped(self, obj: UserT_contra, pods: Sequence[Pod]) -> bool:
+    def stopped(self, obj: UserT_contra, pods: Sequence[Pod], key: PlacementKey) -> bool:
         """Return whether nothing of it runs or can start; `pods` are those of the placement."""
         ...
 

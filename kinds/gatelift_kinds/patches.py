@@ -14,6 +14,7 @@ import msgspec
 from gatelift_kinds.kind import MergeConflictError
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_wire.keys import ANNOTATION_STOPPING, PlacementKey
 
 Operation = dict[str, Any]
 Json = dict[str, Any]
@@ -71,6 +72,11 @@ def without_finalizer(meta: ObjectMeta, finalizer: str) -> bytes | None:
     """Return the JSON patch that drops one finalizer and no other; None when it is not there."""
     removal = remove_from_list(("metadata", "finalizers"), meta.finalizers, (finalizer,))
     return encode([*guards(meta, version=False), *removal]) if removal else None
+
+
+def stop_marked(meta: ObjectMeta, key: PlacementKey) -> bool:
+    """Return whether the object says that this placement was stopped."""
+    return meta.annotations.get(ANNOTATION_STOPPING) == str(key.epoch)
 
 
 def merged_selector(present: Mapping[str, str], added: Mapping[str, str], what: str) -> dict[str, str]:

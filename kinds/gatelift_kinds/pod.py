@@ -23,6 +23,7 @@ from gatelift_kinds.patches import (
     merged_tolerations,
     remove_from_list,
     status_patch,
+    stop_marked,
     without_finalizer,
 )
 from gatelift_kinds.pods import count_pods, over, unbound_and_deleting
@@ -32,7 +33,7 @@ from gatelift_kube.objects.core import Pod, PodTemplate
 from gatelift_kube.objects.kueue import PodSet, Workload
 from gatelift_kube.resources import POD, Resource
 from gatelift_kube.writes import PatchKind
-from gatelift_wire.keys import FINALIZER_REPORT
+from gatelift_wire.keys import ANNOTATION_STOPPING, FINALIZER_REPORT, PlacementKey
 from gatelift_wire.messages import PodSetCounts
 
 _GATES = ("spec", "schedulingGates")
@@ -199,9 +200,10 @@ class PodKind:
         """Return whether our gate is gone."""
         return markers.ADMISSION_GATE not in _gate_names(obj)
 
-    def liftable(self, obj: Pod) -> bool:
+    def liftable(self, obj: Pod, key: PlacementKey) -> bool:
         """Return whether ours is the last gate."""
-        return _gate_names(obj) == (markers.ADMISSION_GATE,) and obj.metadata.deletion_timestamp is None
+        last = _gate_names(obj) == (markers.ADMISSION_GATE,)
+        return last and obj.metadata.deletion_timestamp is None and not stop_marked(obj.metadata, key)
 
     def lift_patch(self, obj: Pod) -> bytes:
         """Return the patch that removes our gate and nothing else."""
@@ -225,17 +227,24 @@ class PodKind:
             operations.append({"op": "add", "path": "/spec/tolerations", "value": tolerations})
         return encode([*operations, *_ungate(obj, (markers.ADMISSION_GATE,))])
 
-    def stop_step(self, obj: Pod) -> Step | None:
+    def stop_step(self, obj: Pod, key: PlacementKey) -> Step | None:
         """Return the deletion: a pod cannot be gated again. None once it is being deleted."""
         return DeleteStep() if obj.metadata.deletion_timestamp is None else None
 
-    def local_stop_step(self, obj: Pod, raw: bytes) -> Step | None:
-        """Return the deletion, as Kueue ends a single pod."""
-        return DeleteStep() if obj.metadata.deletion_timestamp is None else None
+    def local_stop_step(self, obj: Pod, raw: bytes, key: PlacementKey) -> Step | None:
+        """Return the deletion of a pod that was let go, as Kueue ends a single pod, or the mark on a gated one."""
+        if obj.metadata.deletion_timestamp is not None or over(obj):
+            return None
+        if self.lifted(obj):
+            return DeleteStep()
+        if stop_marked(obj.metadata, key):
+            return None
+        mark = add_to_map(("metadata", "annotations"), obj.metadata.annotations, {ANNOTATION_STOPPING: str(key.epoch)})
+        return PatchStep(body=encode([*guards(obj.metadata, version=False), *mark]), kind=PatchKind.JSON)
 
-    def stopped(self, obj: Pod, pods: Sequence[Pod]) -> bool:
-        """Return whether it is over, or was deleted before it was bound."""
-        return over(obj) or unbound_and_deleting(obj)
+    def stopped(self, obj: Pod, pods: Sequence[Pod], key: PlacementKey) -> bool:
+        """Return whether it is over, was deleted before it was bound, or is gated and marked (`local`)."""
+        return over(obj) or unbound_and_deleting(obj) or (not self.lifted(obj) and stop_marked(obj.metadata, key))
 
     def counts(self, obj: Pod, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
         """Return the count of the pod itself."""
