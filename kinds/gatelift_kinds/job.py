@@ -206,14 +206,14 @@ class JobKind:
         return None
 
     def local_stop_step(self, obj: Job, raw: bytes, key: PlacementKey) -> Step | None:
-        """Return, one after the other: suspend; handshake and no start time; the template as it was."""
-        if self.outcome(obj) is not None:
-            return None
-        if not self.suspended(obj) or not stop_marked(obj.metadata, key):
-            return PatchStep(body=job_status.suspend_body(obj, key))
-        if not job_template.changed(obj):
-            return None
-        if not job_status.stop_asked(obj, key) or obj.status.start_time is not None:
+        """Return, one after the other: suspend; handshake and no start time; the template as it was.
+
+        The API server takes a change of the template only from a suspended Job without start time.
+        """
+        step = self.stop_step(obj, key)
+        if step is not None or self.outcome(obj) is not None or not job_template.changed(obj):
+            return step
+        if obj.status.start_time is not None:
             return PatchStep(body=job_status.stop_asked_body(obj, key), subresource="status")
         if not job_status.stop_acknowledged(obj, key):
             return None

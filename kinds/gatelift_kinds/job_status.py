@@ -103,9 +103,8 @@ def stop_asked(obj: Job, key: PlacementKey) -> bool:
 
 def stop_acknowledged(obj: Job, key: PlacementKey) -> bool:
     """Return whether the Job controller has said Suspended after we asked."""
-    return stop_asked(obj, key) and any(
-        one.type == "Suspended" and one.status == "True" for one in obj.status.conditions
-    )
+    said = any(one.type == "Suspended" and one.status == "True" for one in obj.status.conditions)
+    return said and stop_asked(obj, key)
 
 
 def _reason(key: PlacementKey) -> str:

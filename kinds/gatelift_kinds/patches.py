@@ -114,16 +114,26 @@ def _toleration_key(one: Json) -> tuple[str, str, str, str, int | None]:
 
 def difference(old: Json, new: Json) -> Json:
     """Return the merge patch that turns `old` into `new`: removed keys null, lists whole, equal parts left out."""
-    patch: Json = dict.fromkeys((key for key in old if key not in new), None)
+    patch: Json = {key: None for key in old if key not in new and _visible(old[key]) is not None}
     for key, value in new.items():
         before = old.get(key)
         if isinstance(value, dict) and isinstance(before, dict):
             inner = difference(before, value)
             if inner:
                 patch[key] = inner
-        elif key not in old or before != value:
+        elif _visible(before) != _visible(value):
             patch[key] = value
     return patch
+
+
+def _visible(value: Any) -> Any:
+    """Return a value without what means the same as nothing: nulls and empty objects."""
+    if isinstance(value, dict):
+        kept = {key: _visible(inner) for key, inner in value.items()}
+        return {key: inner for key, inner in kept.items() if inner is not None} or None
+    if isinstance(value, list):
+        return [_visible(inner) for inner in value]
+    return value
 
 
 def status_patch(meta: ObjectMeta, old: Json, new: Json) -> bytes | None:
