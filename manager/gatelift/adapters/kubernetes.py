@@ -1,0 +1,150 @@
+"""The management cluster's API for the manager: what is watched, how writes and reads are carried out, who runs beside.
+
+Everything that comes in goes to one `post`; nothing is decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from gatelift.core.commands import Read
+from gatelift.core.events import Event, ReadDone, ReadFailed
+from gatelift_kube.budget import Budget
+from gatelift_kube.client import Client, Selection
+from gatelift_kube.errors import KubeError, NotFoundError
+from gatelift_kube.events import EventRecorder
+from gatelift_kube.executor import Executor, WritesFullError
+from gatelift_kube.reflector import Reflector
+from gatelift_kube.resources import (
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+    COHORT,
+    JOB,
+    LEASE,
+    LIMIT_RANGE,
+    LOCAL_QUEUE,
+    MULTIKUEUE_CONFIG,
+    NAMESPACE,
+    POD,
+    PRIORITY_CLASS,
+    RESOURCE_FLAVOR,
+    RUNTIME_CLASS,
+    WORKER_CLUSTER,
+    WORKLOAD,
+    WORKLOAD_PRIORITY_CLASS,
+    ObjectKey,
+    ObjectRef,
+    Resource,
+)
+from gatelift_kube.tasks import Supervisor
+from gatelift_kube.writes import ApiWrite, EmitEvent, WriteError, WriteFailed
+
+LABEL_MANAGED = "kueue.x-k8s.io/managed=true"
+LABEL_QUEUE = "kueue.x-k8s.io/queue-name"
+
+WATCHED: tuple[tuple[Resource, Selection], ...] = (
+    (NAMESPACE, Selection()),
+    (PRIORITY_CLASS, Selection()),
+    (RUNTIME_CLASS, Selection()),
+    (LIMIT_RANGE, Selection()),
+    (RESOURCE_FLAVOR, Selection()),
+    (COHORT, Selection()),
+    (CLUSTER_QUEUE, Selection()),
+    (LOCAL_QUEUE, Selection()),
+    (WORKLOAD_PRIORITY_CLASS, Selection()),
+    (ADMISSION_CHECK, Selection()),
+    (MULTIKUEUE_CONFIG, Selection()),
+    (WORKER_CLUSTER, Selection()),
+    (WORKLOAD, Selection()),
+    (JOB, Selection(labels=LABEL_QUEUE)),
+    (POD, Selection(labels=LABEL_MANAGED)),
+)
+"""One watch per kind per process; pods and Jobs only those that queue."""
+
+READS_MAX = 64
+"""Quorum reads under way; each answers a write of unknown outcome or a missing placement, both rare."""
+
+KUEUE_LEASE = ObjectRef(LEASE, ObjectKey("kueue-system", "c1f6bfd2.kueue.x-k8s.io"))
+"""What a Kueue controller of the same cluster elects its leader by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Names under which this process writes."""
+
+    controller: str
+    instance: str
+
+
+class ManagementApi:
+    """Reflectors, executor, event recorder and reads of the management cluster."""
+
+    def __init__(self, client: Client, post: Callable[[Event], None], limits: Budget, identity: Identity) -> None:
+        self._client = client
+        self._post = post
+        self._log = structlog.get_logger("gatelift.kubernetes")
+        self._recorder = EventRecorder(client, identity.controller, identity.instance)
+        self._executor = Executor(client, post, limits=limits, record=self._recorder.record)
+        self._reflectors = [
+            Reflector(client, resource, post, selection=selection, on_problem=self._problem)
+            for resource, selection in WATCHED
+        ]
+        self._reads: asyncio.Queue[Read] = asyncio.Queue(maxsize=READS_MAX)
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Start everything that runs for the life of the process."""
+        supervisor.spawn("writes", self._executor.run())
+        supervisor.spawn("kubernetes events", self._recorder.run())
+        supervisor.spawn("reads", self._read_on_request())
+        for reflector in self._reflectors:
+            supervisor.spawn(f"watch {reflector.resource.plural}", reflector.run())
+
+    def write(self, command: ApiWrite | EmitEvent) -> None:
+        """Carry out a write; its outcome is posted. One that finds no room is answered as not sent."""
+        try:
+            self._executor.submit(command)
+        except WritesFullError as error:
+            if not isinstance(command, EmitEvent):
+                self._post(WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message=str(error)))
+
+    def read(self, command: Read) -> None:
+        """Read one object; the answer is posted."""
+        try:
+            self._reads.put_nowait(command)
+        except asyncio.QueueFull:
+            text = f"{READS_MAX} reads wait already"
+            self._post(ReadFailed(read_id=command.read_id, ref=command.ref, message=text))
+
+    @property
+    def synced(self) -> bool:
+        """Whether every kind was listed completely once."""
+        return all(reflector.synced.is_set() for reflector in self._reflectors)
+
+    @property
+    def waiting_kinds(self) -> tuple[str, ...]:
+        """Kinds that are not listed yet, for the readiness endpoint."""
+        return tuple(each.resource.plural for each in self._reflectors if not each.synced.is_set())
+
+    @property
+    def writes_held(self) -> int:
+        """Writes that wait or are under way."""
+        return self._executor.held
+
+    def _problem(self, text: str) -> None:
+        self._log.warning("watch", problem=text)
+
+    async def _read_on_request(self) -> None:
+        while True:
+            command = await self._reads.get()
+            try:
+                served = await self._client.get(command.ref)
+            except NotFoundError:
+                self._post(ReadDone(read_id=command.read_id, ref=command.ref, object=None))
+            except KubeError as error:
+                self._post(ReadFailed(read_id=command.read_id, ref=command.ref, message=str(error)))
+            else:
+                self._post(ReadDone(read_id=command.read_id, ref=command.ref, object=served.object, raw=served.raw))
