@@ -1,0 +1,537 @@
+"""The stand-in kubelet's decisions: starting, ending, stopping with grace, writes that fail, nodes that are lost."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+from typing import Any
+
+import pytest
+
+from gatelift_kube.objects import core
+from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.resources import LEASE, NODE, POD
+from gatelift_kube.writes import (
+    Create,
+    Delete,
+    ObjectGone,
+    ObjectSeen,
+    Patch,
+    Synced,
+    WriteDone,
+    WriteError,
+    WriteFailed,
+)
+from gatelift_sandbox.behaviour import LOST, Behaviour, as_annotations
+from gatelift_sandbox.kubelet.documents import NodeSettings
+from gatelift_sandbox.kubelet.machine import Command, KubeletMachine, Note, TimePassed
+from gatelift_sandbox.records import Record
+
+WALL = 1_800_000_000.0
+NODE_SETTINGS = NodeSettings(name="n0", capacity={"cpu": "8", "memory": "32Gi", "pods": "110"})
+
+
+class Rig:
+    """A machine, the pods of an imagined API server, and the time."""
+
+    def __init__(self, earlier: tuple[Record, ...] = ()) -> None:
+        self.now = 100.0
+        self.machine = KubeletMachine("c", [NODE_SETTINGS], now=self.now, wall_offset=WALL, earlier=earlier)
+        self.pods: dict[str, dict[str, Any]] = {}
+        self.version = 0
+        self.notes: list[Record] = []
+        self.pending: list[Create | Patch | Delete] = []
+        self._take(self.machine.handle(TimePassed(), self.now))
+        for write in self.take_writes():
+            self.done(write)
+
+    def a_pod(self, name: str = "p", behaviour: Behaviour | None = None, **fields: Any) -> dict[str, Any]:
+        """Make a bound pod that nobody has seen yet."""
+        metadata = {
+            "name": name,
+            "namespace": "ns",
+            "uid": f"uid-{name}",
+            "labels": {"gatelift.dev/workload-uid": "w", "gatelift.dev/epoch": "2"},
+            "annotations": as_annotations(behaviour or Behaviour()),
+            **fields.pop("metadata", {}),
+        }
+        spec = {
+            "nodeName": "n0",
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 30,
+            "containers": [{"name": "main", "image": "i"}],
+            **fields.pop("spec", {}),
+        }
+        status = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}], **fields}
+        self.pods[name] = {"metadata": metadata, "spec": spec, "status": status}
+        return self.pods[name]
+
+    def see(self, name: str = "p") -> None:
+        """Let the watch tell of the pod as it is now."""
+        self.version += 1
+        pod = self.pods[name]
+        pod["metadata"]["resourceVersion"] = str(self.version)
+        raw = json.dumps(pod).encode()
+        self._take(self.machine.handle(ObjectSeen(POD, core.Pod(), raw), self.now))
+
+    def delete(self, name: str = "p", grace: int = 30) -> None:
+        """Mark the pod as being deleted, as the API server does."""
+        self.pods[name]["metadata"] |= {
+            "deletionTimestamp": "2027-01-15T08:00:00Z",
+            "deletionGracePeriodSeconds": grace,
+        }
+        self.see(name)
+
+    def vanish(self, name: str = "p") -> None:
+        """Let the watch tell that the pod is gone."""
+        pod = core.Pod(metadata=ObjectMeta(name=name, namespace="ns", uid=f"uid-{name}"))
+        self._take(self.machine.handle(ObjectGone(POD, pod), self.now))
+
+    def node(self, **annotations: str) -> None:
+        """Let the watch tell of the node."""
+        node = core.Node(metadata=ObjectMeta(name="n0", annotations=annotations))
+        self._take(self.machine.handle(ObjectSeen(NODE, node, b""), self.now))
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time go on from deadline to deadline; heartbeats succeed unseen."""
+        until = self.now + seconds
+        for _ in range(1000):
+            deadline = self.machine.next_deadline()
+            if deadline > until:
+                break
+            assert deadline > self.now or deadline == self.now, "a deadline in the past keeps the loop busy"
+            self.now = max(deadline, self.now)
+            self._take(self.machine.handle(TimePassed(), self.now))
+            for write in [w for w in self.pending if w.ref.resource in (NODE, LEASE)]:
+                self.pending.remove(write)
+                self.done(write)
+        else:
+            raise AssertionError("a thousand deadlines without an end")
+        self.now = until
+
+    def take_writes(self) -> list[Create | Patch | Delete]:
+        """Return the writes asked for since the last call."""
+        found, self.pending = self.pending, []
+        return found
+
+    def write(self) -> Create | Patch | Delete:
+        """Return the one write asked for."""
+        (only,) = self.take_writes()
+        return only
+
+    def done(self, write: Create | Patch | Delete) -> None:
+        """Let the write happen; a status patch changes the pod, and the answer brings its new version."""
+        raw = b""
+        if isinstance(write, Patch) and write.ref.resource == POD:
+            self.version += 1
+            pod = self.pods[write.ref.key.name]
+            pod["status"] |= json.loads(write.body)["status"]
+            pod["metadata"]["resourceVersion"] = str(self.version)
+            raw = json.dumps(pod).encode()
+        self._take(self.machine.handle(WriteDone(write_id=write.write_id, object=None, raw=raw), self.now))
+
+    def fail(self, write: Create | Patch | Delete, error: WriteError) -> None:
+        """Let the write fail."""
+        self._take(self.machine.handle(WriteFailed(write_id=write.write_id, error=error, message=""), self.now))
+
+    def run(self, name: str = "p", behaviour: Behaviour | None = None, **fields: Any) -> None:
+        """Bring a pod to Running."""
+        self.a_pod(name, behaviour, **fields)
+        self.see(name)
+        self.done(self.write())
+        assert self.pods[name]["status"]["phase"] == "Running"
+
+    def _take(self, commands: list[Command]) -> None:
+        for command in commands:
+            if isinstance(command, Note):
+                self.notes.append(command.record)
+            else:
+                self.pending.append(command)
+
+
+def status_in(write: Create | Patch | Delete) -> dict[str, Any]:
+    assert isinstance(write, Patch)
+    assert write.subresource == "status"
+    found: dict[str, Any] = json.loads(write.body)["status"]
+    return found
+
+
+def container_in(write: Create | Patch | Delete) -> dict[str, Any]:
+    found: dict[str, Any] = status_in(write)["containerStatuses"][0]
+    return found
+
+
+# --- starting and ending
+
+
+def test_a_bound_pod_runs_at_once_and_is_recorded_with_its_placement() -> None:
+    rig = Rig()
+    rig.a_pod()
+    rig.see()
+    status = status_in(rig.write())
+    assert status["phase"] == "Running"
+    assert status["podIP"].startswith("10.244.")
+    assert {c["type"]: c["status"] for c in status["conditions"]} == {
+        "PodReadyToStartContainers": "True",
+        "Initialized": "True",
+        "Ready": "True",
+        "ContainersReady": "True",
+        "PodScheduled": "True",
+    }
+    (note,) = rig.notes
+    assert (note.pod_uid, note.workload_uid, note.epoch, note.cluster) == ("uid-p", "w", 2, "c")
+    assert (note.started, note.stopped) == (100.0, None)
+
+
+def test_a_status_is_written_under_the_version_that_was_read() -> None:
+    rig = Rig()
+    rig.a_pod()
+    rig.see()
+    write = rig.write()
+    assert isinstance(write, Patch)
+    assert json.loads(write.body)["metadata"] == {"uid": "uid-p", "resourceVersion": "1"}
+
+
+def test_pods_of_other_nodes_are_left_alone() -> None:
+    rig = Rig()
+    rig.a_pod(spec={"nodeName": "elsewhere"})
+    rig.see()
+    assert rig.take_writes() == []
+    assert rig.notes == []
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "phase", "reason", "code"),
+    [
+        (Behaviour(run_seconds=5), "Succeeded", "Completed", 0),
+        (Behaviour(run_seconds=5, exit_code=3), "Failed", "Error", 3),
+        (Behaviour(run_seconds=5, exceed_memory=True), "Failed", "OOMKilled", 137),
+    ],
+)
+def test_a_pod_ends_when_and_how_it_was_told(behaviour: Behaviour, phase: str, reason: str, code: int) -> None:
+    rig = Rig()
+    rig.run(behaviour=behaviour)
+    rig.pass_time(4.9)
+    assert rig.take_writes() == []
+    rig.pass_time(0.1)
+    write = rig.write()
+    assert status_in(write)["phase"] == phase
+    terminated = container_in(write)["state"]["terminated"]
+    assert (terminated["reason"], terminated["exitCode"]) == (reason, code)
+    assert (rig.notes[-1].stopped, rig.notes[-1].exit_code) == (105.0, code)
+
+
+def test_without_an_annotation_a_pod_runs_for_ever() -> None:
+    rig = Rig()
+    rig.run()
+    rig.pass_time(1_000)
+    assert rig.take_writes() == []
+    assert rig.machine.running == 1
+
+
+def test_a_pod_with_an_unreadable_annotation_fails_and_says_which() -> None:
+    rig = Rig()
+    rig.a_pod(metadata={"annotations": {"sandbox.gatelift.dev/run-seconds": "soon"}})
+    rig.see()
+    status = status_in(rig.write())
+    assert (status["phase"], status["reason"]) == ("Failed", "InvalidSandboxAnnotation")
+    assert "run-seconds: 'soon'" in status["message"]
+    assert rig.notes == []
+
+
+def test_init_containers_have_ended_well_and_sidecars_run() -> None:
+    rig = Rig()
+    inits = [{"name": "setup", "image": "i"}, {"name": "side", "image": "i", "restartPolicy": "Always"}]
+    rig.a_pod(spec={"initContainers": inits})
+    rig.see()
+    setup, side = status_in(rig.write())["initContainerStatuses"]
+    assert setup["state"]["terminated"]["exitCode"] == 0
+    assert "running" in side["state"]
+
+
+def test_a_failing_container_is_restarted_with_a_growing_delay_where_the_policy_says_so() -> None:
+    rig = Rig()
+    rig.run(behaviour=Behaviour(run_seconds=1, exit_code=1), spec={"restartPolicy": "OnFailure"})
+    rig.pass_time(1)
+    first = rig.write()
+    assert container_in(first)["restartCount"] == 1
+    assert "running" in container_in(first)["state"]
+    rig.done(first)
+    rig.pass_time(1)
+    second = rig.write()
+    assert container_in(second)["state"]["waiting"]["reason"] == "CrashLoopBackOff"
+    assert container_in(second)["lastState"]["terminated"]["exitCode"] == 1
+    assert {c["status"] for c in status_in(second)["conditions"] if c["type"] == "Ready"} == {"False"}
+    rig.done(second)
+    rig.pass_time(10)
+    third = rig.write()
+    assert (container_in(third)["restartCount"], "running" in container_in(third)["state"]) == (2, True)
+    assert len(rig.notes) == 1
+
+
+def test_the_policy_on_failure_lets_a_success_end_the_pod() -> None:
+    rig = Rig()
+    rig.run(behaviour=Behaviour(run_seconds=1), spec={"restartPolicy": "OnFailure"})
+    rig.pass_time(1)
+    assert status_in(rig.write())["phase"] == "Succeeded"
+
+
+# --- stopping
+
+
+def test_a_deleted_pod_stops_then_says_so_then_goes() -> None:
+    rig = Rig()
+    rig.run(behaviour=Behaviour(stop_seconds=5))
+    rig.delete()
+    assert rig.take_writes() == []
+    rig.pass_time(4.9)
+    assert rig.take_writes() == []
+    rig.pass_time(0.1)
+    write = rig.write()
+    assert (status_in(write)["phase"], container_in(write)["state"]["terminated"]["exitCode"]) == ("Failed", 143)
+    assert rig.notes[-1].stopped == 105.0
+    rig.done(write)
+    removal = rig.write()
+    assert isinstance(removal, Delete)
+    assert (removal.uid, removal.grace_seconds) == ("uid-p", 0)
+
+
+def test_the_grace_period_cuts_a_slow_stop_short() -> None:
+    rig = Rig()
+    rig.run(behaviour=Behaviour(stop_seconds=60))
+    rig.delete(grace=10)
+    rig.pass_time(10)
+    assert container_in(rig.write())["state"]["terminated"]["exitCode"] == 137
+    assert rig.notes[-1].stopped == 110.0
+
+
+def test_a_second_deletion_can_only_shorten_the_grace() -> None:
+    rig = Rig()
+    rig.run(behaviour=Behaviour(stop_seconds=60))
+    rig.delete(grace=30)
+    rig.pass_time(2)
+    rig.delete(grace=5)
+    rig.delete(grace=30)
+    rig.pass_time(5)
+    assert rig.notes[-1].stopped == 107.0
+
+
+def test_a_stop_that_is_under_way_is_not_begun_again_by_a_second_deletion() -> None:
+    rig = Rig()
+    rig.run(behaviour=Behaviour(stop_seconds=4))
+    rig.delete(grace=30)
+    rig.pass_time(2)
+    rig.delete(grace=20)
+    rig.pass_time(2)
+    assert (rig.notes[-1].stopped, rig.notes[-1].exit_code) == (104.0, 143)
+
+
+def test_containers_have_a_second_even_with_grace_zero() -> None:
+    rig = Rig()
+    rig.run(behaviour=Behaviour(stop_seconds=60))
+    rig.vanish()  # a forced deletion: the object is gone at once
+    assert [note.stopped for note in rig.notes] == [None]
+    rig.pass_time(30)
+    assert (rig.notes[-1].stopped, rig.notes[-1].exit_code) == (130.0, 137)
+    assert rig.take_writes() == []
+    rig = Rig()
+    rig.run(behaviour=Behaviour(stop_seconds=60), metadata={"finalizers": ["x/y"]})
+    rig.delete(grace=0)
+    rig.pass_time(1)
+    assert rig.notes[-1].stopped == 101.0
+
+
+def test_a_container_that_was_told_to_stop_does_not_end_in_its_own_way() -> None:
+    rig = Rig()
+    rig.run(behaviour=Behaviour(run_seconds=3, stop_seconds=5))
+    rig.delete()
+    rig.pass_time(5)
+    assert (rig.notes[-1].stopped, rig.notes[-1].exit_code) == (105.0, 143)
+
+
+def test_a_finished_pod_that_is_deleted_goes_at_once_and_once_only() -> None:
+    rig = Rig()
+    rig.run(behaviour=Behaviour(run_seconds=1), metadata={"finalizers": ["x/y"]})
+    rig.pass_time(1)
+    rig.done(rig.write())
+    rig.delete()
+    rig.done(rig.write())
+    rig.see()  # the finalizer keeps it
+    rig.pass_time(100)
+    assert rig.take_writes() == []
+
+
+def test_a_pod_deleted_before_it_started_never_runs() -> None:
+    rig = Rig()
+    rig.a_pod()
+    rig.delete()
+    assert isinstance(rig.write(), Delete)
+    assert rig.notes == []
+
+
+def test_a_pod_waiting_for_a_restart_stops_at_once() -> None:
+    rig = Rig()
+    rig.run(behaviour=Behaviour(run_seconds=1, exit_code=1, stop_seconds=9), spec={"restartPolicy": "Always"})
+    rig.pass_time(2)
+    rig.take_writes()
+    rig.delete()
+    assert rig.notes[-1].stopped == 102.0
+
+
+# --- writes that fail
+
+
+def test_after_a_conflict_the_status_is_written_again_from_the_newer_version() -> None:
+    rig = Rig()
+    rig.a_pod()
+    rig.see()
+    first = rig.write()
+    rig.pods["p"]["status"]["conditions"].append({"type": "Foreign", "status": "True"})
+    rig.see()
+    assert rig.take_writes() == [], "one write at a time"
+    rig.fail(first, WriteError.CONFLICT)
+    rig.pass_time(0.1)
+    assert "Foreign" in {c["type"] for c in status_in(rig.write())["conditions"]}
+
+
+@pytest.mark.parametrize("error", [WriteError.UNKNOWN, WriteError.FORBIDDEN])
+def test_any_other_failure_is_tried_again_after_a_while(error: WriteError) -> None:
+    rig = Rig()
+    rig.a_pod()
+    rig.see()
+    rig.fail(rig.write(), error)
+    assert rig.take_writes() == []
+    rig.pass_time(1)
+    assert status_in(rig.write())["phase"] == "Running"
+
+
+def test_a_deletion_of_which_nothing_is_known_is_tried_again_and_one_of_nothing_is_not() -> None:
+    rig = Rig()
+    rig.a_pod()
+    rig.delete()
+    rig.fail(rig.write(), WriteError.UNKNOWN)
+    rig.pass_time(1)
+    rig.fail(rig.write(), WriteError.NOT_FOUND)
+    rig.pass_time(10)
+    assert rig.take_writes() == []
+
+
+def test_a_watch_event_older_than_the_answer_to_a_write_changes_nothing() -> None:
+    rig = Rig()
+    rig.a_pod()
+    rig.see()
+    older = json.dumps(rig.pods["p"]).encode()
+    rig.done(rig.write())
+    rig.machine.handle(ObjectSeen(POD, core.Pod(), older), rig.now)
+    rig.delete()
+    write = rig.write()
+    assert isinstance(write, Patch)
+    assert json.loads(write.body)["metadata"]["resourceVersion"] == str(rig.version)
+
+
+# --- nodes
+
+
+def test_a_node_registers_with_its_capacity_and_renews_its_lease() -> None:
+    machine = KubeletMachine("c", [NODE_SETTINGS], now=0.0, wall_offset=WALL)
+    register, lease = machine.handle(TimePassed(), 0.0)
+    assert isinstance(register, Create)
+    assert isinstance(lease, Create)
+    assert json.loads(register.body)["status"]["allocatable"]["cpu"] == "8"
+    assert (lease.ref.key.namespace, lease.ref.key.name) == ("kube-node-lease", "n0")
+    machine.handle(WriteDone(write_id=register.write_id, object=None), 0.0)
+    machine.handle(WriteDone(write_id=lease.write_id, object=None), 0.0)
+    assert machine.next_deadline() == 10.0
+    (renewal,) = machine.handle(TimePassed(), 10.0)
+    assert isinstance(renewal, Patch)
+    assert "renewTime" in json.loads(renewal.body)["spec"]
+
+
+def test_a_lease_that_is_there_already_is_renewed_at_once() -> None:
+    machine = KubeletMachine("c", [NODE_SETTINGS], now=0.0, wall_offset=WALL)
+    _, lease = machine.handle(TimePassed(), 0.0)
+    assert isinstance(lease, Create)
+    failed = WriteFailed(write_id=lease.write_id, error=WriteError.ALREADY_EXISTS, message="")
+    (renewal,) = machine.handle(failed, 0.0)
+    assert isinstance(renewal, Patch)
+
+
+def test_a_node_that_somebody_deleted_registers_again() -> None:
+    rig = Rig()
+    rig.pass_time(59)
+    rig.now = 160.0
+    status = next(
+        c for c in rig.machine.handle(TimePassed(), rig.now) if isinstance(c, Patch) and c.ref.resource == NODE
+    )
+    rig.machine.handle(WriteFailed(write_id=status.write_id, error=WriteError.NOT_FOUND, message=""), rig.now)
+    again = rig.machine.handle(TimePassed(), rig.now + 1)
+    assert any(isinstance(c, Create) and c.ref.resource == NODE for c in again)
+
+
+def test_a_lost_node_writes_nothing_while_its_containers_run_on_and_end() -> None:
+    rig = Rig()
+    rig.run(behaviour=Behaviour(run_seconds=50))
+    rig.node(**{LOST: "true"})
+    rig.a_pod("new")
+    rig.see("new")
+    rig.pass_time(200)
+    assert rig.take_writes() == []
+    assert [(n.pod_uid, n.stopped) for n in rig.notes] == [("uid-p", None), ("uid-p", 150.0)]
+    rig.node()
+    writes = rig.take_writes()
+    assert {w.ref.key.name for w in writes} == {"n0", "p", "new"}
+    assert {w.ref.resource for w in writes} == {NODE, LEASE, POD}
+
+
+def test_a_lost_node_learns_of_a_forced_deletion_when_it_is_back_and_stops_then() -> None:
+    rig = Rig()
+    rig.run()
+    rig.node(**{LOST: "true"})
+    rig.vanish()
+    rig.pass_time(100)
+    assert rig.notes[-1].stopped is None
+    rig.node()
+    rig.pass_time(0)
+    assert rig.notes[-1].stopped == 200.0
+
+
+def test_a_lost_node_has_nothing_to_wake_for() -> None:
+    rig = Rig()
+    rig.node(**{LOST: "true"})
+    assert rig.machine.next_deadline() == inf
+
+
+# --- a new life of the kubelet
+
+
+def test_a_restarted_kubelet_goes_on_with_what_runs() -> None:
+    before = Rig()
+    before.run(behaviour=Behaviour(run_seconds=30))
+    after = Rig(earlier=tuple(before.notes))
+    after.pods = before.pods
+    after.now += 10
+    after.see()
+    assert after.take_writes() == []
+    assert after.notes == []
+    after.pass_time(20)
+    assert status_in(after.write())["phase"] == "Succeeded"
+    assert (after.notes[-1].started, after.notes[-1].stopped) == (100.0, 130.0)
+
+
+def test_a_restarted_kubelet_ends_what_is_no_longer_known_to_the_api() -> None:
+    before = Rig()
+    before.run()
+    after = Rig(earlier=tuple(before.notes))
+    after.now += 10
+    (note,) = after.machine.handle(Synced(POD), after.now)
+    assert isinstance(note, Note)
+    assert (note.record.stopped, note.record.exit_code) == (110.0, 137)
+
+
+def test_a_pod_that_had_ended_before_is_only_removed_when_it_is_deleted() -> None:
+    rig = Rig()
+    rig.a_pod(phase="Succeeded")
+    rig.see()
+    assert rig.take_writes() == []
+    rig.delete()
+    assert isinstance(rig.write(), Delete)
