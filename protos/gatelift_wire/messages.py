@@ -12,6 +12,7 @@ import enum
 from dataclasses import dataclass
 
 from gatelift_wire.keys import PlacementKey
+from gatelift_wire.limits import LEASE_SECONDS, RENEW_SECONDS
 from gatelift_wire.refusals import CloseReason, Refusal
 
 # --- the frame ---------------------------------------------------------------------------------------------------
@@ -22,7 +23,8 @@ class Frame:
     """One write on the stream.
 
     `session` 0 only while greeting. `term` is the leader's (0 from an agent). `sequence` numbers the first of
-    `messages` (each following one is one higher; numbering starts at 1 in a process and goes on over resumed sessions).
+    `messages` (each following one is one higher); without any, the next one that will be sent. Numbers only grow for
+    the life of a process; after a resync the first frame of each end says where its numbers begin.
     `acknowledged` is the highest peer sequence handled.
     """
 
@@ -112,8 +114,8 @@ class Welcome:
     resume: bool
     origin: str  # UID of the management cluster's namespace kube-system
     received: int = 0
-    lease_seconds: float = 60.0
-    renew_seconds: float = 10.0
+    lease_seconds: float = LEASE_SECONDS
+    renew_seconds: float = RENEW_SECONDS
     credit_window: int = 256
 
 

@@ -19,12 +19,13 @@ if not resumed (core's own lists complete) `ask_inventory(...)` → `InventoryRe
 `SessionEnded`. Agent: `Welcomed` → if not resumed `InventoryAsked` → `answer_inventory(...)` → `Opened` → ... →
 `SessionEnded`. A greeting that comes to nothing ends with `GreetingEnded`. `Welcomed` and `SessionEnded` come in pairs.
 
-Methods beside those. Both: `state`, `session`, `last_sequence`, `live`. Agent: `start(now)` begins to dial,
-`set_facts(credits=, api_reachable=, replicas=, kinds=, now=)`, `answer_inventory(request, entries, now)`,
-`lease_valid(now)` (a grant of the present session has not run out), `lease_acknowledged_at`, `see_term(term, now)`.
-Manager: `lead(term, now)`, `step_down(text, now)`, `welcome(stream_id, session_number, origin, now, resume_allowed=)`,
+Methods beside those. Both: `state`, `session`, `last_sequence`, `live`, and `abort(reason, text, now)`, which ends at
+once (revoked, restored) where `close` says farewell first. Agent: `start(now)` begins to dial, `set_facts(credits_=,
+api_reachable=, replicas=, kinds=, now=)`, `answer_inventory(request, entries, now)`, `lease_valid(now)` (a grant of the
+present session has not run out), `lease_acknowledged_at`, `see_term(term, now)`. Manager: `lead(term, now,
+recorded_grant_seconds=)`, `step_down(text, now)`, `welcome(stream_id, session_number, origin, now, resume_allowed=)`,
 `refuse(stream_id, reason, text, now)`, `ask_inventory(request, now)`, `grant(now, leader_valid=, seconds=)`,
-`standing(now)`, `fence(text, now)`.
+`standing(now)`.
 
 Inside: messages belong to a session (R6): frames of streams other than the present one and of earlier sessions are
 dropped. Resume only between the same two instances, in the same term, after a session that did not end by LOST, and

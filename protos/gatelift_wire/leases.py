@@ -1,0 +1,111 @@
+"""Lease arithmetic of both ends, on each end's own monotonic clock. Pure. Neighbours: the two session machines.
+
+Two different rights hang on a renewal. The *right to start* (R1) lasts `LEASE_SECONDS` from the moment at which the
+agent sent it; the manager counts the cluster as LOST later than that right and the last write begun under it. The
+*deadline of a placement* (policy `failover`, `stopAfter`) is much longer: `agent_stop_at` and `manager_fence_at`.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+
+from gatelift_wire import limits
+
+
+class Standing(enum.Enum):
+    """How the manager counts a cluster by its lease."""
+
+    CURRENT = "current"
+    SUSPECT = "suspect"
+    LOST = "lost"
+
+
+def start_right_seconds(seconds: float, drift: float = limits.CLOCK_DRIFT) -> float:
+    """How long, on the manager's clock, writes begun under a grant of `seconds` can still land after its reception."""
+    return seconds * (1.0 + drift) + limits.WRITE_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManagerLease:
+    """The manager's count for one cluster: `contact_at` is the last granted renewal (by its reception) or Welcome.
+
+    `right_until`: no grant of ours, this session's or an earlier one's, lets the agent start anything after it.
+    """
+
+    contact_at: float
+    right_until: float = 0.0
+
+    def touched(self, now: float) -> ManagerLease:
+        """Count from `now`: a session was welcomed, or a new leader counts every lease as renewed when it took over."""
+        return replace(self, contact_at=max(self.contact_at, now))
+
+    def granted(self, received_at: float, seconds: float) -> ManagerLease:
+        """Count from the reception of the renewal that was answered."""
+        until = received_at + start_right_seconds(seconds)
+        return ManagerLease(
+            contact_at=max(self.contact_at, received_at),
+            right_until=max(self.right_until, until),
+        )
+
+    @property
+    def suspect_at(self) -> float:
+        """A renewal was missed."""
+        return self.contact_at + limits.SUSPECT_SECONDS
+
+    @property
+    def lost_at(self) -> float:
+        """Later than the agent's right to start plus the time limit of its writes (R1)."""
+        return max(self.contact_at + limits.LOST_SECONDS, self.right_until)
+
+    def standing(self, now: float) -> Standing:
+        """Say how the cluster counts at `now`."""
+        if now >= self.lost_at:
+            return Standing.LOST
+        return Standing.SUSPECT if now >= self.suspect_at else Standing.CURRENT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentLease:
+    """The agent's right to start in the present session; counted from the *sending* of the answered renewal."""
+
+    acknowledged_at: float | None = None
+    until: float | None = None
+
+    def granted(self, sent_at: float, seconds: float) -> AgentLease:
+        """Take an answer; an older one never shortens a younger one's right."""
+        return AgentLease(
+            acknowledged_at=sent_at if self.acknowledged_at is None else max(self.acknowledged_at, sent_at),
+            until=sent_at + seconds if self.until is None else max(self.until, sent_at + seconds),
+        )
+
+    def valid(self, now: float) -> bool:
+        """Say whether something may be started at `now`."""
+        return self.until is not None and now < self.until
+
+
+def agent_stop_at(acknowledged_at: float, stop_after_seconds: float) -> float:
+    """When the agent fences a `failover` placement by itself, on its clock."""
+    return acknowledged_at + stop_after_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FenceMargins:
+    """What the manager waits beyond the agent's deadline (P6): all in seconds of its own clock."""
+
+    kill_grace: float
+    restart_margin: float
+    pods: int = 0
+    deletes_per_second: float = 20.0
+    drift: float = limits.CLOCK_DRIFT
+
+
+def manager_fence_at(received_at: float, stop_after_seconds: float, margins: FenceMargins) -> float:
+    """Return the earliest moment at which a `failover` placement counts as fenced by arithmetic.
+
+    `manager_deadline >= agent_deadline * (1 + drift) + kill_grace + restart_margin`, and the margin holds the time
+    limit of writes and the time that the deletes of all its pods take.
+    """
+    deletes = margins.pods / margins.deletes_per_second
+    waits = margins.kill_grace + margins.restart_margin + limits.WRITE_SECONDS + deletes
+    return received_at + stop_after_seconds * (1.0 + margins.drift) + waits

@@ -1,0 +1,343 @@
+"""What each field of each value may hold, in one table, and what a value weighs on the wire. Pure.
+
+`measure` is used twice: by `session_core` before a message is queued (so that nothing leaves that the peer would
+refuse), and by `codec` on all that came. Neighbours: `limits` (the numbers), `violations` (the errors).
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import math
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from gatelift_wire import limits, messages
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.violations import TooLarge, WireViolation
+
+Rule = Callable[[Any], int]
+"""Checks one field's value and returns an upper bound of its encoded size; the violation it raises has no path yet."""
+
+TAG_BYTES = 7
+"""Field number (at most 2 bytes) and length (at most 5) of anything encoded."""
+
+SCALAR_BYTES = 12
+"""Field number and the longest varint or double."""
+
+
+def _text(longest: int, *, least: int = 0) -> Rule:
+    def rule(value: str) -> int:
+        try:
+            size = len(value) if value.isascii() else len(value.encode())
+        except UnicodeEncodeError:
+            raise WireViolation("", "must be valid Unicode text") from None
+        if size > longest:
+            raise TooLarge("", f"must have at most {longest} bytes, has {size}")
+        if size < least:
+            raise WireViolation("", "must not be empty")
+        return size + TAG_BYTES
+
+    return rule
+
+
+def _number(least: int = 0, most: int = limits.NUMBER_MAX) -> Rule:
+    def rule(value: int) -> int:
+        if not least <= value <= most:
+            raise WireViolation("", f"must be between {least} and {most}, is {value}")
+        return SCALAR_BYTES
+
+    return rule
+
+
+def _real(least: float = 0.0, most: float = limits.SECONDS_MAX) -> Rule:
+    def rule(value: float) -> int:
+        if not (math.isfinite(value) and least <= value <= most):
+            raise WireViolation("", f"must be between {least:g} and {most:g}, is {value:g}")
+        return SCALAR_BYTES
+
+    return rule
+
+
+def _flag(_value: object) -> int:
+    return SCALAR_BYTES
+
+
+def _choice(value: enum.Enum) -> int:
+    if not isinstance(value, enum.Enum):
+        raise WireViolation("", "must be one of the enum's values")
+    return SCALAR_BYTES
+
+
+def _maybe(inner: Rule) -> Rule:
+    def rule(value: Any) -> int:
+        return 0 if value is None else inner(value)
+
+    return rule
+
+
+def _raw(longest: int) -> Rule:
+    def rule(value: bytes) -> int:
+        if len(value) > longest:
+            raise TooLarge("", f"must have at most {longest} bytes, has {len(value)}")
+        return len(value) + TAG_BYTES
+
+    return rule
+
+
+def _json_object(longest: int) -> Rule:
+    size_rule = _raw(longest)
+    decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+    def rule(value: bytes) -> int:
+        weight = size_rule(value)
+        if value:
+            try:
+                decode(value)
+            except (msgspec.DecodeError, RecursionError) as error:
+                raise WireViolation("", f"must be empty or a JSON object ({error})") from None
+        return weight
+
+    return rule
+
+
+def _many(inner: Rule, most: int, *, least: int = 0) -> Rule:
+    def rule(values: tuple[Any, ...]) -> int:
+        if len(values) > most:
+            raise TooLarge("", f"must have at most {most} items, has {len(values)}")
+        if len(values) < least:
+            raise WireViolation("", f"must have at least {least} items, has {len(values)}")
+        weight = 0
+        for index, value in enumerate(values):
+            try:
+                weight += inner(value) + TAG_BYTES
+            except WireViolation as violation:
+                raise type(violation)(_join(f"[{index}]", violation.field), violation.rule) from None
+        return weight
+
+    return rule
+
+
+def _pair(second: Rule) -> Rule:
+    first = _text(limits.WORD_MAX, least=1)
+
+    def rule(value: tuple[str, Any]) -> int:
+        return first(value[0]) + second(value[1]) + TAG_BYTES
+
+    return rule
+
+
+def measure(value: object) -> int:
+    """Check `value` (a frame, control, message or part of one) and return an upper bound of its encoded size.
+
+    Raises `WireViolation` or `TooLarge` naming the field by its path, such as `Commit.objects[3].name`.
+    """
+    try:
+        return _measure(value)
+    except WireViolation as violation:
+        raise type(violation)(_join(type(value).__name__, violation.field), violation.rule) from None
+
+
+def _measure(value: Any) -> int:
+    weight = TAG_BYTES
+    for name, rule in RULES[type(value)].items():
+        try:
+            weight += rule(getattr(value, name))
+        except WireViolation as violation:
+            raise type(violation)(_join(name, violation.field), violation.rule) from None
+    return weight
+
+
+def _join(head: str, tail: str) -> str:
+    return head + tail if not tail or tail.startswith("[") else f"{head}.{tail}"
+
+
+def _template(value: messages.TemplateBlob) -> int:
+    weight = _measure(value)
+    if hashlib.sha256(value.content).hexdigest() != value.hash:
+        raise WireViolation("hash", "must be the SHA-256 of content in hexadecimal")
+    return weight
+
+
+def _key(value: PlacementKey) -> int:
+    return _measure(value)
+
+
+def _any_message(value: messages.Message) -> int:
+    return _template(value) if isinstance(value, messages.TemplateBlob) else _measure(value)
+
+
+_NAME = _text(limits.NAME_MAX, least=1)
+_NAME_MAYBE = _text(limits.NAME_MAX)
+_UID = _text(limits.UID_MAX, least=1)
+_UID_MAYBE = _text(limits.UID_MAX)
+_WORD = _text(limits.WORD_MAX, least=1)
+_WORD_MAYBE = _text(limits.WORD_MAX)
+_TEXT = _text(limits.TEXT_MAX)
+_COUNT = _number(0, limits.COUNT_MAX)
+_NUMBER = _number()
+_AMOUNT = _number(-limits.NUMBER_MAX, limits.NUMBER_MAX)
+_SECONDS = _real()
+_AMOUNTS = _many(_pair(_AMOUNT), limits.PAIRS_MAX)
+_POD_SETS = _many(_measure, limits.POD_SETS_MAX)
+_OBJECT_REPORTS = _many(_measure, limits.OBJECTS_MAX)
+_JSON = _json_object(limits.STATUS_BYTES_MAX)
+_PEM = _raw(limits.CERTIFICATE_BYTES_MAX)
+_ENDING = {"key": _key, "reason": _WORD_MAYBE, "message": _TEXT}
+
+RULES: dict[type, dict[str, Rule]] = {
+    PlacementKey: {"uid": _UID, "epoch": _number(1)},
+    messages.Frame: {
+        "session": _NUMBER,
+        "term": _NUMBER,
+        "sequence": _NUMBER,
+        "acknowledged": _NUMBER,
+        "control": _many(_measure, limits.FRAME_CONTROLS_MAX),
+        "messages": _many(_any_message, limits.FRAME_MESSAGES_MAX),
+    },
+    messages.Hello: {
+        "instance": _UID,
+        "peer_instance": _UID_MAYBE,
+        "version_min": _number(1, limits.COUNT_MAX),
+        "version_max": _number(1, limits.COUNT_MAX),
+        "agent_version": _NAME_MAYBE,
+        "last_session": _NUMBER,
+        "last_term": _NUMBER,
+        "received": _NUMBER,
+        "kinds": _many(_WORD, limits.KINDS_MAX),
+        "credits": _COUNT,
+        "replicas": _COUNT,
+        "api_reachable": _flag,
+    },
+    messages.LeaseRenew: {"sent_at": _SECONDS, "api_reachable": _flag, "replicas": _COUNT},
+    messages.CreditGrant: {"credits": _COUNT},
+    messages.InventoryEntry: {
+        "key": _key,
+        "namespace": _NAME_MAYBE,
+        "name": _NAME_MAYBE,
+        "state": _WORD,
+        "lifted": _flag,
+        "counts": _AMOUNTS,
+        "digest": _WORD_MAYBE,
+    },
+    messages.InventoryChunk: {
+        "request": _NUMBER,
+        "applied": _NUMBER,
+        "last": _flag,
+        "entries": _many(_measure, limits.INVENTORY_CHUNK_ENTRIES),
+    },
+    messages.Welcome: {
+        "session": _number(1),
+        "instance": _UID,
+        "version": _number(1, limits.COUNT_MAX),
+        "resume": _flag,
+        "origin": _UID,
+        "received": _NUMBER,
+        "lease_seconds": _real(1.0, limits.LEASE_SECONDS_MAX),
+        "renew_seconds": _real(1.0, limits.LEASE_SECONDS_MAX),
+        "credit_window": _COUNT,
+    },
+    messages.LeaseGranted: {"sent_at": _SECONDS, "seconds": _real(0.0, limits.LEASE_SECONDS_MAX)},
+    messages.InventoryRequest: {"request": _NUMBER},
+    messages.Close: {"reason": _choice, "text": _TEXT, "retry_after_seconds": _SECONDS},
+    messages.PodSetRequest: {
+        "name": _NAME,
+        "count": _COUNT,
+        "requests": _AMOUNTS,
+        "flavors": _many(_pair(_WORD), limits.PAIRS_MAX),
+    },
+    messages.Offer: {
+        "key": _key,
+        "kind": _WORD,
+        "namespace": _NAME,
+        "name": _NAME,
+        "queue": _NAME_MAYBE,
+        "priority": _number(-limits.COUNT_MAX - 1, limits.COUNT_MAX),
+        "pod_sets": _POD_SETS,
+        "hold_seconds": _SECONDS,
+    },
+    messages.TemplateBlob: {"hash": _text(limits.UID_MAX, least=64), "content": _JSON},
+    messages.ObjectTemplate: {"name": _NAME, "pod_set": _NAME_MAYBE, "template": _UID_MAYBE, "metadata": _JSON},
+    messages.Commit: {
+        "key": _key,
+        "kind": _WORD,
+        "namespace": _NAME,
+        "name": _NAME,
+        "queue": _NAME_MAYBE,
+        "objects": _many(_measure, limits.OBJECTS_MAX),
+        "pod_sets": _POD_SETS,
+        "policy": _choice,
+        "stop_after_seconds": _SECONDS,
+        "release": _WORD_MAYBE,
+    },
+    messages.Confirm: {"keys": _many(_key, limits.KEYS_MAX)},
+    messages.Withdraw: {"key": _key},
+    messages.Stop: {"key": _key, "reason": _WORD_MAYBE, "message": _TEXT, "grace_seconds": _maybe(_SECONDS)},
+    messages.Forget: {"key": _key},
+    messages.DeleteObject: {"key": _key, "name": _NAME, "grace_seconds": _maybe(_SECONDS)},
+    messages.SetUserGates: {"key": _key, "name": _NAME, "gates": _many(_WORD, limits.GATES_MAX)},
+    messages.Cordon: {"cordoned": _flag},
+    messages.CertificateRenewed: {"certificate": _PEM, "ca_bundle": _PEM},
+    messages.Bid: {
+        "key": _key,
+        "kind": _choice,
+        "refusal": _maybe(_choice),
+        "text": _TEXT,
+        "cost": _real(-1e18, 1e18),
+        "hold_seconds": _SECONDS,
+    },
+    messages.Applied: {"key": _key},
+    messages.GatesLifted: {"key": _key},
+    messages.ObjectReport: {
+        "key": _key,
+        "kind": _WORD,
+        "name": _NAME,
+        "uid": _UID_MAYBE,
+        "status": _JSON,
+        "deleting": _flag,
+        "gone": _flag,
+    },
+    messages.PodSetCounts: {
+        "name": _NAME,
+        "active": _COUNT,
+        "ready": _COUNT,
+        "succeeded": _COUNT,
+        "failed": _COUNT,
+        "terminating": _COUNT,
+        "remaining": _COUNT,
+    },
+    messages.CountsReport: {"key": _key, "pod_sets": _POD_SETS, "reclaimable": _AMOUNTS},
+    messages.Finished: {"succeeded": _flag, "objects": _OBJECT_REPORTS, **_ENDING},
+    messages.Stopped: {"objects": _OBJECT_REPORTS, **_ENDING},
+    messages.Refused: {"key": _key, "refusal": _choice, "text": _TEXT},
+    messages.Evicted: dict(_ENDING),
+    messages.CapacityEntry: {
+        "flavor": _WORD_MAYBE,
+        "resource": _WORD,
+        "nominal": _AMOUNT,
+        "used": _AMOUNT,
+        "largest_fit": _AMOUNT,
+    },
+    messages.Capacity: {
+        "entries": _many(_measure, limits.CAPACITY_ENTRIES_MAX),
+        "namespaces": _many(_NAME, limits.NAMESPACES_MAX),
+    },
+    messages.CertificateRequest: {"request": _PEM},
+}
+"""Every field of every value that travels has its rule (a test compares this table with the classes)."""
+
+
+def check_message(message: messages.Message) -> int:
+    """Check a message that is about to be queued and return its weight.
+
+    Raises `WireViolation` or `TooLarge`: a limit of a field, or more than `MESSAGE_BYTES_MAX` in all.
+    """
+    weight = measure(message)
+    if isinstance(message, messages.TemplateBlob):
+        _template(message)
+    if weight > limits.MESSAGE_BYTES_MAX:
+        name = type(message).__name__
+        raise TooLarge(name, f"must have at most {limits.MESSAGE_BYTES_MAX} bytes, has {weight}")
+    return weight
