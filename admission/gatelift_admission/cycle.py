@@ -198,7 +198,7 @@ class Cycle:
     def _park(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:
         """Leave an entry (and its equals) until what it lacks is there."""
         state = self._state
-        one = queue.pending.fail(entry, assignment, queue.cells, lambda cell: state.free(queue.name, cell))
+        one = queue.pending.fail(entry, assignment, lambda cell: state.free(queue.name, cell))
         if one is None:  # room came free while the round was cut
             round_.lost.append(queue)
             round_.progress = True

@@ -72,6 +72,7 @@ class PendingQueue:
     """The waiting workloads of one ClusterQueue."""
 
     __slots__ = (
+        "_eager",
         "_heap",
         "_sequence",
         "_tickets",
@@ -93,6 +94,7 @@ class PendingQueue:
         self.blocked_reserves = False
         self._heap: list[tuple[tuple[int, float, str], int, PendingClass]] = []
         self._watches: dict[Cell, list[tuple[int, int, _Watch]]] = {}
+        self._eager: list[tuple[PendingClass, int]] = []
         self._sequence = 0
         self._tickets = 0
 
@@ -161,7 +163,7 @@ class PendingQueue:
             heapq.heapify(self._heap)
         heapq.heappush(self._heap, (pending_key(one.priority, head.timestamp, head.uid), head.ticket, one))
 
-    def fail(self, entry: Entry, assignment: Assignment, cells: tuple[Cell, ...], free: Free) -> PendingClass | None:
+    def fail(self, entry: Entry, assignment: Assignment, free: Free) -> PendingClass | None:
         """Record that the head does not fit: park its class, or block a StrictFIFO queue, until something changes.
 
         Returns None, with nothing recorded, if by now nothing is missing.
@@ -169,8 +171,7 @@ class PendingQueue:
         one = self.classes[entry.shape]
         one.park += 1
         if assignment.lacks_anything:
-            for cell in cells:
-                self._watch(_Watch(one, one.park, ()), cell, 0)
+            self._watch_anything(one)
         elif any(self._settle(_Watch(one, one.park, option), free) for option in assignment.lacks):
             one.park += 1
             return None
@@ -199,6 +200,18 @@ class PendingQueue:
             watches[:] = [item for item in watches if item[2].owner.park == item[2].park]
             heapq.heapify(watches)
         heapq.heappush(watches, (need, self._sequence, watch))
+
+    def _watch_anything(self, one: PendingClass) -> None:
+        if len(self._eager) > 2 * len(self.classes) + _VOID_SLACK:
+            self._eager = [item for item in self._eager if item[0].park == item[1]]
+        self._eager.append((one, one.park))
+
+    def release_anything(self) -> None:
+        """Wake all for whom any release in the queue's cells may matter."""
+        eager, self._eager = self._eager, []
+        for one, park in eager:
+            if one.park == park and one.members:
+                self._wake(one)
 
     def release(self, cell: Cell, free: Free) -> bool:
         """Wake all whose missing amounts may be there now that `cell` has more room; True if any woke."""
@@ -231,6 +244,7 @@ class PendingQueue:
     def wake_all(self) -> list[Entry]:
         """Wake every class and the blocked head; return the entries set aside, for the caller to place again."""
         self._watches.clear()
+        self._eager.clear()
         self._unblock()
         for one in self.classes.values():
             one.park += 1
@@ -241,7 +255,7 @@ class PendingQueue:
 
     def watch_count(self) -> int:
         """Return how many watches are kept, void ones included."""
-        return sum(len(watches) for watches in self._watches.values())
+        return len(self._eager) + sum(len(watches) for watches in self._watches.values())
 
     def in_order(self) -> Iterator[Entry]:
         """Yield all that wait in the order in which they would be served, those set aside last."""

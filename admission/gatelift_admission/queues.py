@@ -42,7 +42,7 @@ class QueueModel:
     name: str
     object: ClusterQueue
     catalogue: Catalogue
-    cells: tuple[Cell, ...]
+    cells: frozenset[Cell]
     pending: PendingQueue
     active: Active
     cyclic: bool = False

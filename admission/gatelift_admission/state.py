@@ -8,7 +8,7 @@ cycle reviews before it decides. Both keep intake cheap and make order of arriva
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -87,13 +87,7 @@ class State:
         tree = self.ledger.tree
         if tree is not None and not self.outdated:
             return tree
-        tree = Tree(
-            (node_spec(queue.object) for queue in self.queues.values()),
-            (
-                NodeSpec(name=name, parent=cohort.spec.parent_name, quotas=quotas(cohort.spec.resource_groups))
-                for name, cohort in self.cohorts.items()
-            ),
-        )
+        tree = Tree(*self.tree_specs())
         self.ledger.rebuild(tree)
         self.outdated = False
         self.built += 1
@@ -109,6 +103,15 @@ class State:
             if was != queue.admits:
                 self.review_queue(name)
         return tree
+
+    def tree_specs(self) -> tuple[list[NodeSpec], list[NodeSpec]]:
+        """Return the nodes of the tree as configured: queues and cohorts."""
+        queues = [node_spec(queue.object) for queue in self.queues.values()]
+        cohorts = [
+            NodeSpec(name=name, parent=cohort.spec.parent_name, quotas=quotas(cohort.spec.resource_groups))
+            for name, cohort in self.cohorts.items()
+        ]
+        return queues, cohorts
 
     def wake_queue(self, queue: QueueModel) -> None:
         """Look at all again that waits in a queue."""
@@ -170,16 +173,20 @@ class State:
         if freed:
             self.released(root_of, freed)
 
-    def released(self, name: str, cells: Iterable[Cell]) -> None:
+    def released(self, name: str, cells: Collection[Cell]) -> None:
         """Wake what waits anywhere in the tree of queue `name` for `cells`."""
         tree = self.ledger.tree
         if self.outdated or tree is None or name not in tree.queues:
             return
         root = tree.queues[name].root
         self.touch(root)
+        for node in tree.members.get(root, ()):
+            queue = self.queues[node.name]
+            if not queue.cells.isdisjoint(cells):
+                queue.pending.release_anything()
         self.resettle(root, cells)
 
-    def resettle(self, root: str, cells: Iterable[Cell]) -> None:
+    def resettle(self, root: str, cells: Collection[Cell]) -> None:
         """Wake what waits in the tree of `root` and lacks nothing any more, looking at `cells` only."""
         tree = self.ensure()
         for node in tree.members.get(root, ()):

@@ -16,7 +16,7 @@ from gatelift_kube.resources import ObjectKey
 def cluster_queue_changed(state: State, queue: ClusterQueue) -> None:
     """Take note of a ClusterQueue."""
     name = queue.metadata.name
-    cells = tuple(node_spec(queue).quotas)
+    cells = frozenset(node_spec(queue).quotas)
     strict = queue.spec.queueing_strategy == "StrictFIFO"
     known = state.queues.get(name)
     if known is None:
