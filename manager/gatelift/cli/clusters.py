@@ -1,0 +1,191 @@
+"""`gatelift cluster ...`: take worker clusters in, approve, cordon, remove. Every verb is a write to an object."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import secrets
+from typing import Annotated
+
+import msgspec
+import typer
+
+from gatelift.cli.connection import NOT_FOUND, USAGE, CliError, Target, run
+from gatelift.cli.render import Output, age, show
+from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift_kube import conditions
+from gatelift_kube.client import Client
+from gatelift_kube.errors import NotFoundError
+from gatelift_kube.objects.core import ConfigMap
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.resources import CONFIG_MAP, WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_wire import identity, tokens
+
+CA_CONFIG_MAP = "gatelift-ca"
+"""Where the manager publishes the bundle that agents have to trust; certificates are no secret."""
+
+TOKEN_LIFETIME = dt.timedelta(hours=24)
+
+app = typer.Typer(no_args_is_help=True, help="Worker clusters: list, add, approve, cordon, remove.")
+
+Name = Annotated[str, typer.Argument(help="Name of the worker cluster.")]
+
+
+def target_of(context: typer.Context) -> Target:
+    """Return the API server that the global options chose."""
+    return context.obj if isinstance(context.obj, Target) else Target()
+
+
+@app.command("list")
+def list_clusters(
+    context: typer.Context, output: Annotated[Output, typer.Option("--output", "-o")] = Output.TABLE
+) -> None:
+    """List worker clusters with their sessions and what they have."""
+    run(target_of(context), lambda client: _list(client, output))
+
+
+@app.command()
+def add(
+    context: typer.Context,
+    name: Name,
+    manager: Annotated[str, typer.Option(help="Address (host:port) of the manager's session port.")] = "",
+    enrol: Annotated[str, typer.Option(help="Address (host:port) of the manager's enrolment port.")] = "",
+    namespace: Annotated[str, typer.Option(help="Namespace of the manager.")] = "gatelift-system",
+    token_only: Annotated[bool, typer.Option("--token-only", help="Print the token and nothing else.")] = False,
+) -> None:
+    """Expect a worker cluster: print a token for its agent, and how to install it."""
+    token = run(target_of(context), lambda client: _add(client, name, namespace))
+    if token_only:
+        typer.echo(token)
+        return
+    typer.echo(
+        f"WorkerCluster {name} is expected. Its token works once, for 24 hours:\n\n  {token}\n\n"
+        f"In the worker cluster, install the agent with it:\n\n"
+        f"  helm install gatelift-agent deploy/helm/agent --namespace gatelift-agent --create-namespace \\\n"
+        f"    --set token={token} \\\n"
+        f"    --set manager={manager or '<host>:7443'} --set enrol={enrol or '<host>:7444'}\n\n"
+        f"Then approve it here:\n\n  gatelift cluster approve {name}"
+    )
+
+
+@app.command()
+def approve(context: typer.Context, name: Name) -> None:
+    """Approve the certificate request of a worker cluster's agent."""
+    digest = run(target_of(context), lambda client: _approve(client, name))
+    typer.echo(f"{name} approved (key {digest[:16]}...); its agent gets a certificate at its next request")
+
+
+@app.command()
+def cordon(
+    context: typer.Context, name: Name, off: Annotated[bool, typer.Option("--off", help="Take new work again.")] = False
+) -> None:
+    """Send no new work to a worker cluster; what runs there goes on."""
+    run(target_of(context), lambda client: _patch(client, name, {"spec": {"cordoned": not off}}))
+    typer.echo(f"{name} {'takes new work again' if off else 'gets no new work; what runs there goes on'}")
+
+
+@app.command()
+def remove(context: typer.Context, name: Name) -> None:
+    """Revoke a worker cluster's certificate and close its session. Its running work is not touched."""
+    if name == LOCAL_CLUSTER:
+        raise typer.BadParameter("'local' is the management cluster itself and cannot be removed")
+    revoked = {"spec": {"revoked": True, "approvedRequest": "", "tokenDigest": ""}}
+    run(target_of(context), lambda client: _patch(client, name, revoked))
+    typer.echo(f"{name} revoked; when its placements are over: kubectl delete workercluster {name}")
+
+
+async def _list(client: Client, output: Output) -> None:
+    now = dt.datetime.now(dt.UTC)
+    rows = []
+    async for page in client.list(WORKER_CLUSTER):
+        for served in page.items:
+            found = served.object
+            if not isinstance(found, WorkerCluster):
+                continue
+            status = found.status
+            connected = conditions.find(status.conditions, "Connected")
+            state = connected.reason if connected else "NeverConnected"
+            flags = ", ".join(
+                word
+                for word, on in (
+                    ("cordoned", found.spec.cordoned),
+                    ("draining", found.spec.drain),
+                    ("revoked", found.spec.revoked),
+                    ("waits for approval", _waits(found)),
+                )
+                if on
+            )
+            rows.append(
+                (
+                    found.metadata.name,
+                    state,
+                    status.session or "",
+                    status.placements,
+                    status.agent_version,
+                    flags,
+                    age(found.metadata.creation_timestamp, now),
+                )
+            )
+    show(
+        ("Name", "State", "Session", "Placements", "Agent", "Notes", "Age"),
+        sorted(rows, key=lambda row: str(row[0])),
+        output,
+        nothing="No worker clusters. Take one in: gatelift cluster add NAME",
+    )
+
+
+def _waits(found: WorkerCluster) -> bool:
+    request = found.status.enrolment
+    return (
+        request is not None
+        and request.token_digest == found.spec.token_digest
+        and request.key_digest not in {found.spec.approved_request, found.status.key_digest}
+    )
+
+
+async def _add(client: Client, name: str, namespace: str) -> str:
+    try:
+        identity.check_cluster_name(name)
+    except ValueError as error:
+        raise CliError(str(error), USAGE) from error
+    if name == LOCAL_CLUSTER:
+        raise CliError("name: 'local' is the management cluster itself and needs no agent; choose another", USAGE)
+    try:
+        served = await client.get(ObjectRef(CONFIG_MAP, ObjectKey(namespace, CA_CONFIG_MAP)))
+    except NotFoundError as error:
+        text = f"no ConfigMap {namespace}/{CA_CONFIG_MAP}: the manager has not run here yet; start it, then add clusters"
+        raise CliError(text, NOT_FOUND) from error
+    bundle = msgspec.json.decode(served.raw, type=ConfigMap).data.get("ca.crt", "").encode()
+    token = tokens.compose(name, secrets.token_bytes(tokens.SECRET_BYTES), bundle)
+    expires = dt.datetime.now(dt.UTC) + TOKEN_LIFETIME
+    spec = {
+        "tokenDigest": tokens.digest(token),
+        "tokenExpiresAt": expires.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "revoked": False,
+    }
+    try:
+        await _patch(client, name, {"spec": spec})
+    except NotFoundError:
+        document = {
+            "apiVersion": WORKER_CLUSTER.api_version,
+            "kind": WORKER_CLUSTER.kind,
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+        await client.create(WORKER_CLUSTER, "", json.dumps(document).encode())
+    return token
+
+
+async def _approve(client: Client, name: str) -> str:
+    served = await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))
+    found = served.object
+    request = found.status.enrolment if isinstance(found, WorkerCluster) else None
+    if request is None or not request.key_digest:
+        raise CliError(f"{name}: its agent has not asked for a certificate yet; start the agent with its token first")
+    await _patch(client, name, {"spec": {"approvedRequest": request.key_digest}})
+    return request.key_digest
+
+
+async def _patch(client: Client, name: str, body: dict[str, object]) -> None:
+    await client.patch(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)), json.dumps(body).encode())
+

@@ -1,0 +1,74 @@
+"""The API server that a verb talks to, and how a failure becomes one line and an exit code.
+
+Exit codes: 0 done · 1 failed · 2 wrong use or configuration · 3 not found · 4 API server not reached or not allowed ·
+5 a wait ran out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import typer
+
+from gatelift_kube.client import Client
+from gatelift_kube.config import auto
+from gatelift_kube.errors import ApiError, KubeError, NotFoundError
+
+FAILED, USAGE, NOT_FOUND, UNREACHABLE, TIMED_OUT = 1, 2, 3, 4, 5
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Which API server: as kubectl chooses it, unless said otherwise."""
+
+    kubeconfig: str = ""
+    context: str | None = None
+
+
+class CliError(Exception):
+    """A failure that a person can do something about: one line, and the exit code."""
+
+    def __init__(self, text: str, code: int = FAILED) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def run(target: Target, verb: Callable[[Client], Awaitable[T]]) -> T:
+    """Run an async verb against the API server; errors become one line on standard error and an exit code."""
+    return end_well(_connected(target, verb))
+
+
+def end_well(work: Awaitable[T]) -> T:
+    """Run `work`; what a person can mend is printed in one line, without a stack trace."""
+
+    async def awaited() -> T:
+        return await work
+
+    try:
+        return asyncio.run(awaited())
+    except CliError as error:
+        _fail(str(error), error.code)
+    except NotFoundError as error:
+        _fail(str(error), NOT_FOUND)
+    except KubeError as error:
+        _fail(str(error), FAILED if isinstance(error, ApiError) and error.status in {409, 422} else UNREACHABLE)
+    except KeyboardInterrupt:
+        _fail("stopped", 130)
+    raise AssertionError  # _fail does not return
+
+
+async def _connected(target: Target, verb: Callable[[Client], Awaitable[T]]) -> T:
+    config = await auto(target.kubeconfig or os.environ.get("KUBECONFIG", ""), target.context)
+    async with Client.connect(config, user_agent="gatelift-cli") as client:
+        return await verb(client)
+
+
+def _fail(text: str, code: int) -> None:
+    typer.echo(f"gatelift: {text}", err=True)
+    raise typer.Exit(code)

@@ -1,0 +1,443 @@
+"""Sessions of worker clusters at the manager: rule R2 (written first), leases, refusals, a person's word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import msgspec
+import pytest
+
+from gatelift.core import events
+from gatelift.core.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
+from gatelift.core.commands import CloseStream, Command, IssueCertificate, SendFrame
+from gatelift.core.link_values import (
+    FencedByPerson,
+    HigherTermRead,
+    LinkBroken,
+    LinkLost,
+    LinkOpened,
+    LinkState,
+    PlacementsInventoried,
+    Reported,
+    Upcall,
+    WriteIds,
+)
+from gatelift.core.links import Links
+from gatelift.core.wall import Wall
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.resources import WORKER_CLUSTER
+from gatelift_kube.writes import Create, ObjectSeen, Patch, Synced, WriteDone, WriteError, WriteFailed
+from gatelift_wire import session as wire
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import (
+    Capacity,
+    CapacityEntry,
+    CertificateRenewed,
+    CertificateRequest,
+    Cordon,
+    Forget,
+    Frame,
+    GatesLifted,
+    InventoryEntry,
+    Report,
+)
+from gatelift_wire.refusals import CloseReason
+from gatelift_wire.session_agent import AgentSession
+from gatelift_wire.session_manager import ManagerSession
+
+KEY = PlacementKey("uid-1", 1)
+
+
+class Api:
+    """The WorkerCluster objects of a management cluster; every write is checked against its resourceVersion."""
+
+    def __init__(self, **spec: object) -> None:
+        self.version = 1
+        self.objects: dict[str, dict[str, object]] = {}
+        self.put("w1", spec=spec, status={"keyDigest": "k"})
+
+    def put(self, name: str, **parts: object) -> None:
+        self.version += 1
+        old = self.objects.get(name, {"metadata": {"name": name, "uid": f"uid-{name}"}})
+        merged = {**old, **parts}
+        merged["metadata"] = {**old["metadata"], "resourceVersion": str(self.version)}  # type: ignore[dict-item]
+        self.objects[name] = merged
+
+    def annotate(self, name: str, annotations: dict[str, str]) -> None:
+        self.objects[name]["metadata"]["annotations"] = annotations  # type: ignore[index]
+        self.put(name)
+
+    def get(self, name: str) -> WorkerCluster:
+        return msgspec.convert(self.objects[name], WorkerCluster)
+
+    def write(self, command: Patch | Create) -> WriteDone | WriteFailed:
+        name = command.ref.key.name
+        body = json.loads(command.body)
+        if isinstance(command, Create):
+            self.put(name, spec={}, status={"keyDigest": "k"})
+            return WriteDone(write_id=command.write_id, object=self.get(name))
+        if body["metadata"]["resourceVersion"] != str(self.get(name).metadata.resource_version):
+            return WriteFailed(write_id=command.write_id, error=WriteError.CONFLICT, message="changed")
+        status = {**self.objects[name].get("status", {}), **body["status"]}  # type: ignore[dict-item]
+        self.put(name, status=status)
+        return WriteDone(write_id=command.write_id, object=self.get(name))
+
+
+class Manager:
+    """Links over an Api, with an AgentSession at the end of each stream."""
+
+    def __init__(self, api: Api, term: int = 1, instance: str = "m1") -> None:
+        self.api = api
+        self.now = 100.0
+        wall = Wall()
+        wall.read(1_800_000_000.0, self.now)
+        self.links = Links(lambda: ManagerSession(instance=instance), WriteIds(), wall)
+        self.links.set_origin("origin-uid")
+        self.agents: dict[int, AgentSession] = {}
+        self.upcalls: list[Upcall] = []
+        self.closed: dict[int, CloseReason] = {}
+        self.delivered: list[object] = []
+        self.issued: list[IssueCertificate] = []
+        self.writes = 0
+        self.hold_writes = False
+        self.held: list[Patch | Create] = []
+        self.inventory: tuple[InventoryEntry, ...] = ()
+        for name in api.objects:
+            self.event(ObjectSeen(WORKER_CLUSTER, api.get(name), b""))
+        self.event(Synced(WORKER_CLUSTER))
+        if term:
+            self.event(events.LeadershipExtended(valid_until=1e9))
+            self.event(events.LeadershipGained(term=term))
+
+    def event(self, event: events.Event, revision: int = 7) -> list[Upcall]:
+        before = len(self.upcalls)
+        outcome = self.links.handle(event, self.now, record_revision=revision)
+        self.upcalls += outcome.upcalls
+        self.perform(outcome.commands)
+        return self.upcalls[before:]
+
+    def perform(self, commands: Iterable[Command]) -> None:
+        for command in commands:
+            match command:
+                case Patch() | Create() if self.hold_writes:
+                    self.held.append(command)
+                case Patch() | Create():
+                    self.writes += 1
+                    self.event(self.api.write(command))
+                case SendFrame():
+                    agent = self.agents.get(command.stream_id)
+                    if agent is not None:
+                        received = wire.FrameReceived(stream_id=1, frame=command.frame)
+                        self.agent_says(command.stream_id, agent.handle(received, self.now))
+                case CloseStream():
+                    self.closed[command.stream_id] = command.close.reason
+                case IssueCertificate():
+                    self.issued.append(command)
+                case _:
+                    pass
+
+    def agent_says(self, stream: int, outputs: list[wire.SessionOutput]) -> None:
+        for output in outputs:
+            match output:
+                case wire.Transmit():
+                    self.event(events.FrameArrived(stream_id=stream, frame=output.frame))
+                case wire.InventoryAsked():
+                    agent = self.agents[stream]
+                    self.agent_says(stream, agent.answer_inventory(output.request, self.inventory, self.now))
+                case wire.Delivered():
+                    self.delivered.append(output.message)
+                case _:
+                    pass
+
+    def dial(self, stream: int = 1, *, cluster: str = "w1", key: str = "k", agent: AgentSession | None = None) -> None:
+        session = agent or AgentSession(instance=f"agent-{stream}")
+        session.set_facts(credits_=5, api_reachable=True, replicas=1, kinds=("Pod",), now=self.now)
+        session.start(self.now)
+        self.agents[stream] = session
+        self.event(events.StreamOpened(stream_id=stream, cluster=cluster, key_digest=key))
+        self.agent_says(stream, session.handle(wire.StreamOpened(stream_id=1), self.now))
+
+    def report(self, stream: int, *messages: Report) -> None:
+        self.agent_says(stream, self.agents[stream].send(messages, self.now))
+
+    def pass_time(self, seconds: float, *, step: float = 1.0, agents: bool = False) -> None:
+        end = self.now + seconds
+        while self.now < end:
+            self.now = min(end, self.now + step)
+            if agents:
+                for stream, agent in self.agents.items():
+                    self.agent_says(stream, agent.tick(self.now))
+            self.event(events.Ticked())
+
+    def kinds(self) -> list[str]:
+        return [type(upcall).__name__ for upcall in self.upcalls if type(upcall).__name__ != "ClusterChanged"]
+
+
+def test_a_session_number_is_written_before_the_agent_is_welcomed() -> None:
+    manager = Manager(Api())
+    manager.hold_writes = True
+    manager.dial()
+    assert not manager.agents[1].live
+    (write,) = manager.held
+    assert json.loads(write.body)["status"]["session"] == 1
+    assert json.loads(write.body)["status"]["term"] == 1
+    manager.hold_writes = False
+    manager.event(manager.api.write(write))
+    assert manager.agents[1].session == 1
+    assert manager.kinds() == ["PlacementsInventoried", "LinkOpened"]
+
+
+def test_an_inventory_carries_the_revision_of_the_record_at_the_time_it_was_asked_for() -> None:
+    manager = Manager(Api())
+    manager.inventory = (InventoryEntry(key=KEY, namespace="d", name="p", state="RUNNING", lifted=True),)
+    manager.dial()
+    (inventoried,) = [each for each in manager.upcalls if isinstance(each, PlacementsInventoried)]
+    assert inventoried.record_revision == 7
+    assert [entry.key for entry in inventoried.entries] == [KEY]
+    assert not inventoried.restored
+
+
+REFUSED = {
+    "a standby": (lambda: Manager(Api(), term=0), {}, CloseReason.NOT_LEADER),
+    "a cluster nobody expects": (lambda: Manager(Api()), {"cluster": "w9"}, CloseReason.UNKNOWN_CLUSTER),
+    "a revoked cluster": (lambda: Manager(Api(revoked=True)), {}, CloseReason.REVOKED),
+    "a key that is not the approved one": (lambda: Manager(Api()), {"key": "other"}, CloseReason.REVOKED),
+}
+
+
+@pytest.mark.parametrize(("make", "dialled", "reason"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_stream_that_may_not_be_served_is_closed_with_a_typed_reason(
+    make: object, dialled: dict[str, str], reason: CloseReason
+) -> None:
+    manager: Manager = make()  # type: ignore[operator]  # a factory of the table
+    manager.dial(**dialled)  # type: ignore[arg-type]  # names and texts
+    assert manager.closed[1] is reason
+    assert manager.writes == (0 if reason is CloseReason.NOT_LEADER else manager.writes)
+    assert not manager.agents[1].live
+
+
+def test_a_second_session_with_the_same_identity_fences_the_first() -> None:
+    manager = Manager(Api())
+    manager.dial(1)
+    manager.dial(2)
+    assert manager.closed[1] is CloseReason.FENCED_BY_NEWER_SESSION
+    assert manager.agents[2].session == 2
+    before = len(manager.upcalls)
+    manager.event(
+        events.FrameArrived(stream_id=1, frame=Frame(session=1, sequence=1, messages=(GatesLifted(key=KEY),)))
+    )
+    assert not [each for each in manager.upcalls[before:] if isinstance(each, Reported)], "its reports change nothing"
+
+
+def test_reports_of_the_open_session_reach_the_machine_and_commands_the_agent() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.report(1, GatesLifted(key=KEY))
+    (reported,) = [each for each in manager.upcalls if isinstance(each, Reported)]
+    assert reported.message == GatesLifted(key=KEY)
+    assert reported.cluster == "w1"
+    sent = manager.links.send("w1", (Forget(key=KEY), Cordon(cordoned=True)), manager.now)
+    assert (sent.session, sent.first_sequence) == (1, 1)
+    manager.perform(sent.commands)
+    assert manager.delivered == [Forget(key=KEY), Cordon(cordoned=True)]
+
+
+def test_nothing_is_sent_or_kept_while_a_link_is_not_open() -> None:
+    manager = Manager(Api())
+    assert manager.links.send("w1", (Forget(key=KEY),), manager.now).session == 0
+    manager.dial()
+    assert manager.delivered == []
+
+
+def test_nothing_is_sent_when_the_own_leader_lease_has_run_out() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.event(events.LeadershipExtended(valid_until=manager.now))
+    assert manager.links.send("w1", (Forget(key=KEY),), manager.now).session == 0
+
+
+def test_lost_is_concluded_only_after_it_was_written() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.hold_writes = True
+    manager.pass_time(80)
+    assert "LinkBroken" in manager.kinds()
+    assert "LinkLost" not in manager.kinds()
+    lost = manager.held[-1]
+    assert json.loads(lost.body)["status"]["connected"] is False
+    manager.hold_writes = False
+    assert any(isinstance(each, LinkLost) for each in manager.event(manager.api.write(lost)))
+    view = manager.links.state("w1")
+    assert view is not None
+    assert view.state is LinkState.LOST
+
+
+def test_renewals_keep_a_cluster_connected() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.pass_time(300, agents=True)
+    assert "LinkLost" not in manager.kinds()
+    assert manager.agents[1].lease_valid(manager.now)
+
+
+def test_a_deposed_leader_welcomes_nobody_since_its_write_conflicts() -> None:
+    api = Api()
+    deposed, leader = Manager(api, term=1, instance="m0"), Manager(api, term=2, instance="m1")
+    leader.dial(1)
+    deposed.dial(2)
+    assert not deposed.agents[2].live
+    assert api.get("w1").status.term == 2
+    deposed.event(ObjectSeen(WORKER_CLUSTER, api.get("w1"), b""))
+    assert any(isinstance(each, HigherTermRead) for each in deposed.upcalls)
+
+
+def test_a_deposed_leader_cannot_write_lost_over_a_session_that_it_does_not_know() -> None:
+    api = Api()
+    deposed = Manager(api, term=1, instance="m0")
+    deposed.dial(1)
+    leader = Manager(api, term=2, instance="m1")
+    leader.dial(2)
+    deposed.pass_time(80)
+    assert "LinkLost" not in deposed.kinds()
+    assert api.get("w1").status.connected
+
+
+def test_session_numbers_go_on_after_a_new_leader_took_over() -> None:
+    api = Api()
+    Manager(api, term=1, instance="m0").dial(1)
+    leader = Manager(api, term=2, instance="m1")
+    leader.dial(1)
+    assert leader.agents[1].session == 2
+
+
+def test_an_unreachable_worker_api_is_written_before_the_renewal_is_answered() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.pass_time(2)
+    manager.hold_writes = True
+    manager.agents[1].set_facts(credits_=0, api_reachable=False, replicas=1, kinds=("Pod",), now=manager.now)
+    manager.pass_time(12, agents=True)
+    write = next(each for each in manager.held if b'"apiReachable":false' in each.body)
+    acknowledged = manager.agents[1].lease_acknowledged_at
+    manager.hold_writes = False
+    manager.event(manager.api.write(write))
+    assert manager.agents[1].lease_acknowledged_at != acknowledged
+    assert manager.api.get("w1").status.api_reachable is False
+
+
+def test_a_persons_word_counts_only_for_a_lost_cluster_and_is_recorded_with_who_said_it() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.api.annotate("w1", {ANNOTATION_FENCED_THROUGH: "1", ANNOTATION_FENCED_BY: "ada"})
+    manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
+    manager.pass_time(5, agents=True)
+    assert "FencedByPerson" not in manager.kinds(), "the cluster is connected"
+    manager.pass_time(80)
+    (fenced,) = [each for each in manager.upcalls if isinstance(each, FencedByPerson)]
+    assert (fenced.through_session, fenced.who) == (1, "ada")
+    assert manager.api.get("w1").status.fenced_through_session == 1
+
+
+def test_a_word_about_a_session_that_is_yet_to_come_is_not_taken() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.pass_time(80)
+    manager.api.annotate("w1", {ANNOTATION_FENCED_THROUGH: "99"})
+    manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
+    manager.pass_time(5)
+    assert "FencedByPerson" not in manager.kinds()
+
+
+def test_an_agent_that_forgot_a_session_it_had_answered_in_is_a_restored_worker() -> None:
+    manager = Manager(Api())
+    manager.dial(1)
+    manager.dial(2)
+    manager.pass_time(3, agents=True)
+    manager.dial(3, agent=AgentSession(instance="restored", last_session=1, last_term=1))
+    inventoried = [each for each in manager.upcalls if isinstance(each, PlacementsInventoried)][-1]
+    assert inventoried.restored
+    view = manager.links.state("w1")
+    assert view is not None
+    assert view.cordoned
+
+
+def test_capacity_is_shown_and_written() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.report(1, Capacity(entries=(CapacityEntry(flavor="f", resource="cpu", nominal=8, used=1, largest_fit=7),)))
+    manager.pass_time(3, agents=True)
+    view = manager.links.state("w1")
+    assert view is not None
+    assert view.capacity[0].nominal == 8
+    assert manager.api.get("w1").status.capacity[0].largest_fit == 7
+
+
+def test_a_certificate_is_renewed_over_the_stream() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.report(1, CertificateRequest(request=b"csr"))
+    (issue,) = manager.issued
+    assert (issue.cluster, issue.request) == ("w1", b"csr")
+    manager.event(events.CertificateIssued(request_id=issue.request_id, certificate=b"new", ca_bundle=b"ca"))
+    assert manager.delivered == [CertificateRenewed(certificate=b"new", ca_bundle=b"ca")]
+
+
+def test_a_revocation_closes_the_session_and_nothing_else() -> None:
+    api = Api()
+    api.put("w2", spec={}, status={"keyDigest": "k"})
+    manager = Manager(api)
+    manager.dial(1)
+    manager.dial(2, cluster="w2")
+    api.put("w1", spec={"revoked": True})
+    manager.event(ObjectSeen(WORKER_CLUSTER, api.get("w1"), b""))
+    manager.pass_time(1)
+    assert manager.agents[2].live
+    view = manager.links.state("w1")
+    assert view is not None
+    assert not view.open
+
+
+def test_a_broken_frame_ends_one_session_and_nothing_else() -> None:
+    api = Api()
+    api.put("w2", spec={}, status={"keyDigest": "k"})
+    manager = Manager(api)
+    manager.dial(1)
+    manager.dial(2, cluster="w2")
+    manager.event(events.StreamViolated(stream_id=1, text="frame.bytes: 9 MiB, 4 MiB allowed", too_large=True))
+    assert manager.closed[1] is CloseReason.TOO_LARGE
+    assert [each.cluster for each in manager.upcalls if isinstance(each, LinkBroken)] == ["w1"]
+    assert manager.agents[2].live
+
+
+def test_a_write_that_conflicts_is_decided_anew_on_the_newer_object() -> None:
+    manager = Manager(Api())
+    manager.api.put("w1", spec={"weight": 3})
+    manager.dial()
+    assert not manager.agents[1].live
+    manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
+    manager.pass_time(2)
+    assert manager.agents[1].live
+
+
+def test_the_management_cluster_gets_a_worker_cluster_of_its_own() -> None:
+    manager = Manager(Api())
+    assert "local" in manager.api.objects
+
+
+def test_stepping_down_ends_every_session_and_writes_nothing_more() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    before = manager.writes
+    manager.event(events.LeadershipLost())
+    manager.pass_time(100)
+    assert manager.writes == before
+    assert not any(isinstance(each, LinkLost) for each in manager.upcalls)
+    assert any(isinstance(each, LinkOpened) for each in manager.upcalls)
+
+
+def test_the_greeting_of_an_agent_that_saw_a_higher_term_makes_the_leader_step_down() -> None:
+    manager = Manager(Api(), term=1)
+    manager.dial(1, agent=AgentSession(instance="a", last_session=0, last_term=9))
+    assert any(isinstance(each, HigherTermRead) and each.term == 9 for each in manager.upcalls)
+    assert not manager.agents[1].live
