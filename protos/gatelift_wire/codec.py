@@ -1,0 +1,327 @@
+"""Frames as values to frames as bytes and back. The only reader and writer of the generated types but for enrolment.
+
+Total both ways: every value of `messages` has its converter, made from the class's own annotations and checked against
+the schema when this module is imported; whatever comes is either a `Frame` within all limits (`rules`) or one typed
+`WireViolation` that names the field and the rule. Adapters hand gRPC bytes, never generated types, so that nothing that
+a peer writes is decoded outside of here. Neighbours: `rules`, `cutting.split`, `v1/agent.proto`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import types
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.message import DecodeError, EncodeError, Message
+
+from gatelift_wire import limits, messages
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.rules import check_message, measure
+from gatelift_wire.v1 import agent_pb2 as pb
+from gatelift_wire.violations import TooLarge, WireViolation
+
+Convert = Callable[[Any], Any]
+
+
+def encode_from_agent(frame: messages.Frame) -> bytes:
+    """Return a frame of an agent as bytes. Raises `WireViolation` or `TooLarge` if the peer could not take it."""
+    return _encode(_AGENT, frame)
+
+
+def decode_from_agent(data: bytes) -> messages.Frame:
+    """Return the frame that an agent wrote. Raises `WireViolation` or `TooLarge`, nothing else."""
+    return _decode(_AGENT, data)
+
+
+def encode_from_manager(frame: messages.Frame) -> bytes:
+    """Return a frame of the manager as bytes. Raises `WireViolation` or `TooLarge` if the peer could not take it."""
+    return _encode(_MANAGER, frame)
+
+
+def decode_from_manager(data: bytes) -> messages.Frame:
+    """Return the frame that the manager wrote. Raises `WireViolation` or `TooLarge`, nothing else."""
+    return _decode(_MANAGER, data)
+
+
+# --- one value -----------------------------------------------------------------------------------------------------
+
+
+class _Record:
+    """Converter of one class of values to and from its generated type of the same name."""
+
+    def __init__(self, value_class: type, schema: type[Message]) -> None:
+        self.value_class = value_class
+        self.schema = schema
+        hints = typing.get_type_hints(value_class)
+        self._fields = [_Field(name, hints[name], schema) for name in (f.name for f in dataclasses.fields(value_class))]
+        declared = {field.name for field in schema.DESCRIPTOR.fields}
+        known = {field.name for field in self._fields}
+        if declared != known:
+            raise TypeError(f"{value_class.__name__}: schema and value differ in {sorted(declared ^ known)}")
+
+    def to_wire(self, value: Any) -> Message:
+        """Build the generated message."""
+        filled = {}
+        for field in self._fields:
+            content = getattr(value, field.name)
+            if content is not None:
+                filled[field.name] = field.to_wire(content)
+        return self.schema(**filled)
+
+    def from_wire(self, message: Any) -> Any:
+        """Build the value; limits are looked at afterwards, by `rules.measure`."""
+        filled = {}
+        for field in self._fields:
+            try:
+                filled[field.name] = field.from_wire(message)
+            except WireViolation as violation:
+                path = f"{field.name}.{violation.field}" if violation.field else field.name
+                raise type(violation)(path, violation.rule) from None
+        return self.value_class(**filled)
+
+
+class _Field:
+    """Converter of one field, chosen by its annotation."""
+
+    __slots__ = ("from_wire", "name", "to_wire")
+
+    def __init__(self, name: str, hint: Any, schema: type[Message]) -> None:
+        self.name = name
+        inner, optional = _without_none(hint)
+        self.to_wire: Convert
+        self.from_wire: Convert
+        if typing.get_origin(inner) is tuple:
+            self._many(typing.get_args(inner)[0])
+        elif isinstance(inner, type) and issubclass(inner, enum.Enum):
+            self._choice(inner, optional=optional)
+        elif isinstance(inner, type) and dataclasses.is_dataclass(inner):
+            self._part(_record(inner))
+        elif optional:
+            self.to_wire = _same
+            self.from_wire = lambda message: getattr(message, name) if message.HasField(name) else None
+        else:
+            self.to_wire = _same
+            self.from_wire = lambda message: getattr(message, name)
+        if name not in schema.DESCRIPTOR.fields_by_name:
+            raise TypeError(f"{schema.__name__}.{name}: not in the schema")
+
+    def _part(self, record: _Record) -> None:
+        name = self.name
+
+        def from_wire(message: Any) -> Any:
+            if not message.HasField(name):
+                raise WireViolation("", "must be there")
+            return record.from_wire(getattr(message, name))
+
+        self.to_wire, self.from_wire = record.to_wire, from_wire
+
+    def _choice(self, values: type[enum.Enum], *, optional: bool) -> None:
+        name = self.name
+        numbers = _enum_numbers(values)
+        members = {number: member for member, number in numbers.items()}
+
+        def from_wire(message: Any) -> Any:
+            number = getattr(message, name)
+            if number == 0 and optional:
+                return None
+            if number not in members:
+                raise WireViolation("", f"must be one of {', '.join(m.value for m in values)}; number {number} came")
+            return members[number]
+
+        self.to_wire, self.from_wire = numbers.__getitem__, from_wire
+
+    def _many(self, item: Any) -> None:
+        name = self.name
+        to_item, from_item = _item(item)
+
+        def from_wire(message: Any) -> Any:
+            items = getattr(message, name)
+            if from_item is _same:
+                return tuple(items)
+            found = []
+            for index, one in enumerate(items):
+                try:
+                    found.append(from_item(one))
+                except WireViolation as violation:
+                    raise type(violation)(f"[{index}].{violation.field}", violation.rule) from None
+            return tuple(found)
+
+        self.to_wire = list if to_item is _same else lambda items: [to_item(one) for one in items]
+        self.from_wire = from_wire
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _without_none(hint: Any) -> tuple[Any, bool]:
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        rest = [one for one in typing.get_args(hint) if one is not type(None)]
+        if len(rest) == 1:
+            return rest[0], True
+    return hint, False
+
+
+def _item(item: Any) -> tuple[Convert, Convert]:
+    """Choose the converters of one item of a list."""
+    if typing.get_origin(item) is tuple:
+        if typing.get_args(item)[1] is int:
+            return (
+                lambda pair: pb.NamedAmount(name=pair[0], amount=pair[1]),
+                lambda one: (one.name, one.amount),
+            )
+        return lambda pair: pb.NamedText(name=pair[0], text=pair[1]), lambda one: (one.name, one.text)
+    if isinstance(item, type) and dataclasses.is_dataclass(item):
+        record = _record(item)
+        return record.to_wire, record.from_wire
+    return _same, _same
+
+
+def _enum_numbers(values: type[enum.Enum]) -> dict[enum.Enum, int]:
+    """Map the members to the numbers of the schema's enum of the same name; both must have the same members."""
+    descriptor = pb.DESCRIPTOR.enum_types_by_name[values.__name__]
+    prefix = descriptor.values_by_number[0].name.removesuffix("UNSPECIFIED")
+    numbers: dict[enum.Enum, int] = {}
+    for member in values:
+        declared = descriptor.values_by_name.get(prefix + member.name)
+        if declared is None:
+            raise TypeError(f"{values.__name__}.{member.name}: not in the schema")
+        numbers[member] = declared.number
+    if len(descriptor.values) != len(numbers) + 1:
+        raise TypeError(f"{values.__name__}: the schema has members that the value has not")
+    return numbers
+
+
+_RECORDS: dict[type, _Record] = {}
+
+
+def _record(value_class: type) -> _Record:
+    if value_class not in _RECORDS:
+        _RECORDS[value_class] = _Record(value_class, getattr(pb, value_class.__name__))
+    return _RECORDS[value_class]
+
+
+# --- frames --------------------------------------------------------------------------------------------------------
+
+
+class _Choices:
+    """A `oneof` of the schema: which member holds which class of values."""
+
+    def __init__(self, schema: type[Message]) -> None:
+        self._schema = schema
+        self._name = schema.__name__
+        self._by_class: dict[type, tuple[str, _Record]] = {}
+        self._by_member: dict[str, _Record] = {}
+        for field in schema.DESCRIPTOR.oneofs_by_name["kind"].fields:
+            record = _record(getattr(messages, field.message_type.name))
+            self._by_class[record.value_class] = (field.name, record)
+            self._by_member[field.name] = record
+
+    @property
+    def classes(self) -> frozenset[type]:
+        """All classes of values that travel here."""
+        return frozenset(self._by_class)
+
+    def to_wire(self, value: Any) -> Message:
+        found = self._by_class.get(type(value))
+        if found is None:
+            raise WireViolation(type(value).__name__, f"has no place in {self._name}")
+        member, record = found
+        return self._schema(**{member: record.to_wire(value)})
+
+    def from_wire(self, message: Any) -> Any:
+        member = message.WhichOneof("kind")
+        if member is None:
+            raise WireViolation("", f"must be one of {', '.join(self._by_member)}")
+        record = self._by_member[member]
+        try:
+            return record.from_wire(getattr(message, member))
+        except WireViolation as violation:
+            raise type(violation)(f"{record.value_class.__name__}.{violation.field}", violation.rule) from None
+
+
+class _Direction:
+    """How frames travel in one direction."""
+
+    def __init__(self, schema: type[Message], control: type[Message], body: type[Message], body_field: str) -> None:
+        self.schema = schema
+        self.control = _Choices(control)
+        self.body = _Choices(body)
+        self.body_field = body_field
+        self.has_term = "term" in schema.DESCRIPTOR.fields_by_name
+
+
+def _encode(direction: _Direction, frame: messages.Frame) -> bytes:
+    if frame.term and not direction.has_term:
+        raise WireViolation("Frame.term", "must be 0 in a frame of an agent")
+    filled: dict[str, Any] = {
+        "session": frame.session,
+        "sequence": frame.sequence,
+        "acknowledged": frame.acknowledged,
+        "control": [direction.control.to_wire(one) for one in frame.control],
+        direction.body_field: [direction.body.to_wire(one) for one in frame.messages],
+    }
+    if direction.has_term:
+        filled["term"] = frame.term
+    try:
+        data: bytes = direction.schema(**filled).SerializeToString()
+    except (ValueError, TypeError, EncodeError) as error:  # a number out of range, a text that is not Unicode
+        measure(frame)
+        raise WireViolation("Frame", f"cannot be encoded: {error}") from None
+    if len(data) > limits.FRAME_BYTES_MAX:
+        raise TooLarge("Frame", f"must have at most {limits.FRAME_BYTES_MAX} bytes, has {len(data)}")
+    return data
+
+
+def _decode(direction: _Direction, data: bytes) -> messages.Frame:
+    if len(data) > limits.FRAME_BYTES_MAX:
+        raise TooLarge("Frame", f"must have at most {limits.FRAME_BYTES_MAX} bytes, has {len(data)}")
+    message: Any = direction.schema()
+    try:
+        message.ParseFromString(data)
+    except DecodeError:
+        name = direction.schema.__name__
+        raise WireViolation("Frame", f"is not a valid {name} of {pb.DESCRIPTOR.package}") from None
+    body = getattr(message, direction.body_field)
+    _count("control", message.control, limits.FRAME_CONTROLS_MAX)
+    _count("messages", body, limits.FRAME_MESSAGES_MAX)
+    frame = messages.Frame(
+        session=message.session,
+        term=message.term if direction.has_term else 0,
+        sequence=message.sequence,
+        acknowledged=message.acknowledged,
+        control=_choices("control", direction.control, message.control),
+        messages=_choices("messages", direction.body, body),
+    )
+    measure(dataclasses.replace(frame, control=(), messages=()))
+    for control in frame.control:
+        measure(control)
+    for one in frame.messages:
+        check_message(one)
+    return frame
+
+
+def _count(name: str, items: Any, most: int) -> None:
+    if len(items) > most:
+        raise TooLarge(f"Frame.{name}", f"must have at most {most} items, has {len(items)}")
+
+
+def _choices(name: str, choices: _Choices, items: Any) -> tuple[Any, ...]:
+    found = []
+    for index, item in enumerate(items):
+        try:
+            found.append(choices.from_wire(item))
+        except WireViolation as violation:
+            path = violation.field or f"Frame.{name}[{index}]"
+            raise type(violation)(path, violation.rule) from None
+    return tuple(found)
+
+
+_AGENT = _Direction(pb.AgentMessage, pb.AgentControl, pb.Report, "reports")
+_MANAGER = _Direction(pb.ManagerMessage, pb.ManagerControl, pb.Command, "commands")
+
+KNOWN = frozenset(_RECORDS) | {PlacementKey, messages.Frame}
+"""Classes of values that this codec converts (a test compares them with those of `messages`)."""
