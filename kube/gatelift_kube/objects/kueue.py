@@ -216,6 +216,40 @@ class MultiKueueConfig(Struct, frozen=True, gc=False):
     spec: MultiKueueConfigSpec = MultiKueueConfigSpec()
 
 
+class KubeConfigSource(Struct, frozen=True, gc=False):
+    """A kubeconfig in a Secret of the manager's namespace, or in a file."""
+
+    location: str = ""
+    location_type: str = "Secret"
+
+
+class ClusterProfileReference(Struct, frozen=True, gc=False):
+    """A ClusterProfile by name."""
+
+    name: str = ""
+
+
+class ClusterSource(Struct, frozen=True, gc=False):
+    """Where a MultiKueueCluster's credentials are; exactly one of the two."""
+
+    kube_config: KubeConfigSource | None = None
+    cluster_profile_ref: ClusterProfileReference | None = None
+
+
+class MultiKueueClusterSpec(Struct, frozen=True, gc=False):
+    """MultiKueueCluster.spec."""
+
+    cluster_source: ClusterSource = ClusterSource()
+
+
+class MultiKueueCluster(Struct, frozen=True, gc=False):
+    """MultiKueueCluster."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: MultiKueueClusterSpec = MultiKueueClusterSpec()
+    status: ConditionsStatus = ConditionsStatus()
+
+
 class PodSet(Struct, frozen=True, gc=False):
     """Pods of one shape."""
 

@@ -1,0 +1,440 @@
+"""What CRDs need beyond the types: limits, defaults, CEL rules, columns, and fields of Kueue's interface unused by us.
+
+Names, limits and columns are those of Kueue's v1beta2 API, so that its manifests apply unchanged.
+"""
+# ruff: noqa: E501 - a CEL expression is one line
+
+from __future__ import annotations
+
+from typing import Any
+
+from scripts.crd_schema import ANYTHING, QUANTITY, TIME, Schema, StructFacts
+
+from gatelift_kube.objects import gatelift as ours
+from gatelift_kube.objects import kueue as q
+from gatelift_kube.objects.core import Taint, Toleration
+from gatelift_kube.objects.meta import Condition
+
+_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+NAME: Schema = {"maxLength": 253, "pattern": _SUBDOMAIN}
+POD_SET_NAME: Schema = {"maxLength": 63, "pattern": _LABEL}
+CHECK_NAME: Schema = {"minLength": 1, "maxLength": 316}
+CLUSTER_NAME: Schema = {"maxLength": 256}
+LONG: Schema = {"format": "int64"}
+RESERVED = "has({0}.status) && has({0}.status.conditions) && {0}.status.conditions.exists(c, c.type == 'QuotaReserved' && c.status == 'True')"
+ADMITTED = RESERVED.replace("QuotaReserved", "Admitted")
+POD_SETS_MAX = 18
+EFFECTS = "['NoSchedule', 'PreferNoSchedule', 'NoExecute']"
+
+
+def rule(expression: str, message: str) -> dict[str, str]:
+    """Return one CEL rule."""
+    return {"rule": expression, "message": message}
+
+
+def rules(*pairs: tuple[str, str]) -> dict[str, Any]:
+    """Return CEL rules as a part of a schema."""
+    return {"x-kubernetes-validations": [rule(*pair) for pair in pairs]}
+
+
+def keyed(limit: int, *keys: str, least: int = 0) -> Schema:
+    """Return what makes a list a map by these fields (default: name)."""
+    least_items: Schema = {"minItems": least} if least else {}
+    return {
+        **least_items,
+        "maxItems": limit,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": list(keys or ("name",)),
+    }
+
+
+def atomic(limit: int, least: int = 0) -> Schema:
+    """Return what makes a list one value."""
+    least_items: Schema = {"minItems": least} if least else {}
+    return {**least_items, "maxItems": limit, "x-kubernetes-list-type": "atomic"}
+
+
+def choice(*values: str, default: str | None = None) -> Schema:
+    """Return an enumeration."""
+    return {"enum": list(values)} | ({} if default is None else {"default": default})
+
+
+def one_of(value: str, reason: str) -> tuple[str, str]:
+    """Return a rule that a field cannot change."""
+    return (f"self{value} == oldSelf{value}", reason)
+
+
+CONDITIONS: Schema = keyed(16, "type")
+TOLERATIONS: Schema = atomic(8) | rules(
+    ("self.all(x, has(x.key) || (has(x.operator) && x.operator == 'Exists'))", "without a key the operator must be Exists"),
+    ("self.all(x, !has(x.tolerationSeconds) || (has(x.effect) && x.effect == 'NoExecute'))", "tolerationSeconds needs the effect NoExecute"),
+    ("self.all(x, !has(x.operator) || x.operator in ['Equal', 'Exists'])", "the operator must be Equal or Exists"),
+    ("self.all(x, !has(x.value) || !has(x.operator) || x.operator != 'Exists')", "with the operator Exists there is no value"),
+    (f"self.all(x, !has(x.effect) || x.effect in {EFFECTS})", "the effect must be NoSchedule, PreferNoSchedule or NoExecute"),
+)  # fmt: skip
+STOP_POLICY: Schema = choice("None", "Hold", "HoldAndDrain", default="None")
+FAIR_SHARE: Schema = {
+    "type": "object",
+    "required": ["weightedShare"],
+    "properties": {"weightedShare": {"type": "integer", "format": "int64"}},
+}
+PREEMPTION_GATES: Schema = {
+    "type": "array",
+    **keyed(8),
+    "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "maxLength": 63}}},
+}
+
+FACTS: dict[type, StructFacts] = {
+    Condition: StructFacts(
+        fields={
+            "type": {"maxLength": 316},
+            "status": choice("True", "False", "Unknown"),
+            "reason": {"minLength": 1, "maxLength": 1024},
+            "message": {"maxLength": 32768},
+            "observedGeneration": {"format": "int64", "minimum": 0},
+        },
+        required=("lastTransitionTime", "message", "reason"),
+    ),
+    Toleration: StructFacts(fields={"tolerationSeconds": LONG}),
+    Taint: StructFacts(extra={"timeAdded": TIME}),
+    q.FlavorResource: StructFacts(required=("nominalQuota",)),
+    q.FlavorQuotas: StructFacts(fields={"name": NAME, "resources": keyed(64, least=1)}, required=("resources",)),
+    q.ResourceGroup: StructFacts(
+        fields={"coveredResources": atomic(64, least=1), "flavors": keyed(64, least=1)},
+        items={"coveredResources": {"maxLength": 317}},
+        required=("coveredResources", "flavors"),
+        merge=rules(
+            (
+                "self.flavors.all(f, size(f.resources) == size(self.coveredResources))",
+                "each flavor must have a quota for each of coveredResources, in the same order",
+            )
+        ),
+    ),
+    q.FlavorFungibility: StructFacts(
+        fields={
+            "whenCanBorrow": choice("MayStopSearch", "TryNextFlavor", default="MayStopSearch"),
+            "whenCanPreempt": choice("MayStopSearch", "TryNextFlavor", default="TryNextFlavor"),
+            "preference": choice("BorrowingOverPreemption", "PreemptionOverBorrowing"),
+        },
+        merge=rules(
+            (
+                "!has(self.preference) || (self.whenCanBorrow == 'TryNextFlavor' && self.whenCanPreempt == 'TryNextFlavor')",
+                "preference has a meaning only if whenCanBorrow and whenCanPreempt are both TryNextFlavor",
+            )
+        ),
+    ),
+    q.BorrowWithinCohort: StructFacts(fields={"policy": choice("Never", "LowerPriority", default="Never")}),
+    q.Preemption: StructFacts(
+        fields={
+            "withinClusterQueue": choice("Never", "LowerPriority", "LowerOrNewerEqualPriority", default="Never"),
+            "reclaimWithinCohort": choice("Never", "LowerPriority", "Any", default="Never"),
+            "borrowWithinCohort": {"default": {}},
+        },
+        merge=rules(
+            (
+                "self.reclaimWithinCohort != 'Never' || !has(self.borrowWithinCohort) || self.borrowWithinCohort.policy == 'Never'",
+                "borrowWithinCohort needs reclaimWithinCohort to be other than Never",
+            )
+        ),
+    ),
+    q.AdmissionCheckRule: StructFacts(
+        fields={"name": CHECK_NAME, "onFlavors": {"maxItems": 64, "x-kubernetes-list-type": "set"}},
+        items={"onFlavors": NAME},
+    ),
+    q.AdmissionChecksStrategy: StructFacts(
+        fields={"admissionChecks": keyed(64, least=1)}, required=("admissionChecks",)
+    ),
+    q.FairSharing: StructFacts(fields={"weight": {"default": 1}}),
+    q.ClusterQueueSpec: StructFacts(
+        fields={
+            "cohortName": NAME,
+            "queueingStrategy": choice("StrictFIFO", "BestEffortFIFO", default="BestEffortFIFO"),
+            "namespaceSelector": {"x-kubernetes-map-type": "atomic"},
+            "resourceGroups": atomic(16),
+            "flavorFungibility": {"default": {}},
+            "preemption": {"default": {}},
+            "stopPolicy": STOP_POLICY,
+        },
+        extra={
+            "admissionScope": {
+                "type": "object",
+                "required": ["admissionMode"],
+                "properties": {
+                    "admissionMode": {"type": "string"}
+                    | choice("UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing")
+                },
+            },
+            "concurrentAdmissionPolicy": ANYTHING,
+        },
+        merge=rules(
+            (
+                "has(self.cohortName) || !has(self.resourceGroups) || self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit))))",
+                "borrowingLimit needs a cohort: name one or drop the limit",
+            ),
+            (
+                "has(self.cohortName) || !has(self.resourceGroups) || self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.lendingLimit))))",
+                "lendingLimit needs a cohort: name one or drop the limit",
+            ),
+        ),
+    ),
+    q.FlavorUsage: StructFacts(fields={"name": NAME, "resources": keyed(64)}, required=("resources",)),
+    q.QueueStatus: StructFacts(
+        fields={"conditions": CONDITIONS, "flavorsReservation": keyed(64), "flavorsUsage": keyed(64)},
+        extra={
+            "fairSharing": {
+                **FAIR_SHARE,
+                "properties": {**FAIR_SHARE["properties"], "admissionFairSharingStatus": ANYTHING},
+            }
+        },
+    ),
+    q.LocalQueueSpec: StructFacts(
+        fields={
+            "clusterQueue": NAME | rules(one_of("", "clusterQueue is immutable: make another LocalQueue")),
+            "stopPolicy": STOP_POLICY,
+        },
+    ),
+    q.CohortSpec: StructFacts(fields={"parentName": NAME, "resourceGroups": atomic(16)}),
+    q.Cohort: StructFacts(extra={"status": {"type": "object", "properties": {"fairSharing": FAIR_SHARE}}}),
+    q.ResourceFlavorSpec: StructFacts(
+        fields={
+            "nodeLabels": {"maxProperties": 8, "x-kubernetes-map-type": "atomic"},
+            "nodeTaints": atomic(8)
+            | rules(
+                (f"self.all(x, x.effect in {EFFECTS})", "the effect must be NoSchedule, PreferNoSchedule or NoExecute")
+            ),
+            "tolerations": TOLERATIONS,
+            "topologyName": NAME,
+        },
+        merge=rules(
+            (
+                "!has(self.topologyName) || (has(self.nodeLabels) && size(self.nodeLabels) > 0)",
+                "a topology needs nodeLabels",
+            ),
+            (
+                "!has(oldSelf.topologyName) || (has(self.topologyName) && self.topologyName == oldSelf.topologyName)",
+                "topologyName is immutable once set",
+            ),
+        ),
+    ),
+    q.WorkloadPriorityClass: StructFacts(fields={"description": {"maxLength": 2048}}, required=("value",)),
+    q.AdmissionCheckParameters: StructFacts(
+        fields={
+            "apiGroup": {"minLength": 1, **NAME},
+            "kind": {"minLength": 1, "maxLength": 63, "pattern": "^(?i)[a-z]([-a-z0-9]*[a-z0-9])?$"},
+            "name": {"minLength": 1, **POD_SET_NAME},
+        },
+        required=("apiGroup", "kind", "name"),
+    ),
+    q.AdmissionCheckSpec: StructFacts(
+        fields={
+            "controllerName": {"minLength": 1, "maxLength": 253}
+            | rules(one_of("", "controllerName is immutable: make another AdmissionCheck"))
+        },
+        required=("controllerName",),
+    ),
+    q.ConditionsStatus: StructFacts(fields={"conditions": CONDITIONS}),
+    q.MultiKueueConfigSpec: StructFacts(
+        fields={
+            "clusters": atomic(20, least=1)
+            | rules(("self.all(i, self.exists_one(j, j == i))", "each cluster may be named once"))
+        },
+        items={"clusters": CLUSTER_NAME},
+        extra={"quotaManagement": {"type": "string"} | choice("Manual", "Automated")},
+        required=("clusters",),
+    ),
+    q.KubeConfigSource: StructFacts(
+        fields={
+            "location": {"minLength": 1, "maxLength": 256},
+            "locationType": choice("Secret", "Path", default="Secret"),
+        },
+        required=("location",),
+    ),
+    q.ClusterProfileReference: StructFacts(fields={"name": {"minLength": 1, "maxLength": 256}}, required=("name",)),
+    q.ClusterSource: StructFacts(
+        merge=rules(
+            ("has(self.kubeConfig) != has(self.clusterProfileRef)", "exactly one of kubeConfig and clusterProfileRef")
+        ),
+    ),
+    q.MultiKueueClusterSpec: StructFacts(required=("clusterSource",)),
+    q.PodSet: StructFacts(
+        fields={
+            "name": POD_SET_NAME | {"default": "main"},
+            "count": {"default": 1, "minimum": 0},
+            "minCount": {"minimum": 1},
+        },
+        extra={"topologyRequest": ANYTHING},
+        required=("template",),
+        merge=rules(("!has(self.minCount) || self.minCount <= self.count", "minCount may not be above count")),
+    ),
+    q.PriorityClassRef: StructFacts(
+        fields={
+            "group": choice("kueue.x-k8s.io", "scheduling.k8s.io"),
+            "kind": choice("WorkloadPriorityClass", "PriorityClass"),
+            "name": {"minLength": 1, **NAME},
+        },
+        required=("group", "kind", "name"),
+        merge=rules(
+            (
+                "(self.group == 'scheduling.k8s.io') == (self.kind == 'PriorityClass')",
+                "PriorityClass is of the group scheduling.k8s.io, WorkloadPriorityClass of kueue.x-k8s.io",
+            )
+        ),
+    ),
+    q.WorkloadSpec: StructFacts(
+        fields={
+            "podSets": keyed(POD_SETS_MAX, least=1)
+            | rules(("self.filter(p, has(p.minCount)).size() <= 1", "at most one pod set may have a minCount")),
+            "queueName": NAME,
+            "active": {"default": True},
+            "maximumExecutionTimeSeconds": {"minimum": 1},
+        },
+        extra={"preemptionGates": PREEMPTION_GATES},
+        merge=rules(
+            (
+                "!has(self.priorityClassRef) || has(self.priority)",
+                "a priorityClassRef needs the priority that it stands for",
+            )
+        ),
+    ),
+    q.PodSetAssignment: StructFacts(
+        fields={"name": POD_SET_NAME | {"default": "main"}, "count": {"minimum": 0}},
+        items={"flavors": NAME},
+        extra={
+            "delayedTopologyRequest": {"type": "string"} | choice("Pending", "Ready"),
+            "topologyAssignment": ANYTHING,
+        },
+    ),
+    q.Admission: StructFacts(fields={"clusterQueue": NAME, "podSetAssignments": keyed(POD_SETS_MAX)}),
+    q.PodSetUpdate: StructFacts(fields={"name": POD_SET_NAME, "tolerations": TOLERATIONS}),
+    q.AdmissionCheckState: StructFacts(
+        fields={
+            "name": CHECK_NAME,
+            "state": choice("Pending", "Ready", "Retry", "Rejected"),
+            "message": {"maxLength": 32768},
+            "requeueAfterSeconds": {"minimum": 0},
+            "retryCount": {"minimum": 0},
+            "podSetUpdates": atomic(POD_SETS_MAX),
+        },
+        required=("lastTransitionTime", "message", "state"),
+    ),
+    q.ReclaimablePod: StructFacts(fields={"name": POD_SET_NAME, "count": {"minimum": 0}}, required=("count",)),
+    q.RequeueState: StructFacts(fields={"count": {"minimum": 0}}),
+    q.EvictionCount: StructFacts(
+        fields={"reason": {"maxLength": 316}, "underlyingCause": {"maxLength": 316}, "count": {"minimum": 0}},
+        required=("count", "underlyingCause"),
+    ),
+    q.SchedulingStats: StructFacts(fields={"evictions": keyed(256, "reason", "underlyingCause")}),
+    q.WorkloadStatus: StructFacts(
+        fields={
+            "conditions": CONDITIONS,
+            "admissionChecks": keyed(8),
+            "clusterName": CLUSTER_NAME,
+            "nominatedClusterNames": atomic(20),
+            "reclaimablePods": keyed(POD_SETS_MAX),
+        },
+        items={"nominatedClusterNames": CLUSTER_NAME},
+        extra={
+            "preemptionGates": {
+                "type": "array",
+                **keyed(8),
+                "items": {**ANYTHING, "required": ["name"], "properties": {"name": {"type": "string"}}},
+            },
+            "resourceRequests": {
+                "type": "array",
+                **keyed(POD_SETS_MAX),
+                "items": {
+                    "type": "object",
+                    "required": ["name"],
+                    "properties": {
+                        "name": {"type": "string", **POD_SET_NAME},
+                        "resources": {"type": "object", "additionalProperties": QUANTITY},
+                    },
+                },
+            },
+            "unhealthyNodes": {
+                "type": "array",
+                **keyed(8),
+                "items": {
+                    "type": "object",
+                    "required": ["name"],
+                    "properties": {"name": {"type": "string", "maxLength": 63}},
+                },
+            },
+        },
+        merge=rules(
+            (
+                "!has(oldSelf.clusterName) || !has(self.clusterName) || oldSelf.clusterName == self.clusterName",
+                "clusterName is immutable once set: it may only be cleared",
+            ),
+            (
+                "!has(self.clusterName) || !has(self.nominatedClusterNames) || size(self.nominatedClusterNames) == 0",
+                "clusterName and nominatedClusterNames exclude each other",
+            ),
+        ),
+    ),
+    q.Workload: StructFacts(
+        merge=rules(
+            (
+                f"!({RESERVED.format('self')}) || !has(self.status.admission) || size(self.spec.podSets) == size(self.status.admission.podSetAssignments)",
+                "the admission must assign each pod set while QuotaReserved is True",
+            ),
+            (
+                f"!({RESERVED.format('oldSelf')}) || !({RESERVED.format('self')}) || (size(self.spec.podSets) == size(oldSelf.spec.podSets) && self.spec.podSets.all(p, oldSelf.spec.podSets.exists(o, o.name == p.name && p.count <= o.count)))",
+                "podSets are immutable while quota is reserved: counts may only shrink",
+            ),
+            (
+                f"!({RESERVED.format('oldSelf')}) || !({RESERVED.format('self')}) || (has(self.spec.queueName) == has(oldSelf.spec.queueName) && (!has(self.spec.queueName) || self.spec.queueName == oldSelf.spec.queueName))",
+                "queueName is immutable while quota is reserved",
+            ),
+            (
+                f"!({RESERVED.format('oldSelf')}) || !({RESERVED.format('self')}) || (has(self.spec.priorityClassRef) == has(oldSelf.spec.priorityClassRef) && (!has(self.spec.priorityClassRef) || (self.spec.priorityClassRef.group == oldSelf.spec.priorityClassRef.group && (self.spec.priorityClassRef.group != 'scheduling.k8s.io' || self.spec.priorityClassRef.name == oldSelf.spec.priorityClassRef.name))))",
+                "priorityClassRef is immutable while quota is reserved, but for another WorkloadPriorityClass",
+            ),
+            (
+                f"!({ADMITTED.format('oldSelf')}) || !({ADMITTED.format('self')}) || (has(self.spec.maximumExecutionTimeSeconds) ? self.spec.maximumExecutionTimeSeconds : 0) == (has(oldSelf.spec.maximumExecutionTimeSeconds) ? oldSelf.spec.maximumExecutionTimeSeconds : 0)",
+                "maximumExecutionTimeSeconds is immutable while the workload is admitted",
+            ),
+        ),
+    ),
+    ours.WorkerClusterSpec: StructFacts(
+        fields={
+            "weight": {"default": 1, "minimum": 0, "maximum": 1000},
+            "allowedNamespaces": {"maxItems": 1000, "x-kubernetes-list-type": "set"},
+            "disconnectPolicy": choice("", "wait", "failover", "unfenced"),
+            "approvedRequest": {"maxLength": 128},
+            "tokenDigest": {"maxLength": 128},
+        },
+        items={"allowedNamespaces": POD_SET_NAME},
+        merge=rules(
+            (
+                "!has(oldSelf.revoked) || !oldSelf.revoked || self.revoked",
+                "revoked cannot be taken back: remove the WorkerCluster and add it again",
+            )
+        ),
+    ),
+    ours.FlavorCapacity: StructFacts(fields={"flavor": NAME, "resource": {"maxLength": 317}}),
+    ours.EnrolmentRequest: StructFacts(fields={"keyDigest": {"maxLength": 128}, "tokenDigest": {"maxLength": 128}}),
+    ours.WorkerClusterStatus: StructFacts(
+        fields={
+            "term": LONG | {"minimum": 0} | rules(("self >= oldSelf", "the term never goes back")),
+            "openedSession": LONG | {"minimum": 0},
+            "session": LONG | {"minimum": 0} | rules(("self >= oldSelf", "the session number never goes back")),
+            "fencedThroughSession": LONG | {"minimum": 0} | rules(("self >= oldSelf", "what was fenced stays fenced")),
+            "fencedBy": {"maxLength": 253},
+            "agentVersion": {"maxLength": 64},
+            "agentInstance": {"maxLength": 128},
+            "keyDigest": {"maxLength": 128},
+            "capacity": keyed(4096, "flavor", "resource"),
+            "conditions": CONDITIONS,
+        },
+    ),
+    ours.WorkerCluster: StructFacts(
+        merge=rules(
+            (
+                "self.metadata.name.size() <= 63 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+                "the name must be a DNS label of at most 63 characters: it becomes a part of the agent's certificate",
+            )
+        ),
+    ),
+}
