@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import yaml
+
 from gatelift_kube.clock import Clock, monotonic
 from gatelift_kube.errors import ConfigError
 
@@ -185,7 +187,7 @@ def _import_package() -> Any:
 def _loader_errors(package: Any) -> tuple[type[Exception], ...]:
     """Return all that the loaders raise for a file that is not as it should be; they check little themselves."""
     own: type[Exception] = package.config.ConfigException
-    return (own, OSError, ValueError, TypeError, KeyError, AttributeError, LookupError)
+    return (own, yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, LookupError)
 
 
 def _one_line(error: BaseException) -> str:

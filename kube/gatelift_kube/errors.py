@@ -97,7 +97,7 @@ class NotFoundError(ApiError):
 
 
 class ConflictError(ApiError):
-    """409: a resourceVersion or UID precondition does not hold, or a JSON patch's `test` failed (422)."""
+    """409: a resourceVersion or UID precondition does not hold, or a JSON patch did not apply (422)."""
 
 
 class AlreadyExistsError(ApiError):
@@ -171,7 +171,7 @@ def from_status(status: int, body: bytes, retry_after: str = "") -> ApiError:
     kind = _BY_STATUS.get(status, ServerError if status >= 500 else ApiError)
     if said.reason == "AlreadyExists":
         kind = AlreadyExistsError
-    elif status == 422 and _is_failed_test(said.message, causes):
+    elif status == 422 and _is_failed_precondition(said.message, causes):
         kind = ConflictError
     elif said.reason in ("Expired", "Gone"):
         kind = GoneError
@@ -190,10 +190,19 @@ def from_status(status: int, body: bytes, retry_after: str = "") -> ApiError:
     return error
 
 
-def _is_failed_test(message: str, causes: tuple[Cause, ...]) -> bool:
-    """Tell a JSON patch whose `test` operation did not hold from one that is wrong."""
-    texts = (message, *(cause.message for cause in causes))
-    return any(re.search(r"\btest(ing)? (value|path|operation)?.*(failed|does not match)", text) for text in texts)
+PATCH_DID_NOT_APPLY = "the server rejected our request due to an error in our request"
+"""All that API server 1.36 says where a JSON patch's `test` did not hold or its path is not there (422, no cause)."""
+
+_FAILED_TEST = re.compile(r"\btest(ing)? .*(failed|does not match)")
+
+
+def _is_failed_precondition(message: str, causes: tuple[Cause, ...]) -> bool:
+    """Tell a 422 that means *the object is not the one you think* from one that means *your document is wrong*."""
+    if message == PATCH_DID_NOT_APPLY and not causes:
+        return True
+    if any(cause.field == "metadata.uid" for cause in causes):
+        return True  # a UID precondition of a merge patch: "field is immutable"
+    return any(_FAILED_TEST.search(text) for text in (message, *(cause.message for cause in causes)))
 
 
 _RBAC = re.compile(r'User ".*" cannot ')

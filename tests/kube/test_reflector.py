@@ -173,13 +173,8 @@ async def test_an_object_that_was_replaced_unseen_is_gone_and_new(server: FakeAp
         server.cut_watches()
         await until(lambda: len(followed.events) == 4)
         assert followed.told() == ["+a", "synced", "-a", "+a"]
-        assert [
-            event.object.metadata.uid for event in followed.events if isinstance(event, ObjectSeen | ObjectGone)
-        ] == [
-            "first",
-            "first",
-            "second",
-        ]
+        told = [event for event in followed.events if isinstance(event, ObjectSeen | ObjectGone)]
+        assert [event.object.metadata.uid for event in told] == ["first", "first", "second"]
 
 
 async def test_a_bookmark_moves_the_place_from_which_a_watch_goes_on(server: FakeApiServer, client: Client) -> None:

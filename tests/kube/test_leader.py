@@ -1,0 +1,264 @@
+"""Who leads: never two by their own clocks, a term that only grows, and a lease that is given back."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from gatelift_kube.client import Client
+from gatelift_kube.election import Election, ElectionTimes, Step
+from gatelift_kube.leader import LeaderElector
+from gatelift_kube.objects.core import Lease
+from gatelift_kube.resources import LEASE, ObjectKey
+from support.fake_apiserver import FakeApiServer, status_of
+from support.until import until
+
+TIMES = ElectionTimes()
+QUICK = ElectionTimes(lease_seconds=1.0, renew_seconds=0.4, retry_seconds=0.05)
+KEY = ObjectKey("gatelift-system", "manager")
+
+
+def lease(holder: str, transitions: int, version: str, seconds: int = 15) -> Lease:
+    return msgspec.convert(
+        {
+            "metadata": {"name": KEY.name, "namespace": KEY.namespace, "resourceVersion": version},
+            "spec": {
+                "holderIdentity": holder,
+                "leaseTransitions": transitions,
+                "leaseDurationSeconds": seconds,
+                "renewTime": "2000-01-01T00:00:00Z",
+            },
+        },
+        Lease,
+    )
+
+
+def candidate(identity: str = "me", floor: int = 0) -> Election:
+    return Election(KEY, identity, TIMES, floor=floor)
+
+
+# Deciding
+
+
+def test_a_lease_that_nobody_holds_is_created_in_the_first_term() -> None:
+    election = candidate()
+    election.observe(None, 0.0)
+    assert election.step(0.0) is Step.CREATE
+    assert election.body(Step.CREATE, 0.0)["spec"]["leaseTransitions"] == 1
+
+
+def test_anothers_lease_is_waited_for_by_our_own_clock_whatever_its_times_say() -> None:
+    election = candidate()
+    election.observe(lease("other", 4, "1"), 100.0)
+    assert election.step(114.9) is Step.WAIT
+    election.observe(lease("other", 4, "2"), 110.0)
+    assert election.step(124.9) is Step.WAIT
+    assert election.step(125.0) is Step.TAKE
+    body = election.body(Step.TAKE, 0.0)
+    assert body["spec"]["leaseTransitions"] == 5
+    assert body["metadata"] == {"resourceVersion": "2"}
+
+
+def test_a_holder_that_says_a_longer_time_is_given_it() -> None:
+    election = candidate()
+    election.observe(lease("other", 4, "1", seconds=60), 0.0)
+    assert election.step(59.0) is Step.WAIT
+    assert election.step(60.0) is Step.TAKE
+
+
+def test_a_lease_that_was_given_back_is_taken_at_once() -> None:
+    election = candidate()
+    election.observe(lease("", 4, "1"), 0.0)
+    assert election.step(0.0) is Step.TAKE
+
+
+def test_our_own_name_in_the_lease_of_a_former_life_is_waited_for_and_gets_a_new_term() -> None:
+    election = candidate()
+    election.observe(lease("me", 4, "1"), 0.0)
+    assert election.step(0.0) is Step.WAIT
+    assert election.step(15.0) is Step.TAKE
+    assert election.body(Step.TAKE, 0.0)["spec"]["leaseTransitions"] == 5
+
+
+def test_our_time_runs_from_the_moment_the_renewal_was_sent() -> None:
+    election = candidate()
+    election.observe(None, 0.0)
+    election.acquired(lease("me", 1, "1"), 1.0, 4.0)
+    assert election.standing.term == 1
+    assert election.standing.valid_until == 11.0
+    assert election.standing.leads(10.9)
+    assert not election.standing.leads(11.0)
+    assert election.step(5.0) is Step.RENEW
+    election.renewed(lease("me", 1, "2"), 6.0, 7.0)
+    assert election.standing.valid_until == 16.0
+    assert "leaseTransitions" not in election.body(Step.RENEW, 0.0)["spec"]
+
+
+def test_after_a_lapse_the_same_process_gets_a_higher_term() -> None:
+    election = candidate()
+    election.observe(None, 0.0)
+    election.acquired(lease("me", 1, "1"), 0.0, 0.0)
+    assert election.lost(10.0) == "the Lease was not renewed within 10 s"
+    election.resigned()
+    assert election.step(14.0) is Step.WAIT
+    assert election.step(15.0) is Step.TAKE
+    assert election.body(Step.TAKE, 0.0)["spec"]["leaseTransitions"] == 2
+
+
+def test_a_lease_that_another_took_is_lost_at_once() -> None:
+    election = candidate()
+    election.acquired(lease("me", 1, "1"), 0.0, 0.0)
+    assert election.lost(1.0) == ""
+    election.observe(lease("other", 2, "2"), 1.0)
+    assert election.lost(1.0) == "the Lease is held by other"
+
+
+def test_a_deleted_lease_is_lost_and_created_anew_only_when_its_holder_must_know_with_a_higher_term() -> None:
+    election = candidate()
+    election.acquired(lease("me", 7, "1"), 0.0, 0.0)
+    election.observe(None, 1.0)
+    assert election.lost(1.0) == "the Lease was deleted"
+    election.resigned()
+    assert election.step(2.0) is Step.WAIT
+    assert election.step(16.0) is Step.CREATE
+    assert election.body(Step.CREATE, 0.0)["spec"]["leaseTransitions"] == 8
+
+
+def test_a_term_recorded_elsewhere_is_exceeded() -> None:
+    election = candidate(floor=41)
+    election.observe(None, 0.0)
+    assert election.body(Step.CREATE, 0.0)["spec"]["leaseTransitions"] == 42
+    election.raise_floor(50)
+    assert election.body(Step.CREATE, 0.0)["spec"]["leaseTransitions"] == 51
+
+
+def test_only_what_is_ours_is_given_back() -> None:
+    election = candidate()
+    election.observe(lease("other", 1, "1"), 0.0)
+    assert election.release_body(0.0) is None
+    election.acquired(lease("me", 2, "2"), 0.0, 0.0)
+    body = election.release_body(0.0)
+    assert body is not None
+    assert body["spec"]["holderIdentity"] == ""
+    assert body["metadata"] == {"resourceVersion": "2"}
+
+
+@pytest.mark.parametrize("seconds", [(10.0, 10.0, 2.0), (15.0, 3.0, 2.0), (15.0, 10.0, 0.0)])
+def test_times_that_do_not_fit_together_are_refused(seconds: tuple[float, float, float]) -> None:
+    with pytest.raises(ValueError, match="leader election: leaseSeconds must exceed renewSeconds"):
+        ElectionTimes(lease_seconds=seconds[0], renew_seconds=seconds[1], retry_seconds=seconds[2])
+
+
+# Running
+
+
+class Running:
+    """An elector on its own thread, and what it told."""
+
+    def __init__(self, server: FakeApiServer, identity: str) -> None:
+        self.told: list[str] = []
+        self.elector = LeaderElector(
+            server.config,
+            KEY.namespace,
+            KEY.name,
+            identity,
+            on_acquired=lambda term: self.told.append(f"acquired {term}"),
+            on_lost=lambda reason: self.told.append(f"lost: {reason}"),
+            times=QUICK,
+        )
+
+
+@asynccontextmanager
+async def started(*electors: Running) -> AsyncIterator[None]:
+    for each in electors:
+        each.elector.start()
+    try:
+        yield
+    finally:
+        await asyncio.gather(*(each.elector.stop() for each in electors))
+
+
+async def test_one_of_two_leads_and_the_other_follows_when_it_stops(server: FakeApiServer) -> None:
+    first, second = Running(server, "a"), Running(server, "b")
+    async with started(first):
+        await until(lambda: first.told == ["acquired 1"])
+        async with started(second):
+            await until(lambda: second.elector.holder == "a")
+            assert first.elector.leads()
+            assert not second.elector.leads()
+            assert first.elector.term == 1
+            assert second.elector.term == 0
+            assert await first.elector.stop()
+            assert first.told == ["acquired 1", "lost: stopped"]
+            await until(lambda: second.told == ["acquired 2"])
+            assert second.elector.term == 2
+    record = server.find(LEASE, KEY.name, KEY.namespace)
+    assert record is not None
+    assert record["spec"]["holderIdentity"] == ""
+
+
+async def test_a_leader_that_cannot_renew_steps_down_before_another_may_lead(server: FakeApiServer) -> None:
+    first, second = Running(server, "a"), Running(server, "b")
+    async with started(first):
+        await until(lambda: first.told == ["acquired 1"])
+        server.fault("PATCH", KEY.name, times=10_000, status=503, body=status_of(503, "ServiceUnavailable"))
+        async with started(second):
+            await until(lambda: len(first.told) == 2)
+            assert first.told[1] == "lost: the Lease was not renewed within 0.4 s"
+            assert not first.elector.leads()
+            assert second.told == []
+            assert first.elector.valid_until() == -math.inf
+            server.faults.clear()
+            await until(lambda: first.elector.leads() or second.elector.leads())
+            assert max(first.elector.term, second.elector.term) == 2
+
+
+async def test_a_leader_whose_renewal_got_through_without_an_answer_leads_on(server: FakeApiServer) -> None:
+    leader = Running(server, "a")
+    async with started(leader):
+        await until(lambda: leader.told == ["acquired 1"])
+        server.fault("PATCH", KEY.name, drop=True, carry_out=True)
+        renewals = len(server.asked("PATCH"))
+        await until(lambda: len(server.asked("PATCH")) >= renewals + 4)
+        assert leader.told == ["acquired 1"]
+        assert leader.elector.leads()
+
+
+async def test_a_leader_whose_lease_is_taken_away_hears_of_it(server: FakeApiServer) -> None:
+    leader = Running(server, "a")
+    async with started(leader):
+        await until(lambda: leader.told == ["acquired 1"])
+        server.put(
+            LEASE,
+            KEY.name,
+            KEY.namespace,
+            spec={"holderIdentity": "thief", "leaseTransitions": 9, "leaseDurationSeconds": 1},
+        )
+        await until(lambda: len(leader.told) >= 2)
+        assert leader.told[1] == "lost: the Lease is held by thief"
+        await until(lambda: len(leader.told) == 3)
+        assert leader.told[2] == "acquired 10"
+
+
+async def test_an_elector_that_is_stopped_before_it_leads_ends(server: FakeApiServer) -> None:
+    server.fault("GET", KEY.name, times=10_000, status=503, body=status_of(503, "ServiceUnavailable"))
+    waiting = Running(server, "a")
+    waiting.elector.start()
+    assert await waiting.elector.stop()
+    assert waiting.told == []
+
+
+async def test_the_lease_keeps_fields_that_we_do_not_know(server: FakeApiServer, client: Client) -> None:
+    server.put(LEASE, KEY.name, KEY.namespace, metadata={"labels": {"x": "y"}}, spec={"strategy": "OldestEmulation"})
+    leader = Running(server, "a")
+    async with started(leader):
+        await until(lambda: leader.told == ["acquired 1"])
+    record = server.find(LEASE, KEY.name, KEY.namespace)
+    assert record is not None
+    assert record["spec"]["strategy"] == "OldestEmulation"
+    assert record["metadata"]["labels"] == {"x": "y"}
