@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import secrets
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -146,14 +147,14 @@ def _waits(found: WorkerCluster) -> bool:
 async def _add(client: Client, name: str, namespace: str) -> str:
     try:
         identity.check_cluster_name(name)
-    except ValueError as error:
+    except identity.IdentityError as error:
         raise CliError(str(error), USAGE) from error
     if name == LOCAL_CLUSTER:
         raise CliError("name: 'local' is the management cluster itself and needs no agent; choose another", USAGE)
     try:
         served = await client.get(ObjectRef(CONFIG_MAP, ObjectKey(namespace, CA_CONFIG_MAP)))
     except NotFoundError as error:
-        text = f"no ConfigMap {namespace}/{CA_CONFIG_MAP}: the manager has not run here yet; start it, then add clusters"
+        text = f"no ConfigMap {namespace}/{CA_CONFIG_MAP}: start the manager, then add clusters"
         raise CliError(text, NOT_FOUND) from error
     bundle = msgspec.json.decode(served.raw, type=ConfigMap).data.get("ca.crt", "").encode()
     token = tokens.compose(name, secrets.token_bytes(tokens.SECRET_BYTES), bundle)
@@ -186,6 +187,5 @@ async def _approve(client: Client, name: str) -> str:
     return request.key_digest
 
 
-async def _patch(client: Client, name: str, body: dict[str, object]) -> None:
+async def _patch(client: Client, name: str, body: Mapping[str, object]) -> None:
     await client.patch(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)), json.dumps(body).encode())
-

@@ -39,7 +39,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
     """Return a plain table in kubectl's manner: no lines, upper-case headers."""
     made = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
     for column in columns:
-        made.add_column(column.upper(), no_wrap=column.lower() in {"name", "namespace", "age", "epoch"}, overflow="fold")
+        made.add_column(column.upper(), no_wrap=column in {"Name", "Namespace", "Age", "Epoch"}, overflow="fold")
     for row in rows:
         made.add_row(*("" if cell is None else str(cell) for cell in row))
     return made
