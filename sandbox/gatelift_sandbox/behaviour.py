@@ -93,8 +93,8 @@ def script(behaviour: Behaviour) -> str:
 def shape(template: Mapping[str, Any], behaviour: Behaviour, *, real_kubelet: bool, image: str) -> dict[str, Any]:
     """Return a pod (or pod template) that behaves so. The input is left as it is.
 
-    Real kubelet: each container gets `image` (a shell as entry point, `sh -c`), the command, and never pulls. Stand-in:
-    annotations, and `image` where a container has none, since the API server demands one.
+    Real kubelet: each container gets `image` (any with /bin/sh and sleep) and the command. Stand-in: annotations, and
+    `image` where a container has none, since the API server demands one.
     """
     metadata = dict(template.get("metadata", {}))
     spec = dict(template.get("spec", {}))
@@ -108,8 +108,8 @@ def shape(template: Mapping[str, Any], behaviour: Behaviour, *, real_kubelet: bo
 
 
 def _real(container: Mapping[str, Any], behaviour: Behaviour, image: str) -> dict[str, Any]:
-    shaped = {**container, "image": image, "imagePullPolicy": "IfNotPresent", "args": [script(behaviour)]}
-    shaped.pop("command", None)
+    command = {"command": ["/bin/sh", "-c"], "args": [script(behaviour)]}
+    shaped = {**container, "image": image, "imagePullPolicy": "IfNotPresent", **command}
     if behaviour.exceed_memory:
         resources = dict(shaped.get("resources", {}))
         resources["limits"] = {"memory": OOM_LIMIT, **resources.get("limits", {})}

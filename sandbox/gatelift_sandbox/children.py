@@ -43,11 +43,10 @@ def start(
     command: Sequence[str | Path], *, log: Path, detached: bool, environment: Mapping[str, str] | None = None
 ) -> Child:
     """Start a program in a session of its own, its output appended to `log`. Without `detached` it dies with us."""
-    owner = "0" if detached else str(os.getpid())
-    arguments = [sys.executable, "-I", "-S", str(_LAUNCHER), owner, *map(str, command)]
+    arguments = [str(part) for part in command] if detached else tied(command)
     append = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    pid = os.posix_spawn(
-        sys.executable,
+    pid = os.posix_spawnp(
+        arguments[0],
         arguments,
         dict(environment if environment is not None else os.environ),
         file_actions=[
@@ -60,6 +59,11 @@ def start(
         setsigdef=[signal.SIGINT, signal.SIGTERM, signal.SIGPIPE],
     )
     return Child(pid=pid, started_ticks=_stat(pid)[1])
+
+
+def tied(command: Sequence[str | Path]) -> list[str]:
+    """Return the command that runs `command` as a process which the kernel kills when we die."""
+    return [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), *map(str, command)]
 
 
 def this_process() -> Child:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import re
 import signal
 import socket
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from gatelift_sandbox import build, children, control_plane, pki
+from gatelift_sandbox import build, children, control_plane, pki, starting
 from gatelift_sandbox.control_plane import API_SERVER, ETCD, KUBELET, START_ORDER, Layout, Ports
-from gatelift_sandbox.errors import AlreadyThereError, SandboxError, StartError, UnknownClusterError
+from gatelift_sandbox.errors import StartError, UnknownClusterError
 from gatelift_sandbox.probes import Probe
 from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, Settings
 from gatelift_sandbox.state import Entry, State
@@ -30,8 +28,6 @@ CLUSTERS_MAX = 8
 
 API_SERVER_GRACE_SECONDS = 2.0
 """A kube-apiserver on its way out waits a minute for its watches to end; a sandbox does not."""
-
-NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 
 CAPABILITIES = Capabilities(
     real_api_server=True,
@@ -53,10 +49,10 @@ class LocalProvider:
 
     async def up(self, names: Sequence[str]) -> list[Cluster]:
         """Start clusters at the same time; all are ready or none is left."""
-        check_names(names, CLUSTERS_MAX)
+        starting.check_names(names, CLUSTERS_MAX)
         await self._sweep()
         binaries = await asyncio.to_thread(build.ensure, self._settings.say)
-        return await all_or_none(names, lambda name: self._up(name, binaries), self.down)
+        return await starting.all_or_none(names, lambda name: self._up(name, binaries), self.down)
 
     async def down(self, names: Sequence[str] | None = None) -> list[str]:
         """End these clusters, or all; return the names of those ended."""
@@ -167,19 +163,11 @@ class LocalProvider:
             await probe.wait("/readyz", lambda said: said == "ok", READY_SECONDS_MAX, lambda: _ended(layout, watched))
 
     async def _usable(self, entry: Entry) -> None:
-        """Wait until a pod can be created (its ServiceAccount is there) and the nodes are Ready."""
         layout = _layout(entry)
-        accounts = "/api/v1/namespaces/default/serviceaccounts/default"
-        async with Probe(layout.kubeconfig("admin")) as probe:
-            await probe.wait(accounts, bool, READY_SECONDS_MAX, lambda: _ended(layout, entry.children))
-            if KUBELET in entry.children:
-                count = self._settings.nodes.count
-                await probe.wait(
-                    "/api/v1/nodes",
-                    lambda nodes: sum(map(node_is_usable, nodes["items"])) >= count,
-                    READY_SECONDS_MAX,
-                    lambda: _ended(layout, entry.children),
-                )
+        count = self._settings.nodes.count
+        await starting.usable(
+            layout.kubeconfig("admin"), count, READY_SECONDS_MAX, lambda: _ended(layout, entry.children)
+        )
 
     async def _sweep(self) -> None:
         """Remove what owners that have ended left behind: their processes are gone, their folders are not."""
@@ -192,59 +180,6 @@ class LocalProvider:
             if process in entry.children:
                 await children.stop(entry.children[process])
         await asyncio.to_thread(self._state.remove, entry.name)
-
-
-def check_names(names: Sequence[str], count_max: int) -> None:
-    """Refuse names that cannot be file and node names, doubles, and more clusters than the machine bears."""
-    for name in names:
-        if NAME.fullmatch(name) is None:
-            raise SandboxError(f"cluster name {name!r}: use at most 40 of a-z, 0-9 and '-', not first or last")
-    if len(set(names)) != len(names):
-        raise SandboxError(f"cluster names {', '.join(names)}: each may be given once")
-    if len(names) > count_max:
-        raise SandboxError(f"{len(names)} clusters asked for: {count_max} at most on one machine")
-
-
-async def all_or_none(
-    names: Sequence[str],
-    start: Callable[[str], Awaitable[Cluster]],
-    end: Callable[[Sequence[str]], Awaitable[list[str]]],
-) -> list[Cluster]:
-    """Start all at the same time; if one fails or the caller is cancelled, end those that were started, and say why.
-
-    A name whose folder could not be claimed is somebody else's cluster and is left alone.
-    """
-    claimed: list[str] = []
-
-    async def one(name: str) -> Cluster | BaseException:
-        try:
-            cluster = await start(name)
-        except AlreadyThereError as failure:
-            return failure
-        except BaseException as failure:  # noqa: BLE001 (told below, after the others have been ended)
-            claimed.append(name)
-            return failure
-        claimed.append(name)
-        return cluster
-
-    try:
-        results = await asyncio.gather(*(one(name) for name in names))
-    except asyncio.CancelledError:  # each `one` has ended by now
-        await end(claimed)
-        raise
-    for result in results:
-        if isinstance(result, BaseException):
-            await end(claimed)
-            raise result
-    return [result for result in results if isinstance(result, Cluster)]
-
-
-def node_is_usable(node: dict[str, Any]) -> bool:
-    """Return whether pods can be bound to a node: Ready, and the taint for not being so has been taken off."""
-    conditions = node.get("status", {}).get("conditions", [])
-    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
-    taints = node.get("spec", {}).get("taints", [])
-    return ready and not any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)
 
 
 def _ended(layout: Layout, watched: dict[str, children.Child]) -> str:

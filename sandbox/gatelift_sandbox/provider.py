@@ -35,7 +35,6 @@ class Capabilities:
     real_kubelet: bool
     resource_quota: bool
     pausable_api_server: bool
-    webhooks_on_host: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +58,7 @@ class Cluster:
     server: str  # URL as reached from this machine
     kubectl: Path | None
     capabilities: Capabilities
+    host_address: str = "127.0.0.1"  # at which its API server reaches this machine, for webhooks
     logs: Path | None = None
     record: Path | None = None  # JSON lines of the stand-in kubelet, see `records`
 

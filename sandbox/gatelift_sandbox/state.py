@@ -29,6 +29,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     kubeconfig: str
     server: str
     kubectl: str | None = None
+    host_address: str = "127.0.0.1"
     logs: str | None = None
     record: str | None = None
     capabilities: dict[str, bool] = {}
@@ -51,6 +52,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
             kubeconfig=Path(self.kubeconfig),
             server=self.server,
             kubectl=Path(self.kubectl) if self.kubectl else None,
+            host_address=self.host_address,
             capabilities=Capabilities(**self.capabilities),
             logs=Path(self.logs) if self.logs else None,
             record=Path(self.record) if self.record else None,

@@ -102,7 +102,7 @@ def test_a_stand_in_pod_gets_annotations_and_keeps_what_it_had() -> None:
     assert pod["metadata"]["annotations"] == {"mine": "1"}
 
 
-def test_a_real_pod_gets_a_command_an_image_that_is_never_pulled_and_a_memory_limit_to_exceed() -> None:
+def test_a_real_pod_gets_a_command_its_image_and_a_memory_limit_to_exceed() -> None:
     pod = {"spec": {"containers": [{"name": "c", "command": ["x"], "resources": {"requests": {"cpu": "1"}}}]}}
     shaped = shape(pod, Behaviour(exceed_memory=True), real_kubelet=True, image="shell:1")
     (container,) = shaped["spec"]["containers"]
@@ -110,7 +110,7 @@ def test_a_real_pod_gets_a_command_an_image_that_is_never_pulled_and_a_memory_li
     assert container["imagePullPolicy"] == "IfNotPresent"
     assert container["resources"] == {"requests": {"cpu": "1"}, "limits": {"memory": "32Mi"}}
     assert container["args"] == [script(Behaviour(exceed_memory=True))]
-    assert "command" not in container
+    assert container["command"] == ["/bin/sh", "-c"]
 
 
 def test_a_pod_without_containers_gets_one() -> None:
