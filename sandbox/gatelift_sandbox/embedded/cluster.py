@@ -1,0 +1,99 @@
+"""One embedded cluster: store, stand-in controllers, webhooks, TLS and HTTP, put together. Started and stopped."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import ssl
+import tempfile
+import uuid
+from pathlib import Path
+
+from gatelift_kube import clock
+from gatelift_kube import resources as known
+from gatelift_sandbox import pki
+from gatelift_sandbox.embedded import builtin, rbac
+from gatelift_sandbox.embedded.http import HttpServer
+from gatelift_sandbox.embedded.identity import Tokens
+from gatelift_sandbox.embedded.pipeline import Pipeline
+from gatelift_sandbox.embedded.rbac import MASTERS
+from gatelift_sandbox.embedded.rules.cluster import SYSTEM_CLASSES
+from gatelift_sandbox.embedded.store import Store
+from gatelift_sandbox.embedded.webhooks import Webhooks
+from gatelift_sandbox.faults import FaultPlan
+
+NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+"""As Kubernetes: no vowels, so that no suffix is a word."""
+SUFFIX_LENGTH = 5
+ADMIN = "gatelift-sandbox-admin"
+
+
+class RandomIdentities:
+    """UIDs and suffixes of a seeded source, or of chance where no seed is given."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._random = random.Random(seed)  # noqa: S311 (names, not secrets)
+
+    def uid(self) -> str:
+        """Return a UUID of version 4."""
+        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+
+    def suffix(self) -> str:
+        """Return five letters."""
+        return "".join(self._random.choices(_LETTERS, k=SUFFIX_LENGTH))
+
+
+def seed(store: Store, now: float) -> None:
+    """Create what every cluster has from its first moment: namespaces, RBAC roles, priority classes."""
+    for name in NAMESPACES:
+        store.create(store.kinds.of(known.NAMESPACE), "", {"metadata": {"name": name}}, now)
+    roles = {"clusterroles": builtin.CLUSTER_ROLE, "clusterrolebindings": builtin.CLUSTER_ROLE_BINDING}
+    for plural, document in rbac.bootstrap():
+        store.create(store.kinds.of(roles[plural]), "", document, now)
+    for name, value in SYSTEM_CLASSES.items():
+        document = {"metadata": {"name": name}, "value": value}
+        store.create(store.kinds.of(known.PRIORITY_CLASS), "", document, now)
+
+
+class EmbeddedCluster:
+    """A running embedded cluster; `start` it inside an event loop and `stop` it in the same."""
+
+    def __init__(self, name: str, *, identities: RandomIdentities | None = None) -> None:
+        self.name = name
+        self.faults = FaultPlan()
+        self.store = Store(identities or RandomIdentities())
+        self.authority = pki.Authority(f"{name} sandbox CA")
+        self.server = ""
+        self._webhooks = Webhooks(self.store, lambda: str(uuid.uuid4()))
+        self._tokens = Tokens(secrets.token_bytes(32))
+        seed(self.store, clock.wall())
+
+    async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
+        """Serve; `server` is the URL from now on. OSError where the port is taken."""
+        self.pipeline = Pipeline(self.store, self._webhooks, clock.wall)
+        self._http = HttpServer(self.pipeline, self._tokens, self.faults)
+        found = await self._http.start(host, port, self._tls(host))
+        self.server = f"https://{host}:{found}"
+
+    async def stop(self) -> None:
+        """End all connections and controllers."""
+        await self._http.stop()
+        await self._webhooks.close()
+
+    def kubeconfig(self, user: str = ADMIN, *groups: str) -> str:
+        """Return a kubeconfig of a user; without groups that of an administrator."""
+        client = self.authority.client(user, *(groups or (MASTERS,)))
+        return pki.kubeconfig(name=self.name, server=self.server, authority=self.authority.pem, client=client)
+
+    def _tls(self, host: str) -> ssl.SSLContext:
+        signed = self.authority.server("kube-apiserver", host, "127.0.0.1", "localhost", "kubernetes.default.svc")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.verify_mode = ssl.CERT_OPTIONAL
+        context.load_verify_locations(cadata=self.authority.pem.decode())
+        with tempfile.TemporaryDirectory(prefix="gatelift-embedded-") as folder:  # ssl reads keys from files only
+            certificate, key = Path(folder, "crt"), Path(folder, "key")
+            certificate.write_bytes(signed.certificate)
+            key.write_bytes(signed.key)
+            context.load_cert_chain(certificate, key)
+        return context
