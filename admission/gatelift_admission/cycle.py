@@ -31,6 +31,7 @@ call, and an entry that changed in between is left out of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from gatelift_admission import amounts, checks, texts
 from gatelift_admission.entry import Entry, Phase, has_failed_checks
@@ -83,7 +84,7 @@ class Cycle:
         return self._round is not None or bool(self._state.ready)
 
     def run(self, budget: int) -> list[Decision]:
-        """Decide until nothing is ready or about `budget` heads were nominated."""
+        """Decide until nothing is ready or `budget` steps (nominations and decisions) were made."""
         decisions: list[Decision] = []
         left = budget
         if self._round is not None and self._round.built != self._state.built:
@@ -93,7 +94,7 @@ class Cycle:
                 self._round = self._open()
             left -= self._nominate(self._round, left)
             if not self._round.heads:
-                self._process(self._round, decisions, budget)
+                left -= self._process(self._round, decisions, left)
             if not self._round.heads and not self._round.nominees:
                 self._close(self._round)
                 self._round = None
@@ -104,14 +105,13 @@ class Cycle:
     def _open(self) -> Round:
         """Take the heads of the next tree, and the blocked heads in it that keep room for themselves."""
         state = self._state
-        root = next(iter(state.ready))
-        names = state.ready.pop(root)
+        root, names = state.ready.popitem(last=False)
         tree = state.ensure()
         heads = []
         for node in tree.members.get(root, ()):
             queue = state.queues[node.name]
             pending = queue.pending
-            entry = pending.head() if node.name in names else None
+            entry = pending.next_head(partial(tree.free, node)) if node.name in names else None
             if entry is None and pending.blocked_reserves:
                 entry = pending.blocked
             if entry is not None and queue.admits:
@@ -149,8 +149,8 @@ class Cycle:
         state.offer(queue)
         return True
 
-    def _process(self, round_: Round, decisions: list[Decision], limit: int) -> None:
-        """Process nominees in order; the list is kept in reverse so that the next one is at its end."""
+    def _process(self, round_: Round, decisions: list[Decision], limit: int) -> int:
+        """Process nominees in order, at most `limit`, return how many; the list is kept in reverse so that the next one is at its end."""
         if not round_.ordered:
             round_.nominees.sort(
                 key=lambda one: entry_key(
@@ -165,6 +165,7 @@ class Cycle:
             if nominee.entry.ticket == nominee.ticket and nominee.entry.queue == nominee.queue.name:
                 self._decide(round_, nominee, decisions)
             done += 1
+        return done
 
     def _decide(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
         state = self._state

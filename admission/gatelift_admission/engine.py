@@ -32,9 +32,9 @@ from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, Lo
 from gatelift_kube.resources import ObjectKey
 
 BUDGET_HEADS = 200
-"""Nominations per call by default: about 20 us each, so a call stays below 20 ms together with its reviews."""
+"""Steps per call by default: nominations and decisions take about 40 us each, so a call stays below 20 ms."""
 REVIEWS_PER_HEAD = 2
-"""Reviews of changed workloads cost about half a nomination."""
+"""Reviews of changed workloads per step; one takes about 25 us."""
 POSITIONS_MAX = 1000
 """Positions per answer by default: what a person can look at, a few milliseconds to gather."""
 
@@ -195,14 +195,14 @@ class Engine:
     # -- decisions -------------------------------------------------------------------------------------------------
 
     def cycle(self, now: float, budget_heads: int = BUDGET_HEADS) -> CycleResult:
-        """Decide what can be decided now, with at most about `budget_heads` nominations and as many texts."""
+        """Decide what can be decided now, with at most `budget_heads` steps (nominations, decisions) and texts."""
         state = self.state
         state.now = max(state.now, now)
         state.ensure()
         self._expire_backoffs()
         decisions: list[Decision] = []
         for _ in range(min(len(state.review), budget_heads * REVIEWS_PER_HEAD)):
-            entry = state.review.pop(next(iter(state.review)))
+            _, entry = state.review.popitem(last=False)
             state.place(entry)
             stop = stop_of(state, entry)
             if stop is not None:

@@ -37,6 +37,8 @@ class PendingClass:
     bypass_reason: str = ""
     fresh: list[Entry] = field(default_factory=list)
     """Members to be told that an equivalent workload failed."""
+    options: tuple[Option, ...] = ()
+    """What the class lacked when it was evaluated last; void once the structure changes."""
     offered: int = 0
     """Ticket of the member by which the class stands in the queue's heap, 0 if it does not."""
 
@@ -172,9 +174,12 @@ class PendingQueue:
         one.park += 1
         if assignment.lacks_anything:
             self._watch_anything(one)
-        elif any(self._settle(_Watch(one, one.park, option), free) for option in assignment.lacks):
-            one.park += 1
-            return None
+            one.options = ()
+        else:
+            one.options = assignment.lacks
+            if not self._register(one, free):
+                one.park += 1
+                return None
         if self.strict:
             self.blocked = entry
             return one
@@ -184,6 +189,29 @@ class PendingQueue:
             one.bypass_reason = reason
             one.fresh = [other for other in one.members.values() if other is not entry]
         return one
+
+    def _register(self, one: PendingClass, free: Free) -> bool:
+        """Watch for each option of the class; False if one of them lacks nothing."""
+        return not any([self._settle(_Watch(one, one.park, option), free) for option in one.options])  # noqa: C419 - all
+
+    def next_head(self, free: Free) -> Entry | None:
+        """Return the workload to evaluate next; woken classes that by now lack something again go back unevaluated.
+
+        What a class lacks follows from its shape and the structure alone, so comparing is as good as evaluating.
+        """
+        while True:
+            entry = self.head()
+            if entry is None:
+                return None
+            one = self.classes[entry.shape]
+            if not one.options or any(all(need <= free(cell) for cell, need in option) for option in one.options):
+                return entry
+            one.park += 1
+            self._register(one, free)
+            if self.strict:
+                self.blocked = entry
+            else:
+                one.parked = True
 
     def _settle(self, watch: _Watch, free: Free) -> bool:
         """Register a watch under its first missing cell; True if nothing is missing (then it is registered nowhere)."""
@@ -247,6 +275,7 @@ class PendingQueue:
         self._eager.clear()
         self._unblock()
         for one in self.classes.values():
+            one.options = ()
             one.park += 1
             if one.parked:
                 one.parked = False

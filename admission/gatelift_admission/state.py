@@ -8,6 +8,7 @@ cycle reviews before it decides. Both keep intake cheap and make order of arriva
 from __future__ import annotations
 
 import heapq
+from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
@@ -65,12 +66,12 @@ class State:
     """How often the tree was built."""
     versions: dict[str, int] = field(default_factory=dict)
     """Per root: raised whenever something changed that may help a head that had lost."""
-    ready: dict[str, dict[str, None]] = field(default_factory=dict)
+    ready: OrderedDict[str, dict[str, None]] = field(default_factory=OrderedDict)
     """Queues that may have a head worth evaluating, by root."""
     stalled: dict[str, dict[str, None]] = field(default_factory=dict)
     """Queues whose head lost to another entry in a round that changed nothing: ready again when the root changes."""
-    review: dict[str, Entry] = field(default_factory=dict)
-    untold: dict[str, Entry] = field(default_factory=dict)
+    review: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
+    untold: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
     bypassed: dict[int, PendingClass] = field(default_factory=dict)
     backoffs: list[tuple[float, str]] = field(default_factory=list)
     unevaluated: list[tuple[float, str, int]] = field(default_factory=list)

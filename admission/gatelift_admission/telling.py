@@ -24,8 +24,7 @@ def tell_all(state: State, budget: int) -> list[Inadmissible]:
     """Return the conditions that changed, oldest first, at most `budget`."""
     told: list[Inadmissible] = []
     while state.untold and len(told) < budget:
-        uid = next(iter(state.untold))
-        entry = state.untold.pop(uid)
+        uid, entry = state.untold.popitem(last=False)
         if entry.want is None or entry.want == entry.told:
             continue
         reason, message = entry.want
