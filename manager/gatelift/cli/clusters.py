@@ -42,7 +42,7 @@ def list_clusters(
     context: typer.Context, output: Annotated[Output, typer.Option("--output", "-o")] = Output.TABLE
 ) -> None:
     """List worker clusters with their sessions and what they have."""
-    run(target_of(context), lambda client: _list(client, output))
+    run(target_of(context), lambda client: print_clusters(client, output))
 
 
 @app.command()
@@ -95,7 +95,8 @@ def remove(context: typer.Context, name: Name) -> None:
     typer.echo(f"{name} revoked; when its placements are over: kubectl delete workercluster {name}")
 
 
-async def _list(client: Client, output: Output) -> None:
+async def print_clusters(client: Client, output: Output) -> None:
+    """Print all worker clusters."""
     now = dt.datetime.now(dt.UTC)
     rows = []
     async for page in client.list(WORKER_CLUSTER):

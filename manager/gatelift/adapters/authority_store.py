@@ -1,0 +1,133 @@
+"""Where the certificate authority is kept: a Secret for the keys, a ConfigMap for what agents have to trust.
+
+Several manager replicas share it: whoever creates the Secret first wins, the others read it. A rotation (`gatelift ca`)
+is a write to the Secret by a person; it is seen here within `REFRESH_SECONDS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import json
+from collections.abc import Callable
+
+import msgspec
+import structlog
+
+from gatelift.adapters import authority
+from gatelift_kube.client import Client
+from gatelift_kube.errors import AlreadyExistsError, KubeError, NotFoundError
+from gatelift_kube.objects.core import ConfigMap, Secret
+from gatelift_kube.resources import CONFIG_MAP, SECRET, ObjectKey, ObjectRef
+
+NAME = "gatelift-ca"
+"""Of the Secret and of the ConfigMap, in the manager's namespace."""
+
+REFRESH_SECONDS = 10.0
+"""How soon a rotation is seen; agents renew far less often."""
+
+SERVER_LIFETIME = dt.timedelta(days=7)
+"""Of the server's own certificate, which lives in memory only and is made anew at half of it."""
+
+LABELS = {"app.kubernetes.io/part-of": "gatelift"}
+
+
+class AuthorityStore:
+    """The authority as of now, and the server's certificate."""
+
+    def __init__(
+        self, client: Client, namespace: str, server_names: tuple[str, ...], wall: Callable[[], dt.datetime]
+    ) -> None:
+        self._client = client
+        self._namespace = namespace
+        self._server_names = server_names
+        self._wall = wall
+        self._state: authority.AuthorityState | None = None
+        self._server: authority.KeyPair | None = None
+        self._server_made_at: dt.datetime | None = None
+        self._log = structlog.get_logger("gatelift.authority")
+
+    @property
+    def state(self) -> authority.AuthorityState:
+        """Return the authority; `load` was called before."""
+        if self._state is None:
+            raise authority.AuthorityError("the certificate authority is not loaded yet")
+        return self._state
+
+    def server_pair(self) -> authority.KeyPair:
+        """Return the server's key and certificate, made anew when half its life is over."""
+        now = self._wall()
+        if self._server is None or self._server_made_at is None or now - self._server_made_at > SERVER_LIFETIME / 2:
+            self._server = authority.new_server(self.state, self._server_names, SERVER_LIFETIME, now)
+            self._server_made_at = now
+        return self._server
+
+    def server_credentials(self) -> tuple[bytes, bytes, bytes]:
+        """Return key, chain and the bundle of client CAs for a handshake now."""
+        pair = self.server_pair()
+        return pair.key, pair.certificate, self.state.bundle
+
+    async def load(self) -> None:
+        """Read the authority, or make it. Raises KubeError or AuthorityError."""
+        ref = ObjectRef(SECRET, ObjectKey(self._namespace, NAME))
+        try:
+            self._take(await self._read(ref))
+        except NotFoundError:
+            made = authority.new_state(self._wall())
+            document = {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": NAME, "namespace": self._namespace, "labels": LABELS},
+                "type": "Opaque",
+                "data": made.to_secret(),
+            }
+            try:
+                await self._client.create(SECRET, self._namespace, json.dumps(document).encode())
+            except AlreadyExistsError:
+                made = await self._read(ref)
+            self._take(made)
+        await self._publish()
+
+    async def keep_fresh(self) -> None:
+        """Follow rotations until cancelled."""
+        ref = ObjectRef(SECRET, ObjectKey(self._namespace, NAME))
+        while True:
+            await asyncio.sleep(REFRESH_SECONDS)
+            try:
+                found = await self._read(ref)
+                if found != self._state:
+                    self._log.info("certificate authority changed")
+                    self._take(found)
+                    await self._publish()
+            except (KubeError, authority.AuthorityError) as error:
+                self._log.warning("certificate authority not read; the last one stays in use", problem=str(error))
+
+    def _take(self, state: authority.AuthorityState) -> None:
+        if self._state is None or state.current != self._state.current:
+            self._server = None
+        self._state = state
+
+    async def _read(self, ref: ObjectRef) -> authority.AuthorityState:
+        served = await self._client.get(ref)
+        return authority.AuthorityState.from_secret(msgspec.json.decode(served.raw, type=Secret).data)
+
+    async def _publish(self) -> None:
+        """Put the bundle where `gatelift cluster add` and charts find it."""
+        bundle = self.state.bundle.decode()
+        ref = ObjectRef(CONFIG_MAP, ObjectKey(self._namespace, NAME))
+        try:
+            served = await self._client.get(ref)
+            if msgspec.json.decode(served.raw, type=ConfigMap).data.get("ca.crt") == bundle:
+                return
+            await self._client.patch(ref, json.dumps({"data": {"ca.crt": bundle}}).encode())
+        except NotFoundError:
+            document = {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": NAME, "namespace": self._namespace, "labels": LABELS},
+                "data": {"ca.crt": bundle},
+            }
+            try:
+                await self._client.create(CONFIG_MAP, self._namespace, json.dumps(document).encode())
+            except AlreadyExistsError:
+                return
