@@ -216,7 +216,7 @@ class _Choices:
         self._by_class: dict[type, tuple[str, _Record]] = {}
         self._by_member: dict[str, _Record] = {}
         for field in schema.DESCRIPTOR.oneofs_by_name["kind"].fields:
-            record = _record(getattr(messages, field.message_type.name))
+            record = _record(getattr(messages, field.message_type.name if field.message_type else ""))
             self._by_class[record.value_class] = (field.name, record)
             self._by_member[field.name] = record
 

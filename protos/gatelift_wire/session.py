@@ -133,7 +133,10 @@ class OpenStream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transmit:
-    """Write this frame. Unacknowledged messages in flight are bounded by the window, so the adapter's queue is."""
+    """Write this frame; drop it when the stream is gone, the session will hear of that.
+
+    Unacknowledged messages in flight are bounded by the window, so the adapter's queue is.
+    """
 
     stream_id: int
     frame: Frame

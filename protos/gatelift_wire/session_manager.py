@@ -194,7 +194,8 @@ class ManagerSession(SessionCore):
     def ask_inventory(self, request: int, now: float) -> list[SessionOutput]:
         """Ask for the complete inventory; the answer to an earlier request that is still on its way is dropped.
 
-        Nothing happens without a session. Raises `IllegalUse` for a request number that does not grow.
+        Nothing happens without a session or before a resume is through (`Opened`). Raises `IllegalUse` for a request
+        number that does not grow.
         """
         self._expire(now)
         if self.state not in {State.RESYNCING, State.OPEN}:
@@ -259,7 +260,7 @@ class ManagerSession(SessionCore):
 
     def _lose(self, now: float) -> None:
         if self.live:
-            text = f"no renewal was granted for {limits.LOST_SECONDS:g} s; greet anew"
+            text = "no renewal was granted in time; greet anew"
             self._end(CloseReason.LOST, text, now)
         self._forget_lineage()
         self._out.append(LostReached(last_session=self.session))
