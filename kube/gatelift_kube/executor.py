@@ -261,7 +261,10 @@ def intent_of(command: ApiWrite) -> Intent:
 
 
 def _carries_version(patch: Patch) -> bool:
-    body: Any = msgspec.json.decode(patch.body)
+    try:
+        body: Any = msgspec.json.decode(patch.body)
+    except msgspec.DecodeError:
+        return False  # the server will say what is wrong with it
     if patch.kind is PatchKind.MERGE:
         metadata = body.get("metadata") if isinstance(body, dict) else None
         return isinstance(metadata, dict) and bool(metadata.get("resourceVersion"))

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import ssl
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,8 +18,8 @@ import yarl
 from gatelift_kube.config import ClusterConfig
 from gatelift_kube.errors import TimedOutError, UndecodableError, UnreachableError, from_status
 
-CONNECTIONS_MAX = 64
-"""Connections kept to one API server: writes in flight, plus one for each watch, plus reads."""
+CONNECTIONS_MAX = 128
+"""Connections to one API server: 36 for writes in flight, one for each watch (about 20 kinds), the rest for reads."""
 CONNECT_SECONDS_MAX = 5.0
 """TCP and TLS on the slowest link we serve; a connection that was not made has done nothing."""
 KEEP_ALIVE_SECONDS = 55.0
@@ -190,9 +192,20 @@ def _socket(info: aiohttp.AddrInfoType) -> socket.socket:
 
 def _translated(error: BaseException, server: str, seconds: float) -> UnreachableError | TimedOutError:
     """Turn an error of aiohttp into ours. A connection that was never made cannot have carried a write."""
-    text = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL):
-        return UnreachableError(f"{server}: cannot connect: {text}", maybe_done=False)
+        return UnreachableError(f"{server}: cannot connect: {_why(error)}", maybe_done=False)
     if isinstance(error, TimeoutError):
         return TimedOutError(f"{server}: no answer within {seconds:.3g} s")
-    return UnreachableError(f"{server}: the connection broke: {text}", maybe_done=True)
+    return UnreachableError(f"{server}: the connection broke: {_why(error)}", maybe_done=True)
+
+
+def _why(error: BaseException) -> str:
+    """Return the reason in a few words; aiohttp's own texts repeat the address and print Python values."""
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {cause.verify_message}"
+    if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
+        return os.strerror(cause.errno)
+    if isinstance(cause, aiohttp.ClientPayloadError):
+        return "the answer ended too early"
+    return " ".join(str(cause).split()) or type(cause).__name__

@@ -355,6 +355,15 @@ def test_a_write_may_be_repeated_where_its_precondition_stops_a_second_effect() 
     assert intent_of(Delete(write_id=1, ref=ref_of(POD, "p"), uid="u")) is Intent.CONDITIONAL
 
 
+async def test_a_patch_that_is_no_json_is_answered_as_invalid(server: FakeApiServer, client: Client) -> None:
+    server.fault("PATCH", "/p", status=400, body=status_of(400, "BadRequest", "error decoding patch"))
+    async with running(Carried(client)) as carried:
+        carried.executor.submit(Patch(write_id=1, ref=ref_of(POD, "p", "ns"), body=b"{{"))
+        outcome = await carried.only()
+    assert isinstance(outcome, WriteFailed)
+    assert outcome.error is WriteError.INVALID
+
+
 def test_the_budget_is_told_in_one_line() -> None:
     assert budget(per_second=100, in_flight=20, events_per_second=5).describe() == (
         "API budget: transitions: 20 in flight, 100/s, burst 100; status texts: 2 in flight, 10/s, burst 10; "

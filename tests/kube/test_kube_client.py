@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import ssl
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 
 from gatelift_kube import errors
 from gatelift_kube.client import Client, Selection
+from gatelift_kube.config import ClusterConfig
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.resources import POD, WORKLOAD, Resource
 from gatelift_kube.transport import HttpTransport
 from support.fake_apiserver import FakeApiServer, ref_of, status_of
+from support.serving import write_serving_certificate
 
 
 async def test_a_read_object_is_typed_and_its_json_is_kept(server: FakeApiServer, client: Client) -> None:
@@ -96,9 +100,29 @@ async def test_a_server_that_is_not_there_is_unreachable_and_has_done_nothing() 
     await server.start()
     await server.stop()
     async with Client(HttpTransport(server.config)) as client:
-        with pytest.raises(errors.UnreachableError) as caught:
+        with pytest.raises(
+            errors.UnreachableError, match=r"^http://[0-9.:]+: cannot connect: Connection ref"
+        ) as caught:
             await client.create(POD, "ns", b"{}", seconds=2.0)
     assert caught.value.maybe_done is False
+
+
+async def test_a_server_with_a_certificate_that_we_do_not_trust_is_unreachable(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    write_serving_certificate(certificate, key)
+    theirs = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    theirs.load_cert_chain(certificate, key)
+    server = FakeApiServer()
+    await server.start(tls=theirs)
+    ours = ssl.create_default_context(cafile=str(certificate))
+    async with Client(HttpTransport(ClusterConfig(server=server.url, tls=ours))) as client:
+        server.put(POD, "p", "ns")
+        assert (await client.get(ref_of(POD, "p", "ns"))).object.metadata.name == "p"
+    stranger = ClusterConfig(server=server.url, tls=ssl.create_default_context())
+    async with Client(HttpTransport(stranger)) as client:
+        with pytest.raises(errors.UnreachableError, match="its certificate is not trusted: self-signed certificate"):
+            await client.create(POD, "ns", b"{}")
+    await server.stop()
 
 
 async def test_a_write_is_sent_once_and_carries_its_time_limit_to_the_server(

@@ -12,10 +12,6 @@ from typing import Any
 
 import pytest
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from gatelift_kube import config
 from gatelift_kube.client import Client
@@ -23,6 +19,7 @@ from gatelift_kube.config import RenewedCredentials
 from gatelift_kube.errors import ConfigError, UnauthorizedError
 from gatelift_kube.resources import POD
 from support.fake_apiserver import FakeApiServer, ref_of, status_of
+from support.serving import write_serving_certificate
 
 
 def write_kubeconfig(folder: Path, server: str, user: dict[str, Any], **cluster: Any) -> Path:
@@ -43,25 +40,8 @@ def write_kubeconfig(folder: Path, server: str, user: dict[str, Any], **cluster:
 
 
 def write_certificate(folder: Path) -> tuple[Path, Path]:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
     pem, secret = folder / "ca.crt", folder / "tls.key"
-    pem.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    secret.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
+    write_serving_certificate(pem, secret)
     return pem, secret
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,15 +84,15 @@ class FakeApiServer:
     def config(self) -> ClusterConfig:
         return ClusterConfig(server=self.url)
 
-    async def start(self, port: int = 0) -> None:
+    async def start(self, tls: ssl.SSLContext | None = None) -> None:
         app = web.Application(client_max_size=8 * 1024 * 1024)
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", port)
+        site = web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=tls)
         await site.start()
         host, bound = self._runner.addresses[0][:2]
-        self.url = f"http://{host}:{bound}"
+        self.url = f"{'https' if tls else 'http'}://{host}:{bound}"
 
     async def stop(self) -> None:
         self._hanging.set()
