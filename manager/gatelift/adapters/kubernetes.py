@@ -68,9 +68,6 @@ WATCHED: tuple[tuple[Resource, Selection], ...] = (
 READS_MAX = 64
 """Quorum reads under way; each answers a write of unknown outcome or a missing placement, both rare."""
 
-KUEUE_LEASE = ObjectRef(LEASE, ObjectKey("kueue-system", "c1f6bfd2.kueue.x-k8s.io"))
-"""What a Kueue controller of the same cluster elects its leader by."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:

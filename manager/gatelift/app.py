@@ -1,0 +1,250 @@
+"""Joins the manager's parts: one machine, one loop, the adapters around it, and the agent of `local` beside it.
+
+Started by `gatelift manager`. Every task has a supervisor; one that fails ends the process, and what runs next rebuilds
+everything from the management API.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import os
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import version
+
+import structlog
+
+from gatelift.adapters.agents_server import AgentsServer
+from gatelift.adapters.authority_store import AuthorityStore
+from gatelift.adapters.enrol_server import EnrolServer
+from gatelift.adapters.kubernetes import Identity, ManagementApi
+from gatelift.adapters.local_stream import LocalStream
+from gatelift.adapters.metrics import Metrics
+from gatelift.adapters.standing import StartRefusedError, mark_leader, origin_of, refuse_beside_kueue
+from gatelift.assembly import new_machine
+from gatelift.config import Configuration
+from gatelift.core import commands, events
+from gatelift_agent.app import LocalAgent, start_local_agent
+from gatelift_kube.budget import Budget, budget
+from gatelift_kube.client import Client
+from gatelift_kube.clock import monotonic, wall
+from gatelift_kube.config import ClusterConfig
+from gatelift_kube.election import ElectionTimes
+from gatelift_kube.leader import LeaderElector
+from gatelift_kube.machine_loop import MachineLoop
+from gatelift_kube.status_server import StatusServer
+from gatelift_kube.tasks import Supervisor
+from gatelift_kube.writes import Create, Delete, EmitEvent, Patch
+
+EXTEND_SECONDS = 1.0
+"""How often the core is told how long the lead lasts: a tenth of the shortest lease in use."""
+
+CLOCK_SECONDS = 30.0
+"""How often the wall clock is read for texts."""
+
+CONNECTIONS = 64
+
+
+@dataclass(slots=True, kw_only=True)
+class Manager:
+    """One manager process. `run` lives until `stop` is set, or raises what ended it."""
+
+    config: Configuration
+    cluster: ClusterConfig
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    on_ready: Callable[[Manager], None] = lambda _manager: None
+    agents_port: int = 0
+    enrol_port: int = 0
+    status_address: str = ""
+    _failure: str = ""
+
+    async def run(self) -> None:
+        """Serve until told to stop. Raises StartRefusedError when it may not start here, RuntimeError on a failure."""
+        async with Client.connect(self.cluster, connections=CONNECTIONS, user_agent="gatelift-manager") as client:
+            await refuse_beside_kueue(client)
+            origin = await origin_of(client)
+            await _Process(self, client, origin).run()
+        if self._failure:
+            raise RuntimeError(self._failure)
+
+    def fail(self, task: str, error: BaseException) -> None:
+        """End the process because a task failed: its successor starts from the API."""
+        self._failure = f"{task}: {type(error).__name__}: {error}"
+        structlog.get_logger("gatelift").error("task failed", task=task, problem=self._failure, exc_info=error)
+        self.stop.set()
+
+
+class _Process:
+    """The parts of one run."""
+
+    def __init__(self, manager: Manager, client: Client, origin: str) -> None:
+        config = manager.config
+        self._manager = manager
+        self._config = config
+        self._client = client
+        self._log = structlog.get_logger("gatelift")
+        self._metrics = Metrics()
+        self._instance = f"{os.environ.get('POD_NAME', 'manager')}-{uuid.uuid4().hex[:8]}"
+        self._machine = new_machine(config, origin, self._instance)
+        self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
+            self._machine, self._perform, tick=events.Ticked(), observe=self._metrics.handled
+        )
+        self._limits = _budget(config)
+        identity = Identity(controller="gatelift.dev/manager", instance=self._instance)
+        self._api = ManagementApi(client, self._loop.post, self._limits, identity)
+        names = config.gatelift.certificates.server_names
+        self._authority = AuthorityStore(client, config.namespace, names, _utc_now)
+        self._agents = AgentsServer(self._loop.post, self._authority.server_credentials)
+        self._enrol = EnrolServer(
+            self._loop.post, lambda: self._authority.state, self._authority.server_pair, self._leads
+        )
+        election = config.leader_election
+        self._elector = LeaderElector(
+            manager.cluster,
+            election.resource_namespace or config.namespace,
+            election.resource_name,
+            self._instance,
+            on_acquired=self._acquired,
+            on_lost=self._lost,
+            times=ElectionTimes(
+                lease_seconds=election.lease_duration,
+                renew_seconds=election.renew_deadline,
+                retry_seconds=election.retry_period,
+            ),
+        )
+        self._local = LocalStream(self._loop.post)
+        self._local_agent: LocalAgent | None = None
+        self._supervisor = Supervisor(manager.fail)
+        self._status = StatusServer(self._metrics.registry, self._missing, self._refresh)
+
+    async def run(self) -> None:
+        gatelift = self._config.gatelift
+        self._log.info("starting", version=version("gatelift"), instance=self._instance, budget=self._limits.describe())
+        for text in self._config.without_effect():
+            self._log.warning("accepted without effect in this version", setting=text)
+        self._loop.post(events.ClockRead(unix_seconds=wall()))
+        try:
+            await self._authority.load()
+            self._supervisor.spawn("authority", self._authority.keep_fresh())
+            self._supervisor.spawn("core", self._loop.run())
+            self._supervisor.spawn("clocks", self._keep_told())
+            self._api.start(self._supervisor)
+            await self._agents.start(gatelift.listen)
+            await self._enrol.start(gatelift.enrol_listen)
+            await self._status.start(self._config.health.health_probe_bind_address)
+            self._elector.start()
+            manager = self._manager
+            manager.agents_port, manager.enrol_port = self._agents.port, self._enrol.port
+            manager.status_address = self._status.address
+            self._log.info(
+                "listening", agents=self._agents.port, enrolment=self._enrol.port, status=self._status.address
+            )
+            manager.on_ready(manager)
+            await manager.stop.wait()
+        finally:
+            await self._end()
+
+    async def _end(self) -> None:
+        self._log.info("stopping")
+        await self._elector.stop()
+        if self._local_agent is not None:
+            await self._local_agent.stop()
+        await self._agents.stop()
+        await self._enrol.stop()
+        await self._status.stop()
+        left = await self._supervisor.stop()
+        if left:
+            self._log.warning("tasks did not end in time", tasks=left)
+
+    # --- commands --------------------------------------------------------------------------------------------------
+
+    def _perform(self, command: commands.Command) -> None:
+        self._metrics.performed(command)
+        match command:
+            case Create() | Patch() | Delete() | EmitEvent():
+                self._api.write(command)
+            case commands.SendFrame():
+                if not self._local.send(command):
+                    self._agents.send(command)
+            case commands.CloseStream():
+                if not self._local.close(command):
+                    self._agents.close(command)
+            case commands.Read() | commands.ReadAll():
+                self._api.read(command)
+            case commands.IssueCertificate():
+                lifetime = dt.timedelta(seconds=self._config.gatelift.certificates.lifetime)
+                self._enrol.issue(command, lifetime, _utc_now())
+            case commands.AnswerEnrolment():
+                self._enrol.answer(command)
+            case commands.StepDown():
+                self._log.error("stepping down", reason=command.reason)
+                self._manager._failure = f"stepped down: {command.reason}"  # noqa: SLF001  # one object in two classes
+                self._manager.stop.set()
+            case commands.Note():
+                self._note(command)
+
+    def _note(self, note: commands.Note) -> None:
+        log = self._log.warning if note.level == "warning" else self._log.info
+        about = {"workload": note.workload, "epoch": note.epoch, "cluster": note.cluster}
+        log(note.text, **{key: value for key, value in about.items() if value}, **dict(note.fields))
+
+    # --- standing --------------------------------------------------------------------------------------------------
+
+    def _leads(self) -> bool:
+        return self._elector.leads()
+
+    def _acquired(self, term: int) -> None:
+        self._log.info("leading", term=term)
+        self._metrics.leader.set(term)
+        self._loop.post(events.LeadershipExtended(valid_until=self._elector.valid_until()))
+        self._loop.post(events.LeadershipGained(term=term))
+        self._supervisor.spawn("leader label", mark_leader(self._client, leads=True))
+        self._supervisor.spawn("local agent", self._start_local(term))
+
+    async def _start_local(self, term: int) -> None:
+        self._local_agent = await start_local_agent(
+            self._client,
+            self._local,
+            instance=f"{self._instance}-local",
+            term=term,
+            leads_until=self._elector.valid_until,
+        )
+
+    def _lost(self, reason: str) -> None:
+        """Lead no more: nothing of this process counts any longer, so it ends and starts anew as a standby."""
+        self._log.warning("no longer leading", reason=reason)
+        self._loop.post(events.LeadershipLost())
+        if not self._manager.stop.is_set():
+            self._manager._failure = f"no longer leading: {reason}"  # noqa: SLF001  # one object in two classes
+            self._manager.stop.set()
+
+    async def _keep_told(self) -> None:
+        clock_at = 0.0
+        while True:
+            await asyncio.sleep(EXTEND_SECONDS)
+            if self._elector.leads():
+                self._loop.post(events.LeadershipExtended(valid_until=self._elector.valid_until()))
+            if monotonic() - clock_at >= CLOCK_SECONDS:
+                clock_at = monotonic()
+                self._loop.post(events.ClockRead(unix_seconds=wall()))
+
+    def _missing(self) -> str:
+        kinds = self._api.waiting_kinds
+        return f"not listed yet: {', '.join(kinds)}" if kinds else ""
+
+    def _refresh(self) -> None:
+        self._metrics.queue.set(self._loop.waiting)
+        self._metrics.writes_held.set(self._api.writes_held)
+
+
+def _budget(config: Configuration) -> Budget:
+    return budget(per_second=config.client_connection.qps, in_flight=config.gatelift.api_in_flight)
+
+
+def _utc_now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+__all__ = ["Manager", "StartRefusedError"]
