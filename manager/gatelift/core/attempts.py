@@ -90,6 +90,8 @@ TABLE: dict[AttemptState, dict[Internal | Wire, AttemptState]] = {
     _S.RESERVED: {
         Internal.UNRESERVE: _S.PENDING,
         Internal.OFFER: _S.OFFERED,
+        # A write of which nobody could tell turns out to have happened.
+        Internal.WRITTEN: _S.CHOSEN,
         Internal.ADMIT: _S.RUNNING,
         Internal.CLOSE: _S.ENDED,
     },
@@ -201,7 +203,8 @@ class Attempt:
 
     `written_revision`: the machine's record revision at which the winner was written (rule R4). `heard_session`: the
     session in which the agent was told to go on (Commit or Confirm), 0 if not yet. `adopted_term`: the term in the
-    record. Times are monotonic seconds.
+    record. `waiting` (reason, message): no cluster can take it, the reservation is on its way back. `epoch_spent`: an
+    agent knows this epoch as used (R5), so it must be raised. Times are monotonic seconds.
     """
 
     uid: str
@@ -225,7 +228,11 @@ class Attempt:
     outcome: Outcome | None = None
     reports: dict[str, ObjectReport] = field(default_factory=dict)
     counts: tuple[PodSetCounts, ...] = ()
-    not_before: float = 0.0
+    unshown_since: float = 0.0
+    waiting: tuple[str, str] | None = None
+    epoch_spent: bool = False
+    ended_at: float = 0.0
+    gates_told: tuple[str, ...] | None = None
     why_not: dict[str, str] = field(default_factory=dict)  # cluster -> why it was not used, for explain
 
     @property

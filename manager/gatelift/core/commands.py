@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from gatelift_kube.resources import ObjectRef
+from gatelift_kube.resources import ObjectRef, Resource
 from gatelift_kube.writes import ApiWrite, EmitEvent
 from gatelift_wire.messages import Close, Frame
 
@@ -67,6 +67,18 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadAll:
+    """List a kind by a quorum read, one namespace or ("") all; answered once by `ReadAllDone` or `ReadFailed`.
+
+    Asked for before placements are stopped that no cache knows and whose Workload's name nobody can tell (R3).
+    """
+
+    read_id: int
+    resource: Resource
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepDown:
     """Give up the leader Lease and start anew as a standby (R3: a higher term was read)."""
 
@@ -85,4 +97,15 @@ class Note:
     fields: tuple[tuple[str, str], ...] = ()
 
 
-Command = ApiWrite | Read | EmitEvent | SendFrame | CloseStream | IssueCertificate | AnswerEnrolment | StepDown | Note
+Command = (
+    ApiWrite
+    | Read
+    | ReadAll
+    | EmitEvent
+    | SendFrame
+    | CloseStream
+    | IssueCertificate
+    | AnswerEnrolment
+    | StepDown
+    | Note
+)

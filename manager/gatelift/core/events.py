@@ -99,12 +99,20 @@ class ReadDone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadFailed:
-    """The read could not be carried out (retries are behind it)."""
+class ReadAllDone:
+    """Answer to `ReadAll`: all objects (typed, and their JSON) as they are now."""
 
     read_id: int
-    ref: ObjectRef
+    objects: tuple[tuple[KubeObject, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFailed:
+    """A `Read` or `ReadAll` could not be carried out (retries are behind it); `ref` only for a `Read`."""
+
+    read_id: int
     message: str
+    ref: ObjectRef | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +133,7 @@ class Ticked:
 Event = (
     ApiEvent
     | ReadDone
+    | ReadAllDone
     | ReadFailed
     | ClockRead
     | LeadershipGained

@@ -67,6 +67,14 @@ def read(workload: Workload, *, travels: bool) -> Record:
     )
 
 
+def epoch_is_used(workload: Workload) -> bool:
+    """Say whether the record, without a reservation, marks its epoch as used: it must be raised first."""
+    if is_true(workload.status.conditions, texts.QUOTA_RESERVED):
+        return False
+    text = _marks(workload).get(ANNOTATION_EPOCH, "")
+    return text.isascii() and text.isdigit() and int(text) >= epoch_of(workload)
+
+
 def policy_of(text: str) -> DisconnectPolicy | None:
     """Return the policy that a text names, None when it names none."""
     try:
@@ -169,15 +177,7 @@ def _checks_with(
     states = pending_checks(workload, checks, wall)
     if choice is None or not choice.check:
         return states
-    pod_sets = workload.spec.pod_sets
-    mark = PodSetUpdate(
-        name=pod_sets[0].name if pod_sets else "main",
-        annotations={
-            ANNOTATION_TERM: str(choice.term),
-            ANNOTATION_EPOCH: str(choice.epoch),
-            ANNOTATION_DISCONNECT: choice.policy.value,
-        },
-    )
+    mark = _mark(workload, epoch=choice.epoch, term=choice.term, policy=choice.policy)
     ready = AdmissionCheckState(
         name=choice.check,
         state=texts.READY,
@@ -189,6 +189,14 @@ def _checks_with(
         msgspec.structs.replace(ready, retry_count=state.retry_count) if state.name == choice.check else state
         for state in states
     )
+
+
+def _mark(workload: Workload, *, epoch: int, term: int, policy: DisconnectPolicy | None = None) -> PodSetUpdate:
+    pod_sets = workload.spec.pod_sets
+    annotations = {ANNOTATION_TERM: str(term), ANNOTATION_EPOCH: str(epoch)}
+    if policy is not None:
+        annotations[ANNOTATION_DISCONNECT] = policy.value
+    return PodSetUpdate(name=pod_sets[0].name if pod_sets else "main", annotations=annotations)
 
 
 def adoption_patch(workload: Workload, term: int) -> bytes:
@@ -223,6 +231,18 @@ def _counted(workload: Workload, reason: str) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """Marks an epoch as used in the state of the dispatching check, until the epoch is raised.
+
+    So a leader that finds the reservation gone and the epoch not yet raised knows that it must not be used again.
+    """
+
+    check: str
+    epoch: int
+    term: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Requeue:
     """How an evicted workload comes back: at once (`at` ""), or after a backoff until the wall time `at`."""
 
@@ -237,6 +257,7 @@ def release_patch(
     reason: str,
     message: str,
     requeue: Requeue | None,
+    used: Used,
     wall: str,
 ) -> bytes:
     """Give the reservation back: QuotaReserved=False, Admitted=False, no admission, no winner, checks reset.
@@ -255,7 +276,7 @@ def release_patch(
         "admission": None,
         "clusterName": None,
         "nominatedClusterNames": None,
-        "admissionChecks": _reset_checks(workload, message if requeue is not None and requeue.at else "", wall),
+        "admissionChecks": _reset_checks(workload, message if requeue is not None and requeue.at else "", used, wall),
         "reclaimablePods": None,
     }
     was = find(conditions, texts.EVICTED)
@@ -271,12 +292,13 @@ def release_patch(
     return _patch(workload, status)
 
 
-def _reset_checks(workload: Workload, retried: str, wall: str) -> tuple[AdmissionCheckState, ...]:
+def _reset_checks(workload: Workload, retried: str, used: Used, wall: str) -> tuple[AdmissionCheckState, ...]:
     """Return all checks Pending again; `retried` says why a Ready one had to be given up, as if it had said Retry."""
     states = []
     for check in workload.status.admission_checks:
+        marks = (_mark(workload, epoch=used.epoch, term=used.term),) if check.name == used.check else ()
         if check.state == texts.PENDING and not check.pod_set_updates:
-            states.append(check)
+            states.append(msgspec.structs.replace(check, pod_set_updates=marks))
             continue
         retries = check.retry_count
         states.append(
@@ -286,9 +308,15 @@ def _reset_checks(workload: Workload, retried: str, wall: str) -> tuple[Admissio
                 message=texts.reset_check(check.state, retried),
                 last_transition_time=wall,
                 retry_count=(retries or 0) + 1 if retried or check.state == texts.RETRY else retries,
+                pod_set_updates=marks,
             )
         )
     return tuple(states)
+
+
+def reclaim_patch(workload: Workload, reclaimable: tuple[tuple[str, int], ...]) -> bytes:
+    """Write the pods per pod set that need quota no longer (KEP-78)."""
+    return _patch(workload, {"reclaimablePods": [{"name": name, "count": count} for name, count in reclaimable]})
 
 
 def waiting_patch(workload: Workload, reason: str, message: str, wall: str) -> bytes | None:

@@ -21,6 +21,7 @@ NO_RESERVATION = "NoReservation"
 PENDING_EVALUATION = "PendingEvaluation"
 WAITING_FOR_QUOTA = "WaitingForQuota"
 DEACTIVATED = "Deactivated"
+MISCONFIGURED = "Misconfigured"
 ADMISSION_CHECK = "AdmissionCheck"
 BACKOFF_FINISHED = "BackoffFinished"
 REACTIVATED = "Reactivated"
@@ -59,6 +60,11 @@ RESTORED = (
 def admitted_on(cluster: str) -> str:
     """Return the message of a MultiKueue check that is Ready."""
     return f'The workload was admitted on "{cluster}"'
+
+
+def admitted_event(cluster_queue: str, waited: float) -> str:
+    """Return the message of the event Admitted; `waited` seconds since the reservation."""
+    return f"Admitted by ClusterQueue {cluster_queue}, wait time since reservation was {waited:.0f}s"
 
 
 def reset_check(previous: str, retried: str = "") -> str:

@@ -1,0 +1,164 @@
+"""Status of admission checks (controller `kueue.x-k8s.io/multikueue`) and of queues: what people look at first.
+
+One write per object and `status_every` at most, out of the budget for writes that only inform; a check's condition
+Active is a transition (queues admit by it) and is written at once. Neighbours: `machine` calls by key.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from gatelift.core import dispatch
+from gatelift.core.agenda import Key, Look
+from gatelift.core.link_values import LinkState
+from gatelift.core.state import Core
+from gatelift_admission.statuses import QueueFigures
+from gatelift_kinds.markers import MULTIKUEUE_MANAGER
+from gatelift_kube.conditions import FALSE, TRUE, put
+from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, LocalQueue
+from gatelift_kube.objects.meta import Condition
+from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, ObjectKey, ObjectRef
+
+ACTIVE = "Active"
+CHECK_ACTIVE = "The admission check is active"
+
+
+def mark_checks(core: Core) -> None:
+    """Look at all checks when a cluster came or went; there are few of them."""
+    for name, check in core.knowledge.checks.items():
+        if check.spec.controller_name == MULTIKUEUE_MANAGER:
+            core.agenda.mark(Key(Look.CHECK, ObjectKey("", name)))
+
+
+def check(core: Core, key: ObjectKey, now: float) -> None:
+    """Write whether a dispatching check has clusters to dispatch to."""
+    known = core.knowledge.checks.get(key.name)
+    ref = ObjectRef(ADMISSION_CHECK, key)
+    if known is None or known.spec.controller_name != MULTIKUEUE_MANAGER:
+        return
+    if core.blocked(ref, Key(Look.CHECK, key), now):
+        return
+    conditions = put(known.status.conditions, _activity(core, known), core.wall.text(now))
+    if conditions is not known.status.conditions:
+        _write(core, ref, known, {"conditions": conditions})
+
+
+def _activity(core: Core, known: AdmissionCheck) -> Condition:
+    parameters = known.spec.parameters
+    config = core.knowledge.configs.get(parameters.name) if parameters is not None else None
+    generation = known.metadata.generation
+    if config is None:
+        named = f"MultiKueueConfig {parameters.name} does not exist" if parameters is not None else "no parameters"
+        return Condition(
+            type=ACTIVE,
+            status=FALSE,
+            reason="BadConfig",
+            message=f"Cannot load the AdmissionChecks parameters: {named}",
+            observed_generation=generation,
+        )
+    clusters = dispatch.targets(core, (known.metadata.name,)).clusters
+    missing = [name for name in clusters if core.view(name) is None]
+    usable: list[str] = []
+    inactive: list[str] = []
+    for name in clusters:
+        view = core.view(name)
+        if view is not None:
+            (usable if view.state is LinkState.CONNECTED and view.open else inactive).append(name)
+    parts = []
+    if missing:
+        parts.append(f"Missing clusters: [{' '.join(missing)}]")
+    if inactive:
+        parts.append(f"Inactive clusters: [{' '.join(inactive)}]")
+    reason = "NoUsableClusters" if not usable else "SomeActiveClusters" if parts else ACTIVE
+    return Condition(
+        type=ACTIVE,
+        status=TRUE if usable else FALSE,
+        reason=reason,
+        message=", ".join(parts) or (CHECK_ACTIVE if usable else "No clusters configured"),
+        observed_generation=generation,
+    )
+
+
+def cluster_queue(core: Core, key: ObjectKey, now: float) -> None:
+    """Write the status of a ClusterQueue."""
+    known = core.knowledge.cluster_queues.get(key.name)
+    figures = core.ledger.engine.cluster_queue_status(key.name)
+    if known is not None and figures is not None:
+        _show(core, ObjectRef(CLUSTER_QUEUE, key), Key(Look.CLUSTER_QUEUE, key), known, figures, now)
+
+
+def local_queue(core: Core, key: ObjectKey, now: float) -> None:
+    """Write the status of a LocalQueue."""
+    known = core.knowledge.local_queues.get(key)
+    figures = core.ledger.engine.local_queue_status(key)
+    if known is not None and figures is not None:
+        _show(core, ObjectRef(LOCAL_QUEUE, key), Key(Look.LOCAL_QUEUE, key), known, figures, now)
+
+
+def _show(
+    core: Core, ref: ObjectRef, key: Key, known: ClusterQueue | LocalQueue, figures: QueueFigures, now: float
+) -> None:
+    if core.blocked(ref, key, now):
+        return
+    active = Condition(
+        type=ACTIVE,
+        status=TRUE if figures.active.status else FALSE,
+        reason=figures.active.reason,
+        message=figures.active.message,
+        observed_generation=known.metadata.generation,
+    )
+    status = msgspec.structs.replace(
+        known.status,
+        conditions=put(known.status.conditions, active, core.wall.text(now)),
+        pending_workloads=figures.pending_workloads,
+        reserving_workloads=figures.reserving_workloads,
+        admitted_workloads=figures.admitted_workloads,
+        flavors_reservation=figures.flavors_reservation,
+        flavors_usage=figures.flavors_usage,
+    )
+    if status == known.status:
+        return
+    due = core.shown_at.get(key, now - core.settings.status_every) + core.settings.status_every
+    if now < due:
+        core.agenda.wake(key, due)
+    elif not core.budget.spend(now):
+        core.agenda.wake(key, now + core.budget.wait)
+    else:
+        core.shown_at[key] = now
+        _write(core, ref, known, _whole(status))
+
+
+def _whole(status: Any) -> dict[str, Any]:
+    """Return all fields, zeros too: a merge patch has to overwrite what was there."""
+    return {
+        "conditions": status.conditions,
+        "pendingWorkloads": status.pending_workloads,
+        "reservingWorkloads": status.reserving_workloads,
+        "admittedWorkloads": status.admitted_workloads,
+        "flavorsReservation": [_usage(one) for one in status.flavors_reservation],
+        "flavorsUsage": [_usage(one) for one in status.flavors_usage],
+    }
+
+
+def _usage(flavor: Any) -> dict[str, Any]:
+    return {
+        "name": flavor.name,
+        "resources": [
+            {"name": one.name, "total": str(one.total), "borrowed": str(one.borrowed)} for one in flavor.resources
+        ],
+    }
+
+
+def _write(
+    core: Core, ref: ObjectRef, known: AdmissionCheck | ClusterQueue | LocalQueue, status: dict[str, Any]
+) -> None:
+    metadata = {"uid": known.metadata.uid, "resourceVersion": known.metadata.resource_version}
+    core.patch(
+        ref,
+        msgspec.json.encode({"metadata": metadata, "status": status}),
+        "status",
+        decided_on=known.metadata.resource_version,
+        subresource="status",
+    )

@@ -1,0 +1,409 @@
+"""Which cluster gets a workload: filter, score, offer to the best few, weigh the bids, write the winner.
+
+The winner is written before it is told (design 3, rule 1): `choose` asks for the write, `reconcile` commits once the
+record shows it. Offers and holds need no write, they expire. Neighbours: `reconcile` calls `step` for an attempt that
+has quota and no winner; `reports` brings the bids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gatelift.core import record, texts
+from gatelift.core.agenda import Key, Look
+from gatelift.core.attempts import Attempt, AttemptState, Internal, Round
+from gatelift.core.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
+from gatelift.core.knowledge import Owner
+from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinkState
+from gatelift.core.state import Core
+from gatelift_admission import amounts
+from gatelift_kinds.markers import MULTIKUEUE_MANAGER
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.selectors import matches
+from gatelift_wire.keys import ANNOTATION_CLUSTER, ANNOTATION_DISCONNECT
+from gatelift_wire.messages import BidKind, DisconnectPolicy, Message, Offer, PodSetRequest, Withdraw
+from gatelift_wire.refusals import Refusal
+
+NO_CREDIT = "takes no more placements at the moment"
+NO_ANSWER = "did not answer in time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """Clusters that the queue names, and the check that names them ("" for `local`)."""
+
+    clusters: tuple[str, ...]
+    check: str = ""
+    problem: str = ""
+
+
+def multikueue_check(core: Core, names: Iterable[str]) -> str:
+    """Return the one of these admission checks that dispatches, "" if none."""
+    for name in names:
+        check = core.knowledge.checks.get(name)
+        if check is not None and check.spec.controller_name == MULTIKUEUE_MANAGER:
+            return name
+    return ""
+
+
+def targets(core: Core, checks: tuple[str, ...]) -> Targets:
+    """Return which clusters may run a workload that needs these checks; no dispatching check means `local`."""
+    name = multikueue_check(core, checks)
+    if not name:
+        return Targets(clusters=(LOCAL_CLUSTER,))
+    parameters = core.knowledge.checks[name].spec.parameters
+    config = core.knowledge.configs.get(parameters.name) if parameters is not None else None
+    if config is None:
+        return Targets(clusters=(), check=name, problem=f"admission check {name} names no existing MultiKueueConfig")
+    chosen = dict.fromkeys(config.spec.clusters)
+    selector = config.metadata.annotations.get(ANNOTATION_CLUSTER_SELECTOR, "")
+    if selector:
+        chosen.update(dict.fromkeys(_selected(core, selector)))
+    return Targets(clusters=tuple(chosen), check=name)
+
+
+def _selected(core: Core, selector: str) -> tuple[str, ...]:
+    try:
+        parsed = parse_selector(selector)
+    except ValueError:
+        return ()
+    found = []
+    for name in core.links.clusters():
+        view = core.view(name)
+        if view is not None and name != LOCAL_CLUSTER and matches(parsed, dict(view.labels)):
+            found.append(name)
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a workload asks of a cluster."""
+
+    kind: str
+    namespace: str
+    pod_sets: tuple[PodSetRequest, ...]
+    only: str = ""
+    selector: str = ""
+
+    def totals(self) -> dict[str, int]:
+        """Return the requests of all pod sets together."""
+        sums: dict[str, int] = {}
+        for pod_set in self.pod_sets:
+            for name, amount in pod_set.requests:
+                sums[name] = sums.get(name, 0) + amount
+        return sums
+
+
+def wanted(workload: Workload, owner: Owner, attempt: Attempt) -> Wanted:
+    """Return what the workload asks of a cluster, from its admission and its owner's annotations."""
+    marks = owner.object.metadata.annotations
+    return Wanted(
+        kind=owner.kind.name,
+        namespace=workload.metadata.namespace,
+        pod_sets=pod_set_requests(attempt, workload),
+        only=marks.get(ANNOTATION_CLUSTER, ""),
+        selector=marks.get(ANNOTATION_CLUSTER_SELECTOR, ""),
+    )
+
+
+def pod_set_requests(attempt: Attempt, workload: Workload) -> tuple[PodSetRequest, ...]:
+    """Return what each pod set was granted, as the wire carries it."""
+    admission = attempt.reserve.admission if attempt.reserve is not None else workload.status.admission
+    if admission is None:
+        return ()
+    counts = {pod_set.name: pod_set.count for pod_set in workload.spec.pod_sets}
+    return tuple(
+        PodSetRequest(
+            name=one.name,
+            count=one.count if one.count is not None else counts.get(one.name, 0),
+            requests=tuple(
+                (name, amounts.parse(quantity, name)) for name, quantity in sorted(one.resource_usage.items())
+            ),
+            flavors=tuple(sorted(one.flavors.items())),
+        )
+        for one in admission.pod_set_assignments
+    )
+
+
+def unfit(view: ClusterView | None, want: Wanted) -> str:
+    """Return why a cluster cannot be asked at all, "" when it can; what only a bid can tell is not asked here."""
+    if view is None:
+        return "no WorkerCluster of that name"
+    if view.state is not LinkState.CONNECTED or not view.open:
+        return "not connected"
+    if not view.api_reachable:
+        return "its agent does not reach its API server"
+    if view.cordoned or view.draining:
+        return "cordoned" if view.cordoned else "draining"
+    if want.kind not in view.kinds:
+        return f"does not serve kind {want.kind}"
+    if view.allowed_namespaces and want.namespace not in view.allowed_namespaces:
+        return f"namespace {want.namespace} is not in spec.allowedNamespaces of WorkerCluster {view.name}"
+    if view.accepted_namespaces is not None and want.namespace not in view.accepted_namespaces:
+        return f"namespace {want.namespace} does not accept work there (label gatelift.dev/accept=true)"
+    if want.only and want.only != view.name:
+        return f"the workload asks for cluster {want.only}"
+    if want.selector and not _selects(want.selector, view):
+        return f"the workload asks for clusters with {want.selector}"
+    return _too_small(view, want)
+
+
+def _selects(selector: str, view: ClusterView) -> bool:
+    try:
+        return matches(parse_selector(selector), dict(view.labels))
+    except ValueError:
+        return False
+
+
+def _too_small(view: ClusterView, want: Wanted) -> str:
+    nominal: dict[str, int] = {}
+    for entry in view.capacity:
+        nominal[entry.resource] = nominal.get(entry.resource, 0) + entry.nominal
+    for name, amount in sorted(want.totals().items()):
+        if name in nominal and nominal[name] < amount:
+            have, need = amounts.to_text(nominal[name], name), amounts.to_text(amount, name)
+            return f"never fits: {need} {name} asked, {have} in all"
+    return ""
+
+
+Rank = tuple[bool, float, int, float, str]
+
+
+def rank(view: ClusterView, want: Wanted, failures: float) -> Rank:
+    """Return the sort key of a cluster: fits without preemption, free share, weight, recent failures, name."""
+    fits, free = True, 1.0
+    for name, amount in want.totals().items():
+        cells = [entry for entry in view.capacity if entry.resource == name]
+        if not cells:
+            continue
+        fits = fits and any(entry.largest_fit >= amount for entry in cells)
+        nominal = sum(entry.nominal for entry in cells)
+        if nominal > 0:
+            free = min(free, max(0, nominal - sum(entry.used for entry in cells)) / nominal)
+    return (not fits, -round(free, 3), -view.weight, round(failures, 2), view.name)
+
+
+def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> tuple[list[str], bool]:
+    """Return the clusters to ask, best first, and whether a further one only lacks credit at the moment.
+
+    Why each of the others is not among them is kept in `attempt.why_not`.
+    """
+    want = wanted(workload, owner, attempt)
+    checks = attempt.reserve.checks if attempt.reserve is not None else ()
+    goal = targets(core, checks)
+    ranked: list[tuple[Rank, str]] = []
+    short = False
+    attempt.why_not = {goal.check: goal.problem} if goal.problem else {}
+    for name in goal.clusters:
+        view = core.view(name)
+        why = unfit(view, want) or core.failures.avoided(attempt.uid, name, now)
+        if not why and view is not None and view.credits <= len(core.unapplied.get(name, ())):
+            why, short = NO_CREDIT, True
+        if why or view is None:
+            attempt.why_not[name] = why
+            continue
+        ranked.append((rank(view, want, core.failures.weight(name, now)), name))
+    return [name for _, name in sorted(ranked)], short
+
+
+# --- rounds of offers ---------------------------------------------------------------------------------------------
+
+
+def step(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> None:
+    """Go on with an attempt that has quota and no winner yet, from its state alone."""
+    if core.halted:
+        attempt.why_not = {"": core.halted}
+        return
+    if attempt.state is AttemptState.RESERVED:
+        _first_round(core, attempt, workload, owner, now)
+    elif attempt.state is AttemptState.OFFERED and attempt.round is not None:
+        _weigh(core, attempt, attempt.round, workload, owner, now)
+
+
+def _first_round(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> None:
+    names, short = candidates(core, attempt, workload, owner, now)
+    if not names:
+        if short:
+            core.waiting_for_room.setdefault(attempt.uid)
+        else:
+            give_back(core, attempt, now)
+        return
+    settings = core.settings.dispatch
+    attempt.round = Round(since=now, patient_until=now + settings.patience_seconds)
+    _offer(core, attempt, attempt.round, workload, owner, names[: settings.best], now)
+
+
+def _offer(
+    core: Core, attempt: Attempt, asked: Round, workload: Workload, owner: Owner, names: list[str], now: float
+) -> None:
+    settings = core.settings.dispatch
+    offer = Offer(
+        key=attempt.key,
+        kind=owner.kind.name,
+        namespace=workload.metadata.namespace,
+        name=owner.object.metadata.name,
+        queue=workload.spec.queue_name,
+        priority=workload.spec.priority or 0,
+        pod_sets=pod_set_requests(attempt, workload),
+        hold_seconds=settings.hold_seconds,
+    )
+    attempt.follow(Internal.OFFER)
+    asked.deadline = now + settings.bid_seconds
+    for name in names:
+        asked.asked.add(name)
+        sent = core.send(name, (offer,), now)
+        if sent.session:
+            asked.offered[name] = sent.session
+            core.unapplied.setdefault(name, set()).add(attempt.uid)
+        else:
+            attempt.why_not[name] = "not connected"
+    core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), asked.deadline)
+
+
+def _weigh(core: Core, attempt: Attempt, asked: Round, workload: Workload, owner: Owner, now: float) -> None:
+    """Take a winner, wait, ask the next ones, or give the reservation back."""
+    _drop_dead(core, attempt, asked, now)
+    silent = [name for name in asked.offered if name not in asked.bids]
+    winner = _best(asked, BidKind.HELD)
+    if winner and (not silent or now >= asked.deadline or winner == next(iter(asked.offered))):
+        choose(core, attempt, workload, owner, winner, now)
+        return
+    if silent and now < asked.deadline:
+        core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), asked.deadline)
+        return
+    names, _ = candidates(core, attempt, workload, owner, now)
+    fresh = [name for name in names if name not in asked.asked]
+    if fresh:
+        _offer(core, attempt, asked, workload, owner, fresh[: core.settings.dispatch.best], now)
+        return
+    preempting = _best(asked, BidKind.WOULD_PREEMPT)
+    if preempting:
+        choose(core, attempt, workload, owner, preempting, now)
+        return
+    slow = silent + [name for name, bid in asked.bids.items() if bid.kind is BidKind.NEEDS_TIME]
+    if slow and now < asked.patient_until:
+        core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), asked.patient_until)
+        return
+    for name in slow:
+        attempt.why_not[name] = NO_ANSWER
+    give_back(core, attempt, now)
+
+
+def _drop_dead(core: Core, attempt: Attempt, asked: Round, now: float) -> None:
+    """Strike what no longer counts: refusals, holds that run out, offers of a session that is over (R6)."""
+    settings = core.settings.dispatch
+    for name, session in list(asked.offered.items()):
+        view = core.view(name)
+        bid = asked.bids.get(name)
+        if view is None or not view.open or view.session != session:
+            why = "the session ended"
+        elif bid is None:
+            continue
+        elif bid.kind is BidKind.REFUSED:
+            why = _refused(core, attempt, name, bid.refusal, bid.text, now)
+        elif bid.hold_seconds and asked.bid_at[name] + bid.hold_seconds - settings.hold_margin_seconds <= now:
+            why = "its hold ran out"
+        else:
+            continue
+        attempt.why_not[name] = why
+        del asked.offered[name]
+        asked.bids.pop(name, None)
+        free_room(core, attempt.uid, name)
+
+
+def _refused(core: Core, attempt: Attempt, cluster: str, refusal: Refusal | None, text: str, now: float) -> str:
+    reason = refusal or Refusal.INVALID
+    why = f"{reason.value}{f': {text}' if text else ''}"
+    settings = core.settings.dispatch
+    if reason is Refusal.EPOCH_STALE:
+        attempt.epoch_spent = True
+    elif reason.permanent:
+        core.failures.avoid(attempt.uid, cluster, now + settings.give_up_max, why)
+    return why
+
+
+def _best(asked: Round, kind: BidKind) -> str:
+    """Return the cluster of the cheapest bid of a kind, at equal cost the one asked first; "" if none."""
+    order = {name: place for place, name in enumerate(asked.offered)}
+    found = [(bid.cost, order[name], name) for name, bid in asked.bids.items() if bid.kind is kind and name in order]
+    return min(found)[2] if found else ""
+
+
+def choose(core: Core, attempt: Attempt, workload: Workload, owner: Owner, cluster: str, now: float) -> None:
+    """Write the winner: one status patch with reservation, admission, check and cluster."""
+    reserve = attempt.reserve
+    if reserve is None:
+        return
+    policy = disconnect_policy(core, owner, cluster, reserve.admission.cluster_queue)
+    choice = record.Choice(
+        cluster=cluster,
+        epoch=attempt.epoch,
+        term=core.term,
+        policy=policy,
+        check=multikueue_check(core, reserve.checks),
+    )
+    attempt.cluster, attempt.policy = cluster, policy
+    body = record.admission_patch(
+        workload, reserve.admission, reserve.checks, reserve.message, choice, core.wall.text(now)
+    )
+    core.patch_workload(workload, body, "winner")
+
+
+def disconnect_policy(core: Core, owner: Owner, cluster: str, queue: str) -> DisconnectPolicy:
+    """Return the policy: the workload's annotation, else the ClusterQueue's, else the WorkerCluster's, else wait."""
+    known = core.knowledge.cluster_queues.get(queue)
+    view = core.view(cluster)
+    return (
+        record.policy_of(owner.object.metadata.annotations.get(ANNOTATION_DISCONNECT, ""))
+        or (record.policy_of(known.metadata.annotations.get(ANNOTATION_DISCONNECT, "")) if known is not None else None)
+        or (view.policy if view is not None else None)
+        or DisconnectPolicy.WAIT
+    )
+
+
+def withdraw(core: Core, attempt: Attempt, now: float, *, but: str = "") -> None:
+    """Let the holds go that the other clusters keep for an attempt."""
+    if attempt.round is None:
+        return
+    message: Message = Withdraw(key=attempt.key)
+    for name, session in attempt.round.offered.items():
+        if name == but:
+            continue
+        free_room(core, attempt.uid, name)
+        view = core.view(name)
+        if view is not None and view.open and view.session == session:
+            core.send(name, (message,), now)
+    attempt.round = None
+
+
+def free_room(core: Core, uid: str, cluster: str) -> None:
+    """Note that a cluster has one un-applied placement fewer, and look at who waits for that."""
+    taken = core.unapplied.get(cluster)
+    if taken is None or uid not in taken:
+        return
+    taken.discard(uid)
+    wake_one(core)
+
+
+def wake_one(core: Core) -> None:
+    """Look at the workload that has waited longest for room."""
+    while core.waiting_for_room:
+        uid = next(iter(core.waiting_for_room))
+        del core.waiting_for_room[uid]
+        attempt = core.attempts.get(uid)
+        if attempt is not None and attempt.state is AttemptState.RESERVED:
+            core.mark_attempt(attempt)
+            return
+
+
+def give_back(core: Core, attempt: Attempt, now: float) -> None:
+    """No cluster can take it: the reservation goes back to the engine, the workload waits and says why."""
+    settings = core.settings.dispatch
+    withdraw(core, attempt, now)
+    if attempt.state is AttemptState.OFFERED:
+        attempt.follow(Internal.UNOFFER)
+    core.failures.gave_up(attempt.uid, now, settings.give_up_base, settings.give_up_max)
+    core.out_of_clusters[attempt.uid] = None
+    attempt.waiting = (texts.WAITING_FOR_QUOTA, texts.no_cluster(attempt.why_not))
+    core.mark_attempt(attempt)

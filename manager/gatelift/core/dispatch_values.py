@@ -1,0 +1,97 @@
+"""Settings of dispatch and its memory of failures. Neighbours: `dispatch` decides by them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DispatchSettings:
+    """How clusters are asked.
+
+    `best`: how many are asked at once. `bid_seconds`: how long an answer is waited for before the next ones are asked;
+    a bid takes one round trip and no write, so 300 ms is generous within a continent. `hold_seconds`: how long a
+    cluster keeps room for us. `patience_seconds`: how long one that needs time, or said nothing, may still win when
+    nobody else can take it. `give_up_base`, `give_up_max`: pause after no cluster could take it, doubling; a change at
+    a cluster ends it early.
+    """
+
+    best: int = 3
+    bid_seconds: float = 0.3
+    hold_seconds: float = 30.0
+    hold_margin_seconds: float = 2.0
+    patience_seconds: float = 5.0
+    give_up_base: float = 5.0
+    give_up_max: float = 300.0
+    failure_half_life: float = 300.0
+
+
+AVOID_MAX = 50_000
+"""(workload, cluster) pairs remembered as refused; the oldest go first, at the price of one more offer."""
+
+
+@dataclass(slots=True)
+class Failures:
+    """What failed where, fading with time."""
+
+    half_life: float = 300.0
+    _weight: dict[str, tuple[float, float]] = field(default_factory=dict)
+    _avoid: dict[tuple[str, str], tuple[float, str]] = field(default_factory=dict)
+    _given_up: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    def failed(self, cluster: str, now: float) -> None:
+        """Note that a placement on a cluster failed."""
+        self._weight[cluster] = (self.weight(cluster, now) + 1.0, now)
+
+    def weight(self, cluster: str, now: float) -> float:
+        """Return the number of recent failures there, each halved every half-life."""
+        weight, at = self._weight.get(cluster, (0.0, now))
+        return float(weight * 0.5 ** ((now - at) / self.half_life))
+
+    def avoid(self, uid: str, cluster: str, until: float, why: str) -> None:
+        """Do not offer this workload to this cluster before `until`, unless the cluster changes."""
+        if len(self._avoid) >= AVOID_MAX:
+            del self._avoid[next(iter(self._avoid))]
+        self._avoid.pop((uid, cluster), None)
+        self._avoid[(uid, cluster)] = (until, why)
+
+    def avoided(self, uid: str, cluster: str, now: float) -> str:
+        """Return why this cluster is not asked for this workload now, "" when it may be."""
+        found = self._avoid.get((uid, cluster))
+        if found is None:
+            return ""
+        if found[0] <= now:
+            del self._avoid[(uid, cluster)]
+            return ""
+        return found[1]
+
+    def cluster_changed(self, cluster: str) -> None:
+        """Ask it again: what was refused there may fit now."""
+        for key in [key for key in self._avoid if key[1] == cluster]:
+            del self._avoid[key]
+
+    def gave_up(self, uid: str, now: float, base: float, most: float) -> float:
+        """Note that no cluster could take a workload; return when to try again, later each time in a row."""
+        count = self._given_up.get(uid, (0, 0.0))[0] + 1
+        until = now + backoff(count, base, most)
+        self._given_up[uid] = (count, until)
+        return until
+
+    def paused_until(self, uid: str) -> float:
+        """Return the time before which a workload is not tried again, 0 if it may be."""
+        return self._given_up.get(uid, (0, 0.0))[1]
+
+    def wake(self, uid: str) -> None:
+        """Try again at once: something changed at a cluster. How often it failed in a row stays."""
+        count, _ = self._given_up.get(uid, (0, 0.0))
+        if count:
+            self._given_up[uid] = (count, 0.0)
+
+    def forget(self, uid: str) -> None:
+        """Drop what is remembered of a workload that was placed or is gone."""
+        self._given_up.pop(uid, None)
+
+
+def backoff(count: int, base: float, most: float) -> float:
+    """Return the pause before try number `count` + 1: `base` doubled each time, at most `most`."""
+    return float(min(most, base * 2.0 ** min(max(count, 1) - 1, 32)))

@@ -1,0 +1,191 @@
+"""How an attempt comes to its end: what is written, released and forgotten, in an order that a crash cannot break.
+
+Order of every end: nothing runs any more (the cluster's word) -> the record says so -> quota goes -> the cluster may
+forget -> the epoch is raised -> the workload may be queued again.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import dispatch, placing, record, texts
+from gatelift.core.agenda import Key, Look
+from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
+from gatelift.core.dispatch_values import backoff
+from gatelift.core.knowledge import Owner
+from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.record import Record, Requeue
+from gatelift.core.state import Core
+from gatelift_kinds import kind as kinds
+from gatelift_kinds.markers import WORKLOAD_FINALIZER
+from gatelift_kube.conditions import find
+from gatelift_kube.objects.kueue import Workload
+
+SHOW_END_SECONDS = 10.0
+"""How long Finished waits for the user's object to show the end; an API server that refuses that status must not
+keep the quota for ever."""
+
+
+BY_ITSELF = frozenset({"Preempted", "NodeFailures"})
+"""Reasons of eviction after which a workload is queued again at once (Kueue)."""
+
+
+def requeue_for(core: Core, known: Workload, reason: str, now: float) -> Requeue | None:
+    """Return how a workload evicted for `reason` comes back; None: when what stopped it ends."""
+    if reason in BY_ITSELF:
+        return Requeue()
+    if reason != texts.ADMISSION_CHECK:
+        return None
+    before = known.status.requeue_state
+    count = (before.count if before is not None else 0) + 1
+    wait = backoff(count, core.settings.requeue_base, core.settings.requeue_max)
+    return Requeue(count=count, at=core.wall.text(now + wait))
+
+
+def finished_as(outcome: kinds.Outcome) -> Outcome:
+    """Return the end that the user's object shows."""
+    return Outcome(how=Wire.FINISHED, reason=outcome.reason, message=outcome.message, succeeded=outcome.succeeded)
+
+
+def end(core: Core, attempt: Attempt, event: Wire | Internal, outcome: Outcome) -> bool:
+    """Note the cluster's (or a person's) word that nothing of a placement runs; False when that changes nothing."""
+    if not attempt.follow(event):
+        return False
+    attempt.outcome = outcome
+    placing.leave(core, attempt)
+    core.mark_attempt(attempt)
+    return True
+
+
+def close(core: Core, attempt: Attempt, now: float) -> None:
+    """End an attempt of which nothing was committed anywhere."""
+    if attempt.state is AttemptState.ENDED:
+        return
+    dispatch.withdraw(core, attempt, now)
+    core.waiting_for_room.pop(attempt.uid, None)
+    attempt.follow(Internal.CLOSE)
+
+
+def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> None:
+    """Take down what the user deleted: stop, then let go of the objects. A lost cluster is remembered."""
+    if attempt.live:
+        reason = texts.WORKLOAD_DELETED if known.metadata.deletion_timestamp is not None else texts.OWNER_DELETED
+        attempt.ending = Ending(reason=reason, message="The user deleted it", evict=False)
+        placing.stop(core, attempt, attempt.ending, now)
+        return
+    if attempt.state is not AttemptState.ENDED:
+        unwritten = not rec.reserved
+        close(core, attempt, now)
+        if unwritten:
+            core.ledger.undo(attempt.uid)
+    core.ledger.release(attempt.uid, now)
+    placing.forget(core, attempt, now)
+    if owner is not None:
+        core.mark_owner(owner)
+    if known.metadata.deletion_timestamp is not None:
+        body = record.finalizers_patch(known, WORKLOAD_FINALIZER)
+        if body is not None:
+            core.patch_workload(known, body, "release workload", status=False)
+
+
+def finished(core: Core, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> None:
+    """Clean up after a Workload whose record says Finished."""
+    if attempt.live:
+        # Somebody else wrote Finished: what still runs is stopped first.
+        attempt.ending = Ending(reason=texts.FINISHED, message="The workload is finished", evict=False)
+        placing.stop(core, attempt, attempt.ending, now)
+        return
+    close(core, attempt, now)
+    core.ledger.release(attempt.uid, now)
+    placing.forget(core, attempt, now)
+    if owner is not None:
+        core.mark_owner(owner)
+    core.attempts.pop(rec.uid, None)
+    core.failures.forget(rec.uid)
+
+
+def ended(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> None:
+    """Write down the end of an attempt."""
+    outcome = attempt.outcome or Outcome(how=Internal.CLOSE)
+    if outcome.how is Wire.FINISHED:
+        _write_finished(core, known, attempt, outcome, owner, now)
+        return
+    if rec.reserved:
+        _write_released(core, known, rec, attempt, outcome, now)
+        return
+    core.ledger.release(attempt.uid, now)
+    placing.forget(core, attempt, now)
+    if rec.epoch == attempt.epoch:
+        core.patch_workload(known, record.epoch_patch(known, rec.epoch + 1), "raise epoch", status=False)
+
+
+def _write_finished(
+    core: Core, known: Workload, attempt: Attempt, outcome: Outcome, owner: Owner | None, now: float
+) -> None:
+    """Write Finished once the user's object shows the end."""
+    shows = owner is None or attempt.cluster in {"", LOCAL_CLUSTER} or owner.kind.outcome(owner.object) is not None
+    if not shows and owner is not None:
+        if not attempt.ended_at:
+            attempt.ended_at = now
+        due = attempt.ended_at + SHOW_END_SECONDS
+        if now < due:
+            core.mark_owner(owner)
+            core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), due)
+            return
+    reason = outcome.reason or ("Succeeded" if outcome.succeeded else "Failed")
+    body = record.finished_patch(known, reason, outcome.message, core.wall.text(now))
+    core.patch_workload(known, body, "finish")
+
+
+def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, outcome: Outcome, now: float) -> None:
+    """Write that the reservation is given back, and why, and when it comes back."""
+    said = find(known.status.conditions, texts.EVICTED)
+    ending = attempt.ending
+    check = dispatch.multikueue_check(core, (one.name for one in known.status.admission_checks))
+    lost = texts.PENDING_EVALUATION
+    if rec.evicted and said is not None:
+        evicted, reason, message = None, said.reason, said.message
+    elif attempt.waiting is not None:
+        lost, message = attempt.waiting
+        evicted, reason = None, lost
+    elif ending is not None and not ending.evict:
+        lost, message = ending.reason, ending.message
+        evicted, reason = None, lost
+    elif ending is not None:
+        evicted, reason, message = (ending.reason, ending.message), ending.reason, ending.message
+    else:
+        message = texts.evicted_by_check(check, outcome.message) if check else outcome.message
+        evicted, reason = (texts.ADMISSION_CHECK, message), texts.ADMISSION_CHECK
+    body = record.release_patch(
+        known,
+        evicted=evicted,
+        reason=lost,
+        message=message,
+        requeue=requeue_for(core, known, reason, now),
+        used=record.Used(check=check, epoch=attempt.epoch, term=core.term),
+        wall=core.wall.text(now),
+    )
+    core.patch_workload(known, body, "release")
+
+
+def end_before_placement(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
+    """Take back a reservation, or an admission without placement, of which nothing runs anywhere.
+
+    What was written is ended like any attempt, and its epoch is used; what was not written is struck.
+    """
+    if attempt.state is AttemptState.RUNNING or rec.reserved:
+        close(core, attempt, now)
+        attempt.outcome = Outcome(how=Internal.CLOSE)
+    elif attempt.state is not AttemptState.PENDING:
+        strike(core, attempt, now)
+    attempt.ending = None if attempt.state is AttemptState.PENDING else attempt.ending
+    core.mark_attempt(attempt)
+
+
+def strike(core: Core, attempt: Attempt, now: float) -> None:
+    """Strike a reservation of which nothing was written: the attempt waits for quota again."""
+    dispatch.withdraw(core, attempt, now)
+    core.waiting_for_room.pop(attempt.uid, None)
+    if attempt.state is AttemptState.OFFERED:
+        attempt.follow(Internal.UNOFFER)
+    attempt.follow(Internal.UNRESERVE)
+    core.ledger.undo(attempt.uid)
+    attempt.reserve = None

@@ -1,0 +1,239 @@
+"""Objects of the management cluster come in: caches, engine, and which keys have to be looked at again.
+
+No decision is taken here. Neighbours: `machine` calls for each `ObjectSeen`, `ObjectGone` and each answer to a write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gatelift.core import record
+from gatelift.core.agenda import Key, Look
+from gatelift.core.knowledge import Owner, key_of
+from gatelift.core.state import Core, ref_of
+from gatelift_admission.amounts import QuantityError
+from gatelift_kube.objects import core as core_objects
+from gatelift_kube.objects import kueue
+from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
+from gatelift_kube.writes import KubeObject
+
+
+def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
+    """Take an object that was added or changed; older versions than the known one are ignored."""
+    ref = ObjectRef(resource, key_of(obj.metadata))
+    core.inflight.seen(ref, obj.metadata.resource_version)
+    match obj:
+        case kueue.Workload():
+            workload_seen(core, obj, now)
+        case kueue.ClusterQueue():
+            _cluster_queue(core, obj)
+        case kueue.LocalQueue():
+            _local_queue(core, obj)
+        case kueue.AdmissionCheck():
+            core.knowledge.checks[obj.metadata.name] = obj
+            core.ledger.engine.admission_check_changed(obj)
+            core.agenda.mark(Key(Look.CHECK, key_of(obj.metadata)))
+            core.show_queues()
+        case kueue.MultiKueueConfig():
+            core.knowledge.configs[obj.metadata.name] = obj
+            _all_checks(core)
+        case _:
+            if not _surroundings_seen(core, obj):
+                _owner_seen(core, resource, obj, raw)
+
+
+def _surroundings_seen(core: Core, obj: KubeObject) -> bool:
+    """Take what rarely changes; False when it is none of that."""
+    match obj:
+        case kueue.ResourceFlavor():
+            core.knowledge.flavors[obj.metadata.name] = obj
+            core.ledger.engine.flavor_changed(obj)
+            core.show_queues()
+        case kueue.Cohort():
+            _cohort(core, obj)
+        case kueue.WorkloadPriorityClass():
+            core.knowledge.workload_classes[obj.metadata.name] = obj
+            _waiting_owners(core)
+        case core_objects.PriorityClass():
+            core.knowledge.pod_classes[obj.metadata.name] = obj
+        case core_objects.Namespace():
+            core.knowledge.namespaces[obj.metadata.name] = obj
+            core.ledger.engine.namespace_changed(obj.metadata.name, obj.metadata.labels)
+        case core_objects.LimitRange():
+            core.ledger.engine.limit_range_changed(obj)
+        case core_objects.RuntimeClass():
+            core.ledger.engine.runtime_class_changed(obj)
+        case _:
+            return False
+    return True
+
+
+def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
+    """Take note that an object is no longer there."""
+    name, key = obj.metadata.name, key_of(obj.metadata)
+    engine = core.ledger.engine
+    core.inflight.succeeded(ObjectRef(resource, key))
+    match obj:
+        case kueue.Workload():
+            workload_gone(core, key, obj.metadata.uid)
+        case kueue.ClusterQueue():
+            core.knowledge.cluster_queues.pop(name, None)
+            engine.cluster_queue_removed(name)
+        case kueue.LocalQueue():
+            core.knowledge.local_queues.pop(key, None)
+            engine.local_queue_removed(key)
+        case kueue.AdmissionCheck():
+            core.knowledge.checks.pop(name, None)
+            engine.admission_check_removed(name)
+            core.show_queues()
+        case kueue.MultiKueueConfig():
+            core.knowledge.configs.pop(name, None)
+            _all_checks(core)
+        case _:
+            if not _surroundings_gone(core, obj):
+                _owner_gone(core, resource, obj)
+
+
+def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
+    """Forget what rarely changes; False when it is none of that."""
+    name, engine = obj.metadata.name, core.ledger.engine
+    match obj:
+        case kueue.ResourceFlavor():
+            core.knowledge.flavors.pop(name, None)
+            engine.flavor_removed(name)
+            core.show_queues()
+        case kueue.Cohort():
+            engine.cohort_removed(name)
+        case kueue.WorkloadPriorityClass():
+            core.knowledge.workload_classes.pop(name, None)
+        case core_objects.PriorityClass():
+            core.knowledge.pod_classes.pop(name, None)
+        case core_objects.Namespace():
+            core.knowledge.namespaces.pop(name, None)
+            engine.namespace_removed(name)
+        case core_objects.LimitRange():
+            engine.limit_range_removed(key_of(obj.metadata))
+        case core_objects.RuntimeClass():
+            engine.runtime_class_removed(name)
+        case _:
+            return False
+    return True
+
+
+def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
+    """Take a Workload; one of the same name and another UID means that the earlier one is gone."""
+    key = key_of(obj.metadata)
+    known = core.knowledge.workloads.get(key)
+    if known is not None and known.metadata.uid != obj.metadata.uid:
+        workload_gone(core, key, known.metadata.uid)
+    if not core.knowledge.put_workload(obj):
+        return
+    core.ledger.engine.workload_changed(obj, now)
+    if record.epoch_is_used(obj):
+        core.ledger.engine.block(obj.metadata.uid)
+    core.mark_workload(key)
+    owner = core.knowledge.owner_of(obj)
+    if owner is not None:
+        core.mark_owner(owner)
+    core.show_queues_of(obj)
+
+
+def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
+    """Take note that a Workload is gone: its quota is free, its owner may need another one."""
+    known = core.knowledge.workloads.get(key)
+    if known is None or known.metadata.uid != uid:
+        return
+    core.show_queues_of(known)
+    owner = core.knowledge.owner_of(known)
+    core.knowledge.drop_workload(key)
+    core.ledger.engine.workload_removed(uid)
+    core.drop_attempt(uid)
+    core.inflight.succeeded(ref_of(known))
+    if owner is not None:
+        core.mark_owner(owner)
+
+
+def _owner_seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes) -> None:
+    kind = next((each for each in core.settings.kinds.values() if each.travels and each.resource == resource), None)
+    if kind is None:
+        return
+    ref = ObjectRef(resource, key_of(obj.metadata))
+    known = core.knowledge.owners.get(ref)
+    if known is not None and known.object.metadata.uid != obj.metadata.uid:
+        _owner_gone(core, resource, known.object)
+    if not kind.managed(obj):
+        if known is not None:
+            _owner_gone(core, resource, known.object)
+        return
+    owner = Owner(kind, obj, raw)
+    if core.knowledge.put_owner(owner):
+        core.mark_owner(owner)
+        _mark_owned(core, obj.metadata.uid)
+
+
+def _owner_gone(core: Core, resource: Resource, obj: KubeObject) -> None:
+    if core.knowledge.drop_owner(ObjectRef(resource, key_of(obj.metadata)), obj.metadata.uid) is not None:
+        _mark_owned(core, obj.metadata.uid)
+
+
+def _mark_owned(core: Core, uid: str) -> None:
+    for key in core.knowledge.by_owner.get(uid, ()):
+        core.mark_workload(key)
+
+
+def _cluster_queue(core: Core, obj: kueue.ClusterQueue) -> None:
+    before = core.knowledge.cluster_queues.get(obj.metadata.name)
+    core.knowledge.cluster_queues[obj.metadata.name] = obj
+    key = key_of(obj.metadata)
+    try:
+        core.ledger.engine.cluster_queue_changed(obj)
+    except QuantityError as error:
+        core.note(f"ClusterQueue {key}: {error}; its last valid quota stays in force", warning=True)
+    core.show_queue(Key(Look.CLUSTER_QUEUE, key))
+    if before is None or before.spec.stop_policy != obj.spec.stop_policy:
+        for local, queue in core.knowledge.local_queues.items():
+            if queue.spec.cluster_queue == key.name:
+                _mark_queue(core, local)
+
+
+def _local_queue(core: Core, obj: kueue.LocalQueue) -> None:
+    key = key_of(obj.metadata)
+    before = core.knowledge.local_queues.get(key)
+    core.knowledge.local_queues[key] = obj
+    core.ledger.engine.local_queue_changed(obj)
+    core.show_queue(Key(Look.LOCAL_QUEUE, key))
+    if before is None or before.spec != obj.spec:
+        _mark_queue(core, key)
+
+
+def _mark_queue(core: Core, local: ObjectKey) -> None:
+    """Look at all workloads of a LocalQueue: what kept them out may be over."""
+    for key in core.knowledge.by_queue.get(local, ()):
+        core.mark_workload(key)
+
+
+def _cohort(core: Core, obj: kueue.Cohort) -> None:
+    try:
+        core.ledger.engine.cohort_changed(obj)
+    except QuantityError as error:
+        core.note(f"Cohort {obj.metadata.name}: {error}; its last valid quota stays in force", warning=True)
+
+
+def _all_checks(core: Core) -> None:
+    for name in core.knowledge.checks:
+        core.agenda.mark(Key(Look.CHECK, ObjectKey("", name)))
+
+
+def _waiting_owners(core: Core) -> None:
+    """Look at what has no Workload yet: a class that was missing may be there now."""
+    for owner in _without_workload(core):
+        core.mark_owner(owner)
+
+
+def _without_workload(core: Core) -> Iterable[Owner]:
+    return [
+        owner
+        for uid, ref in core.knowledge.owner_by_uid.items()
+        if uid not in core.knowledge.by_owner
+        for owner in (core.knowledge.owners[ref],)
+    ]

@@ -1,0 +1,88 @@
+"""What must hold after each step (design 7). Run in the tests and, if asked for, in the daemon. Changes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gatelift.core import record
+from gatelift.core.agenda import Key, Look
+from gatelift.core.attempts import LIVE, Attempt, AttemptState
+from gatelift.core.state import Core, ref_of
+
+
+class InvariantBroken(Exception):  # noqa: N818 - the name says what happened
+    """One or more invariants do not hold; the text names each with its workload."""
+
+
+def check(core: Core, now: float) -> None:
+    """Raise InvariantBroken if any invariant is broken."""
+    problems = [*charges(core), *epochs(core), *single(core), *progress(core, now), *writes(core)]
+    if problems:
+        raise InvariantBroken("; ".join(problems))
+
+
+def charges(core: Core) -> list[str]:
+    """Check charges: what may run is charged, and nothing was released more often than charged."""
+    problems = []
+    if core.ledger.released > core.ledger.reserved:
+        problems.append(f"{core.ledger.released} releases for {core.ledger.reserved} charges")
+    for uid, attempt in core.attempts.items():
+        charge = core.ledger.charges.get(uid)
+        if attempt.state in LIVE and (charge is None or charge.released_at is not None):
+            problems.append(f"{attempt.key} is {attempt.state.value} and not charged")
+        if attempt.state is AttemptState.PENDING and charge is not None and charge.released_at is None:
+            problems.append(f"{attempt.key} is pending and charged")
+    return problems
+
+
+def epochs(core: Core) -> list[str]:
+    """Check that no attempt has an epoch above its record's."""
+    problems = []
+    for uid, attempt in core.attempts.items():
+        known = core.knowledge.workload_of(uid)
+        if known is not None and record.epoch_of(known) < attempt.epoch:
+            problems.append(f"{attempt.key} has an epoch above the record's {record.epoch_of(known)}")
+    return problems
+
+
+def single(core: Core) -> list[str]:
+    """Check that a workload is on one cluster's list at most, that of its record."""
+    problems = []
+    places: Counter[str] = Counter()
+    for cluster, uids in core.on_cluster.items():
+        places.update(uids)
+        for uid in uids:
+            attempt = core.attempts.get(uid)
+            if attempt is not None and attempt.live and attempt.cluster != cluster:
+                problems.append(f"{attempt.key} is listed on {cluster} and placed on {attempt.cluster}")
+    problems += [f"workload {uid} is listed on {count} clusters" for uid, count in places.items() if count > 1]
+    return problems
+
+
+def progress(core: Core, now: float) -> list[str]:
+    """Check that every reserved workload is placed, being placed or ending, and that something can wake it."""
+    problems = []
+    for uid, attempt in core.attempts.items():
+        if attempt.state in {AttemptState.RESERVED, AttemptState.OFFERED} and not _can_wake(core, uid, attempt, now):
+            problems.append(f"{attempt.key} is {attempt.state.value} and nothing can wake it")
+    return problems
+
+
+def _can_wake(core: Core, uid: str, attempt: Attempt, now: float) -> bool:
+    known = core.knowledge.workloads.get(attempt.workload)
+    if known is None or not core.leads(now):
+        return True
+    return (
+        core.agenda.waits(Key(Look.WORKLOAD, attempt.workload))
+        or core.inflight.busy(ref_of(known))
+        or uid in core.waiting_for_room
+        or bool(core.halted)
+        or bool(known.status.admission_checks)  # another controller's check: its event wakes
+    )
+
+
+def writes(core: Core) -> list[str]:
+    """Check that never two requests are in flight for one object."""
+    if len(core.inflight.by_id) != len(core.inflight.by_ref):
+        return [f"{len(core.inflight.by_id)} requests in flight for {len(core.inflight.by_ref)} objects"]
+    return []

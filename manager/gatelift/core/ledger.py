@@ -1,0 +1,84 @@
+"""What is charged: one charge and one release per (workload, epoch). Wraps the admission engine's charges.
+
+Three facts are kept apart: reserved, draining (since when), released. The engine charges what the Workload object says;
+the ledger speaks up where it knows better (a deleted owner's pods have stopped, though the object is still there), and
+holds that nothing is released twice. Neighbours: `reconcile` tells it what happened, `invariants` reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gatelift_admission.engine import Engine
+
+
+class LedgerError(Exception):
+    """A charge or release that contradicts what is on the books. Our mistake; nothing was changed."""
+
+
+@dataclass(slots=True)
+class Charge:
+    """The life of one attempt's quota, in monotonic seconds."""
+
+    epoch: int
+    reserved_at: float
+    draining_since: float | None = None
+    released_at: float | None = None
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The books. `engine` counts; here is when and why."""
+
+    engine: Engine = field(default_factory=Engine)
+    charges: dict[str, Charge] = field(default_factory=dict)
+    reserved: int = 0
+    released: int = 0
+
+    def charge(self, uid: str, epoch: int, now: float) -> None:
+        """Book a reservation; once is enough. Raises LedgerError where an older charge stands or the epoch is used."""
+        known = self.charges.get(uid)
+        if known is not None:
+            if known.released_at is None and known.epoch == epoch:
+                return
+            if known.released_at is None:
+                raise LedgerError(f"workload {uid} is charged for epoch {known.epoch}, not yet released; not {epoch}")
+            if epoch <= known.epoch:
+                raise LedgerError(f"workload {uid} was charged for epoch {known.epoch} already; not {epoch}")
+        self.charges[uid] = Charge(epoch, now)
+        self.reserved += 1
+
+    def undo(self, uid: str) -> None:
+        """Strike a reservation of which nothing was written: as if it had not been."""
+        known = self.charges.get(uid)
+        if known is not None and known.released_at is None:
+            del self.charges[uid]
+            self.reserved -= 1
+        self.engine.forget(uid)
+
+    def drain(self, uid: str, now: float) -> None:
+        """Note that the pods are being stopped; the charge stays."""
+        known = self.charges.get(uid)
+        if known is not None and known.draining_since is None:
+            known.draining_since = now
+
+    def release(self, uid: str, now: float) -> bool:
+        """Let the quota go; False when it was gone before (releasing twice is releasing once)."""
+        known = self.charges.get(uid)
+        if known is None or known.released_at is not None:
+            return False
+        known.released_at = now
+        self.released += 1
+        self.engine.release(uid)
+        return True
+
+    def forget(self, uid: str) -> None:
+        """Close the books of a Workload whose object is gone."""
+        known = self.charges.pop(uid, None)
+        if known is not None and known.released_at is None:
+            self.released += 1
+
+    def usage(self, uid: str) -> Mapping[tuple[str, str], int]:
+        """Return what a workload is charged now."""
+        return self.engine.charged(uid)

@@ -1,0 +1,356 @@
+"""The door: all that happens to the manager comes in here as an event, all that it wants goes out as commands.
+
+The way of a pod, to be read in this order: `intake` (the pod and its Workload come in), `owners` (the Workload is
+made), the admission engine's cycle below (`_decide`), `reconcile` and `dispatch` (a cluster is found and written),
+`placing` (it is told), `reports` and `mirror` (what comes back), `endings` (the record, the quota, the clean-up).
+
+An event changes what the core knows and names keys to look at again; keys are then reconciled from state alone. One
+call looks at a bounded number of keys, so that none takes longer than 20 ms; if some are left, `next_deadline` asks
+for a `Ticked` at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from gatelift.core import checks, clusters, intake, invariants, owners, placing, reconcile, texts
+from gatelift.core.agenda import Key, Look
+from gatelift.core.attempts import AttemptState, Ending, Internal
+from gatelift.core.commands import Command
+from gatelift.core.events import (
+    ClockRead,
+    Event,
+    LeadershipExtended,
+    LeadershipGained,
+    LeadershipLost,
+    ReadAllDone,
+    ReadDone,
+    ReadFailed,
+)
+from gatelift.core.inflight import Outstanding
+from gatelift.core.ledger import Ledger
+from gatelift.core.link_values import Links, WriteIds
+from gatelift.core.state import Core, Settings
+from gatelift_admission.model import Evict, Inadmissible, Reserve, Unreserve
+from gatelift_kube.resources import (
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+    JOB,
+    LOCAL_QUEUE,
+    MULTIKUEUE_CONFIG,
+    NAMESPACE,
+    POD,
+    RESOURCE_FLAVOR,
+    WORKER_CLUSTER,
+    WORKLOAD,
+    WORKLOAD_PRIORITY_CLASS,
+    ObjectKey,
+    ObjectRef,
+    Resource,
+)
+from gatelift_kube.writes import KubeObject, ObjectGone, ObjectSeen, Synced, WriteDone, WriteError, WriteFailed
+
+KEYS_PER_CALL = 50
+"""Keys looked at in one call: a pass costs 0.1 to 0.3 ms, so a call stays below 20 ms."""
+HEADS_PER_CALL = 100
+"""Heads nominated by the engine in one call, at about 20 us each, and their decisions."""
+
+WATCHED: tuple[Resource, ...] = (
+    NAMESPACE,
+    RESOURCE_FLAVOR,
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    CLUSTER_QUEUE,
+    LOCAL_QUEUE,
+    WORKLOAD_PRIORITY_CLASS,
+    WORKER_CLUSTER,
+    POD,
+    JOB,
+    WORKLOAD,
+)
+"""Kinds of which a complete list must have been seen before anything is decided (DESIGN 10: inventories are answered
+only after that, or live work would be killed)."""
+
+
+class Machine:
+    """The manager's machine. Deterministic: the same events at the same times give the same commands."""
+
+    __slots__ = ("_awaited", "_decide_again", "core")
+
+    def __init__(
+        self, settings: Settings, links: Links, ids: WriteIds, *, awaited: Iterable[Resource] = WATCHED
+    ) -> None:
+        self.core = Core(settings=settings, links=links, ids=ids, ledger=Ledger())
+        self._awaited = set(awaited)
+        self._decide_again = True
+
+    # --- the door -------------------------------------------------------------------------------------------------
+
+    def handle(self, event: Event, now: float) -> list[Command]:
+        """Take an event; return what is wanted, in order. Never longer than 20 ms."""
+        core = self.core
+        if core.stepped_down:
+            return []
+        core.now = now
+        core.out = []
+        self._take(event, now)
+        core.agenda.ring(now)
+        if self.ready and core.leads(now):
+            self._work(now)
+        if core.settings.debug_invariants:
+            invariants.check(core, now)
+        return core.out
+
+    def next_deadline(self) -> float | None:
+        """Return when `handle(Ticked())` has something to do; a time in the past means at once."""
+        core = self.core
+        if core.stepped_down:
+            return None
+        times = [core.links.next_deadline()]
+        if self.ready and core.leads(core.now):
+            if core.agenda.dirty or self._decide_again:
+                return core.now
+            times += [core.agenda.next_time(), core.ledger.engine.next_deadline()]
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def ready(self) -> bool:
+        """Say whether all complete lists have been seen."""
+        return not self._awaited
+
+    # --- events ---------------------------------------------------------------------------------------------------
+
+    def _take(self, event: Event, now: float) -> None:
+        core = self.core
+        match event:
+            case ClockRead():
+                core.wall.read(event.unix_seconds, now)
+                core.ledger.engine.wall_clock(event.unix_seconds, now)
+            case LeadershipGained():
+                core.term = event.term
+                self._pass_on(event, now)
+            case LeadershipExtended():
+                core.leads_until = event.valid_until
+                self._pass_on(event, now)
+            case LeadershipLost():
+                self._pass_on(event, now)
+                core.stepped_down = True
+            case ObjectSeen() | ObjectGone():
+                self._object(event, now)
+            case Synced():
+                self._awaited.discard(event.resource)
+                self._pass_on(event, now)
+            case WriteDone() | WriteFailed():
+                self._written(event, now)
+            case ReadDone() | ReadAllDone() | ReadFailed():
+                self._read(event, now)
+            case _:
+                self._pass_on(event, now)
+
+    def _object(self, event: ObjectSeen | ObjectGone, now: float) -> None:
+        if event.resource == WORKER_CLUSTER:
+            self._pass_on(event, now)
+        elif isinstance(event, ObjectSeen):
+            self._seen(event.resource, event.object, event.raw, now)
+        else:
+            intake.gone(self.core, event.resource, event.object)
+            self._decide_again = True
+
+    def _pass_on(self, event: Event, now: float) -> None:
+        """Hand an event to the links and take what they have to say."""
+        outcome = self.core.links.handle(event, now, record_revision=self.core.record_revision)
+        self.core.out.extend(outcome.commands)
+        for upcall in outcome.upcalls:
+            clusters.take(self.core, upcall, now)
+
+    def _seen(self, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
+        intake.seen(self.core, resource, obj, raw, now)
+        self._decide_again = True
+
+    def _written(self, event: WriteDone | WriteFailed, now: float) -> None:
+        core = self.core
+        if core.links.owns_write(event.write_id):
+            self._pass_on(event, now)
+            return
+        outstanding = core.inflight.end(event.write_id)
+        if outstanding is None:
+            return
+        if isinstance(event, WriteDone):
+            core.inflight.succeeded(outstanding.ref)
+            core.budget.earn()
+            if event.object is not None:
+                self._seen(outstanding.ref.resource, event.object, event.raw, now)
+            self._tell_of(outstanding, event.object)
+        else:
+            self._failed(outstanding, event, now)
+        self._look_at(outstanding.ref)
+
+    def _failed(self, outstanding: Outstanding, event: WriteFailed, now: float) -> None:
+        core, ref = self.core, outstanding.ref
+        match event.error:
+            case WriteError.CONFLICT:
+                if self._version(ref) == outstanding.decided_on:
+                    core.inflight.conflicted(ref, outstanding.decided_on, now)
+            case WriteError.UNKNOWN | WriteError.NOT_FOUND | WriteError.ALREADY_EXISTS:
+                core.inflight.unsure(ref, now)
+            case _:
+                core.inflight.failed(ref, now)
+                core.note(f"{outstanding.purpose}: {ref}: {event.error.value}: {event.message}", warning=True)
+
+    def _version(self, ref: ObjectRef) -> str:
+        """Return the version of an object that is known, "" if none."""
+        known = self.core.known(ref)
+        return known.metadata.resource_version if known is not None else ""
+
+    def _read(self, event: ReadDone | ReadAllDone | ReadFailed, now: float) -> None:
+        core = self.core
+        if isinstance(event, ReadAllDone):
+            for obj, raw in event.objects:
+                self._seen(WORKLOAD, obj, raw, now)
+            self._doubts_over(event, now)
+            return
+        if event.read_id in core.listing:
+            core.doubts.pop(core.listing.pop(event.read_id), None)  # reported again, asked again
+            return
+        outstanding = core.inflight.end(event.read_id)
+        if outstanding is None:
+            return
+        ref = outstanding.ref
+        if isinstance(event, ReadFailed):
+            core.inflight.failed(ref, now)
+            core.inflight.trouble[ref].read = True
+        else:
+            core.inflight.was_read(ref)
+            known = core.known(ref)
+            if event.object is not None:
+                self._seen(ref.resource, event.object, event.raw, now)
+            elif known is not None:
+                intake.gone(core, ref.resource, known)
+        self._look_at(ref)
+
+    def _doubts_over(self, event: ReadAllDone, now: float) -> None:
+        """All Workloads of a namespace were read: placements that are still in no record are dropped (R3)."""
+        core = self.core
+        namespace = core.listing.pop(event.read_id, None)
+        if namespace is None:
+            return
+        for (cluster, key), over in core.doubts.pop(namespace, {}).items():
+            if core.knowledge.workload_of(key.uid) is None:
+                placing.drop_stray(core, cluster, key, now, over=over)
+
+    def _look_at(self, ref: ObjectRef) -> None:
+        """Mark the key that belongs to an object."""
+        core = self.core
+        looks = {
+            WORKLOAD: Look.WORKLOAD,
+            CLUSTER_QUEUE: Look.CLUSTER_QUEUE,
+            LOCAL_QUEUE: Look.LOCAL_QUEUE,
+            ADMISSION_CHECK: Look.CHECK,
+        }
+        look = looks.get(ref.resource)
+        if look is not None:
+            core.agenda.mark(Key(look, ref.key))
+        if ref.resource == WORKLOAD:
+            core.mark_owners_waiting_for(ref.key)
+        kind = next(
+            (each for each in core.settings.kinds.values() if each.travels and each.resource == ref.resource), None
+        )
+        if kind is not None:
+            core.agenda.mark(Key(Look.OWNER, ref.key, kind.name))
+
+    def _tell_of(self, outstanding: Outstanding, obj: KubeObject | None) -> None:
+        """Send the Kubernetes events that belong to a write."""
+        core = self.core
+        known = core.knowledge.workloads.get(outstanding.ref.key)
+        if outstanding.ref.resource != WORKLOAD or known is None or obj is None:
+            return
+        attempt = core.attempts.get(known.metadata.uid)
+        uid, ref = known.metadata.uid, outstanding.ref
+        if outstanding.purpose in {"winner", "admit"} and attempt is not None and attempt.reserve is not None:
+            core.event(ref, uid, texts.QUOTA_RESERVED, attempt.reserve.event or attempt.reserve.message)
+            queue = attempt.reserve.admission.cluster_queue
+            core.event(
+                ref, uid, texts.ADMITTED, f"Admitted by ClusterQueue {queue}, wait time since reservation was 0s"
+            )
+            if known.status.cluster_name:
+                core.event(ref, uid, "MultiKueue", texts.admitted_on(known.status.cluster_name))
+        elif outstanding.purpose == "create workload":
+            owner = core.knowledge.owner_of(known)
+            if owner is not None:
+                text = texts.created_workload(str(ref.key))
+                core.event(owner.ref, owner.object.metadata.uid, "CreatedWorkload", text)
+        elif outstanding.purpose == "finish":
+            core.event(ref, uid, "FinishedWorkload", texts.finished_workload(str(ref.key)))
+
+    # --- work -----------------------------------------------------------------------------------------------------
+
+    def _work(self, now: float) -> None:
+        """Look at dirty keys, decide on quota, and look at what that made dirty, within the budget of one call."""
+        left = self._drain(KEYS_PER_CALL, now)
+        if self._decide_again and left and not self.core.halted:
+            self._decide(now)
+            self._drain(left, now)
+
+    def _drain(self, budget: int, now: float) -> int:
+        core = self.core
+        while budget and not core.stepped_down:
+            key = core.agenda.take()
+            if key is None:
+                break
+            budget -= 1
+            self._look(key, now)
+        return budget
+
+    def _look(self, key: Key, now: float) -> None:
+        core = self.core
+        if key.look is Look.OWNER:
+            owners.reconcile(core, key.kind, key.object, now)
+            return
+        passes: dict[Look, Callable[[Core, ObjectKey, float], None]] = {
+            Look.WORKLOAD: reconcile.workload,
+            Look.CHECK: checks.check,
+            Look.CLUSTER_QUEUE: checks.cluster_queue,
+            Look.LOCAL_QUEUE: checks.local_queue,
+            Look.CLUSTER: _cluster_changed,
+        }
+        look = passes.get(key.look)
+        if look is not None:
+            look(core, key.object, now)
+
+    def _decide(self, now: float) -> None:
+        """Let the admission engine decide, and take its decisions over."""
+        core = self.core
+        result = core.ledger.engine.cycle(now, HEADS_PER_CALL)
+        self._decide_again = result.more
+        for decision in result.decisions:
+            match decision:
+                case Reserve():
+                    self._reserve(decision, now)
+                case Inadmissible():
+                    core.told[decision.uid] = (decision.reason, decision.message)
+                    text = decision.message
+                    known = core.knowledge.workloads.get(decision.key)
+                    if known is not None and not decision.numbers_only:
+                        core.event(ObjectRef(WORKLOAD, decision.key), decision.uid, decision.reason, text, warning=True)
+                case Evict() | Unreserve():
+                    attempt = core.attempts.get(decision.uid)
+                    if attempt is not None and attempt.state is not AttemptState.ENDED:
+                        evict = isinstance(decision, Evict)
+                        attempt.ending = Ending(reason=decision.reason, message=decision.message, evict=evict)
+            core.mark_workload(decision.key)
+
+    def _reserve(self, decision: Reserve, now: float) -> None:
+        core = self.core
+        attempt = core.attempts.get(decision.uid)
+        if attempt is None or attempt.state is not AttemptState.PENDING:
+            core.ledger.engine.forget(decision.uid)
+            return
+        attempt.follow(Internal.RESERVE)
+        attempt.reserve = decision
+        attempt.reserved_at = now
+        core.told.pop(decision.uid, None)
+        core.ledger.charge(decision.uid, attempt.epoch, now)
+
+
+def _cluster_changed(core: Core, _key: ObjectKey, _now: float) -> None:
+    checks.mark_checks(core)

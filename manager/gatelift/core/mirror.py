@@ -1,0 +1,84 @@
+"""What of a worker's report the user's object shows, and when: three writes for a pod's whole life.
+
+Shown at once: the first time it runs (a pod: Ready), and the end. Everything between is merged into the next write that
+is due, at the latest after `status_every`. Neighbours: `owners` calls, `gatelift_kinds` makes the patch.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gatelift.core.agenda import Key
+from gatelift.core.attempts import Attempt
+from gatelift.core.knowledge import Owner
+from gatelift.core.state import Core
+
+MERGE_SECONDS = 1.0
+"""Passing states (scheduled, pulling, one more of many pods) wait so long for the next one."""
+
+
+class _Condition(msgspec.Struct):
+    type: str = ""
+    status: str = ""
+
+
+class _Status(msgspec.Struct):
+    phase: str = ""
+    active: int = 0
+    ready: int | None = None
+    conditions: list[_Condition] = []
+
+    def true(self, *types: str) -> bool:
+        return any(one.type in types and one.status == "True" for one in self.conditions)
+
+    @property
+    def over(self) -> bool:
+        return self.phase in {"Succeeded", "Failed"} or (not self.phase and self.true("Complete", "Failed"))
+
+    @property
+    def runs(self) -> bool:
+        return (self.phase == "Running" and self.true("Ready")) or (not self.phase and self.active > 0)
+
+
+class _Object(msgspec.Struct):
+    status: _Status = _Status()
+
+
+_STATUS = msgspec.json.Decoder(_Status)
+_OBJECT = msgspec.json.Decoder(_Object)
+
+
+def show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> None:
+    """Write the reported status to the user's object if it is due; else see that it is looked at when it is."""
+    report = attempt.reports.get(owner.object.metadata.name)
+    if report is None or (report.gone and not report.status):
+        return
+    body = owner.kind.mirror_patch(owner.object, owner.raw, report.status)
+    if body is None:
+        attempt.unshown_since = 0.0
+        return
+    if not urgent(owner.raw, report.status):
+        if not attempt.unshown_since:
+            attempt.unshown_since = now
+        due = attempt.unshown_since + MERGE_SECONDS
+        if now < due:
+            core.agenda.wake(look, due)
+            return
+    attempt.unshown_since = 0.0
+    core.patch(
+        owner.ref,
+        body,
+        "mirror",
+        decided_on=owner.object.metadata.resource_version,
+        subresource="status",
+    )
+
+
+def urgent(shown: bytes, reported: bytes) -> bool:
+    """Say whether the report shows the end, or the first time it runs. What cannot be read is shown at once."""
+    try:
+        new = _STATUS.decode(reported)
+        old = _OBJECT.decode(shown).status
+    except msgspec.DecodeError:
+        return True
+    return (new.over and not old.over) or (new.runs and not old.runs)

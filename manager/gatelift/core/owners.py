@@ -1,0 +1,209 @@
+"""The user's objects: each gets its Workload, shows what happens elsewhere, and is let go when it is over.
+
+Level-triggered, one write per pass and object. Neighbours: `reconcile` looks after the Workload, `mirror` decides what
+of a report is shown and when.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from gatelift.core import mirror, texts
+from gatelift.core.agenda import Key, Look
+from gatelift.core.attempts import Attempt, AttemptState, Wire
+from gatelift.core.knowledge import Owner, key_of
+from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.state import Core
+from gatelift_kinds.kind import Kind, KindError, PatchStep, Priority, PriorityNames
+from gatelift_kube.conditions import is_true
+from gatelift_kube.objects.kueue import PriorityClassRef, Workload
+from gatelift_kube.resources import KUEUE_GROUP, WORKLOAD, ObjectKey, ObjectRef
+
+SCHEDULING_GROUP = "scheduling.k8s.io"
+
+
+def kind_of(core: Core, workload: Workload) -> Kind[Any] | None:
+    """Return the kind of the Workload's owner, None when it has none of a kind that travels (admission only)."""
+    for reference in workload.metadata.owner_references:
+        for kind in core.settings.kinds.values():
+            if kind.travels and (kind.resource.kind, kind.resource.api_version) == (
+                reference.kind,
+                reference.api_version,
+            ):
+                return kind
+    return None
+
+
+def reconcile(core: Core, kind_name: str, key: ObjectKey, now: float) -> None:
+    """Look at one user's object."""
+    kind = core.settings.kinds[kind_name]
+    ref = ObjectRef(kind.resource, key)
+    owner = core.knowledge.owners.get(ref)
+    if owner is None or not kind.managed(owner.object):
+        return
+    look = Key(Look.OWNER, key, kind_name)
+    if core.blocked(ref, look, now):
+        return
+    workload = workload_for(core, owner)
+    attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
+    if owner.object.metadata.deletion_timestamp is not None:
+        _deleting(core, owner, workload, attempt)
+    elif workload is None:
+        _without_workload(core, owner, now)
+    elif is_true(workload.status.conditions, texts.FINISHED):
+        _release(core, owner)
+    else:
+        _with_workload(core, owner, workload, attempt, look, now)
+
+
+def workload_for(core: Core, owner: Owner) -> Workload | None:
+    """Return the Workload of a user's object: the one of the right name, else any that it owns and that lives."""
+    knowledge = core.knowledge
+    meta = owner.object.metadata
+    key = ObjectKey(meta.namespace, owner.kind.workload_name(owner.object))
+    owned = knowledge.by_owner.get(meta.uid, set())
+    if key in owned:
+        return knowledge.workloads[key]
+    return knowledge.workloads[min(owned, key=str)] if owned else None
+
+
+def _deleting(core: Core, owner: Owner, workload: Workload | None, attempt: Attempt | None) -> None:
+    """Let the object go once nothing of it runs; until then its Workload sees to the end."""
+    if workload is not None and (attempt is None or attempt.state is not AttemptState.ENDED):
+        core.mark_workload(key_of(workload.metadata))
+        return
+    _release(core, owner)
+
+
+def _release(core: Core, owner: Owner) -> None:
+    step = owner.kind.release_step(owner.object)
+    if step is not None:
+        _take(core, owner, step, "release owner")
+
+
+def _without_workload(core: Core, owner: Owner, now: float) -> None:
+    """Make the Workload, or let go of what ended before it had one."""
+    kind, obj = owner.kind, owner.object
+    if kind.outcome(obj) is not None:
+        _release(core, owner)
+        return
+    steps = kind.unplaced_steps(obj, owner.raw, core.wall.text(now))
+    if steps:
+        _take(core, owner, steps[0], "unplace owner")
+        return
+    if not kind.queue_name(obj) and not core.settings.manages_unnamed:
+        return
+    key = ObjectKey(obj.metadata.namespace, kind.workload_name(obj))
+    ref = ObjectRef(WORKLOAD, key)
+    if core.blocked(ref, Key(Look.OWNER, key_of(obj.metadata), kind.name), now):
+        return
+    if key in core.knowledge.workloads:
+        text = f"Workload {key} exists and belongs to something else; delete or rename it"
+        core.event(owner.ref, obj.metadata.uid, "WorkloadNameConflict", text, warning=True)
+        return
+    priority = resolve_priority(core, owner)
+    if priority is None:
+        return
+    try:
+        body = kind.workload_document(obj, owner.raw, priority)
+    except KindError as error:
+        core.event(owner.ref, obj.metadata.uid, "ErrWorkloadCompose", str(error), warning=True)
+        return
+    core.create(ref, body, "create workload", owner=owner.ref)
+
+
+def resolve_priority(core: Core, owner: Owner) -> Priority | None:
+    """Return the priority by the names the object carries; None, with an event, when a class does not exist."""
+    names: PriorityNames = owner.kind.priority_names(owner.object)
+    if names.workload_class:
+        found = core.knowledge.workload_classes.get(names.workload_class)
+        if found is None:
+            text = texts.priority_class_missing(names.workload_class)
+            core.event(owner.ref, owner.object.metadata.uid, "WorkloadPriorityClassNotFound", text, warning=True)
+            return None
+        ref = PriorityClassRef(group=KUEUE_GROUP, kind="WorkloadPriorityClass", name=names.workload_class)
+        return Priority(value=found.value, ref=ref)
+    classes = core.knowledge.pod_classes
+    if names.pod_class:
+        ref = PriorityClassRef(group=SCHEDULING_GROUP, kind="PriorityClass", name=names.pod_class)
+        known = classes.get(names.pod_class)
+        return Priority(value=known.value if known is not None else names.pod_priority or 0, ref=ref)
+    for name, known in sorted(classes.items()):
+        if known.global_default:
+            ref = PriorityClassRef(group=SCHEDULING_GROUP, kind="PriorityClass", name=name)
+            return Priority(value=known.value, ref=ref)
+    return Priority(value=names.pod_priority or 0)
+
+
+def _with_workload(
+    core: Core, owner: Owner, workload: Workload, attempt: Attempt | None, look: Key, now: float
+) -> None:
+    """Show what happens to the placement; keep the waiting Workload like its owner."""
+    kind, obj = owner.kind, owner.object
+    if attempt is None:
+        core.mark_workload(key_of(workload.metadata))
+        return
+    if attempt.state is AttemptState.PENDING:
+        steps = kind.unplaced_steps(obj, owner.raw, core.wall.text(now))
+        if steps:
+            _take(core, owner, steps[0], "unplace owner")
+            return
+        _keep_alike(core, owner, workload, now)
+        return
+    if not attempt.cluster or attempt.cluster == LOCAL_CLUSTER:
+        if kind.outcome(obj) is not None:
+            core.mark_workload(key_of(workload.metadata))
+        return
+    if attempt.state in _UNSUSPENDED or _finished(attempt):
+        step = kind.placed_step(obj)
+        if step is not None:
+            _take(core, owner, step, "placed owner")
+            return
+    if attempt.state in _MIRRORED or _finished(attempt):
+        mirror.show(core, owner, attempt, look, now)
+    if kind.outcome(obj) is not None or _finished(attempt):
+        core.mark_workload(key_of(workload.metadata))
+
+
+_UNSUSPENDED = frozenset({AttemptState.PLACED, AttemptState.RUNNING})
+_MIRRORED = frozenset({AttemptState.PLACED, AttemptState.RUNNING, AttemptState.ENDING})
+
+
+def _finished(attempt: Attempt) -> bool:
+    return attempt.outcome is not None and attempt.outcome.how is Wire.FINISHED
+
+
+def _keep_alike(core: Core, owner: Owner, workload: Workload, now: float) -> None:
+    """Update a waiting Workload in place when its owner asks for something else now; its place in the queue stays."""
+    kind, obj = owner.kind, owner.object
+    same_queue = kind.queue_name(obj) == workload.spec.queue_name
+    if (same_queue and kind.equivalent(workload, obj)) or not kind.suspended(obj):
+        return
+    ref = ObjectRef(WORKLOAD, key_of(workload.metadata))
+    if core.blocked(ref, Key(Look.OWNER, key_of(obj.metadata), kind.name), now):
+        return
+    priority = resolve_priority(core, owner)
+    if priority is None:
+        return
+    document = msgspec.json.decode(kind.workload_document(obj, owner.raw, priority))
+    spec = document["spec"]
+    spec.pop("active", None)
+    metadata = {"uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version}
+    core.patch_workload(
+        workload, msgspec.json.encode({"metadata": metadata, "spec": spec}), "update workload", status=False
+    )
+    text = f"Updated not matching Workload for suspended job: {ref.key}"
+    core.event(owner.ref, obj.metadata.uid, "UpdatedWorkload", text)
+
+
+def _take(core: Core, owner: Owner, step: PatchStep, purpose: str) -> None:
+    core.patch(
+        owner.ref,
+        step.body,
+        purpose,
+        decided_on=owner.object.metadata.resource_version,
+        subresource=step.subresource,
+        kind=step.kind,
+    )

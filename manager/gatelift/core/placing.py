@@ -1,0 +1,164 @@
+"""What the cluster of a placement is told: Commit, Confirm, Stop, Forget; and the adoption that comes first (R3).
+
+Nothing is sent but from a record that this leader wrote in its own term. Whether something was sent already is judged
+by sessions: a resync empties the outboxes, so it is said again; a resumed session keeps them, so it is only confirmed.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import dispatch, record, texts
+from gatelift.core.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal
+from gatelift.core.knowledge import Owner
+from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView
+from gatelift.core.record import Record
+from gatelift.core.state import Core, blob_hash
+from gatelift_kinds.kind import KindError
+from gatelift_kube.objects.kueue import Workload
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import Commit, Confirm, Forget, ObjectTemplate, SetUserGates, Stop, TemplateBlob
+
+
+def open_view(core: Core, cluster: str) -> ClusterView | None:
+    """Return the view of a cluster that may be talked to now."""
+    view = core.view(cluster)
+    return view if view is not None and view.open else None
+
+
+def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner, now: float) -> None:
+    """Tell the cluster of a live placement what it has to know in the present session."""
+    view = open_view(core, attempt.cluster)
+    if view is None or core.halted:
+        return
+    if attempt.state in UNLIFTED and attempt.heard_session != view.session:
+        if attempt.cluster != LOCAL_CLUSTER and rec.term != core.term:
+            core.patch_workload(known, record.adoption_patch(known, core.term), "adopt")
+            return
+        if attempt.state is AttemptState.CHOSEN and not _kept(core, attempt, attempt.commit_session):
+            _commit(core, known, attempt, owner, now)
+        else:
+            core.send(attempt.cluster, (Confirm(keys=(attempt.key,)),), now)
+            attempt.heard_session = view.session
+        return
+    _user_gates(core, attempt, owner, now)
+
+
+def _kept(core: Core, attempt: Attempt, session: int) -> bool:
+    """Say whether what was sent in `session` still stands: no resync has emptied the outboxes since (R6)."""
+    return session > 0 and session >= core.resynced.get(attempt.cluster, 0)
+
+
+def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: float) -> None:
+    view = open_view(core, attempt.cluster)
+    if view is None:
+        return
+    local = attempt.cluster == LOCAL_CLUSTER
+    try:
+        parts = owner.kind.parts(owner.object, owner.raw)
+    except KindError as error:
+        attempt.ending = Ending(reason=texts.FAILED_TO_START, message=str(error))
+        core.mark_attempt(attempt)
+        return
+    blobs: tuple[TemplateBlob, ...] = ()
+    if not local:
+        blobs = core.new_blobs(attempt.cluster, view.session, tuple(part.spec for part in parts))
+    commit = Commit(
+        key=attempt.key,
+        kind=owner.kind.name,
+        namespace=known.metadata.namespace,
+        name=owner.object.metadata.name,
+        queue=known.spec.queue_name,
+        objects=tuple(
+            ObjectTemplate(
+                name=part.name,
+                pod_set=part.pod_set,
+                template="" if local else blob_hash(part.spec),
+                metadata=b"{}" if local else part.metadata,
+            )
+            for part in parts
+        ),
+        pod_sets=dispatch.pod_set_requests(attempt, known),
+        policy=attempt.policy,
+    )
+    sent = core.send(attempt.cluster, (*blobs, commit), now)
+    if not sent.session:
+        core.blobs.pop((attempt.cluster, view.session), None)
+        return
+    attempt.heard_session = attempt.commit_session = sent.session
+    attempt.commit_sequence = sent.first_sequence + len(blobs)
+    dispatch.withdraw(core, attempt, now, but=attempt.cluster)
+
+
+def _user_gates(core: Core, attempt: Attempt, owner: Owner, now: float) -> None:
+    """Pass on that the user removed gates of his own from his object."""
+    if attempt.cluster == LOCAL_CLUSTER:
+        return
+    gates = user_gates(owner)
+    if attempt.gates_told is None:
+        attempt.gates_told = gates
+    if gates == attempt.gates_told:
+        return
+    message = SetUserGates(key=attempt.key, name=owner.object.metadata.name, gates=gates)
+    if core.send(attempt.cluster, (message,), now).session:
+        attempt.gates_told = gates
+
+
+def user_gates(owner: Owner) -> tuple[str, ...]:
+    """Return the scheduling gates of a user's pod that are not ours."""
+    spec = getattr(owner.object, "spec", None)
+    gates = getattr(spec, "scheduling_gates", ())
+    return tuple(gate.name for gate in gates if not gate.name.startswith("kueue.x-k8s.io/"))
+
+
+def stop(core: Core, attempt: Attempt, ending: Ending, now: float) -> None:
+    """Ask the cluster to stop; again in each session that does not know it yet. A lost cluster is asked on return."""
+    if attempt.state in {AttemptState.CHOSEN, AttemptState.PLACED, AttemptState.RUNNING}:
+        attempt.follow(Internal.END)
+        core.ledger.drain(attempt.uid, now)
+    if attempt.state is not AttemptState.ENDING or _kept(core, attempt, attempt.stop_session):
+        return
+    if open_view(core, attempt.cluster) is None:
+        return
+    message = Stop(key=attempt.key, reason=ending.reason, message=ending.message)
+    sent = core.send(attempt.cluster, (message,), now)
+    if sent.session:
+        attempt.stop_session = sent.session
+        dispatch.withdraw(core, attempt, now, but=attempt.cluster)
+
+
+def forget(core: Core, attempt: Attempt, now: float) -> None:
+    """Acknowledge the final state, once. Where the link is down, the next inventory lists it and is answered."""
+    if attempt.forgotten or not attempt.cluster:
+        return
+    if open_view(core, attempt.cluster) is not None:
+        core.send(attempt.cluster, (Forget(key=attempt.key),), now)
+    attempt.forgotten = True
+
+
+def drop_stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool) -> None:
+    """Answer a placement that is not live (P7): Forget when it is over there, else Stop. Once per session."""
+    view = open_view(core, cluster)
+    if view is None or core.halted:
+        return
+    told = core.strays.setdefault((cluster, view.session), {})
+    if told.get(key) == over:
+        return
+    if len(told) >= STRAYS_MAX:
+        told.clear()
+    told[key] = over
+    core.send(cluster, (Forget(key=key) if over else Stop(key=key, reason=texts.NOT_LIVE),), now)
+
+
+STRAYS_MAX = 10_000
+"""Placements per session of which we remember that we have told it to drop them; above, they are told again."""
+
+
+def leave(core: Core, attempt: Attempt) -> None:
+    """Take an attempt off all lists of its cluster: it is over, or a newer epoch has taken its place."""
+    core.on_cluster.get(attempt.cluster, set()).discard(attempt.uid)
+    dispatch.free_room(core, attempt.uid, attempt.cluster)
+    core.waiting_for_room.pop(attempt.uid, None)
+
+
+def is_live_at(attempt: Attempt, cluster: str) -> bool:
+    """Say whether the attempt's placement lives on this cluster (P7)."""
+    return attempt.cluster == cluster and attempt.state in LIVE

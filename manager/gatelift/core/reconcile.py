@@ -1,0 +1,256 @@
+"""One pass over one Workload: deletion, then finished, then eviction, then everything else. From state alone.
+
+A pass looks at the record (the Workload), the attempt (what the clusters said) and the ledger, and takes at most one
+write. What it asked for comes back as an event that marks the key again. Neighbours: `dispatch` finds the cluster,
+`placing` talks to it, `endings` brings an attempt to its end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatelift.core import dispatch, endings, owners, placing, record, requeueing, texts
+from gatelift.core.agenda import Key, Look
+from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Wire
+from gatelift.core.knowledge import Owner
+from gatelift.core.link_values import LinkState
+from gatelift.core.record import Record
+from gatelift.core.state import Core, ref_of
+from gatelift_admission.model import Reserve
+from gatelift_kinds.kind import Kind
+from gatelift_kube.conditions import find
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import ObjectKey
+
+NO_WINNER = frozenset({AttemptState.PENDING, AttemptState.RESERVED, AttemptState.OFFERED})
+
+
+def workload(core: Core, key: ObjectKey, now: float) -> None:
+    """Look at one Workload."""
+    known = core.knowledge.workloads.get(key)
+    if known is None or core.blocked(ref_of(known), Key(Look.WORKLOAD, key), now):
+        return
+    kind = owners.kind_of(core, known)
+    owner = core.knowledge.owner_of(known) if kind is not None else None
+    rec = record.read(known, travels=kind is not None)
+    if rec.term > core.term:
+        core.step_down(f"Workload {key} was written in term {rec.term}, ours is {core.term}")
+        return
+    attempt = attempt_for(core, known, rec, kind, now)
+    settle_queueing(core, known, attempt, now)
+    if _over(known, owner, kind):
+        endings.deleted(core, known, rec, attempt, owner, now)
+    elif rec.finished:
+        endings.finished(core, rec, attempt, owner, now)
+    elif attempt.state is AttemptState.ENDED:
+        endings.ended(core, known, rec, attempt, owner, now)
+    elif _own_end(core, attempt, owner, now):
+        core.mark_attempt(attempt)
+    elif attempt.ending is not None or (rec.evicted and rec.reserved):
+        _evict(core, known, rec, attempt, now)
+    else:
+        _onward(core, known, rec, attempt, kind, owner, now)
+
+
+def _over(known: Workload, owner: Owner | None, kind: Kind[Any] | None) -> bool:
+    if known.metadata.deletion_timestamp is not None:
+        return True
+    return kind is not None and (owner is None or owner.object.metadata.deletion_timestamp is not None)
+
+
+def _own_end(core: Core, attempt: Attempt, owner: Owner | None, now: float) -> bool:
+    """Notice that the user's object shows its end: by our mirror, or on `local` by the kubelet."""
+    if owner is None:
+        return False
+    outcome = owner.kind.outcome(owner.object)
+    if outcome is None:
+        return False
+    if attempt.state in NO_WINNER:
+        endings.close(core, attempt, now)
+        attempt.outcome = endings.finished_as(outcome)
+        return True
+    return endings.end(core, attempt, Wire.FINISHED, endings.finished_as(outcome))
+
+
+def attempt_for(core: Core, known: Workload, rec: Record, kind: Kind[Any] | None, now: float) -> Attempt:
+    """Return the attempt of the record's epoch, made from the record where this leader has none yet."""
+    attempt = core.attempts.get(rec.uid)
+    if attempt is not None and attempt.epoch >= rec.epoch:
+        _catch_up(core, attempt, known, rec, kind, now)
+        return attempt
+    if attempt is not None:
+        placing.leave(core, attempt)
+    attempt = Attempt(uid=rec.uid, workload=ObjectKey(known.metadata.namespace, known.metadata.name), epoch=rec.epoch)
+    core.attempts[rec.uid] = attempt
+    _catch_up(core, attempt, known, rec, kind, now)
+    return attempt
+
+
+def _reserve_of(known: Workload) -> Reserve | None:
+    """Return the engine's decision as the object shows it."""
+    admission = known.status.admission
+    if admission is None:
+        return None
+    said = find(known.status.conditions, texts.QUOTA_RESERVED)
+    return Reserve(
+        uid=known.metadata.uid,
+        key=ObjectKey(known.metadata.namespace, known.metadata.name),
+        admission=admission,
+        checks=tuple(check.name for check in known.status.admission_checks),
+        wait_seconds=0.0,
+        flavors_considered="",
+        message=said.message if said is not None else "",
+        event="",
+    )
+
+
+def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: Kind[Any] | None, now: float) -> None:
+    """Take over what the record says: a winner is known from the moment it is written, whoever saw the answer."""
+    if attempt.state is AttemptState.PENDING and rec.reserved and not rec.finished:
+        core.ledger.charge(rec.uid, rec.epoch, now)
+        attempt.reserve = _reserve_of(known)
+        attempt.reserved_at = now
+        attempt.follow(Internal.RESERVE)
+        if kind is None and rec.admitted:
+            attempt.follow(Internal.ADMIT)
+    if attempt.state in NO_WINNER and rec.reserved and rec.cluster and not rec.finished:
+        core.ledger.charge(rec.uid, rec.epoch, now)
+        attempt.follow(Internal.WRITTEN)
+        attempt.cluster, attempt.policy = rec.cluster, rec.policy
+        attempt.waiting = None
+        core.record_revision += 1
+        attempt.written_revision = core.record_revision
+        core.on_cluster.setdefault(rec.cluster, set()).add(rec.uid)
+        core.unapplied.setdefault(rec.cluster, set()).add(rec.uid)
+        core.failures.forget(rec.uid)
+    view = core.view(attempt.cluster) if attempt.live else None
+    if view is not None and view.state is LinkState.LOST and attempt.state is not AttemptState.LOST:
+        attempt.follow(Internal.LOSE)
+
+
+def settle_queueing(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
+    """Let the engine queue the Workload, or keep it out: its epoch is used, or it waits for a better moment."""
+    engine = core.ledger.engine
+    until = core.failures.paused_until(attempt.uid)
+    waits = until > now and attempt.state is AttemptState.PENDING
+    if waits:
+        core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), until)
+    if waits or attempt.state is AttemptState.ENDED or record.epoch_is_used(known) or attempt.epoch_spent:
+        engine.block(attempt.uid)
+    else:
+        engine.unblock(attempt.uid)
+
+
+def _evict(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
+    """Bring an attempt to an end that its queue, its owner or a person wants."""
+    if attempt.ending is None:
+        said = find(known.status.conditions, texts.EVICTED)
+        attempt.ending = Ending(reason=said.reason if said else "", message=said.message if said else "")
+    ending = attempt.ending
+    if not attempt.live:
+        endings.end_before_placement(core, rec, attempt, now)
+        return
+    if ending.evict and not rec.evicted:
+        body = record.eviction_patch(known, ending.reason, ending.message, core.wall.text(now))
+        core.patch_workload(known, body, "evict")
+        return
+    placing.stop(core, attempt, ending, now)
+
+
+def _onward(
+    core: Core, known: Workload, rec: Record, attempt: Attempt, kind: Kind[Any] | None, owner: Owner | None, now: float
+) -> None:
+    if attempt.state is AttemptState.PENDING:
+        requeueing.pending(core, known, rec, attempt, now)
+    elif attempt.state in NO_WINNER:
+        _towards_admission(core, known, rec, attempt, kind, owner, now)
+    elif kind is not None and owner is not None and attempt.live:
+        placing.converse(core, known, rec, attempt, owner, now)
+        if not core.inflight.busy(ref_of(known)) and attempt.state is AttemptState.RUNNING:
+            _reclaim(core, known, owner)
+
+
+def _towards_admission(
+    core: Core, known: Workload, rec: Record, attempt: Attempt, kind: Kind[Any] | None, owner: Owner | None, now: float
+) -> None:
+    """Go from a reservation to an admission: other checks first, then a cluster, or none for a bare Workload."""
+    reserve = attempt.reserve
+    if reserve is None:
+        return
+    if not known.spec.active:
+        attempt.ending = Ending(reason=texts.DEACTIVATED, message="The workload is deactivated")
+        core.mark_attempt(attempt)
+        return
+    if attempt.waiting is not None or attempt.epoch_spent:
+        requeueing.hand_back(core, rec, attempt, now)
+        return
+    dispatching = dispatch.multikueue_check(core, reserve.checks)
+    others = [name for name in reserve.checks if name != dispatching]
+    if others and not _checks(core, known, rec, attempt, others, now):
+        return
+    if kind is None:
+        _admit_bare(core, known, rec, attempt, dispatching, now)
+        return
+    if owner is None:
+        return
+    dispatch.step(core, attempt, known, owner, now)
+    if not core.inflight.busy(ref_of(known)) and not rec.reserved and attempt.waiting is None:
+        _show_reservation(core, known, attempt, now, at=attempt.reserved_at + core.settings.write_reservation_after)
+
+
+def _checks(core: Core, known: Workload, rec: Record, attempt: Attempt, others: list[str], now: float) -> bool:
+    """Say whether all checks of other controllers are Ready; they see the workload as soon as it is reserved."""
+    if not rec.reserved:
+        _show_reservation(core, known, attempt, now, at=now)
+        return False
+    states = {check.name: check for check in known.status.admission_checks}
+    for name in others:
+        state = states.get(name)
+        if state is not None and state.state in {texts.RETRY, texts.REJECTED}:
+            message = texts.evicted_by_check(name, state.message)
+            attempt.ending = Ending(reason=texts.ADMISSION_CHECK, message=message)
+            core.mark_attempt(attempt)
+            return False
+    return all(name in states and states[name].state == texts.READY for name in others)
+
+
+def _show_reservation(core: Core, known: Workload, attempt: Attempt, now: float, *, at: float) -> None:
+    """Write QuotaReserved=True alone when no winner was found by `at`, so that nobody waits unseen."""
+    reserve = attempt.reserve
+    if reserve is None:
+        return
+    if now < at:
+        core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), at)
+        return
+    body = record.reservation_patch(known, reserve.admission, reserve.checks, reserve.message, core.wall.text(now))
+    core.patch_workload(known, body, "reserve")
+
+
+def _admit_bare(core: Core, known: Workload, rec: Record, attempt: Attempt, dispatching: str, now: float) -> None:
+    """Admit a Workload without an owner: admitted means admitted, nothing of it is made anywhere."""
+    reserve = attempt.reserve
+    if reserve is None:
+        return
+    if rec.admitted:
+        attempt.follow(Internal.ADMIT)
+        return
+    if dispatching:
+        attempt.why_not = {dispatching: "a Workload without an owner has nothing to run on a worker"}
+        attempt.waiting = (texts.MISCONFIGURED, "No multikueue adapter found")
+        most = core.settings.dispatch.give_up_max
+        core.failures.gave_up(attempt.uid, now, most, most)
+        core.mark_attempt(attempt)
+        return
+    body = record.admission_patch(known, reserve.admission, reserve.checks, reserve.message, None, core.wall.text(now))
+    core.patch_workload(known, body, "admit")
+
+
+def _reclaim(core: Core, known: Workload, owner: Owner) -> None:
+    """Write the pods that need quota no longer (KEP-78); the engine charges what the object says."""
+    admission = known.status.admission
+    if admission is None:
+        return
+    granted = {one.name: one.count or 0 for one in admission.pod_set_assignments}
+    due = owner.kind.reclaimable(owner.object, granted)
+    if due != tuple((one.name, one.count) for one in known.status.reclaimable_pods if one.count):
+        core.patch_workload(known, record.reclaim_patch(known, due), "reclaim")

@@ -1,0 +1,134 @@
+"""What clusters report: bids, progress, counts, ends. A report of anything not live changes nothing (rule P7).
+
+Neighbours: `clusters` brings the upcalls of a session, `inventories` the answer to a resync.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import dispatch, endings, placing, record, texts
+from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
+from gatelift.core.link_values import Reported
+from gatelift.core.state import Core
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import (
+    Applied,
+    Bid,
+    BidKind,
+    Capacity,
+    CertificateRequest,
+    CountsReport,
+    Evicted,
+    Finished,
+    GatesLifted,
+    ObjectReport,
+    Refused,
+    Stopped,
+    Withdraw,
+)
+
+Placed = Applied | GatesLifted | ObjectReport | CountsReport | Finished | Stopped | Refused | Evicted
+
+
+def reported(core: Core, upcall: Reported, now: float) -> None:
+    """Take one report of a cluster's present session."""
+    message = upcall.message
+    if isinstance(message, Capacity | CertificateRequest):
+        return
+    if isinstance(message, Bid):
+        _bid(core, upcall.cluster, upcall.session, message, now)
+        return
+    attempt = core.attempts.get(message.key.uid)
+    if attempt is not None and attempt.key == message.key and placing.is_live_at(attempt, upcall.cluster):
+        _live(core, attempt, message)
+        return
+    stray(core, upcall.cluster, message.key, now, over=isinstance(message, Finished | Stopped | Refused | Evicted))
+
+
+def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
+    attempt = core.attempts.get(bid.key.uid)
+    asked = attempt.round if attempt is not None and attempt.key == bid.key else None
+    if attempt is not None and asked is not None and asked.offered.get(cluster) == session:
+        if attempt.follow(Wire.BID):
+            asked.bids[cluster] = bid
+            asked.bid_at[cluster] = now
+            core.mark_attempt(attempt)
+        return
+    won = attempt is not None and attempt.key == bid.key and attempt.cluster == cluster
+    if bid.kind is not BidKind.REFUSED and not won and placing.open_view(core, cluster) is not None:
+        core.send(cluster, (Withdraw(key=bid.key),), now)
+
+
+def _live(core: Core, attempt: Attempt, message: Placed) -> None:
+    """Take a report of a live placement: facts are kept, the rest follows from looking again."""
+    cluster = attempt.cluster
+    match message:
+        case Applied():
+            attempt.follow(Wire.APPLIED)
+            dispatch.free_room(core, attempt.uid, cluster)
+        case GatesLifted():
+            attempt.follow(Wire.LIFTED)
+            dispatch.free_room(core, attempt.uid, cluster)
+        case ObjectReport():
+            _keep(attempt, (message,))
+        case CountsReport():
+            attempt.counts = message.pod_sets
+        case Finished():
+            _keep(attempt, message.objects)
+            outcome = Outcome(
+                how=Wire.FINISHED,
+                reason=message.reason,
+                message=message.message,
+                succeeded=message.succeeded,
+                cluster=cluster,
+            )
+            endings.end(core, attempt, Wire.FINISHED, outcome)
+        case Stopped():
+            _keep(attempt, message.objects)
+            text = message.message or texts.stopped_by_itself(cluster)
+            outcome = Outcome(how=Wire.STOPPED, reason=message.reason, message=text, cluster=cluster)
+            endings.end(core, attempt, Wire.STOPPED, outcome)
+        case Refused():
+            text = texts.refused_by(cluster, message.refusal.value, message.text)
+            outcome = Outcome(how=Wire.REFUSED, reason=message.refusal.value, message=text, cluster=cluster)
+            endings.end(core, attempt, Wire.REFUSED, outcome)
+        case Evicted():
+            text = texts.evicted_on(cluster, message.reason, message.message)
+            outcome = Outcome(how=Wire.EVICTED, reason=message.reason, message=text, cluster=cluster)
+            endings.end(core, attempt, Wire.EVICTED, outcome)
+    core.mark_attempt(attempt)
+    mark_owner_of(core, attempt)
+
+
+def _keep(attempt: Attempt, reports: tuple[ObjectReport, ...]) -> None:
+    for report in reports:
+        attempt.reports[report.name] = report
+
+
+def mark_owner_of(core: Core, attempt: Attempt) -> None:
+    """Look at the user's object of an attempt soon."""
+    known = core.knowledge.workloads.get(attempt.workload)
+    owner = core.knowledge.owner_of(known) if known is not None else None
+    if owner is not None:
+        core.mark_owner(owner)
+
+
+def stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool) -> None:
+    """Answer a report of a placement that is not live (P7), having made sure of that (R3)."""
+    known = core.knowledge.workload_of(key.uid)
+    attempt = core.attempts.get(key.uid)
+    if known is not None and key.epoch > max(record.epoch_of(known), attempt.epoch if attempt else 0):
+        halt(core, f"{texts.RESTORED} (workload {known.metadata.namespace}/{known.metadata.name}, cluster {cluster})")
+        return
+    if attempt is not None and attempt.key == key and attempt.state is AttemptState.ENDED and not attempt.forgotten:
+        return  # its end is being written; it is acknowledged after that
+    if known is None and not core.knowledge.saw_go(key.uid):
+        core.ask_all(cluster, key, "", over=over)
+        return
+    placing.drop_stray(core, cluster, key, now, over=over)
+
+
+def halt(core: Core, why: str) -> None:
+    """Stop all dispatch: the record is older than what runs (restored from a backup). Nothing running is stopped."""
+    if not core.halted:
+        core.halted = why
+        core.note(why, warning=True)

@@ -1,0 +1,83 @@
+"""A workload without quota: what it says while it waits, and how it comes back into the queue after an eviction."""
+
+from __future__ import annotations
+
+from gatelift.core import endings, record, texts
+from gatelift.core.agenda import Key, Look
+from gatelift.core.attempts import Attempt
+from gatelift.core.record import Record
+from gatelift.core.state import Core
+from gatelift_kube.conditions import FALSE, find
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import ObjectKey
+
+
+def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
+    """Look at a workload that has no quota: raise a used epoch, end a backoff, say why it waits."""
+    if record.epoch_is_used(known) or attempt.epoch_spent:
+        attempt.epoch_spent = False
+        core.patch_workload(known, record.epoch_patch(known, rec.epoch + 1), "raise epoch", status=False)
+        return
+    if _come_back(core, known, now):
+        return
+    told = core.told.get(rec.uid)
+    if told is None:
+        return
+    body = record.waiting_patch(known, told[0], told[1], core.wall.text(now))
+    if body is None:
+        del core.told[rec.uid]
+        return
+    key = Key(Look.WORKLOAD, attempt.workload)
+    due = core.told_at.get(rec.uid, 0.0) + core.settings.status_every
+    if now < due:
+        core.agenda.wake(key, due)
+    elif not core.budget.spend(now):
+        core.agenda.wake(key, now + core.budget.wait)
+    else:
+        del core.told[rec.uid]
+        core.told_at[rec.uid] = now
+        core.patch_workload(known, body, "why waiting")
+
+
+def _come_back(core: Core, known: Workload, now: float) -> bool:
+    """Write Requeued=True when what keeps the workload out of the queue is over; True if a write was asked for."""
+    requeued = find(known.status.conditions, texts.REQUEUED)
+    if requeued is None or requeued.status != FALSE or not known.spec.active:
+        return False
+    found = _what_ended(core, known, requeued.reason, now)
+    if found is None:
+        return False
+    core.patch_workload(known, record.requeued_patch(known, *found, core.wall.text(now)), "requeue")
+    return True
+
+
+def _what_ended(core: Core, known: Workload, reason: str, now: float) -> tuple[str, str] | None:
+    if reason.startswith(texts.DEACTIVATED):
+        return texts.REACTIVATED, texts.WORKLOAD_REACTIVATED
+    if reason == texts.LOCAL_QUEUE_STOPPED:
+        local = core.knowledge.local_queues.get(ObjectKey(known.metadata.namespace, known.spec.queue_name))
+        over = local is not None and local.spec.stop_policy in {None, "", "None"}
+        return (texts.LOCAL_QUEUE_RESTARTED, texts.LOCAL_QUEUE_WAS_RESTARTED) if over else None
+    if reason == texts.CLUSTER_QUEUE_STOPPED:
+        queue = core.knowledge.cluster_queues.get(core.knowledge.cluster_queue_of(known))
+        over = queue is not None and queue.spec.stop_policy in {None, "", "None"}
+        return (texts.CLUSTER_QUEUE_RESTARTED, texts.CLUSTER_QUEUE_WAS_RESTARTED) if over else None
+    state = known.status.requeue_state
+    due = core.wall.at(state.requeue_at if state is not None else None, now)
+    if now < due:
+        core.agenda.wake(Key(Look.WORKLOAD, ObjectKey(known.metadata.namespace, known.metadata.name)), due)
+        return None
+    return texts.BACKOFF_FINISHED, texts.BACKOFF_WAS_FINISHED
+
+
+def hand_back(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
+    """Give a reservation back that no cluster can use; the workload says why and waits for a better moment."""
+    if rec.reserved:
+        endings.end_before_placement(core, rec, attempt, now)
+        return
+    core.ledger.engine.block(attempt.uid)
+    if attempt.waiting is not None:
+        core.told[attempt.uid] = attempt.waiting
+        attempt.waiting = None
+    endings.strike(core, attempt, now)
+    core.mark_attempt(attempt)

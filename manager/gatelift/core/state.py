@@ -1,0 +1,307 @@
+"""All that the machine holds, and the few ways in which every part of it writes, sends, notes and marks.
+
+`Core` has no decisions: `machine` feeds it, `owners`, `reconcile`, `dispatch`, `mirror`, `checks` decide on it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gatelift.core.agenda import Agenda, Key, Look
+from gatelift.core.attempts import Attempt
+from gatelift.core.commands import Command, Note, Read, ReadAll, StepDown
+from gatelift.core.dispatch_values import DispatchSettings, Failures
+from gatelift.core.inflight import InFlight, Outstanding
+from gatelift.core.knowledge import Knowledge, Owner, key_of
+from gatelift.core.ledger import Ledger
+from gatelift.core.link_values import ClusterView, Links, Sent, WriteIds
+from gatelift.core.status_budget import StatusBudget
+from gatelift.core.wall import Wall
+from gatelift_kinds.kind import Kind
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.writes import Create, EmitEvent, KubeObject, Patch, PatchKind
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import Message, TemplateBlob
+
+EVENT_CHARS_MAX = 1024
+"""Limit of the API server on an event's message."""
+DOUBTS_MAX = 10_000
+"""Unknown placements that wait for one list; above, they are answered when they are reported again."""
+STATUS_DELAY = 0.05
+"""A queue's status waits this long, so that the events of one burst are one write."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Choices of a deployment. `origin`: UID of the management cluster's namespace kube-system.
+
+    `write_reservation_after`: seconds after which a reservation without winner is written alone (design 3, rule 2).
+    `requeue_base`, `requeue_max`: backoff after a failed placement, doubling (Kueue: 60 s and 3600 s).
+    """
+
+    origin: str
+    kinds: Mapping[str, Kind[Any]]
+    dispatch: DispatchSettings = field(default_factory=DispatchSettings)
+    write_reservation_after: float = 1.0
+    requeue_base: float = 60.0
+    requeue_max: float = 3600.0
+    status_every: float = 1.0
+    manages_unnamed: bool = False
+    debug_invariants: bool = False
+
+
+@dataclass(slots=True)
+class Core:
+    """The machine's state. `out` collects the commands of the present call of `handle`."""
+
+    settings: Settings
+    links: Links
+    ids: WriteIds
+    ledger: Ledger
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+    agenda: Agenda = field(default_factory=Agenda)
+    inflight: InFlight = field(default_factory=InFlight)
+    wall: Wall = field(default_factory=Wall)
+    failures: Failures = field(default_factory=Failures)
+    unapplied: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs of offers and commits not applied
+    on_cluster: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs of attempts placed there
+    waiting_for_room: dict[str, None] = field(default_factory=dict)
+    out_of_clusters: dict[str, None] = field(default_factory=dict)  # UIDs that no cluster could take
+    told: dict[str, tuple[str, str]] = field(default_factory=dict)  # UID -> (reason, message) to be written
+    told_at: dict[str, float] = field(default_factory=dict)
+    resynced: dict[str, int] = field(default_factory=dict)  # cluster -> session of its last resync
+    strays: dict[tuple[str, int], dict[PlacementKey, bool]] = field(default_factory=dict)
+    budget: StatusBudget = field(default_factory=StatusBudget)
+    doubts: dict[str, dict[tuple[str, PlacementKey], bool]] = field(default_factory=dict)
+    creating: dict[ObjectKey, ObjectRef] = field(default_factory=dict)  # Workload -> the user's object
+    listing: dict[int, str] = field(default_factory=dict)  # read id -> namespace that is being listed
+    now: float = 0.0
+    shown_at: dict[Key, float] = field(default_factory=dict)  # queues and checks -> when their status was written
+    blobs: dict[tuple[str, int], set[str]] = field(default_factory=dict)  # (cluster, session) -> hashes sent
+    term: int = 0
+    leads_until: float = 0.0
+    record_revision: int = 0
+    halted: str = ""
+    stepped_down: bool = False
+    out: list[Command] = field(default_factory=list)
+
+    def leads(self, now: float) -> bool:
+        """Say whether this process may act: it leads and its own lease is valid (R2, R3)."""
+        return self.term > 0 and self.leads_until > now and not self.stepped_down
+
+    # --- writes ------------------------------------------------------------------------------------------------
+
+    def patch(
+        self,
+        ref: ObjectRef,
+        body: bytes,
+        purpose: str,
+        *,
+        decided_on: str,
+        subresource: str = "",
+        kind: PatchKind = PatchKind.MERGE,
+        uid: str = "",
+    ) -> None:
+        """Ask for a patch; at most one request per object is out, the caller has looked (`blocked`)."""
+        write_id = self.ids.take()
+        self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose, decided_on=decided_on, uid=uid))
+        self.out.append(Patch(write_id=write_id, ref=ref, body=body, kind=kind, subresource=subresource))
+
+    def patch_workload(self, workload: Workload, body: bytes, purpose: str, *, status: bool = True) -> None:
+        """Ask for a patch of a Workload that was decided on `workload`."""
+        self.patch(
+            ref_of(workload),
+            body,
+            purpose,
+            decided_on=workload.metadata.resource_version,
+            subresource="status" if status else "",
+            uid=workload.metadata.uid,
+        )
+
+    def create(self, ref: ObjectRef, body: bytes, purpose: str, *, owner: ObjectRef) -> None:
+        """Ask for the create of a Workload; `owner` is looked at again when the outcome is there."""
+        write_id = self.ids.take()
+        self.creating[ref.key] = owner
+        self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose))
+        self.out.append(Create(write_id=write_id, ref=ref, body=body))
+
+    def read(self, ref: ObjectRef, purpose: str) -> None:
+        """Ask for a quorum read."""
+        read_id = self.ids.take()
+        self.inflight.begin(read_id, Outstanding(ref=ref, purpose=purpose))
+        self.out.append(Read(read_id=read_id, ref=ref))
+
+    def blocked(self, ref: ObjectRef, key: Key, now: float) -> bool:
+        """Say whether nothing may be decided on the object now; sees to it that `key` is looked at again.
+
+        A request that is out comes back as an event and marks the key; trouble has a time; doubt asks for a read.
+        """
+        if self.inflight.busy(ref):
+            return True
+        wait, read, until = self.inflight.hindrance(ref, now)
+        if not wait:
+            return False
+        if read:
+            self.read(ref, "read after doubt")
+        else:
+            self.agenda.wake(key, until)
+        return True
+
+    # --- people -------------------------------------------------------------------------------------------------
+
+    def event(self, ref: ObjectRef, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
+        """Tell people by a Kubernetes event."""
+        text = message if len(message) <= EVENT_CHARS_MAX else message[: EVENT_CHARS_MAX - 4] + " ..."
+        self.out.append(EmitEvent(ref=ref, uid=uid, warning=warning, reason=reason, message=text))
+
+    def note(self, text: str, attempt: Attempt | None = None, *, warning: bool = False, cluster: str = "") -> None:
+        """Leave a line for the log."""
+        self.out.append(
+            Note(
+                level="warning" if warning else "info",
+                text=text,
+                workload=str(attempt.workload) if attempt else "",
+                epoch=attempt.epoch if attempt else 0,
+                cluster=cluster or (attempt.cluster if attempt else ""),
+            )
+        )
+
+    def step_down(self, reason: str) -> None:
+        """Command and write nothing any more (R3)."""
+        if not self.stepped_down:
+            self.stepped_down = True
+            self.out.append(StepDown(reason=reason))
+
+    # --- wire ---------------------------------------------------------------------------------------------------
+
+    def send(self, cluster: str, messages: tuple[Message, ...], now: float) -> Sent:
+        """Put messages into the cluster's session; the commands that frame them go out with this call."""
+        sent = self.links.send(cluster, messages, now)
+        self.out.extend(sent.commands)
+        return sent
+
+    def view(self, cluster: str) -> ClusterView | None:
+        """Return what is known of a cluster."""
+        return self.links.state(cluster)
+
+    def new_blobs(self, cluster: str, session: int, contents: tuple[bytes, ...]) -> tuple[TemplateBlob, ...]:
+        """Return the templates that have not travelled in this session yet, each once."""
+        known = self.blobs.setdefault((cluster, session), set())
+        fresh = []
+        for content in contents:
+            digest = blob_hash(content)
+            if digest not in known:
+                known.add(digest)
+                fresh.append(TemplateBlob(hash=digest, content=content))
+        return tuple(fresh)
+
+    # --- reading again -------------------------------------------------------------------------------------------
+
+    def ask_all(self, cluster: str, key: PlacementKey, namespace: str, *, over: bool) -> None:
+        """Read the Workloads of a namespace ("": all) before a placement that no cache knows is dropped (R3)."""
+        waiting = self.doubts.setdefault(namespace, {})
+        if len(waiting) < DOUBTS_MAX:
+            waiting[(cluster, key)] = over
+        if namespace not in self.listing.values():
+            read_id = self.ids.take()
+            self.listing[read_id] = namespace
+            self.out.append(ReadAll(read_id=read_id, resource=WORKLOAD, namespace=namespace))
+
+    def drop_session(self, cluster: str, session: int) -> None:
+        """Forget what was remembered of a session that is over."""
+        self.blobs.pop((cluster, session), None)
+        self.strays.pop((cluster, session), None)
+
+    def drop_attempt(self, uid: str) -> None:
+        """Forget an attempt whose Workload is gone, and all that was kept about it."""
+        attempt = self.attempts.pop(uid, None)
+        if attempt is not None:
+            self.agenda.forget(Key(Look.WORKLOAD, attempt.workload))
+            for cluster in {attempt.cluster, *(attempt.round.offered if attempt.round else ())}:
+                self.on_cluster.get(cluster, set()).discard(uid)
+                self.unapplied.get(cluster, set()).discard(uid)
+        self.waiting_for_room.pop(uid, None)
+        self.out_of_clusters.pop(uid, None)
+        self.told.pop(uid, None)
+        self.told_at.pop(uid, None)
+        self.failures.forget(uid)
+        self.ledger.forget(uid)
+
+    # --- status of queues and checks ------------------------------------------------------------------------------
+
+    def show_queue(self, key: Key) -> None:
+        """See that the status of a queue is looked at, at most once per `status_every`."""
+        due = self.shown_at.get(key, -self.settings.status_every) + self.settings.status_every
+        self.agenda.wake(key, max(due, self.now + STATUS_DELAY))
+
+    def show_queues_of(self, workload: Workload) -> None:
+        """See to the status of both queues of a Workload."""
+        local = ObjectKey(workload.metadata.namespace, workload.spec.queue_name)
+        if local in self.knowledge.local_queues:
+            self.show_queue(Key(Look.LOCAL_QUEUE, local))
+        name = self.knowledge.cluster_queue_of(workload)
+        if name:
+            self.show_queue(Key(Look.CLUSTER_QUEUE, ObjectKey("", name)))
+
+    def show_queues(self) -> None:
+        """See to the status of all queues: a flavor or check changed."""
+        for name in self.knowledge.cluster_queues:
+            self.show_queue(Key(Look.CLUSTER_QUEUE, ObjectKey("", name)))
+        for local in self.knowledge.local_queues:
+            self.show_queue(Key(Look.LOCAL_QUEUE, local))
+
+    # --- marks --------------------------------------------------------------------------------------------------
+
+    def mark_workload(self, key: ObjectKey) -> None:
+        """Look at a Workload soon."""
+        self.agenda.mark(Key(Look.WORKLOAD, key))
+
+    def mark_owner(self, owner: Owner) -> None:
+        """Look at a user's object soon."""
+        self.agenda.mark(Key(Look.OWNER, key_of(owner.object.metadata), owner.kind.name))
+
+    def mark_owners_waiting_for(self, key: ObjectKey) -> None:
+        """Look at the user's objects whose Workload is (or was to be) at `key`."""
+        known = self.knowledge.workloads.get(key)
+        if known is not None:
+            owner = self.knowledge.owner_of(known)
+            if owner is not None:
+                self.mark_owner(owner)
+            return
+        ref = self.creating.pop(key, None)
+        waiting = self.knowledge.owners.get(ref) if ref is not None else None
+        if waiting is not None:
+            self.mark_owner(waiting)
+
+    def known(self, ref: ObjectRef) -> KubeObject | None:
+        """Return what is known of an object of a kind that the machine writes."""
+        knowledge = self.knowledge
+        if ref.resource == WORKLOAD:
+            return knowledge.workloads.get(ref.key)
+        if ref.resource == CLUSTER_QUEUE:
+            return knowledge.cluster_queues.get(ref.key.name)
+        if ref.resource == LOCAL_QUEUE:
+            return knowledge.local_queues.get(ref.key)
+        if ref.resource == ADMISSION_CHECK:
+            return knowledge.checks.get(ref.key.name)
+        owner = knowledge.owners.get(ref)
+        return owner.object if owner is not None else None
+
+    def mark_attempt(self, attempt: Attempt) -> None:
+        """Look at an attempt's Workload soon."""
+        self.agenda.mark(Key(Look.WORKLOAD, attempt.workload))
+
+
+def ref_of(workload: Workload) -> ObjectRef:
+    """Return where a Workload lives."""
+    return ObjectRef(WORKLOAD, key_of(workload.metadata))
+
+
+def blob_hash(content: bytes) -> str:
+    """Return the name under which a template travels."""
+    return hashlib.sha256(content).hexdigest()
