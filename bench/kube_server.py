@@ -18,10 +18,9 @@ WATCH_BLOCK = 200
 """Events written at a time; each is an HTTP chunk of its own, as a real API server sends them."""
 
 
-def pod(number: int) -> dict[str, Any]:
-    """Return a pod as a real API server serves it: about 5 KB, a third of it managedFields."""
-    name = f"job-{number // 10:05d}-{number % 10}-x{number * 7919 % 99991:05d}"
-    managed: list[dict[str, Any]] = [
+def managed_fields() -> list[dict[str, Any]]:
+    """Return what three writers leave behind on a pod."""
+    return [
         {
             "manager": manager,
             "operation": "Update",
@@ -35,6 +34,11 @@ def pod(number: int) -> dict[str, Any]:
         }
         for manager in ("kube-controller-manager", "gatelift", "kubelet")
     ]
+
+
+def pod(number: int) -> dict[str, Any]:
+    """Return a pod as a real API server serves it: about 5 KB, a third of it managedFields."""
+    name = f"job-{number // 10:05d}-{number % 10}-x{number * 7919 % 99991:05d}"
     container = {
         "name": "main",
         "image": "registry.example.com/team/trainer:1.2.3",
@@ -73,7 +77,7 @@ def pod(number: int) -> dict[str, Any]:
                     "blockOwnerDeletion": True,
                 }
             ],
-            "managedFields": managed,
+            "managedFields": managed_fields(),
         },
         "spec": {
             "containers": [container],
