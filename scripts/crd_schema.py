@@ -1,4 +1,4 @@
-"""Turns our typed objects into the OpenAPI schemas of CRDs. Used by `scripts.crds`; facts that types cannot hold come in."""
+"""Turns our typed objects into the OpenAPI schemas of CRDs, for `scripts.crds`; facts that types cannot hold come in."""
 
 from __future__ import annotations
 
