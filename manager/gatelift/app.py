@@ -134,7 +134,7 @@ class _Process:
             await self._agents.start(gatelift.listen)
             await self._enrol.start(gatelift.enrol_listen)
             await self._status.start(self._config.health.health_probe_bind_address)
-            self._elector.start()
+            self._supervisor.spawn("candidacy", self._become_candidate())
             manager = self._manager
             manager.agents_port, manager.enrol_port = self._agents.port, self._enrol.port
             manager.status_address = self._status.address
@@ -189,6 +189,11 @@ class _Process:
         log = self._log.warning if note.level == "warning" else self._log.info
         about = {"workload": note.workload, "epoch": note.epoch, "cluster": note.cluster}
         log(note.text, **{key: value for key, value in about.items() if value}, **dict(note.fields))
+
+    async def _become_candidate(self) -> None:
+        """Run for leader only when every kind is listed: an inventory may be judged only then (R4)."""
+        await self._api.wait_synced()
+        self._elector.start()
 
     # --- standing --------------------------------------------------------------------------------------------------
 

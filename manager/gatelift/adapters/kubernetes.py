@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from gatelift.core.commands import Read
-from gatelift.core.events import Event, ReadDone, ReadFailed
+from gatelift.core.commands import Read, ReadAll
+from gatelift.core.events import Event, ReadAllDone, ReadDone, ReadFailed
 from gatelift_kube.budget import Budget
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.errors import KubeError, NotFoundError
@@ -24,7 +24,6 @@ from gatelift_kube.resources import (
     CLUSTER_QUEUE,
     COHORT,
     JOB,
-    LEASE,
     LIMIT_RANGE,
     LOCAL_QUEUE,
     MULTIKUEUE_CONFIG,
@@ -36,8 +35,6 @@ from gatelift_kube.resources import (
     WORKER_CLUSTER,
     WORKLOAD,
     WORKLOAD_PRIORITY_CLASS,
-    ObjectKey,
-    ObjectRef,
     Resource,
 )
 from gatelift_kube.tasks import Supervisor
@@ -90,7 +87,7 @@ class ManagementApi:
             Reflector(client, resource, post, selection=selection, on_problem=self._problem)
             for resource, selection in WATCHED
         ]
-        self._reads: asyncio.Queue[Read] = asyncio.Queue(maxsize=READS_MAX)
+        self._reads: asyncio.Queue[Read | ReadAll] = asyncio.Queue(maxsize=READS_MAX)
 
     def start(self, supervisor: Supervisor) -> None:
         """Start everything that runs for the life of the process."""
@@ -108,18 +105,19 @@ class ManagementApi:
             if not isinstance(command, EmitEvent):
                 self._post(WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message=str(error)))
 
-    def read(self, command: Read) -> None:
-        """Read one object; the answer is posted."""
+    def read(self, command: Read | ReadAll) -> None:
+        """Read one object or a whole kind; the answer is posted."""
         try:
             self._reads.put_nowait(command)
         except asyncio.QueueFull:
             text = f"{READS_MAX} reads wait already"
-            self._post(ReadFailed(read_id=command.read_id, ref=command.ref, message=text))
+            ref = command.ref if isinstance(command, Read) else None
+            self._post(ReadFailed(read_id=command.read_id, ref=ref, message=text))
 
-    @property
-    def synced(self) -> bool:
-        """Whether every kind was listed completely once."""
-        return all(reflector.synced.is_set() for reflector in self._reflectors)
+    async def wait_synced(self) -> None:
+        """Wait until every kind was listed completely once; a kind that cannot be listed is said by `waiting_kinds`."""
+        for reflector in self._reflectors:
+            await reflector.synced.wait()
 
     @property
     def waiting_kinds(self) -> tuple[str, ...]:
@@ -137,11 +135,25 @@ class ManagementApi:
     async def _read_on_request(self) -> None:
         while True:
             command = await self._reads.get()
+            ref = command.ref if isinstance(command, Read) else None
             try:
-                served = await self._client.get(command.ref)
-            except NotFoundError:
-                self._post(ReadDone(read_id=command.read_id, ref=command.ref, object=None))
+                if isinstance(command, Read):
+                    answer: Event = await self._read_one(command)
+                else:
+                    answer = await self._read_all(command)
             except KubeError as error:
-                self._post(ReadFailed(read_id=command.read_id, ref=command.ref, message=str(error)))
-            else:
-                self._post(ReadDone(read_id=command.read_id, ref=command.ref, object=served.object, raw=served.raw))
+                answer = ReadFailed(read_id=command.read_id, ref=ref, message=str(error))
+            self._post(answer)
+
+    async def _read_one(self, command: Read) -> ReadDone:
+        try:
+            served = await self._client.get(command.ref)
+        except NotFoundError:
+            return ReadDone(read_id=command.read_id, ref=command.ref, object=None)
+        return ReadDone(read_id=command.read_id, ref=command.ref, object=served.object, raw=served.raw)
+
+    async def _read_all(self, command: ReadAll) -> ReadAllDone:
+        found = []
+        async for page in self._client.list(command.resource, Selection(namespace=command.namespace), with_raw=True):
+            found += [(served.object, served.raw) for served in page.items]
+        return ReadAllDone(read_id=command.read_id, objects=tuple(found))

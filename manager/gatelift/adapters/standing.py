@@ -1,4 +1,4 @@
-"""What the manager has to know of its surroundings before and while it leads: identity, neighbours, its own pod label."""
+"""What the manager has to know of its surroundings: its identity, a Kueue beside it, its own pod's label."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def refuse_beside_kueue(client: Client) -> None:
     if wall() - timestamps.to_seconds(lease.spec.renew_time) < KUEUE_LEASE_SECONDS:
         raise StartRefusedError(
             f"a Kueue controller runs in this cluster (Lease {KUEUE_LEASE.key}, held by {lease.spec.holder_identity}): "
-            "scale its Deployment to 0 first (kubectl -n kueue-system scale deploy kueue-controller-manager --replicas=0)"
+            "scale it to 0 first: kubectl -n kueue-system scale deployment kueue-controller-manager --replicas=0"
         )
 
 

@@ -62,6 +62,10 @@ class Enrolments:
         """Say whether a certificate with this request id was asked for here."""
         return request_id in self._issuing
 
+    def cluster_of(self, request_id: int) -> str:
+        """Return the cluster that a certificate was asked for."""
+        return self._issuing[request_id].cluster
+
     def asked(self, event: EnrolmentAsked, found: WorkerCluster | None, unix_seconds: float) -> list[Command]:
         """Decide on a request; `found` is the WorkerCluster of that name, `unix_seconds` the wall clock."""
         if len(self._writing) + len(self._issuing) >= REQUESTS_MAX:

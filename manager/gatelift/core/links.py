@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 
 from gatelift.core import events
 from gatelift.core.commands import CloseStream
+from gatelift.core.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.link import RETRY_SECONDS, Leading, Link, Outcome
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinksOutcome, Sent, WriteIds
 from gatelift.core.wall import Wall
@@ -33,8 +34,11 @@ NewSession = Callable[[], ManagerSession]
 class Links:
     """All worker clusters. Nothing here waits or calls back; see `link_values.Links` for the promises."""
 
-    def __init__(self, new_session: NewSession, ids: WriteIds, wall: Wall) -> None:
+    def __init__(
+        self, new_session: NewSession, ids: WriteIds, wall: Wall, *, enrolments: Enrolments | None = None
+    ) -> None:
         self._new_session = new_session
+        self._enrolments = enrolments or Enrolments(ids, EnrolmentSettings())
         self._leading = Leading(ids=ids, wall=wall)
         self._links: dict[str, Link] = {}
         self._streams: dict[int, str] = {}
@@ -72,6 +76,9 @@ class Links:
                 closed = wire.StreamClosed(stream_id=event.stream_id, text=event.text)
                 self._on_stream(event.stream_id, closed, now, out)
                 self._streams.pop(event.stream_id, None)
+            case events.EnrolmentAsked():
+                found = self.worker_cluster(event.cluster)
+                out.commands += self._enrolments.asked(event, found, self._leading.wall.unix(now))
             case events.CertificateIssued():
                 self._certified(event, now, out)
             case events.Ticked():
@@ -86,11 +93,7 @@ class Links:
 
     def owns_write(self, write_id: int) -> bool:
         """Say whether this outstanding write is one of the links'."""
-        return write_id in self._writes or write_id == self._local_write
-
-    def owns_certificate(self, request_id: int) -> bool:
-        """Say whether this request to the authority came over a stream."""
-        return request_id in self._certificates
+        return write_id in self._writes or write_id == self._local_write or self._enrolments.owns_write(write_id)
 
     def send(self, cluster: str, messages: Iterable[Message], now: float) -> Sent:
         """Send in order, or not at all when the link is not open."""
@@ -215,6 +218,11 @@ class Links:
         self._after(link)
 
     def _wrote(self, event: WriteDone | WriteFailed, now: float, out: Outcome) -> None:
+        if self._enrolments.owns_write(event.write_id):
+            out.commands += self._enrolments.wrote(event)
+            if isinstance(event, WriteDone) and isinstance(event.object, WorkerCluster):
+                self._object(ObjectSeen(WORKER_CLUSTER, event.object, event.raw), now, out)
+            return
         if event.write_id == self._local_write:
             self._local_write = None
             if isinstance(event, WriteFailed):
@@ -226,6 +234,10 @@ class Links:
             self._after(link)
 
     def _certified(self, event: events.CertificateIssued, now: float, out: Outcome) -> None:
+        if self._enrolments.owns_request(event.request_id):
+            found = self.worker_cluster(self._enrolments.cluster_of(event.request_id))
+            out.commands += self._enrolments.issued(event, found, self._leading.wall.unix(now))
+            return
         link = self._links.get(self._certificates.pop(event.request_id, ""))
         if link is not None:
             link.certificate_answered(event.request_id)

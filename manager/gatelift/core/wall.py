@@ -20,6 +20,10 @@ class Wall:
         """Take a reading: the wall clock showed `unix_seconds` at `now`."""
         self._offset = unix_seconds - now
 
+    def unix(self, now: float) -> float:
+        """Return seconds since 1970 at `now`."""
+        return now + self._offset
+
     def text(self, now: float) -> str:
         """Return the RFC 3339 text of `now`, to the second."""
         return to_text(now + self._offset)

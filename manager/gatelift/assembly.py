@@ -1,0 +1,52 @@
+"""Builds the deciding machine from the configuration: values only, so that tests and benches build the same one."""
+
+from __future__ import annotations
+
+from gatelift.config import Configuration
+from gatelift.core.dispatch_values import DispatchSettings
+from gatelift.core.enrolment import Enrolments, EnrolmentSettings
+from gatelift.core.link_values import WriteIds
+from gatelift.core.links import Links
+from gatelift.core.machine import Machine
+from gatelift.core.state import Settings
+from gatelift.core.wall import Wall
+from gatelift_kinds.registry import KINDS
+from gatelift_wire.session_manager import ManagerSession
+
+REQUEUE_BASE_SECONDS = 60.0
+REQUEUE_MAX_SECONDS = 3600.0
+"""Backoff after a failed placement where the configuration says nothing: Kueue's defaults."""
+
+
+def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
+    """Return the manager's machine. `origin`: UID of the namespace kube-system; `instance` names this process."""
+    ids, wall = WriteIds(), Wall()
+    gatelift = config.gatelift
+    enrolments = Enrolments(
+        ids,
+        EnrolmentSettings(
+            certificate_seconds=gatelift.certificates.lifetime,
+            renew_by_key_seconds=gatelift.certificates.renew_by_key_for,
+        ),
+    )
+    links = Links(
+        lambda: ManagerSession(instance=instance, renew_seconds=gatelift.leases.renew), ids, wall, enrolments=enrolments
+    )
+    links.set_origin(origin)
+    requeuing = config.wait_for_pods_ready.requeuing_strategy if config.wait_for_pods_ready else None
+    settings = Settings(
+        origin=origin,
+        kinds=KINDS,
+        dispatch=DispatchSettings(
+            best=gatelift.dispatch.offers_at_once,
+            bid_seconds=gatelift.dispatch.bid_seconds,
+            hold_seconds=gatelift.dispatch.hold_seconds,
+        ),
+        requeue_base=float(requeuing.backoff_base_seconds) if requeuing else REQUEUE_BASE_SECONDS,
+        requeue_max=float(requeuing.backoff_max_seconds) if requeuing else REQUEUE_MAX_SECONDS,
+        manages_unnamed=config.manage_jobs_without_queue_name,
+        debug_invariants=gatelift.debug_invariants,
+    )
+    machine = Machine(settings, links, ids)
+    machine.core.wall = wall  # the machine reads the clock, the links write texts by it
+    return machine
