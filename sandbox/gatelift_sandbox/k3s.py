@@ -20,7 +20,7 @@ import yaml
 
 from gatelift_sandbox import children, pki, starting
 from gatelift_sandbox.errors import UnknownClusterError, UnsupportedError
-from gatelift_sandbox.k3s_engine import DockerEngine
+from gatelift_sandbox.k3s_engine import DockerEngine, Started
 from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, Settings
 from gatelift_sandbox.state import Entry, State
 
@@ -41,12 +41,8 @@ CAPABILITIES = Capabilities(
 class Engine(Protocol):
     """What is used of a container engine (`DockerEngine`). Blocking; raises SandboxError only."""
 
-    def start(self, image: str, *, detached: bool) -> str:
-        """Start a k3s container, wait until its node is there, and return its id."""
-        ...
-
-    def kubeconfig(self, container_id: str) -> str:
-        """Return the admin kubeconfig of a container as reached from this machine."""
+    def start(self, image: str, *, detached: bool) -> Started:
+        """Start a k3s container and wait until its node is there."""
         ...
 
     def gateway(self, container_id: str) -> str:
@@ -124,12 +120,11 @@ class K3sProvider:
         entry = self._new_entry(name, kubeconfig)
         self._state.save(entry)
         container = await asyncio.to_thread(engine.start, self._image, detached=self._settings.detached)
-        entry = msgspec.structs.replace(entry, facts={"container": container})
+        entry = msgspec.structs.replace(entry, facts={"container": container.container_id})
         self._state.save(entry)
-        text = await asyncio.to_thread(engine.kubeconfig, container)
-        await asyncio.to_thread(pki.write_private, kubeconfig, text)
-        server = str(yaml.safe_load(text)["clusters"][0]["cluster"]["server"])
-        gateway = await asyncio.to_thread(engine.gateway, container)
+        await asyncio.to_thread(pki.write_private, kubeconfig, container.kubeconfig)
+        server = str(yaml.safe_load(container.kubeconfig)["clusters"][0]["cluster"]["server"])
+        gateway = await asyncio.to_thread(engine.gateway, container.container_id)
         entry = msgspec.structs.replace(entry, server=server, host_address=gateway)
         self._state.save(entry)
         await starting.usable(kubeconfig, 1, READY_SECONDS_MAX)

@@ -6,15 +6,25 @@ Both are development packages: they are imported on first use, and their absence
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
+import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from gatelift_sandbox.errors import MissingToolError, SandboxError, StartError
 
 MESSAGE_MAX = 300
 """Engines answer with pages; the beginning says what is wrong."""
-STOP_SECONDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A k3s container whose node is there, and its admin kubeconfig as reached from this machine."""
+
+    container_id: str
+    kubeconfig: str
 
 
 class DockerEngine:
@@ -24,21 +34,32 @@ class DockerEngine:
         try:
             docker = importlib.import_module("docker")
             self._k3s = importlib.import_module("testcontainers.community.k3s")
-            self._configuration = importlib.import_module("testcontainers.core.config").testcontainers_config
+            configuration = importlib.import_module("testcontainers.core.config")
+            exceptions = importlib.import_module("testcontainers.core.exceptions")
         except ImportError as failure:
             raise MissingToolError(f"provider k3s: {failure}: pip install 'testcontainers[k3s]'") from None
         self._errors = docker.errors
-        try:
-            self._client = docker.from_env()
-            self._client.ping()
-        except (docker.errors.DockerException, OSError) as failure:
-            text = str(failure)[:MESSAGE_MAX]
-            raise MissingToolError(
-                f"provider k3s: Docker does not answer, start it or set DOCKER_HOST ({text})"
-            ) from None
+        self._failures = (docker.errors.DockerException, exceptions.ContainerStartException, OSError)
+        self._configuration = configuration.testcontainers_config
+        # K3SContainer asks for its address before it runs, which no other mode can answer
+        self._configuration.connection_mode_override = configuration.ConnectionMode.docker_host
+        self._client = self._connected(docker)
 
-    def start(self, image: str, *, detached: bool) -> str:
-        """Start a k3s container, wait until its node is there, and return its id.
+    def _connected(self, docker: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # a client that cannot connect leaves its socket open
+            try:
+                client = docker.from_env()
+                client.ping()
+            except self._failures as failure:
+                problem = _line(failure)
+            else:
+                return client
+            gc.collect()
+        raise MissingToolError(f"provider k3s: Docker does not answer, start it or set DOCKER_HOST ({problem})")
+
+    def start(self, image: str, *, detached: bool) -> Started:
+        """Start a k3s container and wait until its node is there.
 
         A detached one must outlive this process, so testcontainers' reaper is not asked to watch it.
         """
@@ -46,27 +67,21 @@ class DockerEngine:
             self._configuration.ryuk_disabled = True
         container: Any = None
         try:
-            container = self._k3s.K3SContainer(image)
-            container.start()
-        except self._errors.ImageNotFound:
-            raise MissingToolError(
-                f"provider k3s: there is no image {image}: docker pull it, or name another in GATELIFT_K3S_IMAGE"
-            ) from None
-        except (self._errors.DockerException, OSError) as failure:  # TimeoutError is an OSError
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # K3SContainer waits in testcontainers' old way
+                container = self._k3s.K3SContainer(image)
+                container.start()
+            return Started(str(container.get_wrapped_container().id), str(container.config_yaml()))
+        except BaseException as failure:
             if container is not None:
-                with contextlib.suppress(self._errors.DockerException, OSError):
+                with contextlib.suppress(*self._failures):
                     container.stop()
-            raise StartError(f"provider k3s: {image} did not start: {str(failure)[:MESSAGE_MAX]}") from None
-        return str(container.get_wrapped_container().id)
-
-    def kubeconfig(self, container_id: str) -> str:
-        """Return the admin kubeconfig of a container as reached from this machine."""
-        port = self._k3s.K3SContainer.KUBE_SECURE_PORT
-        with self._told():
-            found = self._client.containers.get(container_id)
-            text = found.exec_run(["cat", "/etc/rancher/k3s/k3s.yaml"]).output.decode()
-            outside = found.attrs["NetworkSettings"]["Ports"][f"{port}/tcp"][0]["HostPort"]
-        return str(text).replace(f"https://127.0.0.1:{port}", f"https://127.0.0.1:{outside}")
+            if isinstance(failure, self._failures):
+                raise StartError(
+                    f"provider k3s: {image} did not start; is it there (docker pull), or name another in "
+                    f"GATELIFT_K3S_IMAGE? ({_line(failure)})"
+                ) from None
+            raise
 
     def gateway(self, container_id: str) -> str:
         """Return the address at which a container reaches this machine."""
@@ -94,5 +109,9 @@ class DockerEngine:
     def _told(self) -> Iterator[None]:
         try:
             yield
-        except (self._errors.DockerException, OSError) as failure:
-            raise SandboxError(f"provider k3s: Docker says: {str(failure)[:MESSAGE_MAX]}") from None
+        except self._failures as failure:
+            raise SandboxError(f"provider k3s: Docker says: {_line(failure)}") from None
+
+
+def _line(failure: BaseException) -> str:
+    return " ".join(str(failure).split())[:MESSAGE_MAX]
