@@ -78,8 +78,7 @@ class _Record:
             try:
                 filled[field.name] = field.from_wire(message)
             except WireViolation as violation:
-                path = f"{field.name}.{violation.field}" if violation.field else field.name
-                raise type(violation)(path, violation.rule) from None
+                raise violation.within(field.name) from None
         return self.value_class(**filled)
 
 
@@ -146,7 +145,7 @@ class _Field:
                 try:
                     found.append(from_item(one))
                 except WireViolation as violation:
-                    raise type(violation)(f"[{index}].{violation.field}", violation.rule) from None
+                    raise violation.within(f"[{index}]") from None
             return tuple(found)
 
         self.to_wire = list if to_item is _same else lambda items: [to_item(one) for one in items]
@@ -240,7 +239,7 @@ class _Choices:
         try:
             return record.from_wire(getattr(message, member))
         except WireViolation as violation:
-            raise type(violation)(f"{record.value_class.__name__}.{violation.field}", violation.rule) from None
+            raise violation.within(record.value_class.__name__) from None
 
 
 class _Direction:
@@ -257,16 +256,16 @@ class _Direction:
 def _encode(direction: _Direction, frame: messages.Frame) -> bytes:
     if frame.term and not direction.has_term:
         raise WireViolation("Frame.term", "must be 0 in a frame of an agent")
-    filled: dict[str, Any] = {
-        "session": frame.session,
-        "sequence": frame.sequence,
-        "acknowledged": frame.acknowledged,
-        "control": [direction.control.to_wire(one) for one in frame.control],
-        direction.body_field: [direction.body.to_wire(one) for one in frame.messages],
-    }
-    if direction.has_term:
-        filled["term"] = frame.term
     try:
+        filled: dict[str, Any] = {
+            "session": frame.session,
+            "sequence": frame.sequence,
+            "acknowledged": frame.acknowledged,
+            "control": [direction.control.to_wire(one) for one in frame.control],
+            direction.body_field: [direction.body.to_wire(one) for one in frame.messages],
+        }
+        if direction.has_term:
+            filled["term"] = frame.term
         data: bytes = direction.schema(**filled).SerializeToString()
     except (ValueError, TypeError, EncodeError) as error:  # a number out of range, a text that is not Unicode
         measure(frame)
@@ -315,8 +314,9 @@ def _choices(name: str, choices: _Choices, items: Any) -> tuple[Any, ...]:
         try:
             found.append(choices.from_wire(item))
         except WireViolation as violation:
-            path = violation.field or f"Frame.{name}[{index}]"
-            raise type(violation)(path, violation.rule) from None
+            if not violation.field:
+                raise violation.within(f"Frame.{name}[{index}]") from None
+            raise
     return tuple(found)
 
 

@@ -107,7 +107,7 @@ def peer_of_context(auth_context: Mapping[str, Iterable[bytes]]) -> Peer:
 def _parsed(certificate: bytes) -> x509.Certificate:
     if len(certificate) > CERTIFICATE_BYTES_MAX:
         raise IdentityError(
-            f"certificate: has {len(certificate)} bytes, at most {CERTIFICATE_BYTES_MAX} are read; enrol the agent again"
+            f"certificate: has {len(certificate)} bytes, at most {CERTIFICATE_BYTES_MAX} are read; enrol again"
         )
     try:
         if certificate.lstrip().startswith(b"-----BEGIN"):

@@ -114,7 +114,7 @@ def _many(inner: Rule, most: int, *, least: int = 0) -> Rule:
             try:
                 weight += inner(value) + TAG_BYTES
             except WireViolation as violation:
-                raise type(violation)(_join(f"[{index}]", violation.field), violation.rule) from None
+                raise violation.within(f"[{index}]") from None
         return weight
 
     return rule
@@ -137,7 +137,7 @@ def measure(value: object) -> int:
     try:
         return _measure(value)
     except WireViolation as violation:
-        raise type(violation)(_join(type(value).__name__, violation.field), violation.rule) from None
+        raise violation.within(type(value).__name__) from None
 
 
 def _measure(value: Any) -> int:
@@ -146,27 +146,19 @@ def _measure(value: Any) -> int:
         try:
             weight += rule(getattr(value, name))
         except WireViolation as violation:
-            raise type(violation)(_join(name, violation.field), violation.rule) from None
+            raise violation.within(name) from None
     return weight
 
 
-def _join(head: str, tail: str) -> str:
-    return head + tail if not tail or tail.startswith("[") else f"{head}.{tail}"
-
-
-def _template(value: messages.TemplateBlob) -> int:
+def _any_message(value: messages.Message) -> int:
     weight = _measure(value)
-    if hashlib.sha256(value.content).hexdigest() != value.hash:
+    if isinstance(value, messages.TemplateBlob) and hashlib.sha256(value.content).hexdigest() != value.hash:
         raise WireViolation("hash", "must be the SHA-256 of content in hexadecimal")
     return weight
 
 
 def _key(value: PlacementKey) -> int:
     return _measure(value)
-
-
-def _any_message(value: messages.Message) -> int:
-    return _template(value) if isinstance(value, messages.TemplateBlob) else _measure(value)
 
 
 _NAME = _text(limits.NAME_MAX, least=1)
@@ -334,10 +326,11 @@ def check_message(message: messages.Message) -> int:
 
     Raises `WireViolation` or `TooLarge`: a limit of a field, or more than `MESSAGE_BYTES_MAX` in all.
     """
-    weight = measure(message)
-    if isinstance(message, messages.TemplateBlob):
-        _template(message)
+    name = type(message).__name__
+    try:
+        weight = _any_message(message)
+    except WireViolation as violation:
+        raise violation.within(name) from None
     if weight > limits.MESSAGE_BYTES_MAX:
-        name = type(message).__name__
         raise TooLarge(name, f"must have at most {limits.MESSAGE_BYTES_MAX} bytes, has {weight}")
     return weight

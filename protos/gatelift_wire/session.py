@@ -276,7 +276,11 @@ class LostReached:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HigherTermSeen:
-    """Manager: the agent has seen a higher term, so another process leads or led: step down, write nothing (R3)."""
+    """Manager: the agent says that it has seen a higher term, so another process leads or led (R3).
+
+    It is the word of one worker: command that worker nothing, and read the leader's Lease or WorkerCluster.status
+    before stepping down, else a worker that lies would stop all dispatch.
+    """
 
     term: int
 

@@ -22,6 +22,11 @@ class WireViolation(WireError):  # noqa: N818 - a rule was broken: the word peop
         self.field = field
         self.rule = rule
 
+    def within(self, head: str) -> WireViolation:
+        """Return the same violation with its field's path begun by `head`: `[3].name` in `objects`, and so on."""
+        tail = self.field
+        return type(self)(head + tail if not tail or tail.startswith("[") else f"{head}.{tail}", self.rule)
+
 
 class TooLarge(WireViolation):
     """A limit of size or count was exceeded."""

@@ -1,0 +1,72 @@
+"""Hypothesis strategies for every value that travels, made from the classes' own annotations, within the limits."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import hashlib
+import types
+import typing
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+
+from gatelift_wire import limits, messages
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import Frame, TemplateBlob
+
+TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
+NUMBER = st.integers(1, limits.COUNT_MAX)
+JSON = st.dictionaries(TEXT, st.integers() | TEXT, max_size=3).map(msgspec.json.encode)
+COMMANDS = typing.get_args(messages.Command)
+REPORTS = typing.get_args(messages.Report)
+AGENT_CONTROLS = (messages.Hello, messages.LeaseRenew, messages.CreditGrant, messages.InventoryChunk, messages.Close)
+MANAGER_CONTROLS = (messages.Welcome, messages.LeaseGranted, messages.InventoryRequest, messages.Close)
+
+
+def value_of(kind: type) -> st.SearchStrategy[Any]:
+    """Values of one class."""
+    if kind is PlacementKey:
+        return st.builds(PlacementKey, TEXT, st.integers(1, limits.NUMBER_MAX))
+    if kind is TemplateBlob:
+        return JSON.map(lambda content: TemplateBlob(hash=hashlib.sha256(content).hexdigest(), content=content))
+    hints = typing.get_type_hints(kind)
+    return st.builds(kind, **{field.name: _field(hints[field.name], field.name) for field in dataclasses.fields(kind)})
+
+
+def _field(hint: Any, name: str) -> st.SearchStrategy[Any]:
+    if isinstance(hint, types.UnionType):
+        inner = next(one for one in typing.get_args(hint) if one is not type(None))
+        return st.none() | _field(inner, name)
+    if typing.get_origin(hint) is tuple:
+        first, *rest = typing.get_args(hint)
+        if rest == [...]:
+            return st.lists(_field(first, name), max_size=3).map(tuple)
+        return st.tuples(*(_field(one, name) for one in (first, *rest)))
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return st.sampled_from(hint)
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return value_of(hint)
+    if hint is float:
+        return st.floats(1.0, limits.LEASE_SECONDS_MAX)
+    if hint is bytes:
+        return JSON
+    return {int: NUMBER, str: TEXT, bool: st.booleans()}[hint]
+
+
+def frames(controls: tuple[type, ...], bodies: tuple[type, ...], *, term: bool) -> st.SearchStrategy[Frame]:
+    """Frames of one direction."""
+    return st.builds(
+        Frame,
+        session=st.integers(0, limits.NUMBER_MAX),
+        term=st.integers(0, limits.NUMBER_MAX) if term else st.just(0),
+        sequence=NUMBER,
+        acknowledged=NUMBER,
+        control=st.lists(st.one_of([value_of(kind) for kind in controls]), max_size=3).map(tuple),
+        messages=st.lists(st.one_of([value_of(kind) for kind in bodies]), max_size=4).map(tuple),
+    )
+
+
+AGENT_FRAMES = frames(AGENT_CONTROLS, REPORTS, term=False)
+MANAGER_FRAMES = frames(MANAGER_CONTROLS, COMMANDS, term=True)
