@@ -32,6 +32,30 @@ class CloseStream:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WatchCluster:
+    """List and watch anew what does not depend on a namespace: namespaces, nodes, flavors, the own ConfigMaps.
+
+    Given once after each LeadershipGained, when a list shows all that the predecessor wrote (R8). What was watched
+    before is dropped. Each kind ends its first list with `Synced`; a kind that the cluster does not serve is empty.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchNamespaces:
+    """List and watch Pods and Jobs of ours in exactly these namespaces; each ends its lists with `NamespaceSynced`.
+
+    "" means all namespaces (`local`). Watches of namespaces not named any more end; those named already go on.
+    """
+
+    namespaces: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopWatching:
+    """End all watches: this replica does not lead any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InstallCertificate:
     """Use this chain and trust this bundle from the next dial on (kept in a Secret that only the agent reads)."""
 
@@ -50,4 +74,15 @@ class Note:
     fields: tuple[tuple[str, str], ...] = ()
 
 
-Command = ApiWrite | EmitEvent | OpenStream | SendFrame | CloseStream | InstallCertificate | Note
+Command = (
+    ApiWrite
+    | EmitEvent
+    | WatchCluster
+    | WatchNamespaces
+    | StopWatching
+    | OpenStream
+    | SendFrame
+    | CloseStream
+    | InstallCertificate
+    | Note
+)

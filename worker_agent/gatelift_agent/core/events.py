@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift_kube.writes import ApiEvent
+from gatelift_kube.writes import WRITE_SECONDS_MAX, ApiEvent
 from gatelift_wire.messages import Frame
+from gatelift_wire.refusals import CloseReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeadershipGained:
-    """This replica holds the agent's Lease in the worker (R8); its quorum lists come after it (`Synced`)."""
+    """This replica holds the agent's Lease in the worker (R8); its quorum lists come after it (`Synced`).
+
+    `settle_seconds`: how long a write of the predecessor may still be in flight. 0 only where there was none, or it
+    gave the Lease back after its last write was answered.
+    """
 
     term: int
+    settle_seconds: float = WRITE_SECONDS_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +46,22 @@ class FrameArrived:
 
     stream_id: int
     frame: Frame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameViolated:
+    """What came on a stream could not be decoded or is over a limit; `reason` and `text` are the violation's."""
+
+    stream_id: int
+    reason: CloseReason
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceSynced:
+    """Pods and Jobs of a namespace (`WatchNamespaces`) have been listed completely, by quorum reads; "" means all."""
+
+    namespace: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +100,8 @@ Event = (
     | LeadershipLost
     | StreamOpened
     | FrameArrived
+    | FrameViolated
+    | NamespaceSynced
     | StreamClosed
     | ApiHealthChanged
     | CertificateDue

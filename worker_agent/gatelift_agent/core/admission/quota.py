@@ -1,0 +1,108 @@
+"""A simple worker quota: capacity per flavor and resource, charged from the hold to the end of the placement.
+
+Room is charged once, when the offer is held, and kept until the placement is over: between bid and lift nobody else
+can take it. With no capacity configured everything fits: that is the backend `none`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gatelift_agent.core.settings import FlavorCapacity
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import CapacityEntry, PodSetRequest
+from gatelift_wire.refusals import Refusal
+
+_Slot = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Answer to an offer: `refusal` None means that it fits. `cost` is the fullest flavor's use after it, 0 to 1."""
+
+    refusal: Refusal | None = None
+    text: str = ""
+    cost: float = 0.0
+
+
+class Quota:
+    """Charges of this worker by placement."""
+
+    __slots__ = ("_charged", "_nominal", "_used")
+
+    def __init__(self, capacity: Iterable[FlavorCapacity]) -> None:
+        self._nominal: dict[_Slot, int] = {(each.flavor, each.resource): each.nominal for each in capacity}
+        self._used: dict[_Slot, int] = dict.fromkeys(self._nominal, 0)
+        self._charged: dict[PlacementKey, dict[_Slot, int]] = {}
+
+    @property
+    def limited(self) -> bool:
+        """Say whether this worker does quota of its own."""
+        return bool(self._nominal)
+
+    def judge(self, key: PlacementKey, pod_sets: Iterable[PodSetRequest]) -> Verdict:
+        """Say whether the request fits, what it already holds not counted against it."""
+        wanted = self._wanted(pod_sets)
+        own = self._charged.get(key, {})
+        cost = 0.0
+        for slot, amount in wanted.items():
+            flavor, resource = slot
+            nominal = self._nominal.get(slot)
+            if nominal is None:
+                return Verdict(
+                    refusal=Refusal.QUOTA_NEVER_FITS,
+                    text=f"flavor {flavor}, {resource}: this cluster has none; add it to the agent's capacity",
+                )
+            if amount > nominal:
+                return Verdict(
+                    refusal=Refusal.QUOTA_NEVER_FITS,
+                    text=f"flavor {flavor}, {resource}: {amount} asked for, {nominal} in all; ask for less",
+                )
+            used = self._used[slot] - own.get(slot, 0)
+            if used + amount > nominal:
+                return Verdict(
+                    refusal=Refusal.QUOTA_BUSY,
+                    text=f"flavor {flavor}, {resource}: {amount} asked for, {nominal - used} of {nominal} free; wait",
+                )
+            cost = max(cost, (used + amount) / nominal if nominal else 0.0)
+        return Verdict(cost=cost)
+
+    def charge(self, key: PlacementKey, pod_sets: Iterable[PodSetRequest]) -> None:
+        """Charge a placement (again: the last word counts). Rebuilt work is charged even above the nominal amount."""
+        self.release(key)
+        wanted = {slot: amount for slot, amount in self._wanted(pod_sets).items() if slot in self._nominal}
+        if wanted:
+            self._charged[key] = wanted
+            for slot, amount in wanted.items():
+                self._used[slot] += amount
+
+    def release(self, key: PlacementKey) -> None:
+        """Give back what a placement holds; nothing when it holds nothing."""
+        for slot, amount in self._charged.pop(key, {}).items():
+            self._used[slot] -= amount
+
+    def entries(self) -> tuple[CapacityEntry, ...]:
+        """Return the capacity as the manager is told it."""
+        return tuple(
+            CapacityEntry(
+                flavor=flavor,
+                resource=resource,
+                nominal=nominal,
+                used=self._used[(flavor, resource)],
+                largest_fit=max(0, nominal - self._used[(flavor, resource)]),
+            )
+            for (flavor, resource), nominal in sorted(self._nominal.items())
+        )
+
+    def _wanted(self, pod_sets: Iterable[PodSetRequest]) -> dict[_Slot, int]:
+        if not self._nominal:
+            return {}
+        wanted: dict[_Slot, int] = {}
+        for pod_set in pod_sets:
+            flavors = dict(pod_set.flavors)
+            for resource, amount in pod_set.requests:
+                flavor = flavors.get(resource)
+                if flavor is not None:  # the manager gave no flavor: the resource is not under quota there
+                    wanted[(flavor, resource)] = wanted.get((flavor, resource), 0) + amount
+        return wanted

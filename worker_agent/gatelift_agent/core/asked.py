@@ -1,0 +1,67 @@
+"""Writes that are under way: what each was for, so that its outcome finds its way back."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from gatelift_wire.keys import PlacementKey
+
+
+class Purpose(enum.Enum):
+    """What a write is for."""
+
+    CREATE = "create"
+    PROBE = "probe"  # finds out whether a create of unknown outcome made an object
+    LIFT = "lift"
+    GATES = "user gates"
+    STOP = "stop"
+    MARK = "mark"  # changes a local object that was never let go, so that a late lift fails (R7)
+    REMOVE = "remove"  # deletes what was forgotten
+    REMOVE_STRAY = "remove stray"  # deletes what is ours, has no placement and is in the way
+    UNFINALIZE = "unfinalize"
+    RECORD = "record"
+    STATE = "state"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One write under way. `name` is the object's name inside its placement, or the shard of a record."""
+
+    purpose: Purpose
+    key: PlacementKey | None
+    name: str
+    at: float
+    final: bool = False
+
+
+class Writes:
+    """Numbers writes and remembers those without an outcome."""
+
+    __slots__ = ("_asked", "_next")
+
+    def __init__(self) -> None:
+        self._next = 1
+        self._asked: dict[int, Asked] = {}
+
+    def ask(self, asked: Asked) -> int:
+        """Remember a write and return its id."""
+        write_id = self._next
+        self._next += 1
+        self._asked[write_id] = asked
+        return write_id
+
+    def answered(self, write_id: int) -> Asked | None:
+        """Return what the write was for and forget it; None for an id that is not under way."""
+        return self._asked.pop(write_id, None)
+
+    @property
+    def count(self) -> int:
+        """How many writes are under way."""
+        return len(self._asked)
+
+    def next_generation(self) -> Writes:
+        """Return an empty register that goes on numbering: late answers of the old one mean nothing to the new."""
+        fresh = Writes()
+        fresh._next = self._next
+        return fresh

@@ -1,0 +1,126 @@
+"""After a placement is still: its last word, the wait for Forget, and what is removed then.
+
+The finalizer keeps the final state readable until the manager has it. When the manager cannot be reached and somebody
+waits for the object to go (a node drain, a namespace's deletion), the state is kept in a record instead (`records`) and
+the finalizer dropped. Local objects are the user's own: nothing of them is removed here.
+"""
+
+from __future__ import annotations
+
+from gatelift_agent.core import draining, ownership, reports
+from gatelift_agent.core.asked import Purpose
+from gatelift_agent.core.objects import Held
+from gatelift_agent.core.placements import SUPERSEDED, EndingKind, Move, Placement, State, Tracked
+from gatelift_agent.core.world import World
+from gatelift_kube.writes import PatchKind
+
+KEPT_SECONDS_MAX = 60.0
+"""How long an object that somebody deletes is held up for a manager that does not answer (design 4)."""
+
+
+def close(world: World, placement: Placement, now: float) -> None:
+    """Report the end, then wait for Forget and clean up."""
+    if placement.state is State.STOPPED:
+        if placement.ended_at is None:
+            placement.ended_at = now
+        world.epochs.use(placement.key)
+        world.quota.release(placement.key)
+        world.capacity_changed = True
+        _report(world, placement)
+    if placement.forget:
+        _clean_up(world, placement, now)
+    else:
+        _give_way(world, placement, now)
+
+
+def remove_stray(world: World, placement: Placement, tracked: Tracked, held: Held, now: float) -> None:
+    """Ask for the next write that removes an object of ours without a placement, which blocks a name."""
+    if tracked.asked or not world.has_room(placement):
+        return
+    stray = Tracked(ref=held.ref, uid=held.object.metadata.uid, object=held.object, raw=held.raw)
+    body = draining.without_report(stray)
+    if held.object.metadata.deletion_timestamp is None:
+        world.ask_delete(Purpose.REMOVE_STRAY, placement, tracked, stray.uid, now)
+    elif body is not None:
+        world.ask_patch(Purpose.REMOVE_STRAY, placement, tracked, body, now, kind=PatchKind.JSON)
+
+
+def _nobody_asks(placement: Placement) -> bool:
+    """Say whether the end needs no report: it was superseded, or its removal was all that was wanted."""
+    return placement.ending is not None and placement.ending.reason == SUPERSEDED
+
+
+def _report(world: World, placement: Placement) -> None:
+    final = reports.final_message(placement)
+    if final is not None and not _nobody_asks(placement):
+        world.say(final)
+    placement.move(Move.REPORTED)
+    refused = placement.ending is not None and placement.ending.kind is EndingKind.REFUSED
+    if refused:
+        # A refusal is as strong as an absence (R7): what is left here is ours alone to remove.
+        placement.forget = True
+
+
+def _clean_up(world: World, placement: Placement, now: float) -> None:
+    """Drop finalizers, delete what is left; when all is asked for and answered the placement is gone."""
+    done = True
+    if not world.local:
+        for tracked in placement.objects.values():
+            done = _remove(world, placement, tracked, now) and done
+    if done and world.keeper.forgotten(placement.key):
+        placement.move(Move.CLEARED)
+        world.remove(placement)
+
+
+def _remove(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    """Remove one object; True when nothing of ours is left to do."""
+    if tracked.object is None or (tracked.removed and not tracked.asked):
+        return not tracked.asked
+    if tracked.asked:
+        return False
+    if tracked.retry_at > now:
+        world.wakes.ask(placement.key, tracked.retry_at)
+        return False
+    if not world.has_room(placement):
+        return False
+    obj = tracked.object
+    body = draining.without_report(tracked)
+    if body is not None:
+        # Without our finalizer the watch's word that it is gone means no more than that.
+        world.ask_patch(Purpose.UNFINALIZE, placement, tracked, body, now)
+        return False
+    if obj.metadata.deletion_timestamp is not None:
+        tracked.removed = True
+        world.mark_cleared(tracked.uid)
+        return True
+    tracked.removed = True
+    world.ask_delete(Purpose.REMOVE, placement, tracked, tracked.uid, now)
+    return False
+
+
+def _give_way(world: World, placement: Placement, now: float) -> None:
+    """Drop finalizers that somebody waits for, once the final state is in a record."""
+    if world.local or not any(_is_waited_for(tracked) for tracked in placement.objects.values()):
+        return
+    away = not world.standing.open and world.standing.away_since + KEPT_SECONDS_MAX <= now
+    limit = (placement.ended_at if placement.ended_at is not None else now) + KEPT_SECONDS_MAX
+    if not away and now < limit:
+        if not world.standing.open:
+            limit = min(limit, world.standing.away_since + KEPT_SECONDS_MAX)
+        world.wakes.ask(placement.key, limit)
+        return
+    if not world.keeper.keep(placement):
+        return  # the record's write looks at the placement again
+    for tracked in placement.objects.values():
+        body = draining.without_report(tracked)
+        if body is None or tracked.asked or not _is_waited_for(tracked):
+            continue
+        if tracked.retry_at > now:
+            world.wakes.ask(placement.key, tracked.retry_at)
+        elif world.has_room(placement):
+            world.ask_patch(Purpose.UNFINALIZE, placement, tracked, body, now)
+
+
+def _is_waited_for(tracked: Tracked) -> bool:
+    obj = tracked.object
+    return obj is not None and obj.metadata.deletion_timestamp is not None and ownership.keeps_report(obj.metadata)

@@ -1,0 +1,142 @@
+"""Stops a placement: writes that end each object, then waits until nothing of it runs or can start (rules R7, P6, P10).
+
+A negative statement needs three things: every object that was never let go was changed by a successful write of ours,
+every object that ran has stopped by the word of its kind, and no write of ours is in flight or in doubt.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import msgspec
+
+from gatelift_agent.core.asked import Purpose
+from gatelift_agent.core.placements import Move, Placement, Tracked
+from gatelift_agent.core.podspecs import Json
+from gatelift_agent.core.world import World
+from gatelift_kinds import pods
+from gatelift_kinds.kind import DeleteStep, PatchStep, Step
+from gatelift_kube.objects.core import Pod
+from gatelift_kube.writes import PatchKind
+from gatelift_wire.keys import FINALIZER_REPORT, LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
+
+ANNOTATION_FOUND = "gatelift.dev/found"
+"""Set by a probe on an object whose create had no known outcome."""
+
+
+def drain(world: World, placement: Placement, now: float) -> None:
+    """Ask for the next writes that stop it; when it is still, move on."""
+    still = True
+    for tracked in placement.objects.values():
+        still = _stop(world, placement, tracked, now) and still
+    for uid in [uid for uid in placement.lost_children if not world.nodes.may_run(uid, now)]:
+        del placement.lost_children[uid]
+    if still and not placement.lost_children and not _children_run(world, placement):
+        placement.ended_at = now
+        placement.move(Move.STILL)
+
+
+def find_out(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+    """Learn whether the object is there: after a create of unknown outcome, or when its labels may have been taken.
+
+    The probe changes an object only if it is ours: by labels when its UID is not known, else by UID.
+    """
+    if tracked.doubt_until is not None and tracked.doubt_until > now:
+        world.wakes.ask(placement.key, tracked.doubt_until)
+        return
+    if tracked.retry_at > now:
+        world.wakes.ask(placement.key, tracked.retry_at)
+        return
+    if tracked.asked or not world.has_room(placement):
+        return
+    labels = world.placing(placement).owner_labels
+    if tracked.uid:
+        body = {"metadata": {"uid": tracked.uid, "labels": labels}}
+        world.ask_patch(Purpose.PROBE, placement, tracked, msgspec.json.encode(body), now, kind=PatchKind.MERGE)
+        return
+    tests: list[Json] = [
+        {"op": "test", "path": f"/metadata/labels/{name.replace('/', '~1')}", "value": labels[name]}
+        for name in (LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH)
+    ]
+    found = {"op": "add", "path": f"/metadata/annotations/{ANNOTATION_FOUND.replace('/', '~1')}", "value": "true"}
+    world.ask_patch(Purpose.PROBE, placement, tracked, msgspec.json.encode([*tests, found]), now)
+
+
+def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    """Ask for the next write that stops one object; True when nothing of it runs or can start."""
+    if tracked.asked:
+        return False
+    if tracked.object is None:
+        if tracked.missing or tracked.doubt_until is not None:
+            find_out(world, placement, tracked, now)
+            return False
+        return not world.nodes.may_run(tracked.uid, now)
+    kind, obj = world.kind(placement), tracked.object
+    step = None if kind.outcome(obj) is not None else _next_step(world, placement, tracked)
+    if step is None:
+        return kind.stopped(obj, world.objects.children(placement.key), placement.key)
+    if tracked.retry_at > now:
+        world.wakes.ask(placement.key, tracked.retry_at)
+    elif world.has_room(placement):
+        _carry_out(world, placement, tracked, step, now)
+    return False
+
+
+def _next_step(world: World, placement: Placement, tracked: Tracked) -> Step | None:
+    kind, obj = world.kind(placement), tracked.object
+    if world.local:
+        return kind.local_stop_step(obj, tracked.raw, placement.key)
+    if kind.pods_are_children and obj is not None and obj.metadata.deletion_timestamp is not None:
+        # Its controller ignores a Job that is being deleted; only the collector ends the pods, once it is gone.
+        body = without_report(tracked)
+        return PatchStep(body=body, kind=PatchKind.JSON) if body is not None else None
+    return kind.stop_step(obj, placement.key)
+
+
+def without_report(tracked: Tracked) -> bytes | None:
+    """Return the patch that drops our finalizer and no other, None when it is not there."""
+    obj = tracked.object
+    if obj is None or FINALIZER_REPORT not in obj.metadata.finalizers:
+        return None
+    index = obj.metadata.finalizers.index(FINALIZER_REPORT)
+    path = f"/metadata/finalizers/{index}"
+    operations: list[Json] = [
+        {"op": "test", "path": "/metadata/uid", "value": obj.metadata.uid},
+        {"op": "test", "path": path, "value": FINALIZER_REPORT},
+        {"op": "remove", "path": path},
+    ]
+    return msgspec.json.encode(operations)
+
+
+def _carry_out(world: World, placement: Placement, tracked: Tracked, step: Step, now: float) -> None:
+    if isinstance(step, DeleteStep):
+        grace = grace_seconds(placement, tracked)
+        tracked.deleted_by_us = True
+        world.ask_delete(Purpose.STOP, placement, tracked, tracked.uid, now, grace_seconds=grace)
+        return
+    world.ask_patch(Purpose.STOP, placement, tracked, step.body, now, kind=step.kind, subresource=step.subresource)
+
+
+def grace_seconds(placement: Placement, tracked: Tracked) -> int | None:
+    """Return the deletion's grace: the smaller of the pod's own and what the stop allows (P6); None: the pod's own."""
+    limits = [placement.ending.grace_seconds if placement.ending is not None else None, tracked.grace_seconds]
+    allowed = [seconds for seconds in limits if seconds is not None]
+    if not allowed:
+        return None
+    # 0 would mean a removal without the kubelet's word; one second is the least that waits for it.
+    wanted = max(1, int(min(allowed)))
+    own = tracked.object.spec.termination_grace_period_seconds if isinstance(tracked.object, Pod) else None
+    return None if own is not None and own <= wanted else wanted
+
+
+def _children_run(world: World, placement: Placement) -> bool:
+    """Say whether pods of a Job that is gone still run; while it is there its kind answers for them."""
+    if any(tracked.object is not None for tracked in placement.objects.values()):
+        return False
+    return any(pods.holds_resources(pod) for pod in world.objects.children(placement.key))
+
+
+def replace_grace(placement: Placement, seconds: float) -> None:
+    """Shorten the grace of a stop that is under way."""
+    if placement.ending is not None:
+        placement.ending = dataclasses.replace(placement.ending, grace_seconds=seconds)

@@ -1,0 +1,41 @@
+"""What there is of every placement, for the manager's resync. Absence is a statement (R7), so nothing may be left out.
+
+Listed is everything from the commit on. Holds are not: nothing of them exists, and they expire by themselves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from gatelift_agent.core.placements import Placement, State
+from gatelift_agent.core.world import World
+from gatelift_wire.messages import InventoryEntry
+
+_UNLISTED = frozenset({State.OFFERED, State.HELD, State.REFUSED, State.EXPIRED, State.GONE})
+
+
+def entries(world: World) -> tuple[InventoryEntry, ...]:
+    """Return all placements, sorted by key."""
+    listed = [each for each in world.placements.values() if each.state not in _UNLISTED]
+    return tuple(_entry(world, placement) for placement in sorted(listed, key=lambda each: each.key))
+
+
+def _entry(world: World, placement: Placement) -> InventoryEntry:
+    kind = world.kind(placement)
+    existing = [tracked for tracked in placement.objects.values() if tracked.object is not None]
+    lifted = any(kind.lifted(tracked.object) for tracked in existing)
+    counts: dict[str, int] = {}
+    for tracked in existing:
+        counts[tracked.pod_set] = counts.get(tracked.pod_set, 0) + 1
+    digest = hashlib.sha256()
+    for tracked in sorted(placement.objects.values(), key=lambda each: each.name):
+        digest.update(f"{tracked.name}\n{tracked.uid}\n".encode())
+    return InventoryEntry(
+        key=placement.key,
+        namespace=placement.namespace,
+        name=placement.name,
+        state=placement.state.value,
+        lifted=lifted,
+        counts=tuple(sorted(counts.items())),
+        digest=digest.hexdigest()[:16],
+    )

@@ -1,0 +1,220 @@
+"""What the agent keeps in ConfigMaps of its own namespace: what it must know after a restart and no object says.
+
+Two things. *State*: the manager's origin, the last session and term (a Hello below what the manager recorded means a
+restored worker), and every namespace in which objects were ever made, written before the first create there: after a
+restart all of them are listed, whatever their labels say by then, so that absence from an inventory is a fact (R7).
+*Records*: final states that the manager could not be told of within the time that a deletion may be held up.
+
+Writes are batched: one under way for each ConfigMap, records at most once a second. `local` keeps nothing.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gatelift_agent.core import records
+from gatelift_agent.core.asked import Asked, Purpose, Writes
+from gatelift_agent.core.placements import Placement
+from gatelift_kube.objects.core import ConfigMap
+from gatelift_kube.resources import CONFIG_MAP, ObjectKey, ObjectRef
+from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
+from gatelift_wire.keys import PlacementKey
+
+STATE_NAME = "gatelift-agent-state"
+SHARD_PREFIX = "gatelift-agent-records-"
+LABEL = "gatelift.dev/agent-state"
+"""By this label the agent's own ConfigMaps are watched."""
+
+SHARDS_MAX = 64
+SHARD_BYTES_MAX = 700_000
+"""An object may have 1 MiB in all; with 64 shards some fifteen thousand final states are kept."""
+
+BATCH_SECONDS = 1.0
+RETRY_SECONDS = 2.0
+
+
+class _State(msgspec.Struct, frozen=True, omit_defaults=True):
+    origin: str = ""
+    session: int = 0
+    term: int = 0
+    namespaces: tuple[str, ...] = ()
+
+
+_STATE = msgspec.json.Decoder(_State)
+
+
+class _Shard:
+    """One ConfigMap: what it holds, and what it should hold besides (None: removed)."""
+
+    __slots__ = ("asked", "exists", "held", "next_at", "sent", "wanted")
+
+    def __init__(self) -> None:
+        self.exists = False
+        self.held: dict[str, str] = {}
+        self.wanted: dict[str, str | None] = {}
+        self.sent: dict[str, str | None] = {}
+        self.asked = 0
+        self.next_at = 0.0
+
+    @property
+    def size(self) -> int:
+        """Bytes of its values, wanted ones included."""
+        merged = {**self.held, **self.wanted}
+        return sum(len(key) + len(value) for key, value in merged.items() if value is not None)
+
+
+class Keeper:
+    """The agent's own ConfigMaps. `flush` returns the writes that are due; `changed` is cleared by whoever looks."""
+
+    def __init__(self, namespace: str, *, keeps: bool) -> None:
+        self._namespace = namespace
+        self._keeps = keeps
+        self._shards: dict[str, _Shard] = {STATE_NAME: _Shard()}
+        self._places: dict[str, str] = {}
+        self.state = _State()
+        self.full = False
+
+    # --- state --------------------------------------------------------------------------------------------------
+
+    def remember(self, origin: str, session: int, term: int) -> None:
+        """Keep who the manager is and how far session and term have come."""
+        self._set(msgspec.structs.replace(self.state, origin=origin, session=session, term=term))
+
+    def covers(self, namespace: str) -> bool:
+        """Say whether a restart would look into this namespace: that much is written."""
+        if not self._keeps:
+            return True
+        written = self._shards[STATE_NAME].held.get("state")
+        return written is not None and namespace in _STATE.decode(written).namespaces
+
+    def cover(self, namespace: str) -> None:
+        """See to it that a restart looks into this namespace."""
+        if namespace not in self.state.namespaces:
+            self._set(msgspec.structs.replace(self.state, namespaces=(*self.state.namespaces, namespace)))
+
+    def uncover(self, gone: frozenset[str]) -> None:
+        """Drop namespaces that do not exist any more."""
+        left = tuple(name for name in self.state.namespaces if name not in gone)
+        if left != self.state.namespaces:
+            self._set(msgspec.structs.replace(self.state, namespaces=left))
+
+    def _set(self, state: _State) -> None:
+        if self._keeps and state != self.state:
+            self.state = state
+            self._shards[STATE_NAME].wanted["state"] = msgspec.json.encode(state).decode()
+
+    # --- records ------------------------------------------------------------------------------------------------
+
+    def keep(self, placement: Placement) -> bool:
+        """Keep a placement's final state; True once it is written."""
+        name = records.data_key(placement.key)
+        place = self._places.get(name)
+        if place is not None:
+            return name in self._shards[place].held
+        text = records.encode(placement)
+        for number in range(SHARDS_MAX):
+            shard_name = f"{SHARD_PREFIX}{number}"
+            shard = self._shards.setdefault(shard_name, _Shard())
+            if shard.size + len(text) <= SHARD_BYTES_MAX:
+                shard.wanted[name] = text
+                self._places[name] = shard_name
+                self.full = False
+                return False
+        self.full = True
+        return False
+
+    def forgotten(self, key: PlacementKey) -> bool:
+        """Say whether no record of the placement is left, and see to it that none is."""
+        name = records.data_key(key)
+        place = self._places.get(name)
+        if place is None:
+            return True
+        shard = self._shards[place]
+        if shard.wanted.get(name, "") is not None:
+            shard.wanted[name] = None
+        return False
+
+    def recorded(self) -> tuple[Placement, ...]:
+        """Return the placements of all records, as read at the start."""
+        found = [
+            records.decode(text)
+            for name, shard in self._shards.items()
+            if name != STATE_NAME
+            for text in shard.held.values()
+        ]
+        return tuple(placement for placement in found if placement is not None)
+
+    # --- the ConfigMaps -----------------------------------------------------------------------------------------
+
+    def read(self, config_map: ConfigMap) -> None:
+        """Take one of the own ConfigMaps, as listed at the start."""
+        name = config_map.metadata.name
+        if name != STATE_NAME and not name.startswith(SHARD_PREFIX):
+            return
+        shard = self._shards.setdefault(name, _Shard())
+        shard.exists = True
+        shard.held = dict(config_map.data)
+        if name == STATE_NAME:
+            try:
+                self.state = _STATE.decode(config_map.data.get("state", "{}"))
+            except msgspec.DecodeError:
+                shard.held = {}
+            return
+        self._places.update(dict.fromkeys(shard.held, name))
+
+    def flush(self, writes: Writes, now: float) -> list[ApiWrite]:
+        """Return the writes that are due."""
+        due: list[ApiWrite] = []
+        for name, shard in self._shards.items():
+            if not shard.wanted or shard.asked or shard.next_at > now:
+                continue
+            shard.sent, shard.wanted = shard.wanted, {}
+            shard.next_at = now + (0.0 if name == STATE_NAME else BATCH_SECONDS)
+            purpose = Purpose.STATE if name == STATE_NAME else Purpose.RECORD
+            shard.asked = writes.ask(Asked(purpose=purpose, key=None, name=name, at=now))
+            due.append(self._write(shard.asked, name, shard))
+        return due
+
+    def next_deadline(self) -> float | None:
+        """Return when `flush` has something to do."""
+        return min((shard.next_at for shard in self._shards.values() if shard.wanted and not shard.asked), default=None)
+
+    def written(self, name: str) -> None:
+        """Take the success of a write."""
+        shard = self._shards[name]
+        shard.asked, shard.exists = 0, True
+        for key, value in shard.sent.items():
+            if value is None:
+                shard.held.pop(key, None)
+                if key not in shard.wanted:
+                    self._places.pop(key, None)
+            else:
+                shard.held[key] = value
+        shard.sent = {}
+
+    def failed(self, name: str, error: WriteError, now: float) -> None:
+        """Take the failure of a write: what it would have said is wanted again."""
+        shard = self._shards[name]
+        shard.asked = 0
+        if error is WriteError.ALREADY_EXISTS:
+            shard.exists = True
+        elif error is WriteError.NOT_FOUND:
+            shard.exists, shard.held = False, {}
+            self._places = {key: place for key, place in self._places.items() if place != name}
+            shard.sent = {key: value for key, value in shard.sent.items() if value is not None}
+            self._places.update(dict.fromkeys(shard.sent, name) if name != STATE_NAME else {})
+        shard.wanted = {**shard.sent, **shard.wanted}
+        shard.sent = {}
+        shard.next_at = now + RETRY_SECONDS
+
+    def _write(self, write_id: int, name: str, shard: _Shard) -> ApiWrite:
+        ref = ObjectRef(CONFIG_MAP, ObjectKey(self._namespace, name))
+        if shard.exists:
+            return Patch(write_id=write_id, ref=ref, body=msgspec.json.encode({"data": shard.sent}))
+        body = {
+            "apiVersion": CONFIG_MAP.api_version,
+            "kind": CONFIG_MAP.kind,
+            "metadata": {"name": name, "namespace": self._namespace, "labels": {LABEL: "true"}},
+            "data": {key: value for key, value in shard.sent.items() if value is not None},
+        }
+        return Create(write_id=write_id, ref=ref, body=msgspec.json.encode(body))

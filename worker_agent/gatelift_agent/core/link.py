@@ -1,0 +1,200 @@
+"""The session with the manager, as the machine uses it: outputs of `AgentSession` become commands, facts and messages.
+
+R6 and the lease are the session's business; R1's other half is here: a session's end takes the right to start away
+from all placements at once, because `confirmed_session` names a session that is no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gatelift_agent.core import commands, events, inventory, orders, rebuilding, reports
+from gatelift_agent.core.placements import STARTING
+from gatelift_agent.core.world import World
+from gatelift_wire import session
+from gatelift_wire.messages import Message
+from gatelift_wire.refusals import CloseReason
+from gatelift_wire.session_agent import AgentSession
+from gatelift_wire.violations import WireViolation
+
+SLOW_SECONDS = 0.3
+"""Write latency at which the credit level is halved: ten times what an idle API server needs."""
+
+VERY_SLOW_SECONDS = 1.0
+"""Write latency at which one eighth is left: creates would pile up to their time limit otherwise."""
+
+StreamEvent = events.StreamOpened | events.FrameArrived | events.FrameViolated | events.StreamClosed
+
+
+class Link:
+    """Drives the session. Commands are obeyed as they come; what is said goes out with `flush`."""
+
+    def __init__(self, world: World, *, jitter: float = 0.0) -> None:
+        self._world = world
+        self._jitter = jitter
+        self._session: AgentSession | None = None
+
+    def serve(self, world: World) -> None:
+        """Work for a new world: this replica lost its lead and may gain it again."""
+        self._world = world
+
+    def start(self, last_session: int, last_term: int, now: float) -> None:
+        """Dial the manager from now on."""
+        if self._session is None:
+            settings = self._world.settings
+            self._session = AgentSession(
+                instance=settings.instance,
+                jitter=self._jitter,
+                last_session=last_session,
+                last_term=last_term,
+                agent_version=settings.agent_version,
+            )
+        self._tell_facts(now)
+        self._carry_out(self._session.start(now), now)
+
+    def drop(self, reason: CloseReason, text: str, now: float) -> None:
+        """End the session and dial no more; the next one, if any, is not a resume."""
+        if self._session is not None:
+            self._carry_out(self._session.abort(reason, text, now), now)
+            self._carry_out(self._session.close(reason, text, now), now)
+
+    def take(self, event: StreamEvent, now: float) -> None:
+        """Take what happened to a stream."""
+        if self._session is not None:
+            self._carry_out(self._session.handle(_session_event(event), now), now)
+
+    def tick(self, now: float) -> None:
+        """Do what is due: dial, renew, acknowledge."""
+        if self._session is not None:
+            self._carry_out(self._session.tick(now), now)
+
+    def flush(self, now: float) -> None:
+        """Hand over facts and what is to be said."""
+        if self._session is None:
+            self._world.outgoing.clear()
+            return
+        self._tell_facts(now)
+        while self._world.outgoing:
+            said, self._world.outgoing = self._world.outgoing, []
+            self._send(said, now)
+
+    def next_deadline(self) -> float | None:
+        """Return when `tick` has something to do."""
+        return self._session.next_deadline() if self._session is not None else None
+
+    def _send(self, messages: list[Message], now: float) -> None:
+        if self._session is None:
+            return
+        try:
+            self._carry_out(self._session.send(messages, now), now)
+        except WireViolation:
+            for message in messages:  # find the one that no peer would take; the others go
+                try:
+                    self._carry_out(self._session.send((message,), now), now)
+                except WireViolation as error:
+                    self._world.note("warning", f"{type(message).__name__} cannot be sent: {error}")
+
+    def _tell_facts(self, now: float) -> None:
+        if self._session is None:
+            return
+        world = self._world
+        outputs = self._session.set_facts(
+            credits_=credits_of(world),
+            api_reachable=world.api.reachable,
+            replicas=world.settings.replicas,
+            kinds=world.settings.kinds,
+            now=now,
+        )
+        self._carry_out(outputs, now)
+
+    def _carry_out(self, outputs: Iterable[session.SessionOutput], now: float) -> None:
+        world = self._world
+        for output in outputs:
+            match output:
+                case session.OpenStream(stream_id=stream_id):
+                    world.commands.append(commands.OpenStream(stream_id=stream_id))
+                case session.Transmit(stream_id=stream_id, frame=frame):
+                    world.commands.append(commands.SendFrame(stream_id=stream_id, frame=frame))
+                case session.CloseStream(stream_id=stream_id, close=close):
+                    text = f"{close.reason.value}: {close.text}" if close is not None else ""
+                    world.commands.append(commands.CloseStream(stream_id=stream_id, text=text))
+                case session.Welcomed():
+                    self._welcomed(output, now)
+                case session.InventoryAsked(request=request):
+                    self._answer_inventory(request, now)
+                case session.Opened(resumed=resumed):
+                    self._opened(resumed=resumed)
+                case session.Delivered(message=message):
+                    # Before the outputs behind it: an inventory must hold what `applied` says was applied (R4).
+                    orders.obey(world, message, now)
+                case session.LeaseExtended(until=until):
+                    self._extended(until, now)
+                case session.SessionEnded(text=text):
+                    self._ended(now)
+                    world.note("info", f"session ended: {text or 'the stream broke'}")
+                case session.GreetingEnded(text=text):
+                    world.note("info", f"no session: {text or 'the stream broke'}")
+                case _:
+                    pass  # LeaseLapsed: `starting` compares moments; the rest are the manager's
+
+    def _welcomed(self, output: session.Welcomed, now: float) -> None:
+        standing = self._world.standing
+        standing.session = output.session
+        if standing.origin != output.origin:
+            rebuilding.change_origin(self._world, output.origin, now)
+        self._world.keeper.remember(output.origin, output.session, output.term)
+
+    def _answer_inventory(self, request: int, now: float) -> None:
+        if self._session is not None:
+            entries = inventory.entries(self._world)
+            self._carry_out(self._session.answer_inventory(request, entries, now), now)
+
+    def _opened(self, *, resumed: bool) -> None:
+        world = self._world
+        world.standing.open = True
+        world.capacity_changed = True
+        if resumed and not world.fresh:
+            world.look_at_all()
+            return
+        world.fresh = False
+        for placement in tuple(world.placements.values()):
+            reports.everything(world, placement)
+
+    def _extended(self, until: float, now: float) -> None:
+        standing = self._world.standing
+        had = standing.lease_until > now
+        standing.lease_until = until
+        if not had:
+            for placement in self._world.placements.values():
+                if placement.state in STARTING:
+                    self._world.look(placement.key)
+
+    def _ended(self, now: float) -> None:
+        standing = self._world.standing
+        standing.open, standing.session, standing.lease_until = False, 0, 0.0
+        standing.away_since = now
+        self._world.look_at_all()
+
+
+def credits_of(world: World) -> int:
+    """Return how many un-applied placements this worker takes now: a level that falls with its API server."""
+    if not world.api.reachable or not world.leadership.held:
+        return 0
+    level = world.settings.credits_max
+    if world.api.throttled or world.api.latency_seconds >= VERY_SLOW_SECONDS:
+        return max(1, level // 8)
+    if world.api.latency_seconds >= SLOW_SECONDS:
+        return max(1, level // 2)
+    return level
+
+
+def _session_event(event: StreamEvent) -> session.SessionEvent:
+    match event:
+        case events.StreamOpened(stream_id=stream_id):
+            return session.StreamOpened(stream_id=stream_id)
+        case events.FrameArrived(stream_id=stream_id, frame=frame):
+            return session.FrameReceived(stream_id=stream_id, frame=frame)
+        case events.FrameViolated(stream_id=stream_id, reason=reason, text=text):
+            return session.BadFrame(stream_id=stream_id, reason=reason, text=text)
+        case events.StreamClosed(stream_id=stream_id, text=text):
+            return session.StreamClosed(stream_id=stream_id, text=text)

@@ -1,0 +1,302 @@
+"""The agent's machine: one door. An event comes in, commands come out; `now` is an argument, nothing else is read.
+
+Read in this order: here (what an event means), `placements` (the state table), `orders` (what the manager says),
+`progress`, `draining`, `closing` (what follows from the state). An event changes what is known and names placements
+to look at; what to do follows from the state alone.
+
+A start has three gates. Leadership: this replica acts (R8). Lists: complete, and begun after the predecessor's last
+write can have landed. Session: only then the manager is dialled, so that whatever is said in a session is said by one
+who knows all that exists.
+"""
+
+from __future__ import annotations
+
+from gatelift_agent.core import events, observing, outcomes, policy, progress, rebuilding
+from gatelift_agent.core.asked import Purpose
+from gatelift_agent.core.commands import Command, StopWatching, WatchCluster, WatchNamespaces
+from gatelift_agent.core.link import Link
+from gatelift_agent.core.placements import STARTING
+from gatelift_agent.core.settings import Mode, Settings
+from gatelift_agent.core.world import World
+from gatelift_kube.objects.core import ConfigMap, Namespace, Node
+from gatelift_kube.objects.kueue import ResourceFlavor
+from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, Resource
+from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
+from gatelift_wire.messages import Capacity, CertificateRequest
+from gatelift_wire.refusals import CloseReason
+
+ALL_NAMESPACES = ("",)
+
+CAPACITY_SECONDS = 1.0
+"""Capacity is told this often at most: the manager's picture of free room is a hint, the bid decides."""
+
+LOOKS_PER_EVENT = 2000
+"""Placements looked at in one event; the rest follow in a tick of its own, so that no event takes long."""
+
+
+class Machine:
+    """Deterministic: the same events at the same times give the same commands."""
+
+    def __init__(self, settings: Settings, *, jitter: float = 0.0) -> None:
+        self._settings = settings
+        self._world = World(settings)
+        self._link = Link(self._world, jitter=jitter)
+        self._synced: set[Resource] = set()
+        self._watched: tuple[str, ...] = ()
+        self._listed: set[str] = set()
+        self._lists_due: float | None = None
+        self._capacity_at = 0.0
+        self._more_at: float | None = None
+
+    @property
+    def world(self) -> World:
+        """What the machine knows, for metrics, health and tests. Read only."""
+        return self._world
+
+    @property
+    def connected(self) -> bool:
+        """Say whether a session with the manager is open."""
+        return self._world.standing.open
+
+    def handle(self, event: events.Event, now: float) -> list[Command]:
+        """Take one event and return what is wanted."""
+        self._take(event, now)
+        self._go_on(now)
+        self._link.tick(now)
+        self._look(now)
+        self._flush(now)
+        commands, self._world.commands = self._world.commands, []
+        return commands
+
+    def next_deadline(self) -> float | None:
+        """Return the moment at which `Ticked` has something to do, None when only an event can change anything."""
+        world = self._world
+        capacity = self._capacity_at if world.standing.open and world.capacity_changed else None
+        moments = (
+            self._lists_due,
+            self._more_at,
+            capacity,
+            world.wakes.next(),
+            world.keeper.next_deadline() if world.ready else None,
+            self._link.next_deadline(),
+        )
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    # --- events -------------------------------------------------------------------------------------------------
+
+    def _take(self, event: events.Event, now: float) -> None:
+        match event:
+            case ObjectSeen():
+                self._object_seen(event, now)
+            case ObjectGone():
+                self._object_gone(event, now)
+            case WriteDone() | WriteFailed():
+                self._answered(event, now)
+            case events.StreamOpened() | events.FrameArrived() | events.FrameViolated() | events.StreamClosed():
+                self._link.take(event, now)
+            case events.Ticked():
+                pass  # whatever is due is done after every event
+            case _:
+                self._take_rarer(event, now)
+
+    def _take_rarer(self, event: events.Event, now: float) -> None:
+        world = self._world
+        match event:
+            case Synced(resource=resource):
+                self._synced.add(resource)
+                if resource == NODE:
+                    world.nodes.synced()
+            case events.NamespaceSynced(namespace=namespace):
+                self._listed.add(namespace)
+            case events.LeadershipGained():
+                self._lose(now)
+                self._world.leadership.gain(event.term, now + event.settle_seconds)
+                self._lists_due = now + event.settle_seconds
+            case events.LeadershipExtended(valid_until=valid_until):
+                could = world.leadership.acts(now)
+                world.leadership.extend(valid_until)
+                if not could:
+                    self._look_at_starting()
+            case events.LeadershipLost():
+                self._lose(now)
+            case events.ApiHealthChanged():
+                self._api_changed(event)
+            case events.CertificateDue(request=request):
+                world.say(CertificateRequest(request=request))
+
+    def _object_seen(self, event: ObjectSeen, now: float) -> None:
+        world, obj = self._world, event.object
+        match obj:
+            case Namespace():
+                world.namespaces[obj.metadata.name] = obj
+                self._namespaces_changed()
+            case Node():
+                world.nodes.seen(obj, event.raw)
+                self._look_at_doubtful()
+            case ResourceFlavor():
+                world.flavors[obj.metadata.name] = obj
+            case ConfigMap() if event.resource == CONFIG_MAP:
+                if not world.ready:  # later they only echo our own writes
+                    world.keeper.read(obj)
+            case _:
+                observing.seen(world, event.resource, obj, event.raw, now)
+
+    def _object_gone(self, event: ObjectGone, now: float) -> None:
+        world, obj = self._world, event.object
+        match obj:
+            case Namespace():
+                world.namespaces.pop(obj.metadata.name, None)
+                self._namespaces_changed()
+            case Node():
+                world.nodes.gone(obj.metadata.name)
+                self._look_at_doubtful()
+            case ResourceFlavor():
+                world.flavors.pop(obj.metadata.name, None)
+            case ConfigMap():
+                pass  # the next write finds out and makes it anew
+            case _:
+                observing.gone(world, event.resource, obj, now)
+
+    def _answered(self, event: WriteDone | WriteFailed, now: float) -> None:
+        world = self._world
+        asked = world.writes.answered(event.write_id)
+        if asked is None:
+            return  # of a time before this replica lost its lead
+        world.room_again()
+        if asked.purpose in {Purpose.STATE, Purpose.RECORD}:
+            if isinstance(event, WriteDone):
+                world.keeper.written(asked.name)
+            else:
+                world.keeper.failed(asked.name, event.error, now)
+                world.note("warning", f"ConfigMap {asked.name}: {event.message}; it is tried again")
+            world.look_at_all()
+        elif isinstance(event, WriteDone):
+            outcomes.done(world, asked, event, now)
+        else:
+            outcomes.failed(world, asked, event, now)
+
+    def _api_changed(self, event: events.ApiHealthChanged) -> None:
+        api = self._world.api
+        back = event.reachable and not api.reachable
+        api.reachable, api.latency_seconds, api.throttled = event.reachable, event.latency_seconds, event.throttled
+        if back:
+            self._world.look_at_all()
+
+    # --- starting up --------------------------------------------------------------------------------------------
+
+    def _lose(self, now: float) -> None:
+        """Act no more: end session and watches, forget what this replica saw; used epochs stay in memory (R5)."""
+        old = self._world
+        was_leading = old.leadership.held
+        old.leadership.lose()
+        old.ready = False
+        self._lists_due = None
+        if not was_leading:
+            return
+        self._link.drop(CloseReason.NOT_LEADER, "this replica of the agent does not lead any more", now)
+        world = World(self._settings)
+        world.epochs, world.api, world.commands = old.epochs, old.api, old.commands
+        world.writes = old.writes.next_generation()
+        world.standing.origin, world.standing.away_since = "", now
+        self._world = world
+        self._link.serve(world)
+        self._synced, self._listed, self._watched = set(), set(), ()
+        world.commands.append(StopWatching())
+
+    def _go_on(self, now: float) -> None:
+        """Pass the gates of a start whose conditions are met."""
+        world = self._world
+        if self._lists_due is not None and now >= self._lists_due:
+            self._lists_due = None
+            world.commands.append(WatchCluster())
+            if self._settings.mode is Mode.LOCAL:
+                self._watched = ALL_NAMESPACES
+                world.commands.append(WatchNamespaces(namespaces=ALL_NAMESPACES))
+        if not world.leadership.held or world.ready:
+            return
+        needed = {NAMESPACE, *self._settings.shared_kinds}
+        if self._settings.mode is Mode.REMOTE:
+            needed.add(CONFIG_MAP)
+        if not needed <= self._synced:
+            return
+        self._namespaces_changed()
+        if self._listed >= set(self._watched):
+            self._become_ready(now)
+
+    def _become_ready(self, now: float) -> None:
+        world = self._world
+        world.ready = True
+        state = world.keeper.state
+        world.standing.origin = world.standing.origin or state.origin
+        world.standing.away_since = now
+        rebuilding.rebuild(world, now)
+        self._link.start(state.session, state.term, now)
+
+    def _namespaces_changed(self) -> None:
+        """Watch the namespaces that accept work, and those in which objects of ours may be left."""
+        world = self._world
+        if self._settings.mode is Mode.LOCAL or NAMESPACE not in self._synced or CONFIG_MAP not in self._synced:
+            return
+        accepted = {name for name, each in world.namespaces.items() if policy.accepts(each, self._settings.policy)}
+        used = set(world.keeper.state.namespaces)
+        gone = frozenset(used - world.namespaces.keys())
+        if gone:
+            world.keeper.uncover(gone)
+        live = {placement.namespace for placement in world.placements.values()}
+        wanted = tuple(sorted((accepted | used | live) & world.namespaces.keys()))
+        if wanted != self._watched:
+            for left in set(self._watched) - set(wanted):
+                world.objects.forget_namespace(left)
+                self._listed.discard(left)
+            self._watched = wanted
+            world.commands.append(WatchNamespaces(namespaces=wanted))
+        world.capacity_changed = True
+
+    # --- after every event --------------------------------------------------------------------------------------
+
+    def _look(self, now: float) -> None:
+        """Look at every placement that was named or whose time has come."""
+        world = self._world
+        self._more_at = None
+        if not world.ready:
+            return
+        for key in world.wakes.due(now):
+            world.look(key)
+        for _ in range(LOOKS_PER_EVENT):
+            placement = world.next_dirty()
+            if placement is None:
+                return
+            progress.drive(world, placement, now)
+        self._more_at = now
+
+    def _flush(self, now: float) -> None:
+        """Hand over what is to be said and kept."""
+        world = self._world
+        if not world.ready:
+            return
+        world.commands += world.keeper.flush(world.writes, now)
+        if world.standing.open and world.capacity_changed and now >= self._capacity_at:
+            world.capacity_changed = False
+            self._capacity_at = now + CAPACITY_SECONDS
+            world.say(Capacity(entries=world.quota.entries(), namespaces=self._accepting()))
+        self._link.flush(now)
+        if world.has_dirty:
+            self._more_at = now
+
+    def _accepting(self) -> tuple[str, ...]:
+        world = self._world
+        if self._settings.policy.any_namespace:
+            return tuple(sorted(world.namespaces))
+        return tuple(
+            sorted(name for name, each in world.namespaces.items() if policy.accepts(each, self._settings.policy))
+        )
+
+    def _look_at_starting(self) -> None:
+        for placement in self._world.placements.values():
+            if placement.state in STARTING:
+                self._world.look(placement.key)
+
+    def _look_at_doubtful(self) -> None:
+        for placement in self._world.placements.values():
+            if placement.lost_children or any(tracked.vanished for tracked in placement.objects.values()):
+                self._world.look(placement.key)

@@ -1,0 +1,120 @@
+"""What is known of the cluster's objects, newest version of each: the placements' own objects and their children.
+
+Only the machine writes here, from watch events and from the answers of writes. Versions never go back: an answer to a
+write is newer than the watch events that are still on their way. Raw JSON is kept for own objects only; children (a
+Job's pods) are counted, so their typed form is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gatelift_agent.core import ownership
+from gatelift_kube.objects.core import Pod
+from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
+from gatelift_kube.writes import KubeObject
+from gatelift_wire.keys import PlacementKey
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One object as last seen."""
+
+    ref: ObjectRef
+    object: KubeObject
+    raw: bytes
+
+
+class Objects:
+    """Newest known version of each object of interest."""
+
+    __slots__ = ("_children", "_own")
+
+    def __init__(self) -> None:
+        self._own: dict[ObjectRef, Held] = {}
+        self._children: dict[PlacementKey, dict[str, Pod]] = {}
+
+    def seen(self, resource: Resource, obj: KubeObject, raw: bytes) -> bool:
+        """Take a version of an object; False when it is older than the one known and changes nothing."""
+        meta = obj.metadata
+        if isinstance(obj, Pod) and ownership.is_child(meta):
+            return self._child_seen(obj)
+        ref = ref_of(resource, meta)
+        known = self._own.get(ref)
+        if known is not None and is_older(meta, known.object.metadata):
+            return False
+        self._own[ref] = Held(ref, obj, raw)
+        return True
+
+    def gone(self, resource: Resource, obj: KubeObject) -> bool:
+        """Take an object's removal; False when it was not known, or another one has its name now."""
+        meta = obj.metadata
+        if isinstance(obj, Pod) and ownership.is_child(meta):
+            key = ownership.key_of(meta)
+            return key is not None and self._children.get(key, {}).pop(meta.uid, None) is not None
+        ref = ref_of(resource, meta)
+        known = self._own.get(ref)
+        if known is None or known.object.metadata.uid != meta.uid:
+            return False
+        del self._own[ref]
+        return True
+
+    def get(self, ref: ObjectRef) -> Held | None:
+        """Return the object there, None when none is known."""
+        return self._own.get(ref)
+
+    def own(self) -> Iterator[Held]:
+        """All objects but children."""
+        return iter(tuple(self._own.values()))
+
+    def children(self, key: PlacementKey) -> tuple[Pod, ...]:
+        """Return the pods that a controller made for the placement."""
+        return tuple(self._children.get(key, {}).values())
+
+    def child_keys(self) -> tuple[PlacementKey, ...]:
+        """Return the placements that have children."""
+        return tuple(self._children)
+
+    def drop_children(self, key: PlacementKey) -> None:
+        """Forget the children of a placement that is over."""
+        self._children.pop(key, None)
+
+    def forget_namespace(self, namespace: str) -> None:
+        """Forget all objects of a namespace that is no longer watched."""
+        self._own = {ref: held for ref, held in self._own.items() if ref.key.namespace != namespace}
+        for pods in self._children.values():
+            for uid in [uid for uid, pod in pods.items() if pod.metadata.namespace == namespace]:
+                del pods[uid]
+
+    def clear(self) -> None:
+        """Forget everything, before objects are listed anew."""
+        self._own.clear()
+        self._children.clear()
+
+    def _child_seen(self, pod: Pod) -> bool:
+        key = ownership.key_of(pod.metadata)
+        if key is None:
+            return False
+        pods = self._children.setdefault(key, {})
+        known = pods.get(pod.metadata.uid)
+        if known is not None and is_older(pod.metadata, known.metadata):
+            return False
+        pods[pod.metadata.uid] = pod
+        return True
+
+
+def ref_of(resource: Resource, meta: ObjectMeta) -> ObjectRef:
+    """Return where the object is."""
+    return ObjectRef(resource, ObjectKey(meta.namespace, meta.name))
+
+
+def is_older(new: ObjectMeta, known: ObjectMeta) -> bool:
+    """Say whether `new` is an older version of the same kind of object than `known`.
+
+    Resource versions are compared as numbers, which they are on every API server in use (KEP-5504 makes it a promise).
+    Where one is not a number the newer arrival wins.
+    """
+    left, right = new.resource_version, known.resource_version
+    return left.isdigit() and right.isdigit() and int(left) < int(right)

@@ -1,0 +1,138 @@
+"""Takes what watches and answers say of objects into the placements. Decides nothing: it names placements to look at.
+
+Told apart here: objects of a placement (by origin, workload UID and own UID), children of a Job, strays that carry our
+labels without a placement, and objects that vanish (P10: whose containers may run on).
+"""
+
+from __future__ import annotations
+
+from gatelift_agent.core import ownership
+from gatelift_agent.core.objects import Held, ref_of
+from gatelift_agent.core.ownership import Owner
+from gatelift_agent.core.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.world import World
+from gatelift_kinds import pods, registry
+from gatelift_kube.objects.core import Pod
+from gatelift_kube.resources import Resource
+from gatelift_kube.writes import KubeObject
+from gatelift_wire.keys import LABEL_ORIGIN
+
+DEFAULT_GRACE_SECONDS = 30.0
+"""`terminationGracePeriodSeconds` of a pod that does not say."""
+
+
+def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
+    """Take a version of a Pod or Job."""
+    meta = obj.metadata
+    if world.was_cleared(meta.uid) or not world.objects.seen(resource, obj, raw):
+        return
+    if isinstance(obj, Pod) and ownership.is_child(meta):
+        world.nodes.forget(meta.uid)
+        key = ownership.key_of(meta)
+        if key is not None:
+            world.look(key)
+        return
+    held = world.objects.get(ref_of(resource, meta))
+    if held is None:
+        return
+    placements = world.placements_at(held.ref)
+    for placement in placements:
+        take(world, placement, placement.objects[meta.name], held, now)
+    if not placements:
+        _stray(world, held)
+
+
+def take(world: World, placement: Placement, tracked: Tracked, held: Held, now: float) -> None:
+    """Take the object at a tracked place, if it is the placement's; another object there means that ours is gone."""
+    meta = held.object.metadata
+    world.look(placement.key)
+    mine = tracked.uid in {"", meta.uid} and (
+        world.local or ownership.owner(meta, placement.key, world.standing.origin) is Owner.OURS
+    )
+    if mine:
+        tracked.object, tracked.raw, tracked.uid = held.object, held.raw, meta.uid
+        tracked.missing = tracked.vanished = False
+        tracked.doubt_until = tracked.blocked_since = None
+        world.nodes.forget(meta.uid)
+    elif tracked.object is not None:
+        vanish(world, tracked, tracked.object, now)
+
+
+def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:
+    """Take the word of a watch that an object is no longer there, or no longer labelled as ours."""
+    meta = obj.metadata
+    if not world.objects.gone(resource, obj):
+        return
+    if isinstance(obj, Pod) and ownership.is_child(meta):
+        key = ownership.key_of(meta)
+        if key is not None and key in world.placements:
+            _doubt(world, obj, now)
+            if world.nodes.may_run(meta.uid, now):
+                world.placements[key].lost_children[meta.uid] = obj
+            world.look(key)
+        return
+    for placement in world.placements_at(ref_of(resource, meta)):
+        world.look(placement.key)
+        _gone_from(world, placement.objects[meta.name], obj, now)
+
+
+def _gone_from(world: World, tracked: Tracked, obj: KubeObject, now: float) -> None:
+    meta = obj.metadata
+    if tracked.uid != meta.uid:
+        tracked.blocked_since = None  # what stood in the way is gone
+        return
+    if not world.local and ownership.keeps_report(meta) and not tracked.removed:
+        tracked.object, tracked.last_object, tracked.missing = None, obj, True
+        return
+    vanish(world, tracked, obj, now)
+
+
+def gone_for_sure(world: World, tracked: Tracked, obj: KubeObject, now: float) -> None:
+    """Take an answer of the API server that the object is not there."""
+    world.objects.gone(tracked.ref.resource, obj)
+    vanish(world, tracked, obj, now)
+
+
+def vanish(world: World, tracked: Tracked, obj: KubeObject, now: float) -> None:
+    """Its object is gone; unless we removed it, its containers may still run."""
+    tracked.object, tracked.missing = None, False
+    if tracked.removed:
+        return
+    tracked.vanished = True
+    if isinstance(obj, Pod):
+        _doubt(world, obj, now)
+
+
+def _stray(world: World, held: Held) -> None:
+    """Remove an object of ours that lands after its placement was declared over: the late create of an answer UNKNOWN.
+
+    Only an epoch that this process has used up proves that; what else carries our labels is left alone.
+    """
+    meta = held.object.metadata
+    key = ownership.key_of(meta)
+    kind = registry.kind_of(held.ref.resource)
+    if world.local or not world.ready or key is None or kind is None or key in world.placements:
+        return
+    if meta.labels.get(LABEL_ORIGIN) != world.standing.origin or not world.epochs.is_used(key):
+        return
+    tracked = Tracked(ref=held.ref, uid=meta.uid, object=held.object, raw=held.raw)
+    placement = Placement(
+        key=key,
+        kind=kind.name,
+        namespace=meta.namespace,
+        name=meta.name,
+        state=State.DRAINING,
+        ending=Ending(kind=EndingKind.STOPPED, reason=SUPERSEDED),
+        forget=True,
+        objects={tracked.name: tracked},
+    )
+    world.add(placement)
+
+
+def _doubt(world: World, pod: Pod, now: float) -> None:
+    """Doubt a vanished pod's end unless it is certain: a terminal phase, or no node ever."""
+    if pods.over(pod) or not pod.spec.node_name:
+        return
+    asked = pod.metadata.deletion_grace_period_seconds or pod.spec.termination_grace_period_seconds
+    grace = float(asked) if asked is not None else DEFAULT_GRACE_SECONDS
+    world.nodes.vanished(pod.metadata.uid, pod.spec.node_name, grace, now)

@@ -1,0 +1,313 @@
+"""What the manager asks, message by message. Total: every command in every state has an entry or is a typed no-op (P8).
+
+Commands come through the session, in order, once, and only in the session they belong to (R6). Nothing is written here:
+an order changes what is wanted of a placement, `progress` does the rest.
+"""
+
+from __future__ import annotations
+
+from gatelift_agent.core import holds, policy, progress, reports
+from gatelift_agent.core.commands import InstallCertificate
+from gatelift_agent.core.placements import (
+    ENDED,
+    ENDING,
+    LIVE,
+    Ending,
+    EndingKind,
+    Move,
+    Placement,
+    State,
+    Tracked,
+)
+from gatelift_agent.core.world import World
+from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_wire import limits
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import (
+    Bid,
+    BidKind,
+    CertificateRenewed,
+    Commit,
+    Confirm,
+    Cordon,
+    DeleteObject,
+    Forget,
+    Message,
+    Offer,
+    Refused,
+    SetUserGates,
+    Stop,
+    Stopped,
+    TemplateBlob,
+    Withdraw,
+)
+from gatelift_wire.refusals import Refusal
+
+OBJECTS_MAX = 1000
+"""Objects of one placement: more would need longer to stop than any grace allows."""
+
+
+def obey(world: World, message: Message, now: float) -> None:
+    """Take one message of the present session."""
+    match message:
+        case Offer():
+            _offer(world, message, now)
+        case TemplateBlob():
+            _keep_template(world, message)
+        case Commit():
+            _commit(world, message, now)
+        case Confirm(keys=keys):
+            for key in keys:
+                _confirm(world, key)
+        case Withdraw():
+            _withdraw(world, message)
+        case Stop():
+            _stop(world, message)
+        case Forget(key=key):
+            _forget(world, key)
+        case _:
+            _obey_rarer(world, message)
+
+
+def _obey_rarer(world: World, message: Message) -> None:
+    match message:
+        case DeleteObject():
+            _delete_object(world, message)
+        case SetUserGates():
+            _set_user_gates(world, message)
+        case Cordon(cordoned=cordoned):
+            world.cordoned = cordoned
+        case CertificateRenewed(certificate=certificate, ca_bundle=ca_bundle):
+            world.commands.append(InstallCertificate(certificate=certificate, ca_bundle=ca_bundle))
+        case _:
+            world.note("warning", f"{type(message).__name__} is not the manager's to send; it is dropped")
+
+
+def _keep_template(world: World, blob: TemplateBlob) -> None:
+    if not world.templates.put(blob.hash, blob.content):
+        world.note("warning", f"template {blob.hash[:12]}: its content does not match its hash; it is dropped")
+
+
+def _withdraw(world: World, order: Withdraw) -> None:
+    placement = world.placements.get(order.key)
+    if placement is not None and placement.state is State.HELD:
+        holds.let_go(world, placement)
+
+
+# --- offers ------------------------------------------------------------------------------------------------------
+
+
+def _offer(world: World, offer: Offer, now: float) -> None:
+    refused = _why_no_bid(world, offer, now)
+    if refused is not None:
+        refusal, text = refused
+        world.say(Bid(key=offer.key, kind=BidKind.REFUSED, refusal=refusal, text=cut(text)))
+        return
+    verdict = world.quota.judge(offer.key, offer.pod_sets)
+    if verdict.refusal is not None:
+        world.say(Bid(key=offer.key, kind=BidKind.REFUSED, refusal=verdict.refusal, text=cut(verdict.text)))
+        return
+    seconds = holds.hold(world, offer, now)
+    world.say(Bid(key=offer.key, kind=BidKind.HELD, cost=verdict.cost, hold_seconds=seconds))
+
+
+def _why_no_bid(world: World, offer: Offer, now: float) -> tuple[Refusal, str] | None:
+    held = world.placements.get(offer.key)
+    if world.epochs.is_used(offer.key) or (held is not None and held.state is not State.HELD):
+        return Refusal.EPOCH_STALE, f"epoch {offer.key.epoch} was used here already; offer a higher one"
+    if not holds.serves(world, offer.kind):
+        kinds = ", ".join(world.settings.kinds)
+        return Refusal.KIND_NOT_SERVED, f"kind {offer.kind} is not served here; this agent serves {kinds}"
+    if world.cordoned:
+        return Refusal.CORDONED, "the cluster is cordoned; uncordon it"
+    if not world.api.reachable:
+        return Refusal.API_UNREACHABLE, "the agent does not reach its API server; wait until it does"
+    if not world.leadership.acts(now):
+        return Refusal.NOT_RESYNCED, "this replica of the agent does not lead; wait for the one that does"
+    if world.standing.lease_until <= now:
+        return Refusal.LEASE_NOT_VALID, "the agent's lease has run out; wait for its renewal"
+    if held is None and holds.is_full(world):
+        return Refusal.QUOTA_BUSY, f"{holds.HOLDS_MAX} offers are held already; wait until some are taken"
+    return policy.namespace_refusal(offer.namespace, world.namespaces.get(offer.namespace), world.settings.policy)
+
+
+# --- commits -----------------------------------------------------------------------------------------------------
+
+
+def _commit(world: World, commit: Commit, now: float) -> None:
+    placement = world.placements.get(commit.key)
+    if placement is not None and placement.state is not State.HELD:
+        _commit_again(world, placement, commit)
+        return
+    refused = _why_no_commit(world, placement, commit, now)
+    if refused is None:
+        refused = _why_no_objects(world, commit)
+    if refused is not None:
+        refusal, text = refused
+        world.epochs.use(commit.key)
+        if placement is not None:
+            placement.move(Move.REFUSE)
+            world.remove(placement)
+        world.say(Refused(key=commit.key, refusal=refusal, text=cut(text)))
+        return
+    if placement is None:
+        raise LookupError(f"commit of {commit.key} was accepted without a hold")
+    _accept(world, placement, commit, now)
+
+
+def _why_no_commit(world: World, placement: Placement | None, commit: Commit, now: float) -> tuple[Refusal, str] | None:
+    if world.epochs.is_used(commit.key):
+        return Refusal.EPOCH_STALE, f"epoch {commit.key.epoch} was used here already; commit a higher one"
+    if placement is None or placement.hold_until <= now:
+        return Refusal.HOLD_EXPIRED, "no room is held for this commit any more; offer it again"
+    if world.standing.lease_until <= now:
+        return Refusal.LEASE_NOT_VALID, "the agent's lease has run out; offer it again after its renewal"
+    if not holds.serves(world, commit.kind):
+        return Refusal.KIND_NOT_SERVED, f"kind {commit.kind} is not served here"
+    return policy.namespace_refusal(commit.namespace, world.namespaces.get(commit.namespace), world.settings.policy)
+
+
+def _why_no_objects(world: World, commit: Commit) -> tuple[Refusal, str] | None:
+    if not commit.objects or len({one.name for one in commit.objects}) != len(commit.objects):
+        return Refusal.INVALID, "objects: must be at least one, each with a name of its own"
+    if len(commit.objects) > OBJECTS_MAX:
+        return Refusal.TOO_LARGE, f"objects: {len(commit.objects)} of one placement, at most {OBJECTS_MAX} are taken"
+    if world.local:
+        return None
+    checked: set[str] = set()
+    for one in commit.objects:
+        if one.template in checked:
+            continue
+        checked.add(one.template)
+        content = world.templates.get(one.template)
+        if content is None:
+            return Refusal.TEMPLATE_MISSING, f"template {one.template[:12]} of {one.name} was not sent; send it again"
+        refused = policy.spec_refusal(commit.kind, content, world.settings.policy)
+        if refused is not None:
+            return refused
+    return None
+
+
+def _accept(world: World, placement: Placement, commit: Commit, now: float) -> None:
+    world.epochs.use(commit.key)
+    placement.kind, placement.namespace, placement.name = commit.kind, commit.namespace, commit.name
+    placement.queue, placement.policy = commit.queue, commit.policy
+    placement.stop_after_seconds, placement.release = commit.stop_after_seconds, commit.release
+    placement.pod_sets = commit.pod_sets or placement.pod_sets
+    placement.objects_wanted = len(commit.objects)
+    placement.confirmed_session = world.standing.session
+    placement.committed_at = now
+    placement.move(Move.COMMIT)
+    world.quota.charge(placement.key, placement.pod_sets)
+    world.wakes.drop(placement.key)
+    resource = world.kind(placement).resource
+    for one in commit.objects:
+        ref = ObjectRef(resource, ObjectKey(commit.namespace, one.name))
+        tracked = Tracked(ref=ref, pod_set=one.pod_set, template=one.template, metadata=one.metadata)
+        world.track(placement, tracked)
+    world.look(placement.key)
+
+
+def _commit_again(world: World, placement: Placement, commit: Commit) -> None:
+    """Confirm what is here already; the commit brings the templates that a restart lost."""
+    if placement.state in LIVE:
+        resource = world.kind(placement).resource
+        if commit.kind == placement.kind and commit.namespace == placement.namespace:
+            placement.pod_sets = placement.pod_sets or commit.pod_sets
+            for one in commit.objects:
+                tracked = placement.objects.get(one.name)
+                if tracked is None and len(placement.objects) < placement.objects_wanted:
+                    ref = ObjectRef(resource, ObjectKey(commit.namespace, one.name))
+                    tracked = Tracked(ref=ref, pod_set=one.pod_set)
+                    world.track(placement, tracked)
+                if tracked is not None:
+                    tracked.template, tracked.metadata = one.template, one.metadata
+        _confirm(world, commit.key)
+    elif placement.state is State.REPORTED:
+        _say_final(world, placement)
+
+
+def _confirm(world: World, key: PlacementKey) -> None:
+    placement = world.placements.get(key)
+    if placement is None:
+        return
+    placement.confirmed_session = world.standing.session
+    world.look(key)
+
+
+# --- the end -----------------------------------------------------------------------------------------------------
+
+
+def _stop(world: World, stop: Stop) -> None:
+    placement = world.placements.get(stop.key)
+    world.epochs.use(stop.key)  # also of what was never seen: an offer or commit behind it comes too late (R5)
+    if placement is None or placement.state is State.HELD:
+        if placement is not None:
+            holds.let_go(world, placement)
+        world.say(Stopped(key=stop.key, reason=stop.reason, message=cut(stop.message)))
+        return
+    if placement.state is State.REPORTED:
+        _say_final(world, placement, stopped=stop)
+        return
+    if placement.state in LIVE or placement.state in ENDING:
+        _end_for(world, placement, stop)
+
+
+def _end_for(world: World, placement: Placement, stop: Stop) -> None:
+    ending = Ending(
+        kind=EndingKind.STOPPED,
+        reason=stop.reason,
+        message=cut(stop.message),
+        grace_seconds=stop.grace_seconds,
+    )
+    progress.end(world, placement, ending)
+
+
+def _say_final(world: World, placement: Placement, stopped: Stop | None = None) -> None:
+    """Say the last word again; to a stop, that it is stopped, whatever ended it."""
+    final = reports.final_message(placement)
+    if final is not None:
+        world.say(final)
+    if stopped is not None and not isinstance(final, Stopped):
+        world.say(Stopped(key=placement.key, reason=stopped.reason, message=cut(stopped.message)))
+
+
+def _forget(world: World, key: PlacementKey) -> None:
+    placement = world.placements.get(key)
+    if placement is None:
+        return
+    if placement.state is State.HELD:
+        holds.let_go(world, placement)
+        return
+    placement.forget = True
+    if placement.state in LIVE:
+        # Not ended here, but the manager is done with it: it is stopped first, whatever the manager thought.
+        progress.end(world, placement, Ending(kind=EndingKind.STOPPED, reason="Forgotten"))
+    world.look(key)
+
+
+def _delete_object(world: World, order: DeleteObject) -> None:
+    placement = world.placements.get(order.key)
+    tracked = placement.objects.get(order.name) if placement is not None else None
+    if placement is None or tracked is None or placement.state in ENDED:
+        return
+    if len(placement.objects) == 1:
+        _end_for(world, placement, Stop(key=order.key, reason="Deleted", grace_seconds=order.grace_seconds))
+        return
+    tracked.delete_asked = True
+    tracked.grace_seconds = order.grace_seconds
+    world.look(order.key)
+
+
+def _set_user_gates(world: World, order: SetUserGates) -> None:
+    placement = world.placements.get(order.key)
+    tracked = placement.objects.get(order.name) if placement is not None else None
+    if tracked is not None:
+        tracked.user_gates = order.gates
+        world.look(order.key)
+
+
+def cut(text: str) -> str:
+    """Return a text that the wire takes; API servers may say more than a condition holds."""
+    data = text.encode(errors="replace")
+    return text if len(data) <= limits.TEXT_MAX else data[: limits.TEXT_MAX - 4].decode(errors="ignore") + " ..."

@@ -1,0 +1,175 @@
+"""What the answers to our own writes mean. A table of failures by purpose; every answer leads to another look.
+
+UNKNOWN is the answer that promises nothing: a lift or a stop may simply be tried again, since its preconditions make a
+second effect impossible; a create leaves a doubt that only time and a probe remove (R7).
+"""
+
+from __future__ import annotations
+
+from gatelift_agent.core import observing, progress
+from gatelift_agent.core.asked import Asked, Purpose
+from gatelift_agent.core.objects import ref_of
+from gatelift_agent.core.placements import ENDING, Ending, EndingKind, Placement, Tracked
+from gatelift_agent.core.world import World
+from gatelift_kube.writes import WRITE_SECONDS_MAX, WriteDone, WriteError, WriteFailed
+from gatelift_wire.refusals import Refusal
+
+_REFUSALS = {
+    WriteError.NAMESPACE_MISSING: Refusal.NAMESPACE_MISSING,
+    WriteError.INVALID: Refusal.INVALID,
+    WriteError.FORBIDDEN: Refusal.NAMESPACE_NOT_ALLOWED,
+    WriteError.DENIED: Refusal.DENIED,
+    WriteError.QUOTA: Refusal.QUOTA_BUSY,
+    WriteError.TOO_LARGE: Refusal.TOO_LARGE,
+    WriteError.NOT_FOUND: Refusal.KIND_NOT_SERVED,
+}
+"""Failures of a create that the manager is told; all others are tried again here."""
+
+_CREATED = {Purpose.CREATE, Purpose.PROBE}
+_HINTS = {
+    WriteError.FORBIDDEN: " (bind the agent's role in that namespace)",
+    WriteError.QUOTA: " (wait, or raise the namespace's ResourceQuota)",
+}
+
+
+def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
+    """Take the success of a write to an object of a placement."""
+    placement, tracked = _find(world, asked)
+    if placement is None or tracked is None:
+        return
+    tracked.asked = tracked.attempts = 0
+    tracked.retry_at = 0.0
+    world.look(placement.key)
+    if asked.purpose is Purpose.STOP:
+        tracked.stop_written = True
+    if asked.purpose in {Purpose.UNFINALIZE, Purpose.STOP} and event.object is not None:
+        _note_unfinalized(tracked, event)
+    if asked.purpose in {Purpose.REMOVE, Purpose.REMOVE_STRAY}:
+        _removed(world, tracked, asked, event)
+        return
+    if event.object is not None:
+        resource = tracked.ref.resource
+        observing.seen(world, resource, event.object, event.raw, now)
+        if asked.purpose in _CREATED and tracked.object is None:
+            held = world.objects.get(ref_of(resource, event.object.metadata))
+            if held is not None:  # the watch was faster than the answer
+                observing.take(world, placement, tracked, held, now)
+    elif tracked.object is not None:
+        tracked.removed = True
+        observing.gone(world, tracked.ref.resource, tracked.object, now)
+
+
+def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
+    """Take the failure of a write to an object of a placement."""
+    placement, tracked = _find(world, asked)
+    if placement is None or tracked is None:
+        return
+    tracked.asked = 0
+    tracked.attempts += 1
+    tracked.retry_at = now + progress.pause(tracked)
+    world.wakes.ask(placement.key, tracked.retry_at)
+    world.look(placement.key)
+    match asked.purpose:
+        case Purpose.CREATE:
+            _create_failed(world, placement, tracked, asked, event, now)
+        case Purpose.PROBE:
+            _probe_failed(world, placement, tracked, event, now)
+        case Purpose.LIFT | Purpose.GATES:
+            _lift_failed(world, placement, tracked, event)
+        case Purpose.STOP | Purpose.UNFINALIZE | Purpose.REMOVE | Purpose.REMOVE_STRAY:
+            _ending_failed(world, placement, tracked, asked, event, now)
+        case Purpose.RECORD | Purpose.STATE:
+            pass  # the keeper's own
+
+
+def _find(world: World, asked: Asked) -> tuple[Placement | None, Tracked | None]:
+    placement = world.placements.get(asked.key) if asked.key is not None else None
+    return placement, placement.objects.get(asked.name) if placement is not None else None
+
+
+def _note_unfinalized(tracked: Tracked, event: WriteDone) -> None:
+    obj = event.object
+    if obj is not None and obj.metadata.deletion_timestamp is not None and not obj.metadata.finalizers:
+        tracked.removed = True  # that was the last finalizer of an object that is being deleted
+
+
+def _removed(world: World, tracked: Tracked, asked: Asked, event: WriteDone) -> None:
+    if asked.purpose is Purpose.REMOVE_STRAY:
+        held = world.held(tracked)
+        if event.object is None and held is not None:
+            world.objects.gone(tracked.ref.resource, held.object)
+            world.mark_cleared(held.object.metadata.uid)
+            tracked.blocked_since = None
+        elif event.object is not None:
+            world.objects.seen(tracked.ref.resource, event.object, event.raw)
+        return
+    world.mark_cleared(tracked.uid)
+    if tracked.object is not None:
+        world.objects.gone(tracked.ref.resource, tracked.object)
+    tracked.object = None
+
+
+def _create_failed(
+    world: World, placement: Placement, tracked: Tracked, asked: Asked, event: WriteFailed, now: float
+) -> None:
+    if event.error is WriteError.UNKNOWN:
+        tracked.doubt_until = asked.at + WRITE_SECONDS_MAX
+        world.wakes.ask(placement.key, tracked.doubt_until)
+    elif event.error is WriteError.ALREADY_EXISTS:
+        held = world.held(tracked)
+        if held is not None:
+            observing.take(world, placement, tracked, held, now)
+        if tracked.object is None:
+            # Perhaps our own create of a moment ago, whose answer was lost: the probe tells by the labels.
+            tracked.doubt_until = now
+            tracked.blocked_since = now if tracked.blocked_since is None else tracked.blocked_since
+            tracked.retry_at = 0.0
+    elif event.error in _REFUSALS and placement.state not in ENDING:
+        text = event.message + _HINTS.get(event.error, "")
+        refusal = _REFUSALS[event.error]
+        ending = Ending(kind=EndingKind.REFUSED, reason=refusal.value, message=text, refusal=refusal)
+        progress.end(world, placement, ending)
+
+
+def _probe_failed(world: World, placement: Placement, tracked: Tracked, event: WriteFailed, now: float) -> None:
+    if event.error is WriteError.UNKNOWN:
+        return  # asked again after the pause
+    not_there = event.error in {WriteError.NOT_FOUND, WriteError.NAMESPACE_MISSING}
+    not_ours = event.error in {WriteError.CONFLICT, WriteError.INVALID, WriteError.FORBIDDEN, WriteError.DENIED}
+    if not not_there and not not_ours:
+        return
+    tracked.doubt_until = None
+    if not_there:
+        tracked.blocked_since = None
+    if tracked.missing:
+        tracked.missing, tracked.vanished = False, True
+        if tracked.last_object is not None:
+            observing.vanish(world, tracked, tracked.last_object, now)
+    world.look(placement.key)
+
+
+def _lift_failed(world: World, placement: Placement, tracked: Tracked, event: WriteFailed) -> None:
+    if event.error in {WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN} and placement.state not in ENDING:
+        refusal = _REFUSALS[event.error]
+        ending = Ending(kind=EndingKind.REFUSED, reason=refusal.value, message=event.message, refusal=refusal)
+        progress.end(world, placement, ending)
+    elif event.error is WriteError.CONFLICT and tracked.attempts == 1:
+        tracked.retry_at = 0.0 if tracked.object is None else tracked.retry_at
+
+
+def _ending_failed(
+    world: World, placement: Placement, tracked: Tracked, asked: Asked, event: WriteFailed, now: float
+) -> None:
+    if event.error is WriteError.NOT_FOUND:
+        if asked.purpose is Purpose.REMOVE_STRAY:
+            held = world.held(tracked)
+            if held is not None:
+                world.objects.gone(tracked.ref.resource, held.object)
+            return
+        tracked.retry_at = 0.0
+        known = tracked.object
+        tracked.removed = tracked.removed or asked.purpose is not Purpose.STOP
+        if known is not None:
+            observing.gone_for_sure(world, tracked, known, now)
+    elif event.error in {WriteError.FORBIDDEN, WriteError.DENIED}:
+        world.note("warning", f"cannot {asked.purpose.value}: {event.message}; it is tried again", placement)

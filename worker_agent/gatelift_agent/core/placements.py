@@ -1,0 +1,214 @@
+"""The placement at the agent: its state table, and what is known of each of its objects.
+
+One attempt of one workload in this cluster. The table is the whole of what may follow what; `progress` asks for moves,
+`orders` feeds the manager's messages in. The way of a single pod: OFFERED, HELD, COMMITTED, APPLYING, GATED, RUNNING,
+then STOPPED (by its own end) or DRAINING and STOPPED (by a stop), REPORTED, and gone after Forget.
+
+Orthogonal to the state is `confirmed_session`: the session in which the manager last said that this placement is live
+(rule R1). Nothing is created or lifted in any other session.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+
+from gatelift_kube.resources import ObjectRef
+from gatelift_kube.writes import KubeObject
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import DisconnectPolicy, PodSetCounts, PodSetRequest
+from gatelift_wire.refusals import Refusal
+
+
+class State(enum.Enum):
+    """Where a placement stands; the value is the name that inventories and metrics carry."""
+
+    OFFERED = "Offered"
+    HELD = "Held"
+    COMMITTED = "Committed"
+    APPLYING = "Applying"
+    GATED = "Gated"
+    RUNNING = "Running"
+    DRAINING = "Draining"
+    FENCING = "Fencing"
+    STOPPED = "Stopped"
+    REPORTED = "Reported"
+    REFUSED = "Refused"
+    EXPIRED = "Expired"
+    GONE = "Gone"
+
+
+class Move(enum.Enum):
+    """What happens to a placement."""
+
+    HOLD = "room was found for the offer"
+    REFUSE = "the offer or the commit is refused and nothing of it exists"
+    EXPIRE = "the hold ran out or was withdrawn"
+    COMMIT = "the manager chose this cluster"
+    APPLY = "the first object is asked for"
+    APPLIED = "every object exists, held back"
+    LIFTED = "every object is let go"
+    END = "its end was decided: stop, refusal, eviction"
+    FENCE = "its deadline passed without a renewed lease"
+    FINISHED = "the work came to its own end"
+    STILL = "nothing of it runs or can start, and no write is in flight"
+    REPORTED = "the final state was handed to the session"
+    CLEARED = "the manager forgot it and nothing is left here"
+
+
+TABLE: dict[State, dict[Move, State]] = {
+    State.OFFERED: {Move.HOLD: State.HELD, Move.REFUSE: State.REFUSED},
+    State.HELD: {Move.COMMIT: State.COMMITTED, Move.EXPIRE: State.EXPIRED, Move.REFUSE: State.REFUSED},
+    State.COMMITTED: {
+        Move.APPLY: State.APPLYING,
+        Move.REFUSE: State.REFUSED,
+        Move.END: State.DRAINING,
+        Move.FENCE: State.FENCING,
+    },
+    State.APPLYING: {Move.APPLIED: State.GATED, Move.END: State.DRAINING, Move.FENCE: State.FENCING},
+    State.GATED: {
+        Move.LIFTED: State.RUNNING,
+        Move.END: State.DRAINING,
+        Move.FENCE: State.FENCING,
+        Move.FINISHED: State.STOPPED,
+    },
+    State.RUNNING: {Move.END: State.DRAINING, Move.FENCE: State.FENCING, Move.FINISHED: State.STOPPED},
+    State.DRAINING: {Move.STILL: State.STOPPED, Move.FENCE: State.FENCING},
+    State.FENCING: {Move.STILL: State.STOPPED, Move.END: State.FENCING},
+    State.STOPPED: {Move.REPORTED: State.REPORTED, Move.CLEARED: State.GONE},
+    State.REPORTED: {Move.CLEARED: State.GONE},
+    State.REFUSED: {},
+    State.EXPIRED: {},
+    State.GONE: {},
+}
+"""A missing entry is illegal: `Placement.move` raises and changes nothing. Messages are for `orders`."""
+
+FIRST_STATES = frozenset({State.OFFERED, State.COMMITTED, State.APPLYING, State.GATED, State.RUNNING, State.STOPPED})
+"""Where a placement may begin: with an offer, or rebuilt from the worker's objects or records after a restart."""
+
+STARTING = frozenset({State.COMMITTED, State.APPLYING, State.GATED})
+LIVE = STARTING | {State.RUNNING}
+ENDING = frozenset({State.DRAINING, State.FENCING})
+ENDED = frozenset({State.STOPPED, State.REPORTED})
+
+
+class IllegalMoveError(Exception):
+    """An internal event that the table does not know in this state: an error of ours, never of the peer."""
+
+
+SUPERSEDED = "Superseded"
+"""Reason of an ending that nobody is told of: a newer attempt is here, or the manager had the final state already."""
+
+
+class EndingKind(enum.Enum):
+    """What a placement that ends is reported as."""
+
+    FINISHED = "Finished"
+    STOPPED = "Stopped"
+    REFUSED = "Refused"
+    EVICTED = "Evicted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """Why and as what a placement ends. `succeeded` matters for FINISHED, `refusal` for REFUSED only."""
+
+    kind: EndingKind
+    reason: str = ""
+    message: str = ""
+    succeeded: bool = False
+    refusal: Refusal = Refusal.INVALID
+    grace_seconds: float | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Tracked:
+    """One object of a placement: what it should be, and what is known of it.
+
+    `object` None: not seen, or not there any more. `template` "": rebuilt after a restart, so it cannot be created
+    again. At most one write to it is under way: `asked` is that write's id, 0 for none. `raw` stays as last seen.
+    """
+
+    ref: ObjectRef
+    pod_set: str = ""
+    template: str = ""
+    metadata: bytes = b"{}"
+    uid: str = ""
+    object: KubeObject | None = None
+    raw: bytes = b""
+    last_object: KubeObject | None = None
+    asked: int = 0
+    attempts: int = 0
+    retry_at: float = 0.0
+    doubt_until: float | None = None
+    """A create whose outcome is unknown may land until then (R7); after that a probe tells. None: no doubt."""
+    missing: bool = False
+    """The watch says that it is gone though its finalizer was on it: perhaps only its labels were taken away."""
+    vanished: bool = False
+    """It was there and is not any more, and we did not remove it."""
+    blocked_since: float | None = None
+    """Since when something else has its name, None: nothing has."""
+    stop_written: bool = False
+    """A write of ours changed it after its end was decided, so that a late lift fails (R7)."""
+    deleted_by_us: bool = False
+    removed: bool = False
+    """We dropped the finalizer and asked for the deletion: what is left of it is not ours to wait for."""
+    delete_asked: bool = False
+    """The user deleted this one object of a live placement."""
+    grace_seconds: float | None = None
+    user_gates: tuple[str, ...] | None = None
+    reported: Hashable = None
+    """What the last report said of it: a `reports.Sight`."""
+
+    @property
+    def name(self) -> str:
+        """The object's name, which messages refer to."""
+        return self.ref.key.name
+
+
+@dataclass(slots=True, kw_only=True)
+class Placement:
+    """One attempt of one workload here. Changed by `progress`, `orders` and `rebuilding` only."""
+
+    key: PlacementKey
+    kind: str
+    namespace: str
+    name: str
+    queue: str = ""
+    state: State = State.OFFERED
+    policy: DisconnectPolicy = DisconnectPolicy.WAIT
+    stop_after_seconds: float = 0.0
+    release: str = ""
+    priority: int = 0
+    pod_sets: tuple[PodSetRequest, ...] = ()
+    objects: dict[str, Tracked] = field(default_factory=dict)
+    objects_wanted: int = 0
+    confirmed_session: int = 0
+    hold_until: float = 0.0
+    ending: Ending | None = None
+    forget: bool = False
+    recorded: bool = False
+    record_asked: bool = False
+    ended_at: float | None = None
+    committed_at: float = 0.0
+    counts_reported: tuple[PodSetCounts, ...] = ()
+    report_at: float | None = None
+    lost_children: dict[str, KubeObject] = field(default_factory=dict)
+    """Pods of a Job that vanished without a terminal phase, by UID: their containers may still run (P10)."""
+    waits_for: str = ""
+
+    def move(self, move: Move) -> None:
+        """Follow the table; IllegalMoveError, and nothing changed, where it has no entry."""
+        target = TABLE[self.state].get(move)
+        if target is None:
+            raise IllegalMoveError(f"placement {self.key}: {move.name} in state {self.state.value}")
+        self.state = target
+
+    def writes_in_flight(self) -> bool:
+        """Say whether a write to any of its objects is under way."""
+        return any(tracked.asked for tracked in self.objects.values())
+
+    def existing(self) -> Iterator[Tracked]:
+        """Its objects that are there."""
+        return (tracked for tracked in self.objects.values() if tracked.object is not None)

@@ -1,0 +1,306 @@
+"""Brings one placement forward: create what is missing, admit, let go, notice its end. Level-triggered.
+
+`drive` reads the placement's state and objects, compares them with what should be and asks for the next writes; it may
+be called at any time and as often as one likes. Creating and lifting are two decisions, with `starting.why_not` before
+each (R1, R8). Its neighbours end what has to end: `draining` stops, `closing` reports and cleans up.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gatelift_agent.core import closing, draining, holds, ownership, policy, reports, sanitise, starting
+from gatelift_agent.core.asked import Purpose
+from gatelift_agent.core.ownership import Owner
+from gatelift_agent.core.placements import (
+    ENDED,
+    ENDING,
+    STARTING,
+    SUPERSEDED,
+    Ending,
+    EndingKind,
+    Move,
+    Placement,
+    State,
+    Tracked,
+)
+from gatelift_agent.core.podspecs import Json, SpecError
+from gatelift_agent.core.world import World
+from gatelift_kinds.kind import MergeConflictError, Outcome, Part
+from gatelift_wire.messages import Applied, GatesLifted
+from gatelift_wire.refusals import Refusal
+
+NAME_WAIT_SECONDS = 30.0
+"""How long a create waits for something of ours that still has the name: a graceful deletion at its default length."""
+
+FOREIGN_WAIT_SECONDS = 2.0
+"""How long a taken name may turn out to be a leftover of ours that the watch has not shown yet."""
+
+LOCAL_WAIT_SECONDS = 10.0
+"""How long the user's own object may be missing from the watch before the placement is refused."""
+
+RETRY_FIRST_SECONDS = 0.25
+RETRY_MAX_SECONDS = 30.0
+"""Longest pause between two tries of a write that fails: an API server that comes back is found within this."""
+
+
+def drive(world: World, placement: Placement, now: float) -> None:
+    """Look at a placement and ask for whatever is due."""
+    if placement.state is State.HELD:
+        if placement.hold_until <= now:
+            holds.let_go(world, placement)
+        else:
+            world.wakes.ask(placement.key, placement.hold_until)
+        return
+    if placement.state in STARTING or placement.state is State.RUNNING:
+        _advance(world, placement, now)
+    if placement.state in ENDING:
+        draining.drain(world, placement, now)
+    if placement.state in ENDED:
+        closing.close(world, placement, now)
+
+
+def end(world: World, placement: Placement, ending: Ending) -> None:
+    """Decide the end of a live placement; the first decision stands, a later one may only shorten the grace."""
+    if placement.ending is None:
+        placement.ending = ending
+        placement.move(Move.END)
+    elif placement.state in ENDING and ending.grace_seconds is not None:
+        known = placement.ending.grace_seconds
+        if known is None or ending.grace_seconds < known:
+            draining.replace_grace(placement, ending.grace_seconds)
+    world.look(placement.key)
+
+
+def pause(tracked: Tracked) -> float:
+    """Return the seconds before the next try of a write that failed `attempts` times."""
+    return min(RETRY_MAX_SECONDS, RETRY_FIRST_SECONDS * 2.0 ** min(tracked.attempts, 16))
+
+
+def _advance(world: World, placement: Placement, now: float) -> None:
+    lost = _lost(world, placement)
+    if lost is not None:
+        end(world, placement, lost)
+        return
+    if placement.state in {State.COMMITTED, State.APPLYING}:
+        _apply(world, placement, now)
+    if placement.state is State.GATED:
+        _lift(world, placement, now)
+    if placement.state in {State.GATED, State.RUNNING}:
+        outcome = _outcome(world, placement)
+        if outcome is not None:
+            kind = EndingKind.FINISHED
+            placement.ending = Ending(
+                kind=kind, reason=outcome.reason, message=outcome.message, succeeded=outcome.succeeded
+            )
+            placement.move(Move.FINISHED)
+            return
+        reports.observe(world, placement, now)
+
+
+# --- apply -------------------------------------------------------------------------------------------------------
+
+
+def _apply(world: World, placement: Placement, now: float) -> None:
+    if _waits_for_older(world, placement):
+        return
+    if placement.state is State.COMMITTED:
+        placement.move(Move.APPLY)
+    for tracked in tuple(placement.objects.values()):
+        if tracked.object is None and not tracked.asked:
+            _make(world, placement, tracked, now)
+        if placement.state is not State.APPLYING:
+            return
+    complete = len(placement.objects) >= placement.objects_wanted
+    if complete and all(tracked.object is not None for tracked in placement.objects.values()):
+        placement.move(Move.APPLIED)
+        world.say(Applied(key=placement.key))
+
+
+def _waits_for_older(world: World, placement: Placement) -> bool:
+    """End older attempts of the same workload first: its record names this one, so they are over for the manager."""
+    older = [
+        other
+        for other in world.of_workload(placement.key.uid)
+        if other.key.epoch < placement.key.epoch and other.state is not State.HELD
+    ]
+    for other in older:
+        if not other.forget:
+            other.forget = True
+            if other.ending is None:
+                end(world, other, Ending(kind=EndingKind.STOPPED, reason=SUPERSEDED))
+            world.look(other.key)
+    return bool(older)
+
+
+def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+    """Ask for the create of one object, or for what has to come before it."""
+    if tracked.retry_at > now:
+        world.wakes.ask(placement.key, tracked.retry_at)
+        return
+    if world.local:
+        _await_local(world, placement, tracked, now)
+        return
+    if tracked.missing or tracked.doubt_until is not None:
+        draining.find_out(world, placement, tracked, now)
+        return
+    if _is_blocked(world, placement, tracked, now):
+        return
+    spec = world.templates.get(tracked.template)
+    if spec is None:
+        text = f"{tracked.ref}: its template is not known after a restart; the next attempt brings it again"
+        _refuse(world, placement, Refusal.TEMPLATE_MISSING, text)
+        return
+    if starting.why_not(world, placement, now) or not world.has_room(placement):
+        return
+    refused = policy.namespace_refusal(
+        placement.namespace, world.namespaces.get(placement.namespace), world.settings.policy
+    )
+    if refused is not None:
+        _refuse(world, placement, *refused)
+        return
+    if not world.keeper.covers(placement.namespace):
+        world.keeper.cover(placement.namespace)  # its write looks at the placements that wait for it
+        return
+    try:
+        clean = sanitise.sanitise(placement.kind, spec, world.settings.policy)
+        part = Part(name=tracked.name, pod_set=tracked.pod_set, metadata=_metadata(placement, tracked), spec=clean)
+        body = world.kind(placement).document(part, world.placing(placement))
+    except (SpecError, MergeConflictError) as error:
+        _refuse(world, placement, Refusal.INVALID, str(error))
+        return
+    world.ask_create(placement, tracked, body, now)
+
+
+def _metadata(placement: Placement, tracked: Tracked) -> bytes:
+    """Return the labels and annotations that travel, with what a restart needs to know of the placement."""
+    marks: Json = msgspec.json.decode(tracked.metadata, type=dict)
+    annotations = dict(marks.get("annotations") or {})
+    annotations[ownership.ANNOTATION_POD_SET] = tracked.pod_set
+    if placement.objects_wanted > 1:
+        annotations[ownership.ANNOTATION_OBJECTS] = str(placement.objects_wanted)
+    return msgspec.json.encode({"labels": marks.get("labels") or {}, "annotations": annotations})
+
+
+def _await_local(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+    held = world.held(tracked)
+    if held is not None and tracked.uid in {"", held.object.metadata.uid}:
+        tracked.object, tracked.raw, tracked.uid = held.object, held.raw, held.object.metadata.uid
+        return
+    limit = placement.committed_at + LOCAL_WAIT_SECONDS
+    if held is None and now < limit:
+        world.wakes.ask(placement.key, limit)
+        return
+    text = f"{tracked.ref}: is not the object that was admitted; it was deleted or made anew since"
+    _refuse(world, placement, Refusal.NAME_CONFLICT, text)
+
+
+def _is_blocked(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    """Say whether something else has the name; a leftover of ours is removed first, all else is waited for a while."""
+    held = world.held(tracked)
+    if held is None and tracked.blocked_since is None:
+        return False
+    if tracked.blocked_since is None:
+        tracked.blocked_since = now
+    limit = tracked.blocked_since + (FOREIGN_WAIT_SECONDS if held is None else NAME_WAIT_SECONDS)
+    if now < limit:
+        world.wakes.ask(placement.key, limit)
+        if held is not None:
+            meta = held.object.metadata
+            who = ownership.owner(meta, placement.key, world.standing.origin)
+            found = ownership.key_of(meta)
+            if who is not Owner.FOREIGN and (found is None or found not in world.placements):
+                closing.remove_stray(world, placement, tracked, held, now)
+        return True
+    text = f"{tracked.ref}: another object has this name in this cluster; rename one of the two or delete the other"
+    _refuse(world, placement, Refusal.NAME_CONFLICT, text)
+    return True
+
+
+def _refuse(world: World, placement: Placement, refusal: Refusal, text: str) -> None:
+    end(world, placement, Ending(kind=EndingKind.REFUSED, reason=refusal.value, message=text, refusal=refusal))
+
+
+# --- lift --------------------------------------------------------------------------------------------------------
+
+
+def _lift(world: World, placement: Placement, now: float) -> None:
+    kind = world.kind(placement)
+    waiting = [tracked for tracked in placement.objects.values() if not kind.lifted(tracked.object)]
+    if not waiting:
+        placement.move(Move.LIFTED)
+        world.say(GatesLifted(key=placement.key))
+        return
+    for tracked in waiting:
+        if tracked.asked:
+            continue
+        if tracked.retry_at > now:
+            world.wakes.ask(placement.key, tracked.retry_at)
+        elif not starting.why_not(world, placement, now) and world.has_room(placement):
+            _let_go(world, placement, tracked, now)
+
+
+def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+    kind = world.kind(placement)
+    if tracked.user_gates is not None:
+        body = kind.user_gates_patch(tracked.object, tracked.user_gates)
+        if body is not None:
+            world.ask_patch(Purpose.GATES, placement, tracked, body, now)
+            return
+    if not kind.liftable(tracked.object, placement.key):
+        return  # a gate of the user's own is left; SetUserGates or a change of the object looks again
+    try:
+        body = (
+            kind.local_lift_patch(tracked.object, tracked.raw, world.placing(placement))
+            if world.local
+            else kind.lift_patch(tracked.object)
+        )
+    except MergeConflictError as error:
+        _refuse(world, placement, Refusal.INVALID, str(error))
+        return
+    world.ask_patch(Purpose.LIFT, placement, tracked, body, now)
+
+
+# --- ends that nobody here asked for ------------------------------------------------------------------------------
+
+
+def _lost(world: World, placement: Placement) -> Ending | None:
+    """Return the eviction by somebody else: an object vanished or is being deleted. None if all are well."""
+    if world.local:
+        return None  # the user deletes the own object: the manager sees it too and says stop
+    kind = world.kind(placement)
+    for tracked in placement.objects.values():
+        if tracked.delete_asked:
+            continue
+        if tracked.vanished:
+            return Ending(
+                kind=EndingKind.EVICTED,
+                reason="WorkerObjectDeleted",
+                message=f"{tracked.ref} was removed from the worker cluster by somebody else",
+            )
+        obj = tracked.object
+        if obj is None or obj.metadata.deletion_timestamp is None:
+            continue
+        outcome = kind.outcome(obj)
+        if outcome is None or not outcome.succeeded:
+            return Ending(
+                kind=EndingKind.EVICTED,
+                reason="WorkerObjectDeleted",
+                message=f"{tracked.ref} was deleted in the worker cluster by somebody else",
+            )
+    return None
+
+
+def _outcome(world: World, placement: Placement) -> Outcome | None:
+    """Return the end that the work came to by itself: all objects are over; the first failure is the whole's."""
+    kind = world.kind(placement)
+    last: Outcome | None = None
+    for tracked in placement.objects.values():
+        if tracked.delete_asked:
+            continue
+        found = kind.outcome(tracked.object) if tracked.object is not None else None
+        if found is None:
+            return None
+        if last is None or last.succeeded:
+            last = found
+    return last

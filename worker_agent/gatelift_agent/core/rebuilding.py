@@ -1,0 +1,117 @@
+"""Rebuilds placements after a start, from what stands in the cluster: labels of objects, children of Jobs, records.
+
+Nothing rebuilt may start anything before the manager has confirmed it (R1): `confirmed_session` is 0. A partly lifted
+placement counts as running; what is missing of it waits for a commit that brings its templates again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gatelift_agent.core import ownership
+from gatelift_agent.core.objects import Held
+from gatelift_agent.core.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.world import World
+from gatelift_kinds import registry
+from gatelift_kube.resources import JOB
+from gatelift_wire.keys import LABEL_ORIGIN, PlacementKey
+
+
+def rebuild(world: World, now: float) -> None:
+    """Make placements of all that is there and not known yet. Called once after the lists are complete."""
+    for placement in world.keeper.recorded():
+        _from_record(world, placement)
+    by_key: dict[PlacementKey, list[Held]] = {}
+    for held in world.objects.own():
+        key = ownership.key_of(held.object.metadata)
+        if key is not None and held.object.metadata.labels.get(LABEL_ORIGIN) == world.standing.origin:
+            by_key.setdefault(key, []).append(held)
+    for key, found in by_key.items():
+        world.epochs.use(key)
+        if key not in world.placements:
+            _from_objects(world, key, found, now)
+    for key in world.objects.child_keys():
+        if key not in world.placements and world.objects.children(key):
+            _from_children(world, key)
+
+
+def change_origin(world: World, origin: str, now: float) -> None:
+    """Serve the manager of this origin: what belongs to another one is left as it is, and is not spoken of."""
+    if world.standing.origin:
+        world.note("warning", f"another manager: origin {origin}, was {world.standing.origin}; its objects are left")
+        for placement in tuple(world.placements.values()):
+            world.remove(placement)
+    world.standing.origin = origin
+    rebuild(world, now)
+
+
+def _from_record(world: World, placement: Placement) -> None:
+    if placement.key in world.placements:
+        return
+    world.epochs.use(placement.key)
+    for tracked in placement.objects.values():
+        held = world.held(tracked)
+        if held is not None and held.object.metadata.uid == tracked.uid:
+            tracked.object, tracked.raw = held.object, held.raw
+    world.add(placement)
+
+
+def _from_objects(world: World, key: PlacementKey, found: Iterable[Held], now: float) -> None:
+    objects = sorted(found, key=lambda held: (held.object.metadata.creation_timestamp or "", held.ref.key))
+    first = objects[0]
+    kind = registry.kind_of(first.ref.resource)
+    if kind is None or not kind.travels:
+        return
+    same = [held for held in objects if held.ref.resource == first.ref.resource]
+    meta = first.object.metadata
+    placement = Placement(
+        key=key, kind=kind.name, namespace=meta.namespace, name=meta.name, state=State.APPLYING, committed_at=now
+    )
+    placement.objects_wanted = max(ownership.objects_wanted(meta), len(same))
+    for held in same:
+        placement.objects[held.ref.key.name] = Tracked(
+            ref=held.ref,
+            pod_set=held.object.metadata.annotations.get(ownership.ANNOTATION_POD_SET, ""),
+            uid=held.object.metadata.uid,
+            object=held.object,
+            raw=held.raw,
+        )
+    lifted = [kind.lifted(held.object) for held in same]
+    if all(lifted) and len(same) == placement.objects_wanted:
+        placement.state = State.RUNNING
+    elif len(same) == placement.objects_wanted:
+        placement.state = State.GATED
+    forgotten = not world.local and all(
+        kind.outcome(held.object) is not None and not ownership.keeps_report(held.object.metadata) for held in same
+    )
+    if forgotten:
+        # Over and without our finalizer: the manager had its final state before the restart.
+        placement.state, placement.forget = State.STOPPED, True
+        placement.ending = Ending(kind=EndingKind.STOPPED, reason=SUPERSEDED)
+    world.add(placement)
+
+
+def _from_children(world: World, key: PlacementKey) -> None:
+    """Make a placement of pods whose Job is gone: they are waited for, and then it was evicted."""
+    pod = world.objects.children(key)[0]
+    if pod.metadata.labels.get(LABEL_ORIGIN) != world.standing.origin:
+        return
+    world.epochs.use(key)
+    owner = next(reference for reference in pod.metadata.owner_references if reference.controller)
+    kind = next((kind for kind in registry.TRAVELLING if kind.resource.kind == owner.kind), None)
+    if kind is None or kind.resource != JOB:
+        return
+    ending = Ending(
+        kind=EndingKind.EVICTED,
+        reason="WorkerObjectDeleted",
+        message=f"{owner.kind} {pod.metadata.namespace}/{owner.name} was removed from the worker cluster ",
+    )
+    placement = Placement(
+        key=key,
+        kind=kind.name,
+        namespace=pod.metadata.namespace,
+        name=owner.name,
+        state=State.DRAINING,
+        ending=ending,
+    )
+    world.add(placement)

@@ -1,0 +1,226 @@
+"""What the manager is told of a placement, and when: deltas, coalesced, newest wins.
+
+The way down of a single pod is three messages: running, finished, and nothing between that nobody waits for. A change
+that somebody waits for (running and ready, over, deleting) goes out at once; all else at most once a second.
+After a session that was not resumed everything is told anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gatelift_agent.core.placements import STARTING, Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.world import World
+from gatelift_kinds import pods
+from gatelift_kube.objects.batch import Job
+from gatelift_kube.objects.core import Pod, raw_status
+from gatelift_kube.writes import KubeObject
+from gatelift_wire.messages import (
+    Applied,
+    CountsReport,
+    Evicted,
+    Finished,
+    GatesLifted,
+    Message,
+    ObjectReport,
+    PodSetCounts,
+    Refused,
+    Stopped,
+)
+
+COALESCE_SECONDS = 1.0
+"""Changes that nobody waits for are told this late at most: one status write per second and object at the manager."""
+
+
+class _Waiting(msgspec.Struct, frozen=True):
+    reason: str = ""
+
+
+class _ContainerState(msgspec.Struct, frozen=True):
+    waiting: _Waiting | None = None
+    running: dict[str, Any] | None = None
+
+
+class _ContainerStatus(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
+    ready: bool = False
+    restart_count: int = 0
+    state: _ContainerState = _ContainerState()
+
+
+class _PodStatus(msgspec.Struct, frozen=True, rename="camel"):
+    container_statuses: tuple[_ContainerStatus, ...] = ()
+    init_container_statuses: tuple[_ContainerStatus, ...] = ()
+
+
+_POD_STATUS = msgspec.json.Decoder(_PodStatus)
+
+
+class Sight(NamedTuple):
+    """What of an object's status people see: `marks` are waited for, `details` are not."""
+
+    marks: tuple[object, ...]
+    details: tuple[object, ...]
+
+
+def observe(world: World, placement: Placement, now: float) -> None:
+    """Tell what changed of a placement whose objects are let go; put off what can wait."""
+    kind = world.kind(placement)
+    counts = _counts(world, placement)
+    changed: list[tuple[Tracked, Sight]] = []
+    urgent = False
+    for tracked in placement.objects.values():
+        if tracked.object is None or not kind.lifted(tracked.object):
+            continue
+        sight = sight_of(tracked.object, tracked.raw)
+        if sight != tracked.reported:
+            changed.append((tracked, sight))
+            known = tracked.reported
+            urgent = urgent or (isinstance(known, Sight) and known.marks != sight.marks) or _is_news(sight)
+    if not changed and (counts == placement.counts_reported or placement.state in STARTING):
+        placement.report_at = None
+        return
+    urgent = urgent or _terminating(counts) != _terminating(placement.counts_reported)
+    if not urgent and (placement.report_at is None or placement.report_at > now):
+        placement.report_at = placement.report_at or now + COALESCE_SECONDS
+        world.wakes.ask(placement.key, placement.report_at)
+        return
+    placement.report_at = None
+    for tracked, sight in changed:
+        tracked.reported = sight
+        world.say(object_report(placement, tracked))
+    if counts != placement.counts_reported:
+        placement.counts_reported = counts
+        world.say(CountsReport(key=placement.key, pod_sets=counts))
+
+
+def everything(world: World, placement: Placement) -> None:
+    """Tell all of a placement anew, for a session that knows nothing of the one before."""
+    for tracked in placement.objects.values():
+        tracked.reported = None
+    placement.counts_reported = ()
+    placement.report_at = None
+    if placement.state is State.GATED:
+        world.say(Applied(key=placement.key))
+    elif placement.state is State.RUNNING:
+        world.say(Applied(key=placement.key))
+        world.say(GatesLifted(key=placement.key))
+    elif placement.state is State.REPORTED:
+        final = final_message(placement)
+        if final is not None:
+            world.say(final)
+    world.look(placement.key)
+
+
+def final_message(placement: Placement) -> Message | None:
+    """Return the last word on a placement that has ended, None before that."""
+    ending = placement.ending
+    if ending is None:
+        return None
+    return _FINAL[ending.kind](placement, ending)
+
+
+def object_report(placement: Placement, tracked: Tracked) -> ObjectReport:
+    """Return the report of one object as last seen; its status is the JSON as served."""
+    obj = tracked.object
+    return ObjectReport(
+        key=placement.key,
+        kind=placement.kind,
+        name=tracked.name,
+        uid=tracked.uid,
+        status=raw_status(tracked.raw) if tracked.raw else b"{}",
+        deleting=obj is not None and obj.metadata.deletion_timestamp is not None,
+        gone=obj is None,
+    )
+
+
+def sight_of(obj: KubeObject, raw: bytes) -> Sight:
+    """Return what people see of an object's status."""
+    deleting = obj.metadata.deletion_timestamp is not None
+    if isinstance(obj, Pod):
+        status = _POD_STATUS.decode(raw_status(raw))
+        containers = (*status.init_container_statuses, *status.container_statuses)
+        scheduled = any(one.type == "PodScheduled" and one.status == "True" for one in obj.status.conditions)
+        return Sight(
+            (obj.status.phase if pods.over(obj) else "", pods.ready(obj), deleting),
+            (
+                obj.status.phase,
+                scheduled,
+                obj.status.reason,
+                tuple((c.name, c.ready, c.restart_count, c.state.waiting) for c in containers),
+            ),
+        )
+    if isinstance(obj, Job):
+        status_of_job = obj.status
+        conditions = tuple((one.type, one.status) for one in status_of_job.conditions)
+        return Sight((conditions, deleting), (status_of_job,))
+    return Sight((deleting,), (raw_status(raw),))
+
+
+def _is_news(sight: Sight) -> bool:
+    """Say whether a first report cannot wait: the pod runs and is ready, is over or is being deleted already."""
+    return any(mark not in ("", False, ()) for mark in sight.marks)
+
+
+def _counts(world: World, placement: Placement) -> tuple[PodSetCounts, ...]:
+    kind = world.kind(placement)
+    total: dict[str, PodSetCounts] = {}
+    for tracked in placement.objects.values():
+        if tracked.object is None:
+            continue
+        for counts in kind.counts(tracked.object, world.objects.children(placement.key)):
+            known = total.get(counts.name)
+            total[counts.name] = counts if known is None else _sum(known, counts)
+    return tuple(total[name] for name in sorted(total))
+
+
+def _sum(left: PodSetCounts, right: PodSetCounts) -> PodSetCounts:
+    return PodSetCounts(
+        name=left.name,
+        active=left.active + right.active,
+        ready=left.ready + right.ready,
+        succeeded=left.succeeded + right.succeeded,
+        failed=left.failed + right.failed,
+        terminating=left.terminating + right.terminating,
+        remaining=left.remaining + right.remaining,
+    )
+
+
+def _terminating(counts: tuple[PodSetCounts, ...]) -> tuple[int, ...]:
+    return tuple(one.terminating for one in counts if one.terminating)
+
+
+def _objects(placement: Placement) -> tuple[ObjectReport, ...]:
+    return tuple(object_report(placement, tracked) for tracked in placement.objects.values() if tracked.uid)
+
+
+def _finished(placement: Placement, ending: Ending) -> Message:
+    return Finished(
+        key=placement.key,
+        succeeded=ending.succeeded,
+        reason=ending.reason,
+        message=ending.message,
+        objects=_objects(placement),
+    )
+
+
+def _stopped(placement: Placement, ending: Ending) -> Message:
+    return Stopped(key=placement.key, reason=ending.reason, message=ending.message, objects=_objects(placement))
+
+
+def _refused(placement: Placement, ending: Ending) -> Message:
+    return Refused(key=placement.key, refusal=ending.refusal, text=ending.message)
+
+
+def _evicted(placement: Placement, ending: Ending) -> Message:
+    return Evicted(key=placement.key, reason=ending.reason, message=ending.message)
+
+
+_FINAL = {
+    EndingKind.FINISHED: _finished,
+    EndingKind.STOPPED: _stopped,
+    EndingKind.REFUSED: _refused,
+    EndingKind.EVICTED: _evicted,
+}

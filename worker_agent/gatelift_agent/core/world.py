@@ -1,0 +1,275 @@
+"""What the machine knows, and the small moves that all its parts share. No decision of the protocol is made here.
+
+Everything is rebuilt at a start from the worker's objects and the manager's confirmations; nothing else is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from gatelift_agent.core.admission.quota import Quota
+from gatelift_agent.core.asked import Asked, Purpose, Writes
+from gatelift_agent.core.commands import Command, Note
+from gatelift_agent.core.epochs import EpochMemory
+from gatelift_agent.core.keeper import Keeper
+from gatelift_agent.core.leadership import Leadership
+from gatelift_agent.core.nodes import Nodes
+from gatelift_agent.core.objects import Held, Objects
+from gatelift_agent.core.placements import Placement, Tracked
+from gatelift_agent.core.settings import Mode, Settings
+from gatelift_agent.core.templates import Templates
+from gatelift_agent.core.wakes import Wakes
+from gatelift_kinds import registry
+from gatelift_kinds.kind import Kind, Placing, PodSetStart
+from gatelift_kube.objects.core import Namespace
+from gatelift_kube.objects.kueue import ResourceFlavor
+from gatelift_kube.resources import ObjectRef
+from gatelift_kube.writes import Create, Delete, Patch, PatchKind
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import Message
+
+WRITES_IN_FLIGHT_MAX = 1024
+"""Writes asked for and not answered. A quarter of what the executor takes, so that it is never found full."""
+
+CLEARED_REMEMBERED_MAX = 10_000
+"""UIDs of objects that we removed: late watch events of theirs say nothing new. Watches lag by seconds, not by more
+removals than this."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Standing:
+    """Where the agent stands with the manager. `session` 0: there is none. `open`: messages flow.
+
+    `lease_until` is the end of the right to start that the present session granted; `away_since` counts when closed.
+    """
+
+    origin: str = ""
+    session: int = 0
+    open: bool = False
+    lease_until: float = 0.0
+    away_since: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class ApiHealth:
+    """What the adapter sees of the worker's API server."""
+
+    reachable: bool = True
+    latency_seconds: float = 0.0
+    throttled: bool = False
+
+
+class World:
+    """All facts, by what they are about."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.leadership = Leadership()
+        self.standing = Standing()
+        self.api = ApiHealth()
+        self.cordoned = False
+        self.ready = False
+        self.fresh = True
+        self.namespaces: dict[str, Namespace] = {}
+        self.flavors: dict[str, ResourceFlavor] = {}
+        self.objects = Objects()
+        self.nodes = Nodes()
+        self.epochs = EpochMemory()
+        self.templates = Templates()
+        self.quota = Quota(settings.capacity)
+        self.writes = Writes()
+        self.placements: dict[PlacementKey, Placement] = {}
+        self.wakes: Wakes[PlacementKey] = Wakes()
+        self.commands: list[Command] = []
+        self.outgoing: list[Message] = []
+        self.keeper = Keeper(settings.own_namespace, keeps=settings.mode is Mode.REMOTE)
+        self.capacity_changed = True
+        self._dirty: dict[PlacementKey, None] = {}
+        self._by_object: dict[ObjectRef, dict[PlacementKey, None]] = {}
+        self._by_uid: dict[str, dict[PlacementKey, None]] = {}
+        self._cleared: dict[str, None] = {}
+        self._stalled: dict[PlacementKey, None] = {}
+
+    @property
+    def local(self) -> bool:
+        """Say whether the objects are the user's own."""
+        return self.settings.mode is Mode.LOCAL
+
+    # --- placements ---------------------------------------------------------------------------------------------
+
+    def add(self, placement: Placement) -> None:
+        """Know a placement, and look at it."""
+        self.placements[placement.key] = placement
+        self._by_uid.setdefault(placement.key.uid, {})[placement.key] = None
+        for tracked in placement.objects.values():
+            self._by_object.setdefault(tracked.ref, {})[placement.key] = None
+        self.look(placement.key)
+
+    def track(self, placement: Placement, tracked: Tracked) -> None:
+        """Know one more object of a placement."""
+        placement.objects[tracked.name] = tracked
+        self._by_object.setdefault(tracked.ref, {})[placement.key] = None
+
+    def remove(self, placement: Placement) -> None:
+        """Know a placement no more; its epoch stays used (R5)."""
+        key = placement.key
+        self.placements.pop(key, None)
+        self._by_uid.get(key.uid, {}).pop(key, None)
+        if not self._by_uid.get(key.uid):
+            self._by_uid.pop(key.uid, None)
+        for tracked in placement.objects.values():
+            self._by_object.get(tracked.ref, {}).pop(key, None)
+            if not self._by_object.get(tracked.ref):
+                self._by_object.pop(tracked.ref, None)
+        self.objects.drop_children(key)
+        self.quota.release(key)
+        self.wakes.drop(key)
+        self._dirty.pop(key, None)
+        self.capacity_changed = True
+        for other in self._by_uid.get(key.uid, ()):  # a newer attempt may have waited for this one's end
+            self.look(other)
+
+    def of_workload(self, uid: str) -> tuple[Placement, ...]:
+        """Return the placements of a workload, oldest known first."""
+        return tuple(self.placements[key] for key in self._by_uid.get(uid, ()))
+
+    def placements_at(self, ref: ObjectRef) -> tuple[Placement, ...]:
+        """Return the placements that want or have an object there: more than one while an older attempt ends."""
+        return tuple(self.placements[key] for key in self._by_object.get(ref, ()))
+
+    def look(self, key: PlacementKey) -> None:
+        """Look at this placement before the present event is over."""
+        self._dirty[key] = None
+
+    def look_at_all(self) -> None:
+        """Look at every placement."""
+        self._dirty.update(dict.fromkeys(self.placements))
+
+    @property
+    def has_dirty(self) -> bool:
+        """Say whether a placement wants to be looked at."""
+        return bool(self._dirty)
+
+    def next_dirty(self) -> Placement | None:
+        """Return a placement to look at, None when all are as they should be."""
+        while self._dirty:
+            key = next(iter(self._dirty))
+            del self._dirty[key]
+            placement = self.placements.get(key)
+            if placement is not None:
+                return placement
+        return None
+
+    # --- kinds --------------------------------------------------------------------------------------------------
+
+    def kind(self, placement: Placement) -> Kind[Any]:
+        """Return what is known of the placement's kind; it was checked when the placement was accepted."""
+        found = registry.kind_named(placement.kind)
+        if found is None:
+            raise LookupError(f"placement {placement.key}: kind {placement.kind} was accepted but is not served")
+        return found
+
+    def placing(self, placement: Placement) -> Placing:
+        """Return the placement as its objects carry it, with what this cluster's flavors add."""
+        starts = []
+        for pod_set in placement.pod_sets:
+            names = dict.fromkeys(flavor for _, flavor in pod_set.flavors)
+            found = [self.flavors[name].spec for name in names if name in self.flavors]
+            starts.append(
+                PodSetStart(
+                    pod_set=pod_set.name,
+                    node_selector={key: value for spec in found for key, value in spec.node_labels.items()},
+                    tolerations=tuple(toleration for spec in found for toleration in spec.tolerations),
+                )
+            )
+        return Placing(
+            key=placement.key, origin=self.standing.origin, namespace=placement.namespace, starts=tuple(starts)
+        )
+
+    # --- writes -------------------------------------------------------------------------------------------------
+
+    def has_room(self, placement: Placement) -> bool:
+        """Say whether one more write may be asked for now; if not, the placement is looked at when there is room."""
+        if self.api.reachable and self.writes.count < WRITES_IN_FLIGHT_MAX:
+            return True
+        self._stalled[placement.key] = None
+        return False
+
+    def room_again(self) -> None:
+        """Look at a placement that waited for room."""
+        if self._stalled and self.writes.count < WRITES_IN_FLIGHT_MAX:
+            key = next(iter(self._stalled))
+            del self._stalled[key]
+            self.look(key)
+
+    def ask_create(self, placement: Placement, tracked: Tracked, body: bytes, now: float) -> None:
+        """Create an object of a placement."""
+        write_id = self._ask(Purpose.CREATE, placement, tracked, now)
+        self.commands.append(Create(write_id=write_id, ref=tracked.ref, body=body))
+
+    def ask_patch(
+        self,
+        purpose: Purpose,
+        placement: Placement,
+        tracked: Tracked,
+        body: bytes,
+        now: float,
+        *,
+        kind: PatchKind = PatchKind.JSON,
+        subresource: str = "",
+    ) -> None:
+        """Patch an object of a placement; preconditions are inside `body`."""
+        write_id = self._ask(purpose, placement, tracked, now)
+        self.commands.append(Patch(write_id=write_id, ref=tracked.ref, body=body, kind=kind, subresource=subresource))
+
+    def ask_delete(
+        self,
+        purpose: Purpose,
+        placement: Placement,
+        tracked: Tracked,
+        uid: str,
+        now: float,
+        *,
+        grace_seconds: int | None = None,
+    ) -> None:
+        """Delete an object with its UID as precondition."""
+        write_id = self._ask(purpose, placement, tracked, now)
+        self.commands.append(Delete(write_id=write_id, ref=tracked.ref, uid=uid, grace_seconds=grace_seconds))
+
+    def _ask(self, purpose: Purpose, placement: Placement, tracked: Tracked, now: float) -> int:
+        asked = Asked(purpose=purpose, key=placement.key, name=tracked.name, at=now)
+        tracked.asked = self.writes.ask(asked)
+        return tracked.asked
+
+    # --- the rest -----------------------------------------------------------------------------------------------
+
+    def say(self, message: Message) -> None:
+        """Report to the manager when this event is over; lost when no session is open, then said anew after it is."""
+        self.outgoing.append(message)
+
+    def note(self, level: str, text: str, placement: Placement | None = None, **fields: str) -> None:
+        """Tell the log."""
+        key = placement.key if placement is not None else PlacementKey("", 0)
+        self.commands.append(
+            Note(level=level, text=text, workload=key.uid, epoch=key.epoch, fields=tuple(fields.items()))
+        )
+
+    def mark_cleared(self, uid: str) -> None:
+        """Remember that an object was removed by us."""
+        self._cleared[uid] = None
+        if len(self._cleared) > CLEARED_REMEMBERED_MAX:
+            del self._cleared[next(iter(self._cleared))]
+
+    def was_cleared(self, uid: str) -> bool:
+        """Say whether this object was removed by us: what a watch still says of it is old."""
+        return uid in self._cleared
+
+    def held(self, tracked: Tracked) -> Held | None:
+        """Return the newest known version of a tracked object."""
+        return self.objects.get(tracked.ref)
+
+    def live_on(self, namespace: str) -> Iterator[Placement]:
+        """Placements with objects in a namespace."""
+        return (placement for placement in self.placements.values() if placement.namespace == namespace)
