@@ -1,0 +1,531 @@
+"""A stage for the agent's machine: a pure API store as its cluster, the real manager's session as its peer, a clock.
+
+Nothing here is asynchronous. Commands are carried out at once unless a test holds them back; watch events come in the
+order of the writes. The agent can be thrown away and started anew at any moment; what the cluster holds stays.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from gatelift_agent.core import commands, events
+from gatelift_agent.core.machine import Machine
+from gatelift_agent.core.placements import Placement
+from gatelift_agent.core.settings import Mode, Policy, Settings
+from gatelift_kube import decoding
+from gatelift_kube.errors import from_status, write_error
+from gatelift_kube.resources import (
+    CONFIG_MAP,
+    JOB,
+    NAMESPACE,
+    NODE,
+    POD,
+    RESOURCE_FLAVOR,
+    SERVICE_ACCOUNT,
+    Resource,
+)
+from gatelift_kube.writes import (
+    ApiWrite,
+    Create,
+    Delete,
+    ObjectGone,
+    ObjectSeen,
+    Patch,
+    Synced,
+    WriteDone,
+    WriteError,
+    WriteFailed,
+)
+from gatelift_sandbox.embedded.drafts import Deletion
+from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.store import Store
+from gatelift_sandbox.embedded.watches import Change, Stored
+from gatelift_wire import messages as m
+from gatelift_wire import session as wire
+from gatelift_wire.keys import LABEL_ORIGIN, PlacementKey
+from gatelift_wire.refusals import CloseReason
+from gatelift_wire.session_manager import ManagerSession
+
+ORIGIN = "origin-1"
+NAMESPACE_NAME = "team-a"
+KEY = PlacementKey("w-1", 1)
+MANAGED = "kueue.x-k8s.io/managed"
+START = 1000.0
+
+POD_SPEC: dict[str, Any] = {"containers": [{"name": "main", "image": "app"}]}
+JOB_SPEC: dict[str, Any] = {
+    "parallelism": 2,
+    "completions": 2,
+    "suspend": True,
+    "template": {"spec": {**POD_SPEC, "restartPolicy": "Never"}},
+}
+
+
+class Ids:
+    """UIDs and name endings, counted."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def uid(self) -> str:
+        self.count += 1
+        return f"uid-{self.count}"
+
+    def suffix(self) -> str:
+        self.count += 1
+        return f"x{self.count:04d}"
+
+
+@dataclass
+class Held:
+    """A write that a test keeps from landing."""
+
+    command: ApiWrite
+
+
+@dataclass
+class Peer:
+    """The manager: a real session, and what it heard."""
+
+    session: ManagerSession
+    number: int = 0
+    request: int = 0
+    heard: list[m.Message] = field(default_factory=list)
+    inventories: list[tuple[m.InventoryEntry, ...]] = field(default_factory=list)
+    open: bool = False
+    grants: bool = True
+    confirm_all: bool = True
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [message for message in self.heard if isinstance(message, kind)]
+
+
+class Stage:
+    """One cluster, one agent, one manager."""
+
+    def __init__(self, *, mode: Mode = Mode.REMOTE, policy: Policy | None = None, **settings: Any) -> None:
+        self.now = START
+        self.store = Store(Ids())
+        self.mode = mode
+        self._policy = policy or Policy(any_namespace=mode is Mode.LOCAL)
+        self._settings = settings
+        self.process = 0
+        self.stream: int | None = None
+        self.hold: Callable[[ApiWrite], bool] = lambda _write: False
+        self.fail: Callable[[ApiWrite], WriteError | None] = lambda _write: None
+        self.held: deque[Held] = deque()
+        self.writes: list[ApiWrite] = []
+        self.notes: list[commands.Note] = []
+        self.installed: list[commands.InstallCertificate] = []
+        self.events: deque[events.Event] = deque()
+        self.watched: set[str] = set()
+        self.watching = False
+        self.cut = False
+        self.store.listen(self._changed)
+        for name in (NAMESPACE_NAME, "gatelift-system", "kube-system"):
+            labels = {"gatelift.dev/accept": "true"} if name == NAMESPACE_NAME else {}
+            self.create(NAMESPACE, {"metadata": {"name": name, "labels": labels}})
+            self.create(SERVICE_ACCOUNT, {"metadata": {"name": "default", "namespace": name}})
+        self.peer = Peer(ManagerSession(instance="manager-1"))
+        self.peer.session.lead(1, self.now)
+        self.machine = self._new_machine()
+
+    # --- the cluster --------------------------------------------------------------------------------------------
+
+    def create(self, resource: Resource, document: dict[str, Any]) -> Stored:
+        document = {"apiVersion": resource.api_version, "kind": resource.kind, **document}
+        namespace = document["metadata"].get("namespace", "")
+        return self.store.create(self.store.kinds.of(resource), namespace, document, self.now)
+
+    def document(self, resource: Resource, name: str, namespace: str = NAMESPACE_NAME) -> dict[str, Any] | None:
+        return self.store.look((resource.group, resource.plural), namespace, name)
+
+    def pod(self, name: str = "p") -> dict[str, Any]:
+        found = self.document(POD, name)
+        assert found is not None, f"pod {name} is not there"
+        return found
+
+    def job(self, name: str = "j") -> dict[str, Any]:
+        found = self.document(JOB, name)
+        assert found is not None, f"job {name} is not there"
+        return found
+
+    def change(self, resource: Resource, name: str, patch: dict[str, Any], subresource: str = "") -> None:
+        body = msgspec.json.encode(patch)
+        kind = self.store.kinds.of(resource)
+        media = "application/merge-patch+json"
+        self.store.patch(kind, NAMESPACE_NAME, name, body, media, self.now, subresource=subresource)
+        self.settle()
+
+    def remove(self, resource: Resource, name: str, grace: int | None = None) -> None:
+        """Delete as somebody else would."""
+        deletion = Deletion(grace_seconds=grace)
+        self.store.delete(self.store.kinds.of(resource), NAMESPACE_NAME, name, deletion, self.now)
+        self.settle()
+
+    def bind(self, name: str = "p", node: str = "node-1") -> None:
+        self.store.bind(self.store.kinds.of(POD), NAMESPACE_NAME, name, node, self.now)
+        self.settle()
+
+    def run(self, name: str = "p") -> None:
+        """Bind a pod and let its kubelet say that it runs and is ready."""
+        self.bind(name)
+        ready = [
+            {"type": "PodScheduled", "status": "True"},
+            {"type": "Ready", "status": "True"},
+        ]
+        self.change(POD, name, {"status": {"phase": "Running", "conditions": ready}}, "status")
+
+    def finish(self, name: str = "p", phase: str = "Succeeded", message: str = "") -> None:
+        """Let a kubelet say a terminal phase."""
+        conditions = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}]
+        self.change(POD, name, {"status": {"phase": phase, "message": message, "conditions": conditions}}, "status")
+
+    # --- the manager --------------------------------------------------------------------------------------------
+
+    def send(self, *messages: m.Message) -> None:
+        self._peer_outputs(self.peer.session.send(messages, self.now))
+        self.settle()
+
+    def offer(self, key: PlacementKey = KEY, kind: str = "Pod", name: str = "p", **fields: Any) -> None:
+        self.send(m.Offer(key=key, kind=kind, namespace=NAMESPACE_NAME, name=name, queue="queue", **fields))
+
+    def commit(
+        self,
+        key: PlacementKey = KEY,
+        kind: str = "Pod",
+        name: str = "p",
+        spec: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+        **fields: Any,
+    ) -> None:
+        self.send(*commit_messages(key, kind, name, spec, metadata, **fields))
+
+    def place(self, key: PlacementKey = KEY, kind: str = "Pod", name: str = "p", **fields: Any) -> None:
+        """Offer and commit."""
+        self.offer(key, kind, name)
+        self.commit(key, kind, name, **fields)
+
+    def confirm(self, *keys: PlacementKey) -> None:
+        self.send(m.Confirm(keys=keys or (KEY,)))
+
+    def cut_stream(self) -> None:
+        """Break the stream on both sides; new dials fail until `mend`."""
+        self.cut = True
+        if self.stream is not None:
+            stream, self.stream = self.stream, None
+            self.peer.open = False
+            self._peer_outputs(self.peer.session.handle(wire.StreamClosed(stream_id=stream), self.now))
+            self.events.append(events.StreamClosed(stream_id=stream, text="cut"))
+        self.settle()
+
+    def mend(self, *, resume: bool = True) -> None:
+        """Let dials through; wait until the agent has dialled and the session is open."""
+        self.cut = False
+        self.resume = resume
+        for _ in range(200):
+            if self.peer.open:
+                return
+            self.pass_seconds(1.0)
+        raise AssertionError("no session within 200 s")
+
+    # --- the agent ----------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Let the agent lead, list, dial and resync."""
+        self.post(events.LeadershipGained(term=self.process, settle_seconds=0.0))
+        self.lead()
+        for _ in range(100):
+            if self.peer.open:
+                return
+            self.pass_seconds(0.5)
+        raise AssertionError("no session within 50 s")
+
+    def lead(self, seconds: float = 1e9) -> None:
+        self.post(events.LeadershipExtended(valid_until=self.now + seconds))
+
+    def crash(self) -> None:
+        """Throw the agent away; writes that had not landed never do, unless held ones are landed later."""
+        self.events.clear()
+        self.watched, self.watching = set(), False
+        if self.stream is not None:
+            stream, self.stream = self.stream, None
+            self.peer.open = False
+            self._peer_outputs(self.peer.session.handle(wire.StreamClosed(stream_id=stream), self.now))
+        self.machine = self._new_machine()
+
+    def restart(self) -> None:
+        self.crash()
+        self.start()
+
+    def post(self, event: events.Event) -> None:
+        self.events.append(event)
+        self.settle()
+
+    def pass_seconds(self, seconds: float) -> None:
+        """Let time pass, stopping at every deadline of either machine."""
+        end = self.now + seconds
+        for _ in range(10_000):
+            self.settle()
+            due = [at for at in (self.machine.next_deadline(), self.peer.session.next_deadline()) if at is not None]
+            if not due or min(due) > end:
+                break
+            self.now = max(self.now, min(due))
+            self.events.append(events.Ticked())
+            self._peer_outputs(self.peer.session.tick(self.now))
+        else:
+            raise AssertionError("a deadline that never moves on")
+        self.now = end
+        self.settle()
+
+    def settle(self) -> None:
+        """Handle events until there are none."""
+        for _ in range(100_000):
+            if not self.events:
+                return
+            for command in self.machine.handle(self.events.popleft(), self.now):
+                self._perform(command)
+        raise AssertionError("events without end")
+
+    def land(self, *, count: int | None = None) -> None:
+        """Let held writes land, oldest first; their answers reach the agent that asked, if it still lives."""
+        for _ in range(len(self.held) if count is None else count):
+            self._write(self.held.popleft().command)
+        self.settle()
+
+    def land_unanswered(self) -> None:
+        """Let held writes land after the agent that asked them has died."""
+        while self.held:
+            self._write(self.held.popleft().command, answered=False)
+        self.settle()
+
+    def lose(self) -> None:
+        """Drop held writes; the agent is told that nobody knows what became of them."""
+        while self.held:
+            self._answer(
+                WriteFailed(write_id=self.held.popleft().command.write_id, error=WriteError.UNKNOWN, message="timeout")
+            )
+        self.settle()
+
+    def placement(self, key: PlacementKey = KEY) -> Placement | None:
+        return self.machine.world.placements.get(key)
+
+    def state(self, key: PlacementKey = KEY) -> str:
+        found = self.placement(key)
+        return found.state.value if found is not None else "none"
+
+    def written(self, kind: type[Any], resource: Resource | None = None) -> list[Any]:
+        """Writes of one type that were asked for, of placements' objects only."""
+        resources = {resource} if resource is not None else {POD, JOB}
+        return [write for write in self.writes if isinstance(write, kind) and write.ref.resource in resources]
+
+    # --- inside -------------------------------------------------------------------------------------------------
+
+    def _new_machine(self) -> Machine:
+        self.process += 1
+        return Machine(
+            Settings(mode=self.mode, instance=f"agent-{self.process}", policy=self._policy, **self._settings)
+        )
+
+    def _perform(self, command: commands.Command) -> None:
+        match command:
+            case Create() | Patch() | Delete():
+                self.writes.append(command)
+                error = self.fail(command)
+                if error is not None:
+                    self._answer(
+                        WriteFailed(write_id=command.write_id, error=error, message=f"{command.ref}: told to fail")
+                    )
+                elif self.hold(command):
+                    self.held.append(Held(command))
+                else:
+                    self._write(command)
+            case commands.WatchCluster():
+                self._list_cluster()
+            case commands.WatchNamespaces(namespaces=namespaces):
+                self._list_namespaces(namespaces)
+            case commands.StopWatching():
+                self.watched, self.watching = set(), False
+            case commands.OpenStream(stream_id=stream_id):
+                self._open(stream_id)
+            case commands.SendFrame(stream_id=stream_id, frame=frame):
+                if stream_id == self.stream:
+                    received = wire.FrameReceived(stream_id=stream_id, frame=frame)
+                    self._peer_outputs(self.peer.session.handle(received, self.now))
+            case commands.CloseStream(stream_id=stream_id):
+                if stream_id == self.stream:
+                    self.stream = None
+                    self.peer.open = False
+                    self._peer_outputs(self.peer.session.handle(wire.StreamClosed(stream_id=stream_id), self.now))
+            case commands.InstallCertificate():
+                self.installed.append(command)
+            case commands.Note():
+                self.notes.append(command)
+            case _:
+                raise AssertionError(f"nobody carries out {command}")
+
+    resume = True
+
+    def _open(self, stream_id: int) -> None:
+        if self.cut:
+            self.events.append(events.StreamClosed(stream_id=stream_id, text="unreachable"))
+            return
+        self._stream_number = getattr(self, "_stream_number", 0) + 1
+        self.stream = stream_id
+        self._peer_stream = self._stream_number
+        self._peer_outputs(self.peer.session.handle(wire.StreamOpened(stream_id=stream_id), self.now))
+        self.events.append(events.StreamOpened(stream_id=stream_id))
+
+    def _peer_outputs(self, outputs: Iterable[wire.SessionOutput]) -> None:
+        peer = self.peer
+        for output in outputs:
+            match output:
+                case wire.Transmit(stream_id=stream_id, frame=frame):
+                    if stream_id == self.stream:
+                        self.events.append(events.FrameArrived(stream_id=stream_id, frame=frame))
+                case wire.CloseStream(stream_id=stream_id):
+                    if stream_id == self.stream:
+                        self.stream = None
+                        peer.open = False
+                        self.events.append(events.StreamClosed(stream_id=stream_id, text="closed by the manager"))
+                case wire.GreetingReceived(stream_id=stream_id):
+                    peer.number += 1
+                    self._peer_outputs(
+                        peer.session.welcome(stream_id, peer.number, ORIGIN, self.now, resume_allowed=self.resume)
+                    )
+                case wire.Welcomed(resumed=resumed):
+                    if not resumed:
+                        peer.request += 1
+                        self._peer_outputs(peer.session.ask_inventory(peer.request, self.now))
+                case wire.InventoryReceived(entries=entries):
+                    peer.inventories.append(entries)
+                case wire.Opened():
+                    peer.open = True
+                case wire.Delivered(message=message):
+                    peer.heard.append(message)
+                case wire.LeaseRenewed():
+                    if peer.grants:
+                        self._peer_outputs(peer.session.grant(self.now, leader_valid=True))
+                case wire.SessionEnded():
+                    peer.open = False
+                case _:
+                    pass
+
+    def _write(self, command: ApiWrite, *, answered: bool = True) -> None:
+        try:
+            stored = self._carry_out(command)
+        except ApiError as error:
+            failure = from_status(error.code, msgspec.json.encode(error.status()))
+            outcome: WriteDone | WriteFailed = WriteFailed(
+                write_id=command.write_id, error=write_error(failure), message=f"{command.ref}: {error.message}"
+            )
+        else:
+            found = decode(command.ref.resource, stored) if stored is not None else None
+            outcome = WriteDone(write_id=command.write_id, object=found, raw=stored.raw if stored is not None else b"")
+        if answered:
+            # The answer comes behind the watch events of the write, or before them: both happen; here behind.
+            self._answer(outcome)
+
+    def _answer(self, outcome: WriteDone | WriteFailed) -> None:
+        self.events.append(outcome)
+
+    def _carry_out(self, command: ApiWrite) -> Stored | None:
+        kind = self.store.kinds.of(command.ref.resource)
+        namespace, name = command.ref.key.namespace, command.ref.key.name
+        match command:
+            case Create(body=body):
+                return self.store.create(kind, namespace, msgspec.json.decode(body), self.now)
+            case Patch(body=body, kind=patch, subresource=subresource):
+                return self.store.patch(kind, namespace, name, body, patch.value, self.now, subresource=subresource)
+            case Delete():
+                deletion = Deletion(
+                    grace_seconds=command.grace_seconds,
+                    uid=command.uid,
+                    version=command.resource_version,
+                    propagation=command.propagation,
+                )
+                deleted = self.store.delete(kind, namespace, name, deletion, self.now)
+                return None if deleted.gone else deleted.stored
+
+    # --- watches ------------------------------------------------------------------------------------------------
+
+    def _changed(self, storage: tuple[str, str], change: Change) -> None:
+        resource = _WATCHED.get(storage)
+        if resource is None or not self.watching:
+            return
+        namespaced = resource in {POD, JOB}
+        if namespaced and not ({"", change.after.namespace} & self.watched):
+            return
+        if resource == CONFIG_MAP and change.after.namespace != "gatelift-system":
+            return
+        now = not change.removed and self._selects(resource, change.after)
+        before = change.before is not None and self._selects(resource, change.before)
+        found = decode(resource, change.after)
+        if now:
+            self.events.append(ObjectSeen(resource, found, change.after.raw))
+        elif before:
+            self.events.append(ObjectGone(resource, found))
+
+    def _selects(self, resource: Resource, stored: Stored) -> bool:
+        if resource not in {POD, JOB}:
+            return True
+        if self.mode is Mode.LOCAL:
+            return LABEL_ORIGIN in stored.labels or MANAGED in stored.labels or resource == JOB
+        return LABEL_ORIGIN in stored.labels
+
+    def _list_cluster(self) -> None:
+        self.watching = True
+        for resource in (NAMESPACE, NODE, RESOURCE_FLAVOR, CONFIG_MAP):
+            for stored in self.store.all((resource.group, resource.plural)):
+                if resource != CONFIG_MAP or stored.namespace == "gatelift-system":
+                    self.events.append(ObjectSeen(resource, decode(resource, stored), stored.raw))
+            self.events.append(Synced(resource))
+
+    def _list_namespaces(self, namespaces: tuple[str, ...]) -> None:
+        for namespace in sorted(set(namespaces) - self.watched):
+            for resource in (POD, JOB):
+                for stored in self.store.all((resource.group, resource.plural)):
+                    if namespace in {"", stored.namespace} and self._selects(resource, stored):
+                        self.events.append(ObjectSeen(resource, decode(resource, stored), stored.raw))
+            self.events.append(events.NamespaceSynced(namespace=namespace))
+        self.watched = set(namespaces)
+
+
+_WATCHED = {
+    (resource.group, resource.plural): resource for resource in (POD, JOB, NAMESPACE, NODE, RESOURCE_FLAVOR, CONFIG_MAP)
+}
+
+
+def decode(resource: Resource, stored: Stored) -> Any:
+    struct = decoding.STRUCTS[resource.group, resource.kind]
+    return msgspec.json.decode(stored.raw, type=struct)
+
+
+def commit_messages(
+    key: PlacementKey = KEY,
+    kind: str = "Pod",
+    name: str = "p",
+    spec: dict[str, Any] | None = None,
+    metadata: dict[str, Any] | None = None,
+    **fields: Any,
+) -> tuple[m.Message, m.Message]:
+    """Return the template and the commit of a placement of one object."""
+    content = msgspec.json.encode(spec or (POD_SPEC if kind == "Pod" else JOB_SPEC))
+    digest = hashlib.sha256(content).hexdigest()
+    template = m.ObjectTemplate(
+        name=name, pod_set="main", template=digest, metadata=msgspec.json.encode(metadata or {})
+    )
+    commit = m.Commit(
+        key=key, kind=kind, namespace=NAMESPACE_NAME, name=name, queue="queue", objects=(template,), **fields
+    )
+    return m.TemplateBlob(hash=digest, content=content), commit
+
+
+def closed(reason: CloseReason) -> str:
+    return reason.value
