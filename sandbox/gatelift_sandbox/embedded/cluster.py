@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import secrets
 import ssl
@@ -11,7 +12,9 @@ from pathlib import Path
 
 from gatelift_kube import clock
 from gatelift_kube import resources as known
+from gatelift_kube.tasks import spawn
 from gatelift_sandbox import pki
+from gatelift_sandbox.controllers.loop import ControllerLoop, all_controllers
 from gatelift_sandbox.embedded import builtin, rbac
 from gatelift_sandbox.embedded.http import HttpServer
 from gatelift_sandbox.embedded.identity import Tokens
@@ -26,6 +29,8 @@ NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """As Kubernetes: no vowels, so that no suffix is a word."""
 SUFFIX_LENGTH = 5
+STOP_SECONDS_MAX = 5.0
+"""Controllers wait for webhooks at most; cancelled, they end at once."""
 ADMIN = "gatelift-sandbox-admin"
 
 
@@ -73,11 +78,16 @@ class EmbeddedCluster:
         """Serve; `server` is the URL from now on. OSError where the port is taken."""
         self.pipeline = Pipeline(self.store, self._webhooks, clock.wall)
         self._http = HttpServer(self.pipeline, self._tokens, self.faults)
+        controllers = all_controllers(self.authority.pem.decode())
+        loop = ControllerLoop(self.pipeline, controllers, clock.wall)
+        self._controllers = spawn(f"controllers of {self.name}", loop.run())
         found = await self._http.start(host, port, self._tls(host))
         self.server = f"https://{host}:{found}"
 
     async def stop(self) -> None:
         """End all connections and controllers."""
+        self._controllers.cancel()
+        await asyncio.wait([self._controllers], timeout=STOP_SECONDS_MAX)
         await self._http.stop()
         await self._webhooks.close()
 

@@ -98,6 +98,10 @@ class Store:
         """Return five letters for the end of a generated name."""
         return self._identities.suffix()
 
+    def uid(self) -> str:
+        """Return a UID that no object has."""
+        return self._identities.uid()
+
     def get(self, kind: Kind, namespace: str, name: str) -> Stored:
         """Return an object; ApiError 404."""
         found = self._shelf(kind.storage).get((namespace, name))

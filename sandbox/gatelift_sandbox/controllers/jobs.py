@@ -1,0 +1,307 @@
+"""Stand-in for the Job controller: from a Job and its pods to the status it shall have and the pods to make. Pure.
+
+As the real one: pods carry a tracking finalizer, so none is missed; ended pods are first noted in
+`uncountedTerminatedPods`, then let go, then counted. `job_pods` makes the pods, `job_status` the conditions.
+One difference: failed pods are replaced after a shorter pause (BACKOFF_SECONDS), so that sandboxes are not slow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gatelift_kube import resources as known
+from gatelift_kube import timestamps
+from gatelift_sandbox.controllers import job_pods, job_status
+from gatelift_sandbox.controllers.controller import (
+    Action,
+    Controller,
+    DeleteObject,
+    Key,
+    PatchObject,
+    event,
+    is_true,
+    owner_uid,
+)
+from gatelift_sandbox.controllers.job_pods import TRACKING_FINALIZER, Tally
+from gatelift_sandbox.embedded.documents import Document, at, copied, items, meta, timestamp
+from gatelift_sandbox.embedded.kinds import StorageKey
+from gatelift_sandbox.embedded.rules.jobs import JOB_CONTROLLER
+from gatelift_sandbox.embedded.store import Store
+from gatelift_sandbox.embedded.watches import Change
+
+SOURCE = "job-controller"
+BACKOFF_SECONDS = 0.5
+"""Pause before the first replacement of a failed pod, doubled with each failure. The real controller takes 10 s."""
+BACKOFF_SECONDS_MAX = 30.0
+PODS_AT_ONCE_MAX = 500
+"""Pods made or deleted in one pass, as the real controller."""
+_JOB: StorageKey = ("batch", "jobs")
+_POD: StorageKey = ("", "pods")
+
+
+@dataclass(slots=True, kw_only=True)
+class Pass:
+    """One look at a Job: what is there and what shall become of it."""
+
+    job: Document
+    now: float
+    tally: Tally
+    status: Document
+    actions: list[Action] = field(default_factory=list)
+
+    @property
+    def spec(self) -> Document:
+        """Return the Job's spec."""
+        found: Document = self.job["spec"]
+        return found
+
+    @property
+    def conditions(self) -> list[Document]:
+        """Return the conditions it shall have."""
+        found: list[Document] = self.status.setdefault("conditions", [])
+        return found
+
+
+class Jobs(Controller):
+    """Keeps which pods belong to which Job."""
+
+    user = "system:serviceaccount:kube-system:job-controller"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._jobs: dict[str, Key] = {}
+        self._pods: dict[str, set[Key]] = {}
+        self._failed_at: dict[str, float] = {}
+
+    def notice(self, storage: StorageKey, change: Change) -> None:
+        """Follow Jobs and pods that a Job controls."""
+        stored = change.after
+        key = Key(storage=storage, namespace=stored.namespace, name=stored.name)
+        if storage == _JOB:
+            if change.removed:
+                self._jobs.pop(stored.uid, None)
+                self._failed_at.pop(stored.uid, None)
+            else:
+                self._jobs[stored.uid] = key
+            self.mark(key)
+            for pod in self._pods.get(stored.uid, ()) if change.removed else ():
+                self.mark(pod)
+        elif storage == _POD and b'"ownerReferences":[' in stored.raw:
+            uid = owner_uid(stored.document())
+            if not uid:
+                return
+            pods = self._pods.setdefault(uid, set())
+            (pods.discard if change.removed else pods.add)(key)
+            if not pods:
+                del self._pods[uid]
+            self.mark(self._jobs.get(uid, key))
+
+    def decide(self, store: Store, key: Key, now: float) -> list[Action]:
+        """Return what a Job needs next."""
+        if key.storage == _POD:
+            return self._let_go(store, key)
+        job = store.look(_JOB, key.namespace, key.name)
+        if job is None or (at(job, "spec", "managedBy") or JOB_CONTROLLER) != JOB_CONTROLLER:
+            return []
+        uid = meta(job)["uid"]
+        pods = [store.look(_POD, pod.namespace, pod.name) for pod in sorted(self._pods.get(uid, ()), key=str)]
+        mine = [pod for pod in pods if pod is not None and owner_uid(pod) == uid]
+        status = copied(job.get("status") or {})
+        look = Pass(job=job, now=now, tally=job_pods.tally(job, mine), status=status)
+        if meta(job).get("deletionTimestamp"):
+            return self._release_all(look)
+        if job_status.finished(status):
+            return self._after(look, key)
+        self._step(store, look, key)
+        if look.status != (job.get("status") or {}):
+            look.actions.append(_status_patch(look))
+        # The status comes first where pods are to be let go: they are counted before they vanish.
+        return sorted(look.actions, key=lambda action: not _is_status(action))
+
+    def _step(self, store: Store, look: Pass, key: Key) -> None:
+        self._count(look)
+        if job_status.suspension(look):
+            suspended = look.spec.get("suspend")
+            reason, text = ("Suspended", "Job suspended") if suspended else ("Resumed", "Job resumed")
+            look.actions.append(event(store, known.JOB, look.job, look.now, reason=reason, message=text, source=SOURCE))
+        if not look.spec.get("suspend") and not look.status.get("startTime"):
+            look.status["startTime"] = timestamp(look.now)
+        job_status.outcome(look)
+        ending = is_true(look.conditions, "FailureTarget") or is_true(look.conditions, "SuccessCriteriaMet")
+        if ending:
+            self._delete(look, look.tally.active, count=True)
+            said = job_status.finish(look)
+            if said is not None:
+                reason, text, bad = said
+                look.actions.append(
+                    event(store, known.JOB, look.job, look.now, reason=reason, message=text, source=SOURCE, warning=bad)
+                )
+        elif look.spec.get("suspend"):
+            self._delete(look, look.tally.active, count=False)
+        else:
+            self._size(store, look, key)
+        deadline = job_status.deadline(look)
+        if deadline is not None:
+            self.later(key, deadline)
+
+    def _count(self, look: Pass) -> None:
+        """Note ended pods, let noted ones go, and count those that were let go."""
+        tally, status = look.tally, look.status
+        noted = status.get("uncountedTerminatedPods") or {}
+        held = {meta(pod)["uid"] for pod in tally.ended_held}
+        new: Document = {}
+        for outcome, ended in (("succeeded", tally.succeeded_held), ("failed", tally.failed_held)):
+            before = [uid for uid in noted.get(outcome) or () if uid in held]
+            gone = [uid for uid in noted.get(outcome) or () if uid not in held]
+            after = before + [meta(pod)["uid"] for pod in ended if meta(pod)["uid"] not in before]
+            if gone:
+                status[outcome] = status.get(outcome, 0) + len(gone)
+            if after:
+                new[outcome] = after
+            if outcome == "failed" and len(after) > len(before):
+                self._failed_at[meta(look.job)["uid"]] = look.now
+        status["uncountedTerminatedPods"] = new
+        if tally.indexed_done:
+            status["completedIndexes"] = job_pods.ranges(
+                job_pods.indexes(str(status.get("completedIndexes") or "")) | tally.indexed_done
+            )
+            status["succeeded"] = len(job_pods.indexes(status["completedIndexes"])) - len(new.get("succeeded", ()))
+        look.actions += [_unfinalize(pod) for pod in tally.ended_held]
+        _number(status, "active", len(tally.active))
+        status["ready"] = sum(is_true(items(pod, "status", "conditions"), "Ready") for pod in tally.active)
+        status["terminating"] = len(tally.terminating)
+
+    def _size(self, store: Store, look: Pass, key: Key) -> None:
+        """Make missing pods, delete surplus ones."""
+        wanted = job_pods.wanted(look.job, look.status, look.tally)
+        active = look.tally.active
+        if len(active) > wanted:
+            surplus = sorted(active, key=_keep_first)[: len(active) - wanted]
+            self._delete(look, surplus[:PODS_AT_ONCE_MAX], count=False)
+        missing = min(wanted - len(active), PODS_AT_ONCE_MAX)
+        if missing <= 0:
+            return
+        wait = self._pause(look)
+        if wait > look.now:
+            self.later(key, wait)
+            return
+        made = job_pods.make(look.job, look.status, look.tally, missing)
+        look.actions += made
+        if made:
+            text = f"Created {len(made)} pods" if len(made) > 1 else "Created pod"
+            look.actions.append(
+                event(store, known.JOB, look.job, look.now, reason="SuccessfulCreate", message=text, source=SOURCE)
+            )
+            if len(made) + len(active) < wanted:
+                self.later(key, look.now)
+
+    def _pause(self, look: Pass) -> float:
+        """Return when the next pod may be made."""
+        failed = job_pods.total(look.status, "failed")
+        last = self._failed_at.get(meta(look.job)["uid"])
+        if not failed or last is None:
+            return look.now
+        return last + min(BACKOFF_SECONDS * 2.0 ** min(failed - 1, 16), BACKOFF_SECONDS_MAX)
+
+    def _delete(self, look: Pass, pods: list[Document], *, count: bool) -> None:
+        """Delete pods. Without `count` they lose the finalizer first, and so are no failures."""
+        for pod in pods:
+            if not count and TRACKING_FINALIZER in (meta(pod).get("finalizers") or ()):
+                look.actions.append(_unfinalize(pod))
+            look.actions.append(_deletion(pod))
+        if pods and not count:
+            _number(look.status, "active", look.status.get("active", 0) - len(pods))
+            look.status["ready"] = min(look.status.get("ready", 0), look.status.get("active", 0))
+
+    def _release_all(self, look: Pass) -> list[Action]:
+        held = [pod for pod in look.tally.pods if TRACKING_FINALIZER in (meta(pod).get("finalizers") or ())]
+        return [_unfinalize(pod) for pod in held]
+
+    def _after(self, look: Pass, key: Key) -> list[Action]:
+        """Clean up after a finished Job: leftover finalizers, and the Job itself when its time is over."""
+        found = self._release_all(look)
+        seconds = look.spec.get("ttlSecondsAfterFinished")
+        if seconds is None:
+            return found
+        when = job_status.finished_at(look.status) + float(seconds)
+        if when > look.now:
+            self.later(key, when)
+            return found
+        about = meta(look.job)
+        return [
+            *found,
+            DeleteObject(
+                resource=known.JOB,
+                namespace=about["namespace"],
+                name=about["name"],
+                uid=about["uid"],
+                propagation="Foreground",
+            ),
+        ]
+
+    def _let_go(self, store: Store, key: Key) -> list[Action]:
+        """A pod whose Job is gone is not tracked any more."""
+        pod = store.look(_POD, key.namespace, key.name)
+        if pod is None or owner_uid(pod) in self._jobs:
+            return []
+        owner = next((o for o in meta(pod).get("ownerReferences") or () if o.get("controller")), {})
+        held = TRACKING_FINALIZER in (meta(pod).get("finalizers") or ())
+        return [_unfinalize(pod)] if held and owner.get("kind") == "Job" else []
+
+
+def _is_status(action: Action) -> bool:
+    return isinstance(action, PatchObject) and action.resource is known.JOB
+
+
+def _number(status: Document, name: str, value: int) -> None:
+    """Set a count; zero is left out, as the real server does."""
+    if value > 0:
+        status[name] = value
+    else:
+        status.pop(name, None)
+
+
+def _keep_first(pod: Document) -> tuple[Any, ...]:
+    """Order pods: those to delete first come first (not bound, not ready, youngest)."""
+    ready = is_true(items(pod, "status", "conditions"), "Ready")
+    created = timestamps.to_seconds(meta(pod)["creationTimestamp"])
+    return bool(at(pod, "spec", "nodeName")), ready, -created, meta(pod)["name"]
+
+
+def _status_patch(look: Pass) -> PatchObject:
+    before, after = look.job.get("status") or {}, look.status
+    about = meta(look.job)
+    changed = {key: value for key, value in after.items() if before.get(key) != value}
+    changed |= {key: None for key in before if key not in after}
+    if changed.get("uncountedTerminatedPods") == {}:
+        changed["uncountedTerminatedPods"] = {"succeeded": None, "failed": None}
+    elif "uncountedTerminatedPods" in changed:
+        noted = after["uncountedTerminatedPods"]
+        changed["uncountedTerminatedPods"] = {key: noted.get(key) for key in ("succeeded", "failed")}
+    return PatchObject(
+        resource=known.JOB,
+        namespace=about["namespace"],
+        name=about["name"],
+        uid=about["uid"],
+        version=about["resourceVersion"],
+        patch={"status": changed},
+        subresource="status",
+    )
+
+
+def _unfinalize(pod: Document) -> PatchObject:
+    about = meta(pod)
+    left = [each for each in about.get("finalizers") or () if each != TRACKING_FINALIZER]
+    return PatchObject(
+        resource=known.POD,
+        namespace=about["namespace"],
+        name=about["name"],
+        uid=about["uid"],
+        patch={"metadata": {"finalizers": left or None}},
+    )
+
+
+def _deletion(pod: Document) -> DeleteObject:
+    about = meta(pod)
+    return DeleteObject(resource=known.POD, namespace=about["namespace"], name=about["name"], uid=about["uid"])
