@@ -86,7 +86,7 @@ class Rig:
             deadline = self.machine.next_deadline()
             if deadline > until:
                 break
-            assert deadline > self.now or deadline == self.now, "a deadline in the past keeps the loop busy"
+            assert deadline >= self.now, "a deadline in the past keeps the loop busy"
             self.now = max(deadline, self.now)
             self._take(self.machine.handle(TimePassed(), self.now))
             for write in [w for w in self.pending if w.ref.resource in (NODE, LEASE)]:
