@@ -17,16 +17,16 @@ MERGE_SECONDS = 1.0
 """Passing states (scheduled, pulling, one more of many pods) wait so long for the next one."""
 
 
-class _Condition(msgspec.Struct):
+class _Condition(msgspec.Struct, frozen=True):
     type: str = ""
     status: str = ""
 
 
-class _Status(msgspec.Struct):
+class _Status(msgspec.Struct, frozen=True):
     phase: str = ""
     active: int = 0
     ready: int | None = None
-    conditions: list[_Condition] = []
+    conditions: tuple[_Condition, ...] = ()
 
     def true(self, *types: str) -> bool:
         return any(one.type in types and one.status == "True" for one in self.conditions)
@@ -40,7 +40,7 @@ class _Status(msgspec.Struct):
         return (self.phase == "Running" and self.true("Ready")) or (not self.phase and self.active > 0)
 
 
-class _Object(msgspec.Struct):
+class _Object(msgspec.Struct, frozen=True):
     status: _Status = _Status()
 
 
