@@ -1,0 +1,210 @@
+"""Joins the webhooks daemon: watches, certificate, configurations, server. `serve` runs until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import structlog
+from prometheus_client import CollectorRegistry
+
+from gatelift.config import Configuration
+from gatelift.webhooks.certificates import Material
+from gatelift.webhooks.configuration import NAMESPACE_LABEL, SERVICE, Wanted
+from gatelift.webhooks.injection import Injection
+from gatelift.webhooks.judge import Judge
+from gatelift.webhooks.owners import Owners
+from gatelift.webhooks.secret import MaterialStore
+from gatelift.webhooks.server import WebhookServer
+from gatelift.webhooks.surroundings import Surroundings
+from gatelift_kube.client import Client
+from gatelift_kube.errors import KubeError
+from gatelift_kube.objects.meta import LabelSelector, LabelSelectorRequirement
+from gatelift_kube.status_server import StatusServer
+from gatelift_kube.tasks import Supervisor, spawn
+
+CHECK_SECONDS = 30.0
+"""How often certificate and configurations are looked at when nothing has changed; renewal is due for 30 days."""
+RETRY_SECONDS = 2.0
+"""After a failed check: queued pods cannot be made while the configurations are wrong."""
+DEFAULT_CLASS_GATE = "WorkloadPriorityClassDefaulting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Where to listen and what to take over.
+
+    `url` is the address that the API server shall call, "" for the Service. `status_address` serves health and
+    readiness, "" for none.
+    """
+
+    namespace: str = "gatelift-system"
+    host: str = ""
+    port: int = 9443
+    url: str = ""
+    names: tuple[str, ...] = ()
+    status_address: str = ""
+    manage_without_queue: bool = False
+    default_priority_class: bool = True
+    namespace_selector: LabelSelector = field(default_factory=LabelSelector)
+
+
+def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str, ...] = ()) -> Settings:
+    """Return the settings that the configuration file gives.
+
+    Without `managedJobsNamespaceSelector`, kube-system and the own namespace are left out, as in Kueue.
+    """
+    namespace = configuration.namespace
+    selector = configuration.managed_jobs_namespace_selector
+    outside = LabelSelectorRequirement(
+        key=NAMESPACE_LABEL, operator="NotIn", values=tuple(sorted({"kube-system", "kueue-system", namespace}))
+    )
+    return Settings(
+        namespace=namespace,
+        host=configuration.webhook.host,
+        port=configuration.webhook.port,
+        url=url,
+        names=names,
+        status_address=configuration.health.health_probe_bind_address,
+        manage_without_queue=configuration.manage_jobs_without_queue_name,
+        default_priority_class=configuration.feature_gates.get(DEFAULT_CLASS_GATE, True),
+        namespace_selector=LabelSelector(match_expressions=(outside,))
+        if selector is None
+        else msgspec.convert(selector.model_dump(by_alias=True, mode="json"), LabelSelector),
+    )
+
+
+class Daemon:
+    """The running daemon. `start`, then `stop`; `problem` is set when a part has failed for good."""
+
+    def __init__(self, client: Client, settings: Settings, wall: Callable[[], datetime] | None = None) -> None:
+        self._client = client
+        self._settings = settings
+        self._wake = asyncio.Event()
+        self._ready = False
+        self._material: Material | None = None
+        self._log = structlog.get_logger("gatelift.webhooks")
+        self._tls = _tls()
+        self.failed = asyncio.Event()
+        self._supervisor = Supervisor(self._on_failure)
+        self._surroundings = Surroundings(
+            namespace_selector=settings.namespace_selector,
+            manage_without_queue=settings.manage_without_queue,
+            default_priority_class=settings.default_priority_class,
+            changed=self._wake.set,
+        )
+        judge = Judge(self._surroundings, Owners(client), namespace=settings.namespace)
+        self._server = WebhookServer(judge, self._surroundings.missing, self._tls)
+        service = (SERVICE, f"{SERVICE}.{settings.namespace}", f"{SERVICE}.{settings.namespace}.svc")
+        self._store = MaterialStore(
+            client, settings.namespace, (*service, *settings.names), wall or (lambda: datetime.now(UTC))
+        )
+        self._injection = Injection(client)
+        self._status = StatusServer(CollectorRegistry(), self.missing, lambda: None)
+
+    @property
+    def port(self) -> int:
+        """Return the port that reviews are taken on."""
+        return self._server.port
+
+    @property
+    def status_address(self) -> str:
+        """Return where health and readiness are served."""
+        return self._status.address
+
+    def missing(self) -> str:
+        """Return why reviews are not answered yet, "" when they are."""
+        return self._surroundings.missing() or ("" if self._ready else "certificate and configurations not in place")
+
+    async def start(self) -> None:
+        """Start everything and return. OSError: an address is taken. KubeError: no certificate could be kept."""
+        await self._install(await self._store.current())
+        for reflector in self._surroundings.reflectors(self._client, self._on_problem):
+            self._supervisor.spawn(f"watch {reflector.resource.plural}", reflector.run())
+        await self._server.start(self._settings.host, self._settings.port)
+        if self._settings.status_address:
+            await self._status.start(self._settings.status_address)
+        self._supervisor.spawn("keep", self._keep())
+        self._log.info("webhooks listen", port=self._server.port, url=self._settings.url or f"Service {SERVICE}")
+
+    async def stop(self) -> None:
+        """End everything within a few seconds."""
+        await self._supervisor.stop()
+        await self._server.stop()
+        await self._status.stop()
+
+    async def _keep(self) -> None:
+        """Keep certificate and configurations as they should be, at each change of what they depend on."""
+        while True:
+            self._wake.clear()
+            try:
+                material = await self._store.current()
+                if not self._surroundings.missing():
+                    await self._injection.put(self._wanted(material))
+                    self._ready = True
+                await self._install(material)
+                pause = CHECK_SECONDS
+            except KubeError as error:
+                self._log.warning("certificate or configurations not checked", problem=str(error))
+                pause = RETRY_SECONDS
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
+
+    def _wanted(self, material: Material) -> Wanted:
+        everywhere = self._settings.manage_without_queue
+        return Wanted(
+            namespace=self._settings.namespace,
+            ca_bundle=material.bundle,
+            url=self._settings.url,
+            unmarked_namespaces=() if everywhere else self._surroundings.default_queue_namespaces(),
+            unmarked_selector=self._settings.namespace_selector if everywhere else None,
+        )
+
+    async def _install(self, material: Material) -> None:
+        if material != self._material:
+            await asyncio.to_thread(_load, self._tls, material)
+            self._material = material
+
+    def _on_problem(self, text: str) -> None:
+        self._log.warning("watch interrupted", problem=text)
+
+    def _on_failure(self, name: str, error: BaseException) -> None:
+        self._log.error("a part of the webhooks failed", part=name, problem=repr(error))
+        self.failed.set()
+
+
+async def serve(client: Client, settings: Settings, stop: asyncio.Event) -> bool:
+    """Run the daemon until `stop` is set or a part fails for good; return whether it ended because it was told to."""
+    daemon = Daemon(client, settings)
+    await daemon.start()
+    waits = [spawn("webhooks told to stop", stop.wait()), spawn("webhooks failed", daemon.failed.wait())]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await daemon.stop()
+    return stop.is_set()
+
+
+def _tls() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+def _load(context: ssl.SSLContext, material: Material) -> None:
+    """Use this certificate from the next handshake on. The library reads files only; they are gone at once."""
+    with tempfile.TemporaryDirectory(prefix="gatelift-webhooks-") as folder:
+        path = Path(folder) / "serving.pem"
+        path.touch(mode=0o600)
+        path.write_bytes(material.key + material.certificate)
+        context.load_cert_chain(path)

@@ -1,0 +1,192 @@
+"""What the API server is to ask us about: the two webhook configurations. Pure.
+
+failurePolicy is Fail, so what is asked about has to be narrow: objects that carry a queue's name or another marker,
+never in kube-system or our own namespace, never from our own service accounts. Besides, all new pods and Jobs of those
+namespaces where something is taken over without a queue's name: where a LocalQueue `default` exists, or, with
+`manageJobsWithoutQueueName`, where the selector matches. With us down, everything else is created as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from gatelift_kinds import markers
+from gatelift_kube.objects.meta import LabelSelector
+from gatelift_kube.resources import Resource
+
+NAME = "gatelift"
+MUTATING = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "MutatingWebhookConfiguration",
+    "mutatingwebhookconfigurations",
+    namespaced=False,
+)
+VALIDATING = Resource(
+    "admissionregistration.k8s.io",
+    "v1",
+    "ValidatingWebhookConfiguration",
+    "validatingwebhookconfigurations",
+    namespaced=False,
+)
+NAMESPACE_LABEL = "kubernetes.io/metadata.name"
+ANSWER_SECONDS_MAX = 5
+"""How long the API server waits for us: reviews take a millisecond, or one read of a pod's owner."""
+SERVICE = "gatelift-webhooks"
+SERVICE_PORT = 443
+
+Json = dict[str, Any]
+
+_MARKERS = (markers.QUEUE_NAME, markers.MANAGED, markers.POD_GROUP_NAME)
+_NOTES = (markers.POD_GROUP_NAME, markers.POD_GROUP_TOTAL_COUNT, markers.POD_SUSPENDING_PARENT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind as the API server is asked to show it to us."""
+
+    name: str
+    group: str
+    plural: str
+
+
+POD = Kind(name="pod", group="", plural="pods")
+JOB = Kind(name="job", group="batch", plural="jobs")
+KINDS = (POD, JOB)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """On what the configurations depend.
+
+    `url` is where we listen when we are no Service (a process on a host), "" otherwise. `unmarked_namespaces` are those
+    in which objects without a queue's name are taken over; `unmarked_selector` selects further ones by label.
+    """
+
+    namespace: str
+    ca_bundle: bytes = b""
+    url: str = ""
+    unmarked_namespaces: tuple[str, ...] = ()
+    unmarked_selector: LabelSelector | None = None
+
+
+def mutating(wanted: Wanted) -> list[Json]:
+    """Return the webhooks of the mutating configuration, every field said that the API server would fill in."""
+    return _webhooks(wanted, "mutate", ("CREATE",), {"reinvocationPolicy": "Never"})
+
+
+def validating(wanted: Wanted) -> list[Json]:
+    """Return the webhooks of the validating configuration."""
+    return _webhooks(wanted, "validate", ("CREATE", "UPDATE"), {})
+
+
+def path(verb: str, kind: Kind) -> str:
+    """Return the path under which a kind is mutated or validated."""
+    return f"/{verb}-{kind.name}"
+
+
+def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Json) -> list[Json]:
+    made: list[Json] = []
+    for kind in KINDS:
+        base: Json = {
+            "clientConfig": _client(wanted, path(verb, kind)),
+            "rules": [
+                {
+                    "apiGroups": [kind.group],
+                    "apiVersions": ["v1"],
+                    "operations": list(operations),
+                    "resources": [kind.plural],
+                    "scope": "Namespaced",
+                }
+            ],
+            "admissionReviewVersions": ["v1"],
+            "failurePolicy": "Fail",
+            "matchPolicy": "Equivalent",
+            "objectSelector": {},
+            "sideEffects": "None",
+            "timeoutSeconds": ANSWER_SECONDS_MAX,
+            **extra,
+        }
+        common = [_not_ours(wanted.namespace), *([_changed()] if "UPDATE" in operations else [])]
+        made.append(
+            {
+                **base,
+                "name": f"{verb}.{kind.name}.gatelift.dev",
+                "namespaceSelector": {"matchExpressions": [_outside(wanted.namespace)]},
+                "matchConditions": [*common, {"name": "marked", "expression": _marked()}],
+            }
+        )
+        unmarked = {"name": "unmarked", "expression": f"request.operation == 'CREATE' && !({_marked()})"}
+        for suffix, selector in _unmarked_selectors(wanted):
+            made.append(
+                {
+                    **base,
+                    "name": f"{verb}-{suffix}.{kind.name}.gatelift.dev",
+                    "namespaceSelector": selector,
+                    "matchConditions": [*common, unmarked],
+                }
+            )
+    return made
+
+
+def _unmarked_selectors(wanted: Wanted) -> Iterable[tuple[str, Json]]:
+    outside = _outside(wanted.namespace)
+    if wanted.unmarked_namespaces:
+        names = {"key": NAMESPACE_LABEL, "operator": "In", "values": sorted(wanted.unmarked_namespaces)}
+        yield "default", {"matchExpressions": [outside, names]}
+    if wanted.unmarked_selector is not None:
+        selector: Json = msgspec.to_builtins(wanted.unmarked_selector)
+        yield "all", {**selector, "matchExpressions": [outside, *selector.get("matchExpressions", [])]}
+
+
+def _client(wanted: Wanted, where: str) -> Json:
+    client: Json = {}
+    if wanted.ca_bundle:
+        client["caBundle"] = msgspec.to_builtins(wanted.ca_bundle)  # bytes become base64 text
+    if wanted.url:
+        client["url"] = wanted.url.rstrip("/") + where
+    else:
+        client["service"] = {"namespace": wanted.namespace, "name": SERVICE, "path": where, "port": SERVICE_PORT}
+    return client
+
+
+def _outside(namespace: str) -> Json:
+    return {"key": NAMESPACE_LABEL, "operator": "NotIn", "values": sorted({"kube-system", namespace})}
+
+
+def _not_ours(namespace: str) -> Json:
+    return {
+        "name": "not-gatelift",
+        "expression": f"!('system:serviceaccounts:{namespace}' in request.userInfo.groups)",
+    }
+
+
+def _changed() -> Json:
+    """Return the condition for updates: a marker or a Job's spec has changed. What kubelets write is neither."""
+    parts = [
+        "request.operation == 'CREATE'",
+        "(has(object.metadata.labels) != has(oldObject.metadata.labels))",
+        "(has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels)",
+        "(has(object.metadata.annotations) != has(oldObject.metadata.annotations))",
+        "(has(object.metadata.annotations) && object.metadata.annotations != oldObject.metadata.annotations)",
+        "(request.kind.kind == 'Job' && object.spec != oldObject.spec)",
+    ]
+    return {"name": "changed", "expression": " || ".join(parts)}
+
+
+def _marked() -> str:
+    """Markers on the object or, on an update, on the old one: else removing the queue's name would go unseen."""
+    objects = ("object", "oldObject")
+    sides = []
+    for one in objects:
+        keys = " || ".join(f"'{key}' in {one}.metadata.labels" for key in _MARKERS)
+        notes = " || ".join(f"'{key}' in {one}.metadata.annotations" for key in _NOTES)
+        present = "" if one == "object" else f"{one} != null && "
+        sides.append(
+            f"{present}((has({one}.metadata.labels) && ({keys})) || (has({one}.metadata.annotations) && ({notes})))"
+        )
+    return " || ".join(f"({side})" for side in sides)

@@ -1,0 +1,74 @@
+"""Decides one review: looks up what the rules need, asks the kind, words the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatelift.webhooks import review
+from gatelift.webhooks.owners import Owners, OwnerUnknownError
+from gatelift.webhooks.review import Question
+from gatelift.webhooks.surroundings import Surroundings
+from gatelift_kinds.kind import Kind
+from gatelift_kinds.registry import JOB_KIND, POD_KIND
+from gatelift_kinds.review import ErrorKind, FieldError, Verdict, WebhookFacts
+
+KINDS: dict[str, Kind[Any]] = {"pod": POD_KIND, "job": JOB_KIND}
+
+
+class Judge:
+    """Answers reviews. Holds no state of its own."""
+
+    def __init__(self, surroundings: Surroundings, owners: Owners, *, namespace: str) -> None:
+        self._surroundings = surroundings
+        self._owners = owners
+        self._namespace = namespace
+
+    async def mutate(self, name: str, question: Question) -> bytes:
+        """Return the answer with the defaults of a new object."""
+        kind, refused = self._kind(name, question)
+        if kind is None:
+            return refused
+        try:
+            facts = await self._facts(question)
+        except OwnerUnknownError as error:
+            return _unknown_owner(question, error)
+        return review.allow(question.uid, kind.defaults(question.new, facts))
+
+    async def validate(self, name: str, question: Question) -> bytes:
+        """Return whether the object may be made or changed like this."""
+        kind, refused = self._kind(name, question)
+        if kind is None:
+            return refused
+        try:
+            facts = await self._facts(question)
+        except OwnerUnknownError as error:
+            if question.operation == "CREATE":
+                return _unknown_owner(question, error)
+            facts = self._surroundings.facts(question.namespace, owner_managed=False, by_agent=False)
+        if question.operation == "UPDATE":
+            verdict = kind.validate_update(question.old, question.new, facts)
+        else:
+            verdict = kind.validate_create(question.new, facts)
+        if verdict.allowed:
+            return review.allow(question.uid, warnings=verdict.warnings)
+        return review.deny(question.uid, verdict)
+
+    def _kind(self, name: str, question: Question) -> tuple[Kind[Any] | None, bytes]:
+        kind = KINDS[name]
+        if question.kind != kind.resource.kind:
+            raise review.BadReviewError(f"{question.kind or 'no kind'} was sent to the path of {kind.resource.kind}")
+        if question.problem:
+            return None, review.malformed(question)
+        return kind, b""
+
+    async def _facts(self, question: Question) -> WebhookFacts:
+        return self._surroundings.facts(
+            question.namespace,
+            owner_managed=await self._owners.managed(question.namespace, question.new),
+            by_agent=question.asked_by_gatelift(self._namespace),
+        )
+
+
+def _unknown_owner(question: Question, error: OwnerUnknownError) -> bytes:
+    wrong = FieldError(kind=ErrorKind.FORBIDDEN, path="metadata.ownerReferences", text=str(error))
+    return review.deny(question.uid, Verdict(errors=(wrong,)))

@@ -1,0 +1,62 @@
+"""Whether a pod's owner is queued: then the pod is the owner's business. Reads the owner, keeps the answer briefly."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from gatelift.webhooks.review import controller_of
+from gatelift_kinds.registry import JOB_KIND
+from gatelift_kube.client import Client
+from gatelift_kube.clock import Clock, monotonic
+from gatelift_kube.errors import KubeError, NotFoundError
+from gatelift_kube.objects.batch import Job
+from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
+
+READ_SECONDS_MAX = 3.0
+"""Shorter than the API server waits for us, so that the refusal has our text."""
+KEPT_SECONDS = 60.0
+"""A queue's name on a Job may be added while it is suspended only, that is before it makes pods."""
+KEPT_MAX = 4096
+
+
+class OwnerUnknownError(Exception):
+    """The owner cannot be read; the text is one line for the user."""
+
+
+class Owners:
+    """Answers for controller owners of a kind that we know (batch/v1 Job); others are nobody we queue."""
+
+    def __init__(self, client: Client, clock: Clock = monotonic) -> None:
+        self._client = client
+        self._clock = clock
+        self._kept: OrderedDict[str, tuple[float, bool]] = OrderedDict()
+
+    async def managed(self, namespace: str, document: dict[str, Any]) -> bool:
+        """Return whether the object's controller is queued. OwnerUnknownError: it is a Job that cannot be read."""
+        owner = controller_of(document)
+        if owner is None:
+            return False
+        api_version, kind, name, uid = owner
+        if (api_version, kind) != (JOB.api_version, JOB.kind):
+            return False
+        kept = self._kept.get(uid)
+        if kept is not None and self._clock() - kept[0] < KEPT_SECONDS:
+            return kept[1]
+        answer = await self._read(namespace, name, uid)
+        self._kept[uid] = (self._clock(), answer)
+        self._kept.move_to_end(uid)
+        while len(self._kept) > KEPT_MAX:
+            self._kept.popitem(last=False)
+        return answer
+
+    async def _read(self, namespace: str, name: str, uid: str) -> bool:
+        ref = ObjectRef(JOB, ObjectKey(namespace, name))
+        try:
+            served = await self._client.get(ref, seconds=READ_SECONDS_MAX)
+        except NotFoundError as error:
+            raise OwnerUnknownError(f"its owner, Job {name}, is not there: make the pod without that owner") from error
+        except KubeError as error:
+            raise OwnerUnknownError(f"its owner, Job {name}, cannot be read now ({error}): try again") from error
+        job = served.object
+        return isinstance(job, Job) and job.metadata.uid == uid and bool(JOB_KIND.queue_name(job))

@@ -1,0 +1,108 @@
+"""What the rules have to know of an object's surroundings, from watches: namespaces, queues, checks, classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gatelift_kinds import markers
+from gatelift_kinds.review import WebhookFacts
+from gatelift_kube import selectors
+from gatelift_kube.cache import Cache
+from gatelift_kube.client import Client
+from gatelift_kube.objects.core import Namespace
+from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, LocalQueue
+from gatelift_kube.objects.meta import LabelSelector
+from gatelift_kube.reflector import Reflector
+from gatelift_kube.resources import (
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+    LOCAL_QUEUE,
+    NAMESPACE,
+    WORKLOAD_PRIORITY_CLASS,
+    ObjectKey,
+    Resource,
+)
+from gatelift_kube.writes import ApiEvent, KubeObject
+
+WATCHED: tuple[Resource, ...] = (NAMESPACE, LOCAL_QUEUE, CLUSTER_QUEUE, ADMISSION_CHECK, WORKLOAD_PRIORITY_CLASS)
+_BY_NAMESPACE = "namespace"
+
+
+def _namespace_of(object_: KubeObject) -> tuple[str, ...]:
+    return (object_.metadata.namespace,)
+
+
+class Surroundings:
+    """Caches of the few kinds on which defaulting depends. `changed` is called when the default queues may differ."""
+
+    def __init__(
+        self,
+        *,
+        namespace_selector: LabelSelector,
+        manage_without_queue: bool,
+        default_priority_class: bool,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._selector = namespace_selector
+        self._manage_without_queue = manage_without_queue
+        self._default_priority_class = default_priority_class
+        self._changed = changed
+        self.caches = {
+            resource: Cache({_BY_NAMESPACE: _namespace_of} if resource is LOCAL_QUEUE else None) for resource in WATCHED
+        }
+        self._reflectors: tuple[Reflector, ...] = ()
+
+    def reflectors(self, client: Client, on_problem: Callable[[str], None]) -> tuple[Reflector, ...]:
+        """Return the watches to run, one a kind."""
+        self._reflectors = tuple(
+            Reflector(client, resource, self._seen, cache=self.caches[resource], with_raw=False, on_problem=on_problem)
+            for resource in WATCHED
+        )
+        return self._reflectors
+
+    def missing(self) -> str:
+        """Return which kinds have not been read yet, in one line; "" when all have."""
+        late = [one.resource.plural for one in self._reflectors if not one.synced.is_set()]
+        return f"not read yet: {', '.join(late)}" if late else ""
+
+    def facts(self, namespace: str, *, owner_managed: bool, by_agent: bool) -> WebhookFacts:
+        """Return what is known for an object of this namespace."""
+        known = self.caches[NAMESPACE].get(ObjectKey("", namespace))
+        labels = dict(known.metadata.labels) if isinstance(known, Namespace) else {}
+        labels.setdefault("kubernetes.io/metadata.name", namespace)
+        default_class = ObjectKey("", markers.DEFAULT_PRIORITY_CLASS) in self.caches[WORKLOAD_PRIORITY_CLASS]
+        return WebhookFacts(
+            namespace_selected=selectors.matches(self._selector, labels),
+            manage_without_queue=self._manage_without_queue,
+            local_queues=self._local_queues(namespace),
+            default_priority_class=self._default_priority_class and default_class,
+            owner_managed=owner_managed,
+            by_agent=by_agent,
+        )
+
+    def default_queue_namespaces(self) -> tuple[str, ...]:
+        """Return the namespaces with a LocalQueue `default`, sorted."""
+        keys = self.caches[LOCAL_QUEUE].keys()
+        return tuple(sorted(key.namespace for key in keys if key.name == markers.DEFAULT_LOCAL_QUEUE))
+
+    def _local_queues(self, namespace: str) -> dict[str, bool]:
+        queues = self.caches[LOCAL_QUEUE].by_index(_BY_NAMESPACE, namespace)
+        return {
+            queue.metadata.name: self._elsewhere(queue.spec.cluster_queue)
+            for queue in queues
+            if isinstance(queue, LocalQueue)
+        }
+
+    def _elsewhere(self, name: str) -> bool:
+        """Return whether a ClusterQueue has a MultiKueue check."""
+        queue = self.caches[CLUSTER_QUEUE].get(ObjectKey("", name))
+        if not isinstance(queue, ClusterQueue) or queue.spec.admission_checks_strategy is None:
+            return False
+        for rule in queue.spec.admission_checks_strategy.admission_checks:
+            check = self.caches[ADMISSION_CHECK].get(ObjectKey("", rule.name))
+            if isinstance(check, AdmissionCheck) and check.spec.controller_name == markers.MULTIKUEUE_MANAGER:
+                return True
+        return False
+
+    def _seen(self, _event: ApiEvent) -> None:
+        self._changed()
