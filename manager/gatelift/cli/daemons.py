@@ -1,0 +1,76 @@
+"""`gatelift manager`, `agent`, `webhooks`, `check-config`: the daemons, and a look at their configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import yaml
+
+from gatelift.cli.clusters import target_of
+from gatelift.cli.connection import FAILED, USAGE, CliError, Target, end_well
+
+ConfigOption = Annotated[Path | None, typer.Option("--config", help="Configuration file.")]
+PlainOption = Annotated[bool, typer.Option("--plain", help="Short lines for people instead of JSON logs.")]
+
+
+def manager(context: typer.Context, config: ConfigOption = None, plain: PlainOption = False) -> None:
+    """Run the manager daemon in the management cluster."""
+    end_well(_manager(target_of(context), config, plain))
+
+
+def agent(context: typer.Context, config: ConfigOption = None, plain: PlainOption = False) -> None:
+    """Run the agent of a worker cluster."""
+    end_well(_agent(target_of(context), config, plain))
+
+
+def webhooks(context: typer.Context, config: ConfigOption = None, plain: PlainOption = False) -> None:
+    """Run the admission webhooks daemon."""
+    end_well(_webhooks(target_of(context), config, plain))
+
+
+def check_config(
+    file: Annotated[Path, typer.Argument(help="Configuration file of the manager.")],
+) -> None:
+    """Check a configuration file and print the effective values."""
+    from gatelift import config as configuration  # noqa: PLC0415  # pydantic is imported only by who needs it
+
+    try:
+        loaded = configuration.load(file)
+    except configuration.ConfigError as error:
+        for line in str(error).splitlines():
+            typer.echo(f"gatelift: {line}", err=True)
+        raise typer.Exit(USAGE) from error
+    typer.echo(yaml.safe_dump(loaded.model_dump(mode="json", by_alias=True), sort_keys=False), nl=False)
+    for text in loaded.without_effect():
+        typer.echo(f"gatelift: {text}: accepted, has no effect in this version", err=True)
+
+
+async def _manager(target: Target, path: Path | None, plain: bool) -> None:
+    from gatelift import app, logs  # noqa: PLC0415  # the daemon's modules, only for the daemon
+    from gatelift import config as configuration  # noqa: PLC0415
+    from gatelift_kube.config import auto  # noqa: PLC0415
+
+    logs.configure(human=plain)
+    try:
+        loaded = configuration.load(path)
+    except configuration.ConfigError as error:
+        raise CliError(str(error), USAGE) from error
+    daemon = app.Manager(config=loaded, cluster=await auto(target.kubeconfig, target.context))
+    _on_signals(daemon.stop.set)
+    try:
+        await daemon.run()
+    except app.StartRefusedError as error:
+        raise CliError(str(error), USAGE) from error
+    except (RuntimeError, OSError) as error:
+        raise CliError(str(error), FAILED) from error
+
+
+def _on_signals(stop: Callable[[], None]) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)

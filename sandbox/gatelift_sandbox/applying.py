@@ -1,0 +1,106 @@
+"""Puts manifests into a cluster: create, or merge-patch what is there; CRDs are waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gatelift_kube.client import Client
+from gatelift_kube.errors import AlreadyExistsError, ApiError, NotFoundError
+from gatelift_kube.resources import CUSTOM_RESOURCE_DEFINITION, ObjectKey, ObjectRef, Resource
+from gatelift_sandbox.errors import SandboxError
+
+ESTABLISHED_SECONDS = 30.0
+"""A CRD is served about a second after its creation."""
+
+NEW_KIND_SECONDS = 15.0
+"""Discovery of a new kind, and a new namespace's permissions, may lag behind their creation."""
+
+POLL_SECONDS = 0.1
+
+CLUSTER_SCOPED = frozenset(
+    {
+        "AdmissionCheck",
+        "ClusterQueue",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Cohort",
+        "CustomResourceDefinition",
+        "MultiKueueCluster",
+        "MultiKueueConfig",
+        "MutatingWebhookConfiguration",
+        "Namespace",
+        "Node",
+        "PriorityClass",
+        "ResourceFlavor",
+        "RuntimeClass",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+        "WorkerCluster",
+        "WorkloadPriorityClass",
+    }
+)
+_IRREGULAR = {"ValidatingAdmissionPolicy": "validatingadmissionpolicies", "PriorityClass": "priorityclasses"}
+
+Json = Mapping[str, Any]
+
+
+def documents(text: str) -> list[dict[str, Any]]:
+    """Return the objects of a YAML text."""
+    return [each for each in yaml.safe_load_all(text) if each]
+
+
+def folder(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of all YAML files of a folder, in order of their names."""
+    return [each for file in sorted(path.glob("*.yaml")) for each in documents(file.read_text()) if "kind" in each]
+
+
+def reference(document: Json, namespace: str = "default") -> ObjectRef:
+    """Return where a document's object lives."""
+    group, _, version = document["apiVersion"].rpartition("/")
+    kind = document["kind"]
+    plural = _IRREGULAR.get(kind) or (kind.lower() + ("es" if kind.endswith("s") else "s"))
+    resource = Resource(group, version, kind, plural, namespaced=kind not in CLUSTER_SCOPED)
+    where = document["metadata"].get("namespace", namespace) if resource.namespaced else ""
+    return ObjectRef(resource, ObjectKey(where, document["metadata"]["name"]))
+
+
+async def apply(client: Client, objects: Iterable[Json], namespace: str = "default") -> None:
+    """Create each object, in order, or patch it to what the document says. Raises KubeError or SandboxError."""
+    for document in objects:
+        ref = reference(document, namespace)
+        await _apply_one(client, ref, document)
+        if ref.resource == CUSTOM_RESOURCE_DEFINITION:
+            await _established(client, ref)
+
+
+async def _apply_one(client: Client, ref: ObjectRef, document: Json) -> None:
+    body = json.dumps(document).encode()
+    for _ in range(int(NEW_KIND_SECONDS / POLL_SECONDS)):
+        try:
+            await client.create(ref.resource, ref.key.namespace, body)
+        except AlreadyExistsError:
+            await client.patch(ref, body)
+        except NotFoundError:
+            await asyncio.sleep(POLL_SECONDS)
+            continue
+        except ApiError as error:
+            raise SandboxError(f"{ref}: {error}") from error
+        return
+    raise SandboxError(f"{ref}: its kind or namespace is not there after {NEW_KIND_SECONDS:g} s")
+
+
+async def _established(client: Client, ref: ObjectRef) -> None:
+    for _ in range(int(ESTABLISHED_SECONDS / POLL_SECONDS)):
+        served = await client.get(ref)
+        conditions = json.loads(served.raw).get("status", {}).get("conditions", [])
+        if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
+            return
+        await asyncio.sleep(POLL_SECONDS)
+    raise SandboxError(f"{ref}: is not served after {ESTABLISHED_SECONDS:g} s")

@@ -1,0 +1,349 @@
+"""Gatelift on sandbox clusters: manifests, identities with least privilege, and the daemons as processes of this host.
+
+Used by `gatelift demo`, `gatelift up`, the end-to-end tests and the benches, so that all of them run what a user runs.
+Every daemon authenticates as its own ServiceAccount with the RBAC of `deploy/`; nobody is cluster admin but the person.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import yaml
+
+from gatelift.cli.manifests import MANAGEMENT, WORKER, Part, agent_binding, load_manifests
+from gatelift_kube.client import Client
+from gatelift_kube.config import from_kubeconfig
+from gatelift_kube.errors import KubeError
+from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_sandbox import applying, children
+from gatelift_sandbox.errors import SandboxError
+from gatelift_sandbox.provider import Cluster
+from gatelift_sandbox.proxy import Proxy
+
+SYSTEM = "gatelift-system"
+READY_SECONDS = 60.0
+"""A daemon that is not ready by then has failed; a cold start takes about two seconds."""
+ENROL_SECONDS = 60.0
+CONNECT_SECONDS = 60.0
+POLL_SECONDS = 0.1
+TOKEN_SECONDS = 24 * 3600
+
+
+@dataclass(slots=True, kw_only=True)
+class Daemon:
+    """One process of an installation."""
+
+    name: str
+    command: list[str]
+    log: Path
+    status: str  # host:port of its health endpoint
+    child: children.Child | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self.child is not None and children.alive(self.child)
+
+
+@dataclass(slots=True, kw_only=True)
+class Installation:
+    """One management cluster and its workers. `say` tells people what is being done."""
+
+    folder: Path
+    management: Cluster
+    workers: Sequence[Cluster]
+    namespaces: Sequence[str] = ("default",)
+    crds: Path | None = None
+    """Kueue's own CRDs instead of ours for the group kueue.x-k8s.io, where given."""
+    manager_settings: Mapping[str, Any] = field(default_factory=dict)
+    agent_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    detached: bool = False
+    host_address: str = "127.0.0.1"
+    say: Callable[[str], None] = lambda _text: None
+    daemons: dict[str, Daemon] = field(default_factory=dict)
+    proxies: dict[str, Proxy] = field(default_factory=dict)
+    _ports: dict[str, int] = field(default_factory=dict)
+
+    # --- installing ------------------------------------------------------------------------------------------------
+
+    async def install(self) -> None:
+        """Apply CRDs, RBAC and policies everywhere, make identities, and start nothing. Raises SandboxError."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        await asyncio.gather(self._install_management(), *(self._install_worker(each) for each in self.workers))
+
+    async def _install_management(self) -> None:
+        self.say(f"{self.management.name}: CRDs, access, policies")
+        async with await self.admin(self.management) as client:
+            await applying.apply(client, self._crds())
+            await applying.apply(client, load_manifests(*(part for part in MANAGEMENT if part is not Part.CRDS)))
+            for namespace in self.namespaces:
+                await applying.apply(client, [_namespace(namespace)])
+            for account in ("gatelift-manager", "gatelift-webhooks"):
+                await self._identity(client, self.management, account)
+
+    async def _install_worker(self, cluster: Cluster) -> None:
+        self.say(f"{cluster.name}: access of the agent, accepted namespaces")
+        async with await self.admin(cluster) as client:
+            await applying.apply(client, load_manifests(*WORKER))
+            for namespace in self.namespaces:
+                accepting = _namespace(namespace, {"gatelift.dev/accept": "true"})
+                await applying.apply(client, [accepting, agent_binding(namespace)])
+            await self._identity(client, cluster, "gatelift-agent")
+
+    def _crds(self) -> list[dict[str, Any]]:
+        ours = load_manifests(Part.CRDS)
+        if self.crds is None:
+            return ours
+        kueue = [each for each in applying.folder(self.crds) if each["kind"] == "CustomResourceDefinition"]
+        names = {each["metadata"]["name"] for each in kueue}
+        return [each for each in ours if each["metadata"]["name"] not in names] + kueue
+
+    async def _identity(self, client: Client, cluster: Cluster, account: str) -> None:
+        """Write a kubeconfig that authenticates as a ServiceAccount by a token of its own."""
+        path = f"/api/v1/namespaces/{SYSTEM}/serviceaccounts/{account}/token"
+        request = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": TOKEN_SECONDS},
+        }
+        answer = await client.raw("POST", path, body=json.dumps(request).encode())
+        token = json.loads(answer)["status"]["token"]
+        admin = yaml.safe_load(cluster.kubeconfig.read_text())
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": cluster.name, "cluster": admin["clusters"][0]["cluster"]}],
+            "users": [{"name": account, "user": {"token": token}}],
+            "contexts": [{"name": account, "context": {"cluster": cluster.name, "user": account}}],
+            "current-context": account,
+        }
+        _write_private(self.kubeconfig(cluster, account), yaml.safe_dump(document))
+
+    # --- daemons ---------------------------------------------------------------------------------------------------
+
+    async def start_webhooks(self) -> Daemon:
+        """Start the webhooks daemon and wait until it serves and the API server knows of it."""
+        port = self._port("webhooks")
+        settings = {"webhook": {"port": port, "host": self.host_address}, "health": self._health("webhooks")}
+        config = self._config("webhooks", settings)
+        return await self._start("webhooks", self.management, "gatelift-webhooks", "webhooks", config)
+
+    async def start_manager(self, name: str = "manager") -> Daemon:
+        """Start a manager and wait until it is ready (leader or standby)."""
+        listen = {
+            "listen": f"127.0.0.1:{self._port(name + '-agents')}",
+            "enrolListen": f"127.0.0.1:{self._port(name + '-enrol')}",
+        }
+        given = dict(self.manager_settings)
+        gatelift = {**listen, **given.pop("gatelift", {})}
+        settings = {"health": self._health(name), **given, "gatelift": gatelift}
+        daemon = await self._start(name, self.management, "gatelift-manager", "manager", self._config(name, settings))
+        for proxy in self.proxies.values():
+            proxy.retarget("127.0.0.1", self._port(name + "-agents"))
+        return daemon
+
+    async def start_agent(self, cluster: Cluster, manager: str = "manager") -> Daemon:
+        """Start a worker's agent; a first start enrols it: token, approval, certificate."""
+        name = f"agent-{cluster.name}"
+        folder = self.folder / name
+        settings: dict[str, Any] = {
+            "cluster": cluster.name,
+            "manager": f"127.0.0.1:{await self._proxy_port(cluster, manager)}",
+            "enrol": f"127.0.0.1:{self._port(manager + '-enrol')}",
+            "serverName": "localhost",
+            "identityDirectory": str(folder),
+            "health": self._address(name),
+            **self.agent_settings.get(cluster.name, {}),
+        }
+        if not folder.exists():
+            folder.mkdir(mode=0o700, parents=True)
+            settings["token"] = await self._token(cluster.name)
+        config = self.folder / f"{name}.yaml"
+        _write_private(config, yaml.safe_dump(settings))
+        daemon = self._new_daemon(name, cluster, "gatelift-agent", "agent", config)
+        self._launch(daemon)
+        await self._approve(cluster.name, daemon)
+        await self._wait_ready(daemon)
+        return daemon
+
+    async def wait_connected(self, *names: str) -> None:
+        """Wait until the manager counts these worker clusters as connected."""
+        async with await self.admin(self.management) as client:
+            for name in names:
+                await self._until(lambda name=name: _connected(client, name), CONNECT_SECONDS, f"{name} connects")  # type: ignore[misc]  # default binds the loop variable
+
+    def kill(self, daemon: Daemon) -> None:
+        """End a daemon as a crash does (SIGKILL)."""
+        self.signal(daemon, signal.SIGKILL)
+
+    def signal(self, daemon: Daemon, number: signal.Signals) -> None:
+        """Send a signal to a daemon, if it runs."""
+        if daemon.child is not None:
+            children.signal_child(daemon.child, number)
+
+    async def restart(self, daemon: Daemon) -> None:
+        """Start a daemon that has ended again, as it was started."""
+        if daemon.child is not None:
+            await children.stop(daemon.child)
+        self._launch(daemon)
+        await self._wait_ready(daemon)
+
+    async def stop(self) -> None:
+        """End all daemons and proxies."""
+        running = [each.child for each in self.daemons.values() if each.child is not None]
+        await asyncio.gather(*(children.stop(child) for child in running))
+        for proxy in self.proxies.values():
+            await proxy.stop()
+        self.daemons.clear()
+        self.proxies.clear()
+
+    # --- details ---------------------------------------------------------------------------------------------------
+
+    async def admin(self, cluster: Cluster) -> Client:
+        """Return a client with the rights of the person who made the cluster."""
+        return Client.connect(await from_kubeconfig(str(cluster.kubeconfig)), user_agent="gatelift-sandbox")
+
+    def kubeconfig(self, cluster: Cluster, account: str) -> Path:
+        """Return the path of a daemon's kubeconfig."""
+        return self.folder / f"{cluster.name}-{account}.kubeconfig"
+
+    def gatelift(self, *arguments: str) -> list[str]:
+        """Return the command line of a verb of `gatelift` as the person of the management cluster."""
+        return [sys.executable, "-m", "gatelift.cli.main", "--kubeconfig", str(self.management.kubeconfig), *arguments]
+
+    async def verb(self, *arguments: str, seconds: float = 30.0) -> str:
+        """Run a verb and return what it printed. Raises SandboxError with its one line when it fails."""
+        process = await asyncio.create_subprocess_exec(
+            *self.gatelift(*arguments), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        async with asyncio.timeout(seconds):
+            out, problem = await process.communicate()
+        if process.returncode:
+            raise SandboxError(f"gatelift {' '.join(arguments)}: {problem.decode().strip()}")
+        return out.decode()
+
+    async def _token(self, cluster: str) -> str:
+        return (await self.verb("cluster", "add", cluster, "--token-only")).strip()
+
+    async def _approve(self, cluster: str, daemon: Daemon) -> None:
+        """Approve the agent's key once it has asked; a cluster that is approved already is left alone."""
+
+        async def approved() -> bool:
+            if not daemon.alive:
+                raise SandboxError(f"{daemon.name} ended: {children.log_tail(daemon.log)}")
+            async with await self.admin(self.management) as client:
+                served = json.loads((await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", cluster)))).raw)
+            if served.get("status", {}).get("keyDigest"):
+                return True
+            if not served.get("status", {}).get("enrolment", {}).get("keyDigest"):
+                return False
+            await self.verb("cluster", "approve", cluster)
+            return True
+
+        await self._until(approved, ENROL_SECONDS, f"{cluster} asks for its certificate")
+
+    async def _proxy_port(self, cluster: Cluster, manager: str) -> int:
+        if self.detached:
+            return self._port(manager + "-agents")
+        proxy = self.proxies.get(cluster.name)
+        if proxy is None:
+            proxy = self.proxies[cluster.name] = Proxy("127.0.0.1", self._port(manager + "-agents"))
+            await proxy.start()
+        return proxy.port
+
+    async def _start(self, name: str, cluster: Cluster, account: str, verb: str, config: Path) -> Daemon:
+        daemon = self._new_daemon(name, cluster, account, verb, config)
+        self._launch(daemon)
+        await self._wait_ready(daemon)
+        return daemon
+
+    def _new_daemon(self, name: str, cluster: Cluster, account: str, verb: str, config: Path) -> Daemon:
+        kubeconfig = str(self.kubeconfig(cluster, account))
+        command = [sys.executable, "-m", "gatelift.cli.main", "--kubeconfig", kubeconfig, verb, "--config", str(config)]
+        daemon = Daemon(name=name, command=command, log=self.folder / f"{name}.log", status=self._address(name))
+        self.daemons[name] = daemon
+        return daemon
+
+    def _launch(self, daemon: Daemon) -> None:
+        self.say(f"starting {daemon.name}")
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("GATELIFT_")}
+        daemon.child = children.start(daemon.command, log=daemon.log, detached=self.detached, environment=environment)
+
+    async def _wait_ready(self, daemon: Daemon) -> None:
+        async def ready() -> bool:
+            if not daemon.alive:
+                raise SandboxError(f"{daemon.name} ended: {children.log_tail(daemon.log)}")
+            return await _answers(f"http://{daemon.status}/readyz")
+
+        await self._until(ready, READY_SECONDS, f"{daemon.name} is ready")
+
+    async def _until(self, done: Callable[[], Any], seconds: float, what: str) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                while not await done():  # noqa: ASYNC110  # what is waited for is in another process
+                    await asyncio.sleep(POLL_SECONDS)
+        except TimeoutError as error:
+            raise SandboxError(f"not within {seconds:g} s: {what}; logs are in {self.folder}") from error
+
+    def _config(self, name: str, settings: Mapping[str, Any]) -> Path:
+        path = self.folder / f"{name}.yaml"
+        head = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+        path.write_text(yaml.safe_dump({**head, **settings}, sort_keys=False))
+        return path
+
+    def _health(self, name: str) -> dict[str, str]:
+        return {"healthProbeBindAddress": self._address(name)}
+
+    def _address(self, name: str) -> str:
+        return f"127.0.0.1:{self._port(name + '-status')}"
+
+    def _port(self, name: str) -> int:
+        if name not in self._ports:
+            self._ports[name] = _free_port()
+        return self._ports[name]
+
+
+async def _connected(client: Client, name: str) -> bool:
+    try:
+        served = await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))
+    except KubeError:
+        return False
+    status = json.loads(served.raw).get("status", {})
+    return bool(status.get("connected")) and status.get("openedSession") == status.get("session")
+
+
+async def _answers(url: str) -> bool:
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as session,
+            session.get(url) as response,
+        ):
+            return response.status == 200
+    except (aiohttp.ClientError, TimeoutError):
+        return False
+
+
+def _namespace(name: str, labels: Mapping[str, str] | None = None) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels or {})}}
+
+
+def _write_private(path: Path, text: str) -> None:
+    path.touch(mode=0o600)
+    path.write_text(text)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
