@@ -74,6 +74,11 @@ def parse(quantity: str | float, resource: str) -> int:
     return _parse(text, 3 if resource == "cpu" else 0)
 
 
+def nano(quantity: str | float) -> int:
+    """Return the billionths of `quantity`, for weights. Raises QuantityError."""
+    return _parse(quantity if isinstance(quantity, str) else repr(quantity), 9)
+
+
 @lru_cache(maxsize=PARSE_CACHE)
 def _parse(text: str, scale: int) -> int:
     match = _QUANTITY.fullmatch(text) if len(text) <= QUANTITY_LENGTH_MAX else None

@@ -150,7 +150,7 @@ class Cycle:
         return True
 
     def _process(self, round_: Round, decisions: list[Decision], limit: int) -> int:
-        """Process nominees in order, at most `limit`, return how many; the list is kept in reverse so that the next one is at its end."""
+        """Process at most `limit` nominees and return how many; the list is reversed, the next one is its last."""
         if not round_.ordered:
             round_.nominees.sort(
                 key=lambda one: entry_key(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gatelift_admission.amounts import QuantityError, parse
+from gatelift_admission.amounts import QuantityError, nano, parse
 from gatelift_kube.objects.core import Quantity
 from gatelift_kube.objects.kueue import (
     ClusterQueue,
@@ -191,10 +191,11 @@ def _cell_errors(at: str, one: FlavorResource, has_parent: bool, may_lend_more: 
     for field, limit in (("borrowingLimit", one.borrowing_limit), ("lendingLimit", one.lending_limit)):
         if limit is not None and not has_parent:
             errors.append(FieldError(f"{at}.{field}", "needs a cohort: name one, or drop the limit"))
-    if not errors and one.lending_limit is not None and not may_lend_more:
-        if parse(one.lending_limit, one.name) > parse(one.nominal_quota, one.name):
-            rule = f"must be at most nominalQuota ({one.nominal_quota}): lower it, or raise the quota"
-            errors.append(FieldError(f"{at}.lendingLimit", rule))
+    if errors or one.lending_limit is None or may_lend_more:
+        return errors
+    if parse(one.lending_limit, one.name) > parse(one.nominal_quota, one.name):
+        rule = f"must be at most nominalQuota ({one.nominal_quota}): lower it, or raise the quota"
+        errors.append(FieldError(f"{at}.lendingLimit", rule))
     return errors
 
 
@@ -238,11 +239,10 @@ def _check_errors(spec: ClusterQueueSpec) -> list[FieldError]:
 
 
 def _weight_errors(fair: FairSharing | None) -> list[FieldError]:
-    """A weight is 0, or more than one billionth (the smallest step of a quantity)."""
+    """Return an error for a weight between 0 and one billionth, whose shares would not be finite."""
     if fair is None:
         return []
     errors = quantity_errors("spec.fairSharing.weight", fair.weight, "")
-    tiny = not errors and str(fair.weight).strip() in {"1n", "0.000000001"}
-    if tiny:
+    if not errors and 0 < nano(fair.weight) <= 1:
         errors.append(FieldError("spec.fairSharing.weight", "must be 0 or more than 1n: raise it"))
     return errors

@@ -1,0 +1,30 @@
+"""Plays every table case of tests/admission/cases; `support.admission_cases` describes their form."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.admission_cases import Case, Player, all_cases
+
+ALL = list(all_cases())
+
+
+@pytest.mark.parametrize("case", ALL, ids=[case["sentence"].replace(" ", "-") for case in ALL])
+def test_case(case: Case) -> None:
+    player = Player(case)
+    player.play()
+    found = player.outcome()
+    expected = case["expect"]
+    for what, value in expected.items():
+        if what in {"reserved", "conditions", "evicted", "unreserved", "checks"}:
+            assert found[what] == value, what
+        else:
+            assert {name: found[what][name] for name in value} == value, what
+    if "conditions" not in expected:
+        assert found["conditions"] == {}
+
+
+def test_every_sentence_is_said_once() -> None:
+    sentences = [case["sentence"] for case in ALL]
+    assert sorted(set(sentences)) == sorted(sentences)
+    assert len(sentences) >= 40
