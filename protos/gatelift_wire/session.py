@@ -6,7 +6,8 @@ The two machines are in the neighbours `session_agent.AgentSession` and `session
 How to drive one (a session is per manager and cluster; it outlives streams and sessions in the protocol's sense):
 
 - `handle(event, now)` takes one of `SessionEvent`, `tick(now)` what `next_deadline()` named; both return outputs.
-  Every other method that does something returns outputs as well. Carry out actions in order, take upcalls in order.
+  Every other method that does something returns outputs as well: actions, to be carried out in order, and after them
+  upcalls, to be taken in order (what a method called on an upcall returns is carried out then and there).
   `now` is monotonic seconds of this end (CLOCK_BOOTTIME at the agent) and must not go back.
 - `send(messages, now)` queues for the peer. Messages flow in OPEN only; those queued while a resume is still possible
   are kept for it, all others are dropped: `Opened(resumed=False)` means *compute everything anew*. `last_sequence` is

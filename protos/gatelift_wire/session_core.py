@@ -25,6 +25,7 @@ from gatelift_wire.session import (
     FrameReceived,
     GreetingEnded,
     Opened,
+    OpenStream,
     SessionEnded,
     SessionEvent,
     SessionOutput,
@@ -40,6 +41,9 @@ RESUMABLE_AFTER = frozenset({None, CloseReason.FENCED_BY_NEWER_SESSION, CloseRea
 """Ends of a session after which both outboxes still mean something. All others say that one end's view is not to be
 trusted or not to be used (LOST: H12), so they are emptied.
 """
+
+
+ACTIONS = (OpenStream, Transmit, CloseStream)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -419,5 +423,8 @@ class SessionCore(ABC):
         self._outbox.clear()
 
     def _take_out(self) -> list[SessionOutput]:
-        out, self._out = self._out, []
-        return out
+        """Return actions, then upcalls: a core may call back from an upcall without overtaking what was transmitted."""
+        actions = [output for output in self._out if isinstance(output, ACTIONS)]
+        upcalls = [output for output in self._out if not isinstance(output, ACTIONS)]
+        self._out.clear()
+        return actions + upcalls
