@@ -68,7 +68,6 @@ class Installation:
     manager_settings: Mapping[str, Any] = field(default_factory=dict)
     agent_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     detached: bool = False
-    host_address: str = "127.0.0.1"
     say: Callable[[str], None] = lambda _text: None
     daemons: dict[str, Daemon] = field(default_factory=dict)
     proxies: dict[str, Proxy] = field(default_factory=dict)
@@ -133,10 +132,11 @@ class Installation:
 
     async def start_webhooks(self) -> Daemon:
         """Start the webhooks daemon and wait until it serves and the API server knows of it."""
-        port = self._port("webhooks")
-        settings = {"webhook": {"port": port, "host": self.host_address}, "health": self._health("webhooks")}
+        port, host = self._port("webhooks"), self.management.host_address
+        settings = {"webhook": {"port": port, "host": host}, "health": self._health("webhooks")}
         config = self._config("webhooks", settings)
-        return await self._start("webhooks", self.management, "gatelift-webhooks", "webhooks", config)
+        url = f"https://{host}:{port}"
+        return await self._start("webhooks", self.management, "gatelift-webhooks", "webhooks", config, "--url", url)
 
     async def start_manager(self, name: str = "manager") -> Daemon:
         """Start a manager and wait until it is ready (leader or standby)."""
@@ -261,8 +261,9 @@ class Installation:
             await proxy.start()
         return proxy.port
 
-    async def _start(self, name: str, cluster: Cluster, account: str, verb: str, config: Path) -> Daemon:
+    async def _start(self, name: str, cluster: Cluster, account: str, verb: str, config: Path, *options: str) -> Daemon:
         daemon = self._new_daemon(name, cluster, account, verb, config)
+        daemon.command += options
         self._launch(daemon)
         await self._wait_ready(daemon)
         return daemon

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 import yaml
@@ -28,9 +29,14 @@ def agent(context: typer.Context, config: ConfigOption = None, plain: PlainOptio
     end_well(_agent(target_of(context), config, plain))
 
 
-def webhooks(context: typer.Context, config: ConfigOption = None, plain: PlainOption = False) -> None:
+def webhooks(
+    context: typer.Context,
+    config: ConfigOption = None,
+    plain: PlainOption = False,
+    url: Annotated[str, typer.Option(help="Where the API server reaches us; the Service without it.")] = "",
+) -> None:
     """Run the admission webhooks daemon."""
-    end_well(_webhooks(target_of(context), config, plain))
+    end_well(_webhooks(target_of(context), config, plain, url))
 
 
 def check_config(
@@ -68,6 +74,31 @@ async def _manager(target: Target, path: Path | None, plain: bool) -> None:
         raise CliError(str(error), USAGE) from error
     except (RuntimeError, OSError) as error:
         raise CliError(str(error), FAILED) from error
+
+
+async def _webhooks(target: Target, path: Path | None, plain: bool, url: str) -> None:
+    from gatelift import config as configuration  # noqa: PLC0415  # the daemon's modules, only for the daemon
+    from gatelift import logs  # noqa: PLC0415
+    from gatelift.webhooks import app  # noqa: PLC0415
+    from gatelift_kube.client import Client  # noqa: PLC0415
+    from gatelift_kube.config import auto  # noqa: PLC0415
+
+    logs.configure(human=plain)
+    try:
+        loaded = configuration.load(path)
+    except configuration.ConfigError as error:
+        raise CliError(str(error), USAGE) from error
+    host = urlsplit(url).hostname if url else None
+    settings = app.settings_of(loaded, url=url, names=(host,) if host else ())
+    stop = asyncio.Event()
+    _on_signals(stop.set)
+    async with Client.connect(await auto(target.kubeconfig, target.context), user_agent="gatelift-webhooks") as client:
+        try:
+            told = await app.serve(client, settings, stop)
+        except OSError as error:
+            raise CliError(f"webhook.port: {settings.host}:{settings.port} cannot be listened on ({error})") from error
+    if not told:
+        raise CliError("a part of the webhooks failed; the log says which")
 
 
 def _on_signals(stop: Callable[[], None]) -> None:
