@@ -73,11 +73,14 @@ def reference(document: Json, namespace: str = "default") -> ObjectRef:
 
 async def apply(client: Client, objects: Iterable[Json], namespace: str = "default") -> None:
     """Create each object, in order, or patch it to what the document says. Raises KubeError or SandboxError."""
+    new_kinds = []
     for document in objects:
         ref = reference(document, namespace)
         await _apply_one(client, ref, document)
         if ref.resource == CUSTOM_RESOURCE_DEFINITION:
-            await _established(client, ref)
+            new_kinds.append(ref)
+    for ref in new_kinds:
+        await _established(client, ref)
 
 
 async def _apply_one(client: Client, ref: ObjectRef, document: Json) -> None:
@@ -99,7 +102,7 @@ async def _apply_one(client: Client, ref: ObjectRef, document: Json) -> None:
 async def _established(client: Client, ref: ObjectRef) -> None:
     for _ in range(int(ESTABLISHED_SECONDS / POLL_SECONDS)):
         served = await client.get(ref)
-        conditions = json.loads(served.raw).get("status", {}).get("conditions", [])
+        conditions = json.loads(served.raw).get("status", {}).get("conditions") or []
         if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
             return
         await asyncio.sleep(POLL_SECONDS)
