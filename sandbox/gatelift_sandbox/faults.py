@@ -1,7 +1,7 @@
 """Failures on request: which requests to an embedded API server shall fail, how, and how often. Pure.
 
-A `Fault` names requests by verb, kind, namespace and name (empty: any) and what happens to the next `count` of them.
-Tests add faults to `FaultPlan` directly or over the server's `/sandbox/faults`; the server asks `take` before it serves.
+A `Fault` names requests by verb, kind, namespace, name (empty: any) and what happens to the next `count` of them.
+Tests add faults to `FaultPlan` directly or over `/sandbox/faults`; the server asks `take` before it serves a request.
 """
 
 from __future__ import annotations

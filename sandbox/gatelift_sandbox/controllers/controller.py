@@ -130,7 +130,15 @@ class Controller(ABC):
 
 
 def event(
-    store: Store, about: Resource, document: Document, now: float, *, reason: str, message: str, source: str, warning: bool = False
+    store: Store,
+    about: Resource,
+    document: Document,
+    now: float,
+    *,
+    reason: str,
+    message: str,
+    source: str,
+    warning: bool = False,
 ) -> CreateObject:
     """Return the creation of an Event about an object."""
     described, moment = meta(document), timestamps.to_text(now)

@@ -88,7 +88,7 @@ def _pod(job: Document, index: int | None) -> CreateObject:
     about, template = meta(job), copied(job["spec"]["template"])
     described = template.setdefault("metadata", {})
     metadata: Document = {
-        "generateName": f"{about['name'][:GENERATED_BASE_MAX - 1]}-",
+        "generateName": f"{about['name'][: GENERATED_BASE_MAX - 1]}-",
         "labels": described.get("labels") or {},
         "finalizers": [*(described.get("finalizers") or ()), TRACKING_FINALIZER],
         "ownerReferences": [
@@ -107,9 +107,7 @@ def _pod(job: Document, index: int | None) -> CreateObject:
     spec = template["spec"]
     if index is not None:
         _number_pod(metadata, spec, about["name"], index)
-    return CreateObject(
-        resource=known.POD, namespace=about["namespace"], document={"metadata": metadata, "spec": spec}
-    )
+    return CreateObject(resource=known.POD, namespace=about["namespace"], document={"metadata": metadata, "spec": spec})
 
 
 def _number_pod(metadata: Document, spec: Document, name: str, index: int) -> None:

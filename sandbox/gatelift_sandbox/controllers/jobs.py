@@ -241,11 +241,11 @@ class Jobs(Controller):
         ]
 
     def _let_go(self, store: Store, key: Key) -> list[Action]:
-        """A pod whose Job is gone is not tracked any more."""
+        """Track a pod no longer whose Job is gone."""
         pod = store.look(_POD, key.namespace, key.name)
         if pod is None or owner_uid(pod) in self._jobs:
             return []
-        owner = next((o for o in meta(pod).get("ownerReferences") or () if o.get("controller")), {})
+        owner: Document = next((o for o in meta(pod).get("ownerReferences") or () if o.get("controller")), {})
         held = TRACKING_FINALIZER in (meta(pod).get("finalizers") or ())
         return [_unfinalize(pod)] if held and owner.get("kind") == "Job" else []
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 
+from gatelift_kube import resources as known
 from gatelift_kube.clock import Clock
 from gatelift_sandbox.controllers.collecting import Collector
 from gatelift_sandbox.controllers.controller import (
@@ -32,7 +33,6 @@ from gatelift_sandbox.embedded.rbac import AUTHENTICATED, User
 from gatelift_sandbox.embedded.rules.cluster import NAMESPACE_FINALIZER
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Change
-from gatelift_kube import resources as known
 
 SETTLE_ROUNDS_MAX = 10_000
 """Controllers that are not quiet after so many rounds chase each other in circles."""

@@ -1,5 +1,6 @@
 """Stand-ins for the namespace and ServiceAccount controllers, and for the clean-up of deleted definitions. Pure."""
 
+# ruff: noqa: ARG002 (decide is offered more than each controller needs)
 from __future__ import annotations
 
 from gatelift_kube import resources as known
@@ -32,7 +33,7 @@ class Namespaces(Controller):
     user = "system:serviceaccount:kube-system:namespace-controller"
 
     def __init__(self, authority: str) -> None:
-        """`authority`: the PEM of the cluster's CA, which each namespace gets in a ConfigMap."""
+        """Take the PEM of the cluster's CA, which each namespace gets in a ConfigMap."""
         super().__init__()
         self._authority = authority
         self._going: set[str] = set()
@@ -78,11 +79,7 @@ class Namespaces(Controller):
                     continue
                 left += 1
                 if not stored.deleting:
-                    found.append(
-                        DeleteObject(
-                            resource=kind.resource, namespace=name, name=stored.name, uid=stored.uid
-                        )
-                    )
+                    found.append(DeleteObject(resource=kind.resource, namespace=name, name=stored.name, uid=stored.uid))
         return found if left else [FinalizeNamespace(name=name)]
 
 

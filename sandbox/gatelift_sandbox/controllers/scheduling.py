@@ -117,17 +117,17 @@ class Scheduler(Controller):
                 fitting.append(name)
         if not fitting:
             return self._refuse(store, pod, refusals, now)
-        node = max(fitting, key=lambda name: (self._free_share(name), _reversed(name)))
+        chosen = max(fitting, key=lambda name: (self._free_share(name), _reversed(name)))
         said = event(
             store,
             known.POD,
             pod,
             now,
             reason="Scheduled",
-            message=f"Successfully assigned {key} to {node}" if not key.name else f"Successfully assigned {key.namespace}/{key.name} to {node}",
+            message=f"Successfully assigned {key.namespace}/{key.name} to {chosen}",
             source=NAME,
         )
-        return [BindPod(namespace=key.namespace, name=key.name, uid=stored.uid, node=node), said]
+        return [BindPod(namespace=key.namespace, name=key.name, uid=stored.uid, node=chosen), said]
 
     def _room_problem(self, name: str, node: Document, wanted: Amounts) -> str:
         room = at(node, "status", "allocatable") or {}
@@ -225,7 +225,9 @@ def node_problem(spec: Document, node: Document) -> str:
             return f"node(s) had untolerated taint {{{taint.get('key')}{value}}}"
     labels = meta(node).get("labels") or {}
     selector = spec.get("nodeSelector") or {}
-    if any(labels.get(key) != value for key, value in selector.items()) or not _affine(spec, labels, meta(node)["name"]):
+    if any(labels.get(key) != value for key, value in selector.items()) or not _affine(
+        spec, labels, meta(node)["name"]
+    ):
         return "node(s) didn't match Pod's node affinity/selector"
     return ""
 
@@ -257,7 +259,8 @@ def _term_fits(term: Document, labels: dict[str, str], name: str) -> bool:
 
 
 def _expression_fits(expression: Document, labels: dict[str, str]) -> bool:
-    value, values = labels.get(str(expression.get("key"))), expression.get("values") or ()
+    value = labels.get(str(expression.get("key")))
+    values: list[str] = expression.get("values") or []
     match expression.get("operator"):
         case "In":
             return value in values
@@ -267,9 +270,13 @@ def _expression_fits(expression: Document, labels: dict[str, str]) -> bool:
             return value is not None
         case "DoesNotExist":
             return value is None
-        case "Gt" | "Lt" as operator:
-            if value is None or not value.lstrip("-").isdigit():
-                return False
-            return int(value) > int(values[0]) if operator == "Gt" else int(value) < int(values[0])
+        case "Gt":
+            return _is_number(value) and int(value or 0) > int(values[0])
+        case "Lt":
+            return _is_number(value) and int(value or 0) < int(values[0])
         case _:
             return False
+
+
+def _is_number(text: str | None) -> bool:
+    return text is not None and text.removeprefix("-").isdigit()

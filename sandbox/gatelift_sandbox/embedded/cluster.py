@@ -70,25 +70,42 @@ class EmbeddedCluster:
         self.store = Store(identities or RandomIdentities())
         self.authority = pki.Authority(f"{name} sandbox CA")
         self.server = ""
+        self._http: HttpServer | None = None
         self._webhooks = Webhooks(self.store, lambda: str(uuid.uuid4()))
         self._tokens = Tokens(secrets.token_bytes(32))
         seed(self.store, clock.wall())
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> None:
         """Serve; `server` is the URL from now on. OSError where the port is taken."""
+        self._tls_settings = self._tls(host)
         self.pipeline = Pipeline(self.store, self._webhooks, clock.wall)
-        self._http = HttpServer(self.pipeline, self._tokens, self.faults)
         controllers = all_controllers(self.authority.pem.decode())
-        loop = ControllerLoop(self.pipeline, controllers, clock.wall)
-        self._controllers = spawn(f"controllers of {self.name}", loop.run())
-        found = await self._http.start(host, port, self._tls(host))
-        self.server = f"https://{host}:{found}"
+        self._loop = ControllerLoop(self.pipeline, controllers, clock.wall)
+        self._place = (host, port)
+        await self.resume()
+        self.server = f"https://{self._place[0]}:{self._place[1]}"
+
+    async def resume(self) -> None:
+        """Serve again at the same address, with the same objects; nothing happens while it serves."""
+        if self._http is not None:
+            return
+        self._http = HttpServer(self.pipeline, self._tokens, self.faults)
+        host, port = self._place
+        self._place = (host, await self._http.start(host, port, self._tls_settings))
+        self._controllers = spawn(f"controllers of {self.name}", self._loop.run())
+
+    async def suspend(self) -> None:
+        """Stop serving and controlling, as if the API server had ended; the objects stay."""
+        if self._http is None:
+            return
+        self._controllers.cancel()
+        await asyncio.wait([self._controllers], timeout=STOP_SECONDS_MAX)
+        http, self._http = self._http, None
+        await http.stop()
 
     async def stop(self) -> None:
         """End all connections and controllers."""
-        self._controllers.cancel()
-        await asyncio.wait([self._controllers], timeout=STOP_SECONDS_MAX)
-        await self._http.stop()
+        await self.suspend()
         await self._webhooks.close()
 
     def kubeconfig(self, user: str = ADMIN, *groups: str) -> str:

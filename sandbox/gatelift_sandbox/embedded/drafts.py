@@ -1,5 +1,6 @@
-"""What a request wants to write, between reading it and writing it; and the checks of a change that are the same for
-every kind. Pure. Webhooks look at a draft and may change it; `store` makes and commits drafts.
+"""What a request wants to write, between reading it and writing it; and the checks that are the same for every kind.
+
+Pure. Webhooks look at a draft and may change it; `store` makes and commits drafts.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Draft:
     dropped: list[str] = field(default_factory=list)
     """Paths of fields that were pruned."""
     unconditional: bool = False
-    """Whether it may be tried again on a newer version: the client named none, or it is a patch, which names it anew."""
+    """Whether it may be tried again on a newer version: the client named none, or it is a patch, made anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,14 +80,8 @@ class Endpoints:
                 raise method_not_allowed()
             return self._review(call, review.kind)
         kind = self._store.kinds.find(info.group, info.version, info.plural)
-        if kind.resource.namespaced and not info.namespace and info.verb not in ("list",):
-            raise (
-                no_such_path()
-                if info.name
-                else method_not_allowed()
-                if info.verb != "create"
-                else bad_request("the server does not allow this method on the requested resource: name a namespace")
-            )
+        if kind.resource.namespaced and not info.namespace and info.verb != "list":
+            raise no_such_path() if info.name else method_not_allowed()
         if info.subresource and info.subresource not in kind.subresources:
             raise no_such_path()
         answer = await self._serve(call, kind)

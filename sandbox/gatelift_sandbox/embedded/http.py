@@ -1,4 +1,4 @@
-"""HTTP and TLS around the endpoints: connections, credentials, watches as streams, faults. The only part with aiohttp."""
+"""HTTP around the endpoints: connections, credentials, watches as streams, faults. The only server with aiohttp."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from gatelift_sandbox.embedded.identity import Tokens
 from gatelift_sandbox.embedded.pipeline import Pipeline
 from gatelift_sandbox.embedded.rbac import MASTERS, User
 from gatelift_sandbox.embedded.requests import RequestInfo, flag, number, parse, version_of
+from gatelift_sandbox.embedded.watches import WatchEvent
 from gatelift_sandbox.faults import REASONS, Fault, FaultAction, FaultPlan
 
 WATCH_SECONDS_MAX = 3600
@@ -67,8 +68,7 @@ class HttpServer:
             fault = self.faults.take(info.verb, info.resource, info.namespace, info.name) if info.plural else None
             if fault is not None:
                 await self._hurt(request, fault)
-            if not rbac.allowed(self._store, user, info) and info.path not in _PUBLIC:
-                raise ApiError(403, "Forbidden", _forbidden(user, info), _forbidden_details(info))
+            self._authorize(user, info)
             if info.verb == "watch":
                 return await self._watch(request, user, info)
             answer = await self._answer(request, user, info)
@@ -77,6 +77,10 @@ class HttpServer:
         except ApiError as failure:
             answer = _refused(failure)
         return _response(answer)
+
+    def _authorize(self, user: User, info: RequestInfo) -> None:
+        if info.path not in _PUBLIC and not rbac.allowed(self._store, user, info):
+            raise ApiError(403, "Forbidden", _forbidden(user, info), _forbidden_details(info))
 
     def _user(self, request: web.BaseRequest) -> User:
         found = identity.of_certificate(request.get_extra_info("peercert"))
@@ -261,7 +265,7 @@ class WatchLines:
             until = min(self._deadline, self._bookmark_at) if self._bookmarks else self._deadline
             await self._wait(until - now)
 
-    def _lines(self, events: list[answers.WatchEvent]) -> bytes:
+    def _lines(self, events: list[WatchEvent]) -> bytes:
         kind, form, now, lines = self._kind, self._call.form, self._wall(), []
         for event in events:
             lines.append(answers.event_line(kind, event, form, now, headers=self._headers))

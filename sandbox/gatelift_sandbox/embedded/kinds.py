@@ -1,4 +1,4 @@
-"""What is served: each kind with its names, subresources, columns and rules, and the table by which paths find it. Pure.
+"""What is served: each kind with its names, subresources, columns and rules, and the table of all. Pure.
 
 One `Kind` is one way to see objects: a group, a version and a plural. Several of them may share a `storage`: the
 versions of a CustomResourceDefinition, and the two groups that serve events.

@@ -40,6 +40,8 @@ MERGE_KEYS: dict[str, tuple[str, ...]] = {
 MERGED_PRIMITIVES = frozenset({"finalizers"})
 """Lists of texts that a strategic merge patch adds to."""
 
+_END = "-"
+"""The place after the last item of a list."""
 _ORDER, _PRIMITIVES, _RETAIN, _DIRECTIVE = "$setElementOrder/", "$deleteFromPrimitiveList/", "$retainKeys", "$patch"
 
 
@@ -127,7 +129,7 @@ def _lookup(root: Document, path: str, operation: str) -> Any:
 def _add(root: Document, path: str, value: Any) -> None:
     parent, token = _parent(root, path, "add")
     if isinstance(parent, list):
-        parent.insert(len(parent) if token == "-" else _index(parent, token, path, len(parent)), value)
+        parent.insert(len(parent) if token == _END else _index(parent, token, path, len(parent)), value)
     elif isinstance(parent, dict):
         parent[token] = value
     else:

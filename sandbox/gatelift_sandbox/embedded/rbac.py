@@ -64,9 +64,9 @@ def allowed(store: Reader, user: User, request: RequestInfo) -> bool:
         return False
     for binding in store.look_all((RBAC, "rolebindings")):
         namespace = meta(binding)["namespace"]
-        if namespace == request.namespace and _names(binding, user, namespace):
-            if any(_covers(rule, request) for rule in _rules(store, binding, namespace)):
-                return True
+        bound = namespace == request.namespace and _names(binding, user, namespace)
+        if bound and any(_covers(rule, request) for rule in _rules(store, binding, namespace)):
+            return True
     return False
 
 

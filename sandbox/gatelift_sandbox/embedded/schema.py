@@ -150,17 +150,14 @@ def _type_fits(value: Any, schema: Schema) -> bool:
 def _json_type(value: Any) -> str:
     if value is None:
         return "null"
-    return (
-        next(name for name, types in reversed(_TYPES.items()) if isinstance(value, types))
-        if (not isinstance(value, bool))
-        else "boolean"
-    )
+    if isinstance(value, bool):
+        return "boolean"
+    return next(name for name, types in _TYPES.items() if isinstance(value, types))
 
 
 def _validate_object(value: Document, schema: Schema, path: str, found: list[FieldError], depth: int) -> None:
-    for name in schema.rules.get("required") or ():
-        if name not in value:
-            found.append(required(f"{path}.{name}" if path else name))
+    missing = [name for name in schema.rules.get("required") or () if name not in value]
+    found.extend(required(f"{path}.{name}" if path else name) for name in missing)
     count, most, least = len(value), schema.rules.get("maxProperties"), schema.rules.get("minProperties")
     if most is not None and count > most:
         found.append(FieldError(path, "Too many", f"{count}: must have at most {most} items"))

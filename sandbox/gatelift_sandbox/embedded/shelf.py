@@ -66,8 +66,9 @@ class Shelf:
         self._order = None
 
     def page(self, selection: Selection, version: int, limit: int, token: str) -> Page:
-        """Return what is selected, at most `limit` objects (0: all). Later pages show objects as they are by then;
-        their version stays that of the first page, so a watch from it misses nothing.
+        """Return what is selected, at most `limit` objects (0: all).
+
+        Later pages show objects as they are by then, with the version of the first: a watch from it misses nothing.
         """
         order, start = self._sorted(), 0
         if token:

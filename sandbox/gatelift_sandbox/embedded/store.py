@@ -120,8 +120,9 @@ class Store:
     def watch(
         self, kind: Kind, selection: Selection, since: int | None, wake: Callable[[], None] = lambda: None
     ) -> Watch:
-        """Return a watch that begins after version `since` (ApiError 410 where that is forgotten), or, with None,
-        with all objects that are there. End it by `unwatch`.
+        """Return a watch from version `since` (ApiError 410 where that is forgotten), None: from what is there.
+
+        End it by `unwatch`.
         """
         watch, shelf = Watch(selection, wake), self._shelf(kind.storage)
         if since is None:
@@ -231,10 +232,9 @@ class Store:
             return old
         stored_form = kind.stored(new)
         about = meta(stored_form)
-        if about.get("deletionTimestamp") and not about.get("deletionGracePeriodSeconds"):
-            if not kind.rules.finalizers(stored_form):
-                return self._write(kind, stored_form, old, removed=True, dry_run=dry_run)
-        return self._write(kind, stored_form, old, dry_run=dry_run)
+        going = about.get("deletionTimestamp") and not about.get("deletionGracePeriodSeconds")
+        gone = bool(going) and not kind.rules.finalizers(stored_form)
+        return self._write(kind, stored_form, old, removed=gone, dry_run=dry_run)
 
     def bind(self, kind: Kind, namespace: str, name: str, node: str, now: float, *, uid: str = "") -> Stored:
         """Bind a pod to a node, as the subresource `binding` does; ApiError 409 where it is bound, gated or going."""

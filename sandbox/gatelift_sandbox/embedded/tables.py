@@ -257,6 +257,6 @@ _BUILTIN: dict[StorageKey, tuple[tuple[Column, ...], Cells]] = {
     ),
     ("apiextensions.k8s.io", "customresourcedefinitions"): (
         _columns("Created At"),
-        lambda document, now: [meta(document).get("creationTimestamp")],
+        lambda document, _now: [meta(document).get("creationTimestamp")],
     ),
 }

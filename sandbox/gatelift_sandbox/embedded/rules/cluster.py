@@ -1,5 +1,6 @@
 """Namespaces, nodes, priority classes, service accounts and events. Pure."""
 
+# ruff: noqa: ARG002 (rules are offered more than each of them needs)
 from __future__ import annotations
 
 import base64
@@ -20,7 +21,7 @@ class NamespaceRules(WithStatus):
     returns_deleted = True
 
     def name_problem(self, name: str) -> str:
-        """A namespace is a DNS label."""
+        """Want a DNS label."""
         return names.label_name(name)
 
     def prepare_create(self, new: Document, now: float) -> None:
@@ -48,7 +49,7 @@ class NamespaceRules(WithStatus):
         document["status"] = {**(document.get("status") or {}), "phase": "Terminating"}
 
     def fields(self, document: Document) -> dict[str, str]:
-        """Selectable: the phase."""
+        """Return what can be selected: the phase."""
         return {"status.phase": at(document, "status", "phase") or ""}
 
 
@@ -56,12 +57,12 @@ class NodeRules(WithStatus):
     """core/v1 Node."""
 
     def prepare_create(self, new: Document, now: float) -> None:
-        """A kubelet may bring its status along."""
+        """Keep the status that a kubelet brings along."""
         new.setdefault("spec", {})
         new.setdefault("status", {})
 
     def fields(self, document: Document) -> dict[str, str]:
-        """Selectable: whether it takes new pods."""
+        """Return what can be selected: whether it takes new pods."""
         return {"spec.unschedulable": "true" if at(document, "spec", "unschedulable") else "false"}
 
 
@@ -89,7 +90,7 @@ class PriorityClassRules(Rules):
         return found
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """The value of a class that pods were given never changes."""
+        """Keep the value that pods were given."""
         return [
             wrong(field, new.get(field), "field is immutable")
             for field in ("value", "preemptionPolicy")
@@ -119,12 +120,12 @@ class SecretRules(Rules):
         return []
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
-        """The type never changes."""
+        """Keep the type."""
         same = new.get("type") == old.get("type")
         return [] if same else [wrong("type", new.get("type"), "field is immutable")]
 
     def fields(self, document: Document) -> dict[str, str]:
-        """Selectable: the type."""
+        """Return what can be selected: the type."""
         return {"type": document.get("type") or ""}
 
 
@@ -134,7 +135,7 @@ class EventRules(Rules):
     create_on_update = True
 
     def fields(self, document: Document) -> dict[str, str]:
-        """Selectable: what it is about, and its reason and type."""
+        """Return what can be selected: what it is about, and its reason and type."""
         about = document.get("involvedObject") or {}
         found = {f"involvedObject.{key}": str(about.get(key) or "") for key in _INVOLVED}
         found["reason"] = document.get("reason") or ""

@@ -1,5 +1,6 @@
 """Custom resources and the CustomResourceDefinitions that make them. Pure."""
 
+# ruff: noqa: ARG002 (rules are offered more than each of them needs)
 from __future__ import annotations
 
 from typing import Any
@@ -73,7 +74,7 @@ class CustomRules(Rules):
         return {k: v for k, v in new.items() if k not in ignored} != {k: v for k, v in old.items() if k not in ignored}
 
     def fields(self, document: Document) -> dict[str, str]:
-        """Selectable: what the version's `selectableFields` name."""
+        """Return what can be selected: what the version's `selectableFields` name."""
         return {path.removeprefix("."): _text(at(document, *path.strip(".").split("."))) for path in self._selectable}
 
 

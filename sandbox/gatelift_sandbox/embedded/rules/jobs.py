@@ -1,5 +1,6 @@
 """Jobs: defaults, the generated selector and labels, what may change after creation. Pure."""
 
+# ruff: noqa: ARG002 (rules are offered more than each of them needs)
 from __future__ import annotations
 
 from gatelift_sandbox.embedded import names
@@ -80,7 +81,7 @@ class JobRules(WithStatus):
         template = spec["template"]
         found += names.label_errors((template.get("metadata") or {}).get("labels"), "spec.template.labels")
         found += _restart_errors(template["spec"])
-        return found + [e for e in spec_errors(template["spec"], "spec.template.spec")]
+        return found + spec_errors(template["spec"], "spec.template.spec")
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
         """Hold fields fixed as the real server does; a suspended Job's template may change where pods shall run."""
@@ -102,7 +103,7 @@ class JobRules(WithStatus):
         return found
 
     def fields(self, document: Document) -> dict[str, str]:
-        """Selectable: the number of pods that succeeded."""
+        """Return what can be selected: the number of pods that succeeded."""
         return {"status.successful": str((document.get("status") or {}).get("succeeded", 0))}
 
 
@@ -156,7 +157,7 @@ def _template(after: Document, before: Document, *, suspended: bool) -> Document
 
 
 def _status_errors(after: Document, before: Document) -> list[FieldError]:
-    """A light check: counts are no less than zero, and what has finished stays finished."""
+    """Check lightly: counts are no less than zero, and what has finished stays finished."""
     found = [
         wrong(f"status.{field}", after[field], "must be greater than or equal to 0")
         for field in ("active", "ready", "succeeded", "failed", "terminating")
@@ -165,7 +166,7 @@ def _status_errors(after: Document, before: Document) -> list[FieldError]:
     then, now = _finished(before), _finished(after)
     if then and then != now:
         found.append(
-            wrong("status.conditions", encode(sorted(now)).decode(), f"cannot disable {sorted(then)[0]}=True condition")
+            wrong("status.conditions", encode(sorted(now)).decode(), f"cannot disable {min(then)}=True condition")
         )
     if {"Complete", "Failed"} <= now:
         found.append(wrong("status.conditions", "", "cannot set Complete=True and Failed=true conditions"))

@@ -1,5 +1,6 @@
 """The rules that hold for every kind, and the base that others refine. Pure."""
 
+# ruff: noqa: ARG002 (rules are offered more than each of them needs)
 from __future__ import annotations
 
 from typing import ClassVar

@@ -1,12 +1,12 @@
 """Pods: defaults, the gate rules, what may change after creation, deletion with grace. Pure."""
 
+# ruff: noqa: ARG002 (rules are offered more than each of them needs)
 from __future__ import annotations
 
 from gatelift_sandbox.embedded.documents import Document, copied, items, meta, timestamp
-from gatelift_sandbox.embedded.failures import FieldError, forbidden_field, wrong
+from gatelift_sandbox.embedded.failures import FieldError, bad_request, forbidden_field, wrong
 from gatelift_sandbox.embedded.rules.plain import WithStatus
 from gatelift_sandbox.embedded.rules.pod_spec import GRACE_SECONDS, default_spec, quality, quantity_problem, spec_errors
-from gatelift_sandbox.embedded.failures import bad_request
 
 IMMUTABLE_TEXT = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -74,7 +74,7 @@ class PodRules(WithStatus):
         )
 
     def fields(self, document: Document) -> dict[str, str]:
-        """Selectable: node, phase, service account, restart policy, scheduler."""
+        """Return what can be selected: node, phase, service account, restart policy, scheduler."""
         spec, status = document.get("spec") or {}, document.get("status") or {}
         return {
             "spec.nodeName": spec.get("nodeName") or "",
@@ -123,7 +123,7 @@ def _gate_changes(new: Document, old: Document) -> list[FieldError]:
     before = {gate.get("name") for gate in items(old, "schedulingGates")}
     return [
         forbidden_field(
-            "spec.schedulingGates[%d].name" % index,
+            f"spec.schedulingGates[{index}].name",
             f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'",
         )
         for index, gate in enumerate(items(new, "schedulingGates"))
@@ -185,7 +185,7 @@ def _deadline_changes(changed: Document, old: Document) -> list[FieldError]:
 
 
 def _selector_changes(changed: Document, old: Document) -> list[FieldError]:
-    """A gated pod's nodeSelector may grow, and its required node affinity may become narrower."""
+    """Let the nodeSelector of a gated pod grow, and its affinity change."""
     before, after = old.get("nodeSelector") or {}, changed.get("nodeSelector") or {}
     _restore(changed, old, "nodeSelector")
     _restore(changed, old, "affinity")
