@@ -533,7 +533,6 @@ class World:
 
     def give(self, event: events.Event) -> None:
         """Hand the machine one event and queue what follows from its commands."""
-        self.steps += 1
         commands = self.machine.handle(event, self.now)
         invariants.check(self.machine.core, self.now)
         self.history += commands
@@ -596,6 +595,7 @@ class World:
 
     def step(self) -> bool:
         """Let the next thing happen; False when nothing is left at this time."""
+        self.steps += 1
         if self.queue:
             self.give(self.queue.popleft())
         elif self.api.changes and not self.watch_late:
@@ -641,7 +641,7 @@ class World:
     # --- the book of runs -----------------------------------------------------------------------------------------
 
     def started(self, key: PlacementKey, cluster: str) -> None:
-        """Note that objects of a placement were lifted; two of one workload at once is the one thing that must not be."""
+        """Note that a placement was lifted; two of one workload at once is the one thing that must not be."""
         others = [run for run in self.running if run[0] == key.uid and run != (key.uid, key.epoch, cluster)]
         assert not others, f"{key} on {cluster} runs beside {others}"
         self.running[(key.uid, key.epoch, cluster)] = self.now

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import dispatch
+from gatelift.core import dispatch, documents
 from gatelift.core.agenda import Key, Look
 from gatelift.core.link_values import LinkState
 from gatelift.core.state import Core
@@ -42,7 +42,7 @@ def check(core: Core, key: ObjectKey, now: float) -> None:
         return
     conditions = put(known.status.conditions, _activity(core, known), core.wall.text(now))
     if conditions is not known.status.conditions:
-        _write(core, ref, known, {"conditions": conditions})
+        _write(core, ref, known, {"conditions": documents.conditions(conditions)})
 
 
 def _activity(core: Core, known: AdmissionCheck) -> Condition:
@@ -118,7 +118,9 @@ def _show(
         flavors_reservation=figures.flavors_reservation,
         flavors_usage=figures.flavors_usage,
     )
-    if status == known.status:
+    borrows = isinstance(known, ClusterQueue)
+    document = documents.queue_status(status, borrows=borrows)
+    if document == documents.queue_status(known.status, borrows=borrows):
         return
     due = core.shown_at.get(key, now - core.settings.status_every) + core.settings.status_every
     if now < due:
@@ -127,32 +129,16 @@ def _show(
         core.agenda.wake(key, now + core.budget.wait)
     else:
         core.shown_at[key] = now
-        _write(core, ref, known, _whole(status))
-
-
-def _whole(status: Any) -> dict[str, Any]:
-    """Return all fields, zeros too: a merge patch has to overwrite what was there."""
-    return {
-        "conditions": status.conditions,
-        "pendingWorkloads": status.pending_workloads,
-        "reservingWorkloads": status.reserving_workloads,
-        "admittedWorkloads": status.admitted_workloads,
-        "flavorsReservation": [_usage(one) for one in status.flavors_reservation],
-        "flavorsUsage": [_usage(one) for one in status.flavors_usage],
-    }
-
-
-def _usage(flavor: Any) -> dict[str, Any]:
-    return {
-        "name": flavor.name,
-        "resources": [
-            {"name": one.name, "total": str(one.total), "borrowed": str(one.borrowed)} for one in flavor.resources
-        ],
-    }
+        _write(core, ref, known, document, informs=True)
 
 
 def _write(
-    core: Core, ref: ObjectRef, known: AdmissionCheck | ClusterQueue | LocalQueue, status: dict[str, Any]
+    core: Core,
+    ref: ObjectRef,
+    known: AdmissionCheck | ClusterQueue | LocalQueue,
+    status: dict[str, Any],
+    *,
+    informs: bool = False,
 ) -> None:
     metadata = {"uid": known.metadata.uid, "resourceVersion": known.metadata.resource_version}
     core.patch(
@@ -161,4 +147,5 @@ def _write(
         "status",
         decided_on=known.metadata.resource_version,
         subresource="status",
+        informs=informs,
     )

@@ -286,6 +286,8 @@ class Machine:
 
     def _work(self, now: float) -> None:
         """Look at dirty keys, decide on quota, and look at what that made dirty, within the budget of one call."""
+        due = self.core.ledger.engine.next_deadline()
+        self._decide_again = self._decide_again or (due is not None and due <= now)
         left = self._drain(KEYS_PER_CALL, now)
         if self._decide_again and left and not self.core.halted:
             self._decide(now)

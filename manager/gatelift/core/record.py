@@ -8,13 +8,13 @@ resourceVersion of the version it was decided on, and whole lists.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from gatelift.core import texts
+from gatelift.core import documents, texts
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put
 from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, PodSetUpdate, Workload
@@ -24,6 +24,11 @@ from gatelift_wire.messages import DisconnectPolicy
 
 EPOCH_FIRST = 1
 _ENCODE = msgspec.json.Encoder().encode
+_DOCUMENTS: dict[str, Callable[[Any], Any]] = {
+    "conditions": documents.conditions,
+    "admission": documents.admission,
+    "admissionChecks": documents.checks,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +108,9 @@ class Choice:
 
 
 def _patch(workload: Workload, status: dict[str, Any]) -> bytes:
+    for name, document in _DOCUMENTS.items():
+        if status.get(name) is not None:
+            status[name] = document(status[name])
     metadata = {"uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version}
     return _ENCODE({"metadata": metadata, "status": status})
 

@@ -106,11 +106,14 @@ class Core:
         subresource: str = "",
         kind: PatchKind = PatchKind.MERGE,
         uid: str = "",
+        informs: bool = False,
     ) -> None:
         """Ask for a patch; at most one request per object is out, the caller has looked (`blocked`)."""
         write_id = self.ids.take()
         self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose, decided_on=decided_on, uid=uid))
-        self.out.append(Patch(write_id=write_id, ref=ref, body=body, kind=kind, subresource=subresource))
+        self.out.append(
+            Patch(write_id=write_id, ref=ref, body=body, kind=kind, subresource=subresource, informs=informs)
+        )
 
     def patch_workload(self, workload: Workload, body: bytes, purpose: str, *, status: bool = True) -> None:
         """Ask for a patch of a Workload that was decided on `workload`."""

@@ -1,0 +1,91 @@
+"""Typed parts of a status as JSON documents, with every field that the CRDs require, empty or not. Pure.
+
+The structs leave out defaults when they are encoded, which suits reading; a Condition without `message`, though, or a
+check state without `state`, is refused by the API server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, FlavorUsage, QueueStatus
+from gatelift_kube.objects.meta import Condition
+
+Document = dict[str, Any]
+
+
+def conditions(values: Iterable[Condition]) -> list[Document]:
+    """Return metav1.Conditions."""
+    documents = []
+    for value in values:
+        document: Document = {
+            "type": value.type,
+            "status": value.status,
+            "reason": value.reason or value.type,  # required, at least one character
+            "message": value.message,
+            "lastTransitionTime": value.last_transition_time,
+        }
+        if value.observed_generation:
+            document["observedGeneration"] = value.observed_generation
+        documents.append(document)
+    return documents
+
+
+def admission(value: Admission) -> Document:
+    """Return Workload.status.admission."""
+    assignments = []
+    for one in value.pod_set_assignments:
+        document: Document = {"name": one.name, "flavors": one.flavors, "resourceUsage": one.resource_usage}
+        if one.count is not None:
+            document["count"] = one.count
+        assignments.append(document)
+    return {"clusterQueue": value.cluster_queue, "podSetAssignments": assignments}
+
+
+def checks(values: Iterable[AdmissionCheckState]) -> list[Document]:
+    """Return Workload.status.admissionChecks."""
+    documents = []
+    for value in values:
+        document: Document = {
+            "name": value.name,
+            "state": value.state,
+            "message": value.message,
+            "lastTransitionTime": value.last_transition_time,
+        }
+        if value.requeue_after_seconds is not None:
+            document["requeueAfterSeconds"] = value.requeue_after_seconds
+        if value.retry_count is not None:
+            document["retryCount"] = value.retry_count
+        if value.pod_set_updates:
+            document["podSetUpdates"] = value.pod_set_updates
+        documents.append(document)
+    return documents
+
+
+def queue_status(value: QueueStatus, *, borrows: bool) -> Document:
+    """Return the status of a queue, zeros too, since a merge patch has to overwrite what was there.
+
+    `borrows` false (LocalQueue): its CRD has no `borrowed` and prunes it.
+    """
+    return {
+        "conditions": conditions(value.conditions),
+        "pendingWorkloads": value.pending_workloads,
+        "reservingWorkloads": value.reserving_workloads,
+        "admittedWorkloads": value.admitted_workloads,
+        "flavorsReservation": _usage(value.flavors_reservation, borrows=borrows),
+        "flavorsUsage": _usage(value.flavors_usage, borrows=borrows),
+    }
+
+
+def _usage(flavors: Iterable[FlavorUsage], *, borrows: bool) -> list[Document]:
+    return [
+        {
+            "name": flavor.name,
+            "resources": [
+                {"name": one.name, "total": str(one.total), **({"borrowed": str(one.borrowed)} if borrows else {})}
+                for one in flavor.resources
+            ],
+        }
+        for flavor in flavors
+    ]
