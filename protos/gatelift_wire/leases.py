@@ -23,7 +23,7 @@ class Standing(enum.Enum):
 
 def start_right_seconds(seconds: float, drift: float = limits.CLOCK_DRIFT) -> float:
     """How long, on the manager's clock, writes begun under a grant of `seconds` can still land after its reception."""
-    return seconds * (1.0 + drift) + limits.WRITE_SECONDS
+    return (seconds + limits.WRITE_SECONDS) * (1.0 + drift)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +104,9 @@ def manager_fence_at(received_at: float, stop_after_seconds: float, margins: Fen
     """Return the earliest moment at which a `failover` placement counts as fenced by arithmetic.
 
     `manager_deadline >= agent_deadline * (1 + drift) + kill_grace + restart_margin`, and the margin holds the time
-    limit of writes and the time that the deletes of all its pods take.
+    limit of writes and the time that the deletes of all its pods take. All of it passes on the worker's clocks, so all
+    of it is lengthened by the drift.
     """
     deletes = margins.pods / margins.deletes_per_second
     waits = margins.kill_grace + margins.restart_margin + limits.WRITE_SECONDS + deletes
-    return received_at + stop_after_seconds * (1.0 + margins.drift) + waits
+    return received_at + (stop_after_seconds + waits) * (1.0 + margins.drift)

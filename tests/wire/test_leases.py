@@ -1,0 +1,98 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gatelift_kube.writes import WRITE_SECONDS_MAX
+from gatelift_wire import limits
+from gatelift_wire.leases import (
+    AgentLease,
+    FenceMargins,
+    ManagerLease,
+    Standing,
+    agent_stop_at,
+    manager_fence_at,
+    start_right_seconds,
+)
+
+DELAY = st.floats(0, 40)
+DRIFT = st.floats(1 - limits.CLOCK_DRIFT, 1 + limits.CLOCK_DRIFT)
+
+
+def test_suspect_after_fifteen_seconds_and_lost_after_sixty() -> None:
+    lease = ManagerLease(contact_at=100.0)
+    assert [lease.standing(at) for at in (114.9, 115.0, 159.9, 160.0)] == [
+        Standing.CURRENT,
+        Standing.SUSPECT,
+        Standing.SUSPECT,
+        Standing.LOST,
+    ]
+
+
+def test_a_granted_renewal_counts_from_its_reception() -> None:
+    assert ManagerLease(contact_at=0.0).granted(10.0, 45.0).lost_at == 70.0
+
+
+def test_a_longer_grant_makes_lost_later_even_when_shorter_ones_follow() -> None:
+    lease = ManagerLease(contact_at=0.0).granted(10.0, 600.0).granted(20.0, 45.0)
+    assert lease.lost_at == 10.0 + (600.0 + limits.WRITE_SECONDS) * (1 + limits.CLOCK_DRIFT)
+    assert lease.suspect_at == 35.0
+
+
+def test_contact_never_goes_back() -> None:
+    assert ManagerLease(contact_at=50.0).touched(40.0).contact_at == 50.0
+    assert ManagerLease(contact_at=50.0).granted(40.0, 45.0).contact_at == 50.0
+
+
+def test_the_usual_lease_is_over_before_the_cluster_counts_as_lost() -> None:
+    assert start_right_seconds(limits.LEASE_SECONDS) <= limits.LOST_SECONDS
+    assert limits.RENEW_SECONDS < limits.SUSPECT_SECONDS < limits.LEASE_SECONDS < limits.LOST_SECONDS
+
+
+def test_a_write_takes_no_longer_than_the_kubernetes_layer_lets_it() -> None:
+    assert limits.WRITE_SECONDS == WRITE_SECONDS_MAX
+
+
+@given(sent=st.floats(0, 1e6), delay=DELAY, seconds=st.floats(1, 14400), drift=DRIFT)
+def test_nothing_is_started_under_a_grant_once_the_manager_says_lost(
+    sent: float, delay: float, seconds: float, drift: float
+) -> None:
+    """R1: with `drift` manager's seconds to one of the agent's, the agent's last write lands before LOST."""
+    agent = AgentLease().granted(sent, seconds)
+    assert agent.until is not None
+    last_write_lands = sent + (agent.until - sent + limits.WRITE_SECONDS) * drift
+    received = sent + delay
+    manager = ManagerLease(contact_at=received).granted(received, seconds)
+    assert manager.lost_at >= last_write_lands - 1e-6
+
+
+def test_the_agents_right_counts_from_sending() -> None:
+    lease = AgentLease().granted(100.0, 45.0)
+    assert (lease.valid(144.9), lease.valid(145.0)) == (True, False)
+    assert not AgentLease().valid(0.0)
+
+
+def test_an_older_answer_shortens_nothing() -> None:
+    lease = AgentLease().granted(110.0, 45.0).granted(100.0, 45.0)
+    assert (lease.acknowledged_at, lease.until) == (110.0, 155.0)
+
+
+@given(
+    sent=st.floats(0, 1e6),
+    delay=DELAY,
+    stop_after=st.floats(60, 14400),
+    drift=DRIFT,
+    pods=st.integers(0, 5000),
+    restart=st.floats(0, 300),
+)
+def test_the_managers_deadline_is_later_than_the_agents_whatever_the_delay(
+    sent: float, delay: float, stop_after: float, drift: float, pods: int, restart: float
+) -> None:
+    margins = FenceMargins(kill_grace=30.0, restart_margin=restart, pods=pods)
+    agents_time = agent_stop_at(sent, stop_after) - sent + restart + pods / margins.deletes_per_second
+    all_stopped = sent + (agents_time + limits.WRITE_SECONDS + margins.kill_grace) * drift
+    assert manager_fence_at(sent + delay, stop_after, margins) >= all_stopped - 1e-6
+
+
+def test_the_margin_holds_what_the_fence_needs() -> None:
+    margins = FenceMargins(kill_grace=30.0, restart_margin=60.0, pods=100, deletes_per_second=10.0)
+    assert manager_fence_at(0.0, 1000.0, margins) == pytest.approx((1000.0 + 30.0 + 60.0 + 10.0 + 10.0) * 1.01)
