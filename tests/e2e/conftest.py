@@ -1,10 +1,57 @@
-"""Which modules belong to which provider (`GATELIFT_E2E_PROVIDER`, default local); all others run on each."""
+"""Which modules belong to which provider (`GATELIFT_E2E_PROVIDER`, default local), and the world that they share."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from gatelift_sandbox import build
+from gatelift_sandbox.errors import SandboxError
+from support import e2e_world
+from support.e2e_world import World
 
 PROVIDER = os.environ.get("GATELIFT_E2E_PROVIDER") or "local"
-MODULES_OF = {"local": ("test_local_provider.py",), "kind": ("test_kind_provider.py", "test_k3s_engine.py")}
+REQUIRED = os.environ.get("GATELIFT_REQUIRE_E2E") == "1"
 
-collect_ignore = [module for provider, modules in MODULES_OF.items() if provider != PROVIDER for module in modules]
+EVERYWHERE = ("test_road.py", "test_crashes.py")
+MODULES_OF = {
+    "local": (
+        *EVERYWHERE,
+        "test_local_provider.py",
+        "test_kueue_crds.py",
+        "test_refusals.py",
+        "test_leadership.py",
+    ),
+    "embedded": EVERYWHERE,
+    "kind": ("test_kind_provider.py", "test_k3s_engine.py", "test_kind_road.py"),
+}
+_mine = MODULES_OF.get(PROVIDER, ())
+collect_ignore = sorted({module for modules in MODULES_OF.values() for module in modules} - set(_mine))
+
+
+def missing() -> str:
+    """Return why the scenarios cannot run here, "" when they can."""
+    if PROVIDER == "local":
+        try:
+            build.find()
+        except SandboxError as error:
+            return str(error)
+    return ""
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    """One installation that all scenarios of a run share: three clusters, manager, webhooks, two agents."""
+    why = missing()
+    if why and not REQUIRED:
+        pytest.skip(f"no control planes here: {why}")
+    folder = Path(tmp_path_factory.mktemp("e2e"))
+    made = await e2e_world.make(PROVIDER, folder)
+    try:
+        yield made
+    finally:
+        await e2e_world.end(made)

@@ -1,0 +1,344 @@
+"""A running Gatelift for end-to-end tests: one management cluster, two workers, all daemons as processes.
+
+Tests speak to it as users do: they create objects in the management cluster, and look at objects in all clusters.
+Everything waited for has a limit, and what is missing is said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gatelift_kube.client import Client
+from gatelift_kube.errors import ConflictError, NotFoundError
+from gatelift_kube.resources import JOB, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_sandbox import applying, behaviour, records
+from gatelift_sandbox.behaviour import Behaviour
+from gatelift_sandbox.installation import Installation
+from gatelift_sandbox.provider import Cluster, NodeShape, Provider, Settings, load
+
+NAMESPACE = "team-a"
+WORKERS = ("w1", "w2")
+TRANSITION_SECONDS = 60.0
+"""Any one step (admitted, running, cleaned up) takes about a second; a loaded machine gets a minute."""
+
+POLL_SECONDS = 0.1
+
+QUEUES = """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: default-flavor}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: small-flavor}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: MultiKueueConfig
+metadata: {name: workers}
+spec: {clusters: [w1, w2]}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: AdmissionCheck
+metadata: {name: workers}
+spec:
+  controllerName: kueue.x-k8s.io/multikueue
+  parameters: {apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: workers}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: multi}
+spec:
+  namespaceSelector: {}
+  admissionChecksStrategy: {admissionChecks: [{name: workers}]}
+  resourceGroups:
+    - coveredResources: [cpu]
+      flavors: [{name: default-flavor, resources: [{name: cpu, nominalQuota: "12"}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: two-flavors}
+spec:
+  namespaceSelector: {}
+  admissionChecksStrategy: {admissionChecks: [{name: workers}]}
+  resourceGroups:
+    - coveredResources: [cpu]
+      flavors:
+        - {name: small-flavor, resources: [{name: cpu, nominalQuota: "1"}]}
+        - {name: default-flavor, resources: [{name: cpu, nominalQuota: "4"}]}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: at-home}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+    - coveredResources: [cpu]
+      flavors: [{name: default-flavor, resources: [{name: cpu, nominalQuota: "4"}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: multi, namespace: team-a}
+spec: {clusterQueue: multi}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: two-flavors, namespace: team-a}
+spec: {clusterQueue: two-flavors}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: at-home, namespace: team-a}
+spec: {clusterQueue: at-home}
+"""
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class World:
+    """The clusters, the installation, and what a test does with them."""
+
+    provider: Provider
+    installation: Installation
+    clients: dict[str, Client]
+    clusters: dict[str, Cluster]
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    # --- objects ---------------------------------------------------------------------------------------------------
+
+    def name(self, base: str) -> str:
+        """Return a name that no other test of this run uses."""
+        return f"{base}-{next(self._numbers)}"
+
+    async def get(self, cluster: str, resource: Resource, name: str, namespace: str = NAMESPACE) -> Json | None:
+        """Return an object as JSON, None when it is not there."""
+        key = ObjectKey(namespace if resource.namespaced else "", name)
+        try:
+            served = await self.clients[cluster].get(ObjectRef(resource, key))
+        except NotFoundError:
+            return None
+        found: Json = json.loads(served.raw)
+        return found
+
+    async def every(self, cluster: str, resource: Resource, namespace: str = NAMESPACE) -> list[Json]:
+        """Return all objects of a kind in a namespace, as JSON."""
+        answer = await self.clients[cluster].raw("GET", resource.path(namespace if resource.namespaced else ""))
+        items: list[Json] = json.loads(answer)["items"]
+        return items
+
+    async def create(self, document: Mapping[str, Any], cluster: str = "mgmt") -> Json:
+        """Create an object as a user does."""
+        ref = applying.reference(document, NAMESPACE)
+        served = await self.clients[cluster].create(ref.resource, ref.key.namespace, json.dumps(document).encode())
+        made: Json = json.loads(served.raw)
+        return made
+
+    async def patch(
+        self, resource: Resource, name: str, body: Mapping[str, Any], cluster: str = "mgmt", subresource: str = ""
+    ) -> None:
+        """Merge-patch an object as a user does."""
+        key = ObjectKey(NAMESPACE if resource.namespaced else "", name)
+        await self.clients[cluster].patch(ObjectRef(resource, key), json.dumps(body).encode(), subresource=subresource)
+
+    async def delete(self, resource: Resource, name: str, cluster: str = "mgmt") -> None:
+        """Delete an object as a user does; one that is gone is fine."""
+        found = await self.get(cluster, resource, name)
+        if found is None:
+            return
+        key = ObjectKey(NAMESPACE if resource.namespaced else "", name)
+        try:
+            await self.clients[cluster].delete(ObjectRef(resource, key), uid=found["metadata"]["uid"])
+        except (NotFoundError, ConflictError):
+            return
+
+    def pod(self, name: str, queue: str = "multi", cpu: str = "500m", does: Behaviour | None = None) -> Json:
+        """Return the manifest of a pod that queues and behaves so."""
+        spec = {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 10,
+            "containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}],
+        }
+        metadata = {"name": name, "namespace": NAMESPACE, "labels": {"kueue.x-k8s.io/queue-name": queue}}
+        document = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        return self._shaped(document, does)
+
+    def job(
+        self, name: str, pods: int = 5, queue: str = "multi", cpu: str = "200m", does: Behaviour | None = None
+    ) -> Json:
+        """Return the manifest of a Job that queues, all of whose pods behave so."""
+        template = {
+            "metadata": {},
+            "spec": {
+                "restartPolicy": "Never",
+                "terminationGracePeriodSeconds": 10,
+                "containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}],
+            },
+        }
+        return {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"kueue.x-k8s.io/queue-name": queue}},
+            "spec": {
+                "parallelism": pods,
+                "completions": pods,
+                "backoffLimit": 0,
+                "template": self._shaped(template, does),
+            },
+        }
+
+    def _shaped(self, template: Json, does: Behaviour | None) -> Json:
+        real = self.clusters["w1"].capabilities.real_kubelet
+        image = os.environ.get("GATELIFT_TEST_IMAGE", "registry.local/pause:1")
+        return behaviour.shape(template, does or Behaviour(run_seconds=0.5), real_kubelet=real, image=image)
+
+    # --- waiting ---------------------------------------------------------------------------------------------------
+
+    async def until(self, look: Callable[[], Any], what: str, seconds: float = TRANSITION_SECONDS) -> Any:
+        """Await `look()` until it returns something true; fail saying what did not come."""
+        end = time.monotonic() + seconds
+        while True:
+            found = await look()
+            if found:
+                return found
+            if time.monotonic() > end:
+                raise AssertionError(f"not within {seconds:g} s: {what}\n{await self.story()}")
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def gone(self, cluster: str, resource: Resource, name: str, seconds: float = TRANSITION_SECONDS) -> None:
+        """Wait until an object is not there any more."""
+
+        async def absent() -> bool:
+            return await self.get(cluster, resource, name) is None
+
+        await self.until(absent, f"{resource.kind} {name} is gone from {cluster}", seconds)
+
+    async def workload_of(self, name: str, kind: str = "Pod") -> Json | None:
+        """Return the Workload that was made for an object."""
+        for workload in await self.every("mgmt", WORKLOAD):
+            owners = workload["metadata"].get("ownerReferences", [])
+            if any(owner["name"] == name and owner["kind"] == kind for owner in owners):
+                return workload
+        return None
+
+    async def condition(self, name: str, type_: str, kind: str = "Pod", status: str = "True") -> Json:
+        """Wait until the Workload of an object has a condition; return the Workload."""
+
+        async def look() -> Json | None:
+            workload = await self.workload_of(name, kind)
+            if workload is None:
+                return None
+            conditions = workload.get("status", {}).get("conditions", [])
+            return workload if any(each["type"] == type_ and each["status"] == status for each in conditions) else None
+
+        found: Json = await self.until(look, f"{type_}={status} on the Workload of {kind} {name}")
+        return found
+
+    async def phase(self, name: str, *phases: str, cluster: str = "mgmt") -> Json:
+        """Wait until a pod is in one of these phases; return it."""
+
+        async def look() -> Json | None:
+            pod = await self.get(cluster, POD, name)
+            return pod if pod is not None and pod["status"].get("phase") in phases else None
+
+        found: Json = await self.until(look, f"pod {name} in {cluster} is {' or '.join(phases)}")
+        return found
+
+    async def running_on(self, name: str) -> str:
+        """Wait until a pod runs on a worker; return which."""
+
+        async def look() -> str | None:
+            for worker in WORKERS:
+                pod = await self.get(worker, POD, name)
+                if pod is not None and pod["status"].get("phase") == "Running":
+                    return worker
+            return None
+
+        found: str = await self.until(look, f"pod {name} runs on a worker")
+        return found
+
+    async def nothing_left(self, *names: str) -> None:
+        """Wait until no worker has a pod or Job of ours whose name begins with one of these."""
+
+        async def clean() -> bool:
+            for worker in WORKERS:
+                for resource in (POD, JOB):
+                    for item in await self.every(worker, resource):
+                        if item["metadata"]["name"].startswith(names):
+                            return False
+            return True
+
+        await self.until(clean, f"no worker has anything of {', '.join(names)}")
+
+    def overlaps(self) -> list[Any]:
+        """Return where two epochs of one workload ran at the same time, by the records of the stand-in kubelets."""
+        paths = [cluster.record for cluster in self.clusters.values() if cluster.record and cluster.record.exists()]
+        return list(records.overlaps(records.read(*paths)))
+
+    async def story(self) -> str:
+        """Return what a person would look at when something did not happen."""
+        lines = []
+        for workload in await self.every("mgmt", WORKLOAD):
+            status = workload.get("status", {})
+            lines.append(f"Workload {workload['metadata']['name']} epoch {workload['metadata'].get('annotations')}")
+            lines += [
+                f"    {each['type']}={each['status']} {each['reason']}: {each['message']}"
+                for each in status.get("conditions", [])
+            ]
+        for cluster in self.clients:
+            for pod in await self.every(cluster, POD):
+                gates = pod["spec"].get("schedulingGates")
+                lines.append(f"{cluster}: Pod {pod['metadata']['name']} {pod['status'].get('phase')} gates={gates}")
+        for daemon in self.installation.daemons.values():
+            tail = daemon.log.read_text(errors="replace").splitlines()[-8:] if daemon.log.exists() else []
+            lines += [f"--- {daemon.name}", *tail]
+        return "\n".join(lines)
+
+
+async def make(provider_name: str, folder: Path, *, crds: Path | None = None) -> World:
+    """Start clusters and daemons, apply the queues, and wait until both workers are connected."""
+    settings = Settings(home=folder / "state", kubeconfigs=folder / "kubeconfigs", nodes=NodeShape(cpu="16"))
+    provider = load(provider_name, settings)
+    made = await provider.up(["mgmt", *WORKERS])
+    clusters = {cluster.name: cluster for cluster in made}
+    capacity = {"default-flavor": {"cpu": "8"}, "small-flavor": {"cpu": "1"}}
+    installation = Installation(
+        folder=folder / "installation",
+        management=clusters["mgmt"],
+        workers=[clusters[name] for name in WORKERS],
+        namespaces=["default", NAMESPACE],
+        crds=crds,
+        agent_settings={name: {"capacity": capacity} for name in WORKERS},
+        manager_settings={"gatelift": {"debugInvariants": True}},
+    )
+    try:
+        await installation.install()
+        clients = {name: await installation.admin(cluster) for name, cluster in clusters.items()}
+        world = World(provider, installation, clients, clusters)
+        await applying.apply(clients["mgmt"], yaml.safe_load_all(QUEUES))
+        await installation.start_webhooks()
+        await installation.start_manager()
+        await asyncio.gather(*(installation.start_agent(clusters[name]) for name in WORKERS))
+        await installation.wait_connected(*WORKERS)
+    except BaseException:
+        await installation.stop()
+        await provider.down()
+        raise
+    return world
+
+
+async def end(world: World) -> None:
+    """Stop everything that `make` started."""
+    for client in world.clients.values():
+        await client.aclose()
+    await world.installation.stop()
+    await world.provider.down()
