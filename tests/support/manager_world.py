@@ -178,6 +178,7 @@ class Api:
                 raise ApiError(WriteError.CONFLICT, f"{name}: {wanted}, is {meta[name]}")
         if status:
             document["status"] = merged(document.get("status", {}), body.get("status", {}))
+            required(document["status"])
             return document
         before = json.dumps(document.get("spec"))
         document = {**merged(document, {**body, "status": document.get("status", {})})}
@@ -197,6 +198,17 @@ def merged(old: Any, new: Any) -> Any:
         else:
             result[key] = merged(result.get(key), value)
     return result
+
+
+def required(status: Doc) -> None:
+    """Refuse what the CRDs refuse: conditions and check states without a required field."""
+    for condition in status.get("conditions", []):
+        ours = "observedGeneration" in condition  # a pod's conditions may do without
+        if ours and not (condition.get("reason") and "message" in condition and condition.get("lastTransitionTime")):
+            raise ApiError(WriteError.INVALID, f"condition {condition}")
+    for check in status.get("admissionChecks", []):
+        if not check.get("state") or "message" not in check or not check.get("lastTransitionTime"):
+            raise ApiError(WriteError.INVALID, f"check {check}")
 
 
 def json_patch(document: Doc, operations: list[Doc]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, endings, inventories, reports, texts
+from gatelift.core import dispatch, endings, inventories, placing, reports, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState, Internal, Outcome
 from gatelift.core.link_values import (
@@ -18,7 +18,7 @@ from gatelift.core.link_values import (
     Reported,
     Upcall,
 )
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state import Core
 from gatelift_kube.resources import ObjectKey
 
 WAKE_MAX = 64
@@ -85,11 +85,7 @@ def _lost(core: Core, cluster: str) -> None:
     """Show that the cluster is unreachable; its work keeps its charge, nothing is moved (policy wait)."""
     for attempt in _placed_on(core, cluster):
         if attempt.live and attempt.state is not AttemptState.LOST:
-            attempt.follow(Internal.LOSE)
-            known = core.knowledge.workloads.get(attempt.workload)
-            if known is not None:
-                text = texts.unreachable(cluster)
-                core.event(ref_of(known), known.metadata.uid, "ClusterUnreachable", text, warning=True)
+            placing.lose(core, attempt)
         core.mark_attempt(attempt)
     _changed(core, cluster)
 
@@ -100,4 +96,5 @@ def _fenced(core: Core, upcall: FencedByPerson) -> None:
         if attempt.state is not AttemptState.LOST or attempt.heard_session > upcall.through_session:
             continue
         text = texts.fenced_by(upcall.cluster, upcall.who)
+        core.remember_fenced(attempt.key, upcall.who)
         endings.end(core, attempt, Internal.FENCE, Outcome(how=Internal.FENCE, message=text, cluster=upcall.cluster))

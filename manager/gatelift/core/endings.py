@@ -51,8 +51,17 @@ def end(core: Core, attempt: Attempt, event: Wire | Internal, outcome: Outcome) 
         return False
     attempt.outcome = outcome
     placing.leave(core, attempt)
+    if outcome.how in FAILURES:
+        core.failures.failed(attempt.cluster, core.now)
+        if outcome.how is Wire.REFUSED:
+            until = core.now + core.settings.dispatch.give_up_base
+            core.failures.avoid(attempt.uid, attempt.cluster, until, outcome.message)
     core.mark_attempt(attempt)
     return True
+
+
+FAILURES = frozenset({Wire.REFUSED, Wire.EVICTED, Wire.ABSENT})
+"""Ends that count against a cluster when the next one is chosen."""
 
 
 def close(core: Core, attempt: Attempt, now: float) -> None:

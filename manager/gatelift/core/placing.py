@@ -11,7 +11,7 @@ from gatelift.core.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending
 from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView
 from gatelift.core.record import Record
-from gatelift.core.state import Core, blob_hash
+from gatelift.core.state import Core, blob_hash, ref_of
 from gatelift_kinds.kind import KindError
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.keys import PlacementKey
@@ -157,6 +157,15 @@ def leave(core: Core, attempt: Attempt) -> None:
     core.on_cluster.get(attempt.cluster, set()).discard(attempt.uid)
     dispatch.free_room(core, attempt.uid, attempt.cluster)
     core.waiting_for_room.pop(attempt.uid, None)
+
+
+def lose(core: Core, attempt: Attempt) -> None:
+    """Show that the cluster of a placement is unreachable; it keeps its charge, nothing is moved (policy wait)."""
+    attempt.follow(Internal.LOSE)
+    known = core.knowledge.workloads.get(attempt.workload)
+    if known is not None:
+        text = texts.unreachable(attempt.cluster)
+        core.event(ref_of(known), known.metadata.uid, "ClusterUnreachable", text, warning=True)
 
 
 def is_live_at(attempt: Attempt, cluster: str) -> bool:

@@ -125,7 +125,7 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         core.failures.forget(rec.uid)
     view = core.view(attempt.cluster) if attempt.live else None
     if view is not None and view.state is LinkState.LOST and attempt.state is not AttemptState.LOST:
-        attempt.follow(Internal.LOSE)
+        placing.lose(core, attempt)
 
 
 def settle_queueing(core: Core, known: Workload, attempt: Attempt, now: float) -> None:

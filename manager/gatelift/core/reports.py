@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from gatelift.core import dispatch, endings, placing, record, texts
 from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
-from gatelift.core.link_values import Reported
-from gatelift.core.state import Core
+from gatelift.core.link_values import LinkState, Reported
+from gatelift.core.state import Core, ref_of
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
     Applied,
@@ -32,8 +32,11 @@ Placed = Applied | GatesLifted | ObjectReport | CountsReport | Finished | Stoppe
 def reported(core: Core, upcall: Reported, now: float) -> None:
     """Take one report of a cluster's present session."""
     message = upcall.message
-    if isinstance(message, Capacity | CertificateRequest):
+    view = core.view(upcall.cluster)
+    if isinstance(message, Capacity | CertificateRequest) or view is None:
         return
+    if view.session != upcall.session or view.state is LinkState.LOST:
+        return  # R6, R2: a second wall, the links drop it before
     if isinstance(message, Bid):
         _bid(core, upcall.cluster, upcall.session, message, now)
         return
@@ -121,6 +124,9 @@ def stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool
         return
     if attempt is not None and attempt.key == key and attempt.state is AttemptState.ENDED and not attempt.forgotten:
         return  # its end is being written; it is acknowledged after that
+    if known is not None and key in core.fenced:
+        text = f"cluster {cluster}, declared fenced by {core.fenced.pop(key)}: {texts.FINISHED_ON_LOST}"
+        core.event(ref_of(known), key.uid, "FinishedAfterFenced" if over else "RanAfterFenced", text, warning=True)
     if known is None and not core.knowledge.saw_go(key.uid):
         core.ask_all(cluster, key, "", over=over)
         return

@@ -31,6 +31,8 @@ EVENT_CHARS_MAX = 1024
 """Limit of the API server on an event's message."""
 DOUBTS_MAX = 10_000
 """Unknown placements that wait for one list; above, they are answered when they are reported again."""
+FENCED_MAX = 10_000
+"""Placements declared fenced that are remembered, for the event that tells a person that he erred."""
 STATUS_DELAY = 0.05
 """A queue's status waits this long, so that the events of one burst are one write."""
 
@@ -40,14 +42,15 @@ class Settings:
     """Choices of a deployment. `origin`: UID of the management cluster's namespace kube-system.
 
     `write_reservation_after`: seconds after which a reservation without winner is written alone (design 3, rule 2).
-    `requeue_base`, `requeue_max`: backoff after a failed placement, doubling (Kueue: 60 s and 3600 s).
+    `requeue_base`, `requeue_max`: backoff after a placement failed, doubling. Kueue queues again at once after a
+    check's Retry; one second keeps a cluster that refuses everything from turning that into a loop.
     """
 
     origin: str
     kinds: Mapping[str, Kind[Any]]
     dispatch: DispatchSettings = field(default_factory=DispatchSettings)
     write_reservation_after: float = 1.0
-    requeue_base: float = 60.0
+    requeue_base: float = 1.0
     requeue_max: float = 3600.0
     status_every: float = 1.0
     manages_unnamed: bool = False
@@ -86,6 +89,7 @@ class Core:
     term: int = 0
     leads_until: float = 0.0
     record_revision: int = 0
+    fenced: dict[PlacementKey, str] = field(default_factory=dict)  # declared fenced by a person -> by whom
     halted: str = ""
     stepped_down: bool = False
     out: list[Command] = field(default_factory=list)
@@ -214,6 +218,12 @@ class Core:
             read_id = self.ids.take()
             self.listing[read_id] = namespace
             self.out.append(ReadAll(read_id=read_id, resource=WORKLOAD, namespace=namespace))
+
+    def remember_fenced(self, key: PlacementKey, who: str) -> None:
+        """Remember that a person said that this placement does not run."""
+        if len(self.fenced) >= FENCED_MAX:
+            del self.fenced[next(iter(self.fenced))]
+        self.fenced[key] = who
 
     def drop_session(self, cluster: str, session: int) -> None:
         """Forget what was remembered of a session that is over."""

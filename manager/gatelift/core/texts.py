@@ -42,7 +42,7 @@ WORKLOAD_REACTIVATED = "The workload was reactivated"
 BACKOFF_WAS_FINISHED = "The workload backoff was finished"
 CLUSTER_QUEUE_WAS_RESTARTED = "The ClusterQueue was restarted after being stopped"
 LOCAL_QUEUE_WAS_RESTARTED = "The LocalQueue was restarted after being stopped"
-FINISHED_ON_LOST = "the work finished after a person had declared its cluster fenced; ignored"
+FINISHED_ON_LOST = "its cluster is back and reports on the work; that is over and ignored"
 REPLACED_RECORD = "Previously: "
 
 # Check states
