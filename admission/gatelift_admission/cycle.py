@@ -268,7 +268,7 @@ class Cycle:
         tree = state.ensure()
         for name, room in round_.reserved:
             tree.remove_usage(tree.queues[name], room)
-            state.resettle(round_.root, room)
+        state.resettle(round_.root, {cell for _, room in round_.reserved for cell in room})
         round_.progress |= state.versions.get(round_.root, 0) != round_.version
         for queue in round_.lost:
             if round_.progress:

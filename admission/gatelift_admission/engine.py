@@ -56,7 +56,7 @@ class Engine:
     # -- structure -------------------------------------------------------------------------------------------------
 
     def cluster_queue_changed(self, queue: ClusterQueue) -> None:
-        """Take note of a ClusterQueue. Raises `amounts.QuantityError` if a quota is no quantity; nothing changes."""
+        """Take note of a ClusterQueue; one with a quota that is no quantity is inactive and says so."""
         structure.cluster_queue_changed(self.state, queue)
 
     def cluster_queue_removed(self, name: str) -> None:
@@ -84,7 +84,7 @@ class Engine:
             self.state.restructure()
 
     def cohort_changed(self, cohort: Cohort) -> None:
-        """Take note of a Cohort. Raises `amounts.QuantityError` if a quota is no quantity; nothing changes."""
+        """Take note of a Cohort; one with a quota that is no quantity brings none."""
         structure.cohort_changed(self.state, cohort)
 
     def cohort_removed(self, name: str) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gatelift_admission import checks, texts
-from gatelift_admission.amounts import parse
+from gatelift_admission.amounts import QuantityError, parse
 from gatelift_admission.flavors import Catalogue
 from gatelift_admission.model import Cell
 from gatelift_admission.pending import PendingQueue
@@ -90,9 +90,24 @@ def quotas(groups: tuple[ResourceGroup, ...]) -> dict[Cell, Quota]:
     }
 
 
+def quota_error(groups: tuple[ResourceGroup, ...]) -> str:
+    """Return why the quotas of resource groups cannot be read, empty if they can."""
+    try:
+        quotas(groups)
+    except QuantityError as error:
+        return str(error)
+    return ""
+
+
+def readable_quotas(groups: tuple[ResourceGroup, ...]) -> dict[Cell, Quota]:
+    """Return the quota cells of resource groups, none if one of them cannot be read."""
+    return {} if quota_error(groups) else quotas(groups)
+
+
 def node_spec(queue: ClusterQueue) -> NodeSpec:
-    """Return the queue's place in the quota tree."""
-    return NodeSpec(name=queue.metadata.name, parent=queue.spec.cohort_name, quotas=quotas(queue.spec.resource_groups))
+    """Return the queue's place in the quota tree; one whose quotas cannot be read brings none."""
+    spec = queue.spec
+    return NodeSpec(name=queue.metadata.name, parent=spec.cohort_name, quotas=readable_quotas(spec.resource_groups))
 
 
 def cluster_queue_active(
@@ -109,6 +124,9 @@ def cluster_queue_active(
     if missing:
         problems.append(("FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"))
     problems += _check_problems(queue.spec, known_checks)
+    unreadable = quota_error(queue.spec.resource_groups)
+    if unreadable:
+        problems.append(("Unknown", unreadable))
     if not problems:
         return Active(status=True, reason="Ready", message=texts.CQ_READY)
     listed = ", ".join(text for _, text in problems)

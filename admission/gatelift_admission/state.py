@@ -22,7 +22,7 @@ from gatelift_admission.matching import selector_matches
 from gatelift_admission.model import Cell, PodSetRequest, Settings, Usage
 from gatelift_admission.ordering import queue_timestamp
 from gatelift_admission.pending import PendingClass
-from gatelift_admission.queues import LocalModel, QueueModel, cluster_queue_active, node_spec, quotas
+from gatelift_admission.queues import LocalModel, QueueModel, cluster_queue_active, node_spec, readable_quotas
 from gatelift_admission.requests import Defaults, limit_errors, pod_set_requests
 from gatelift_admission.tree import Node, NodeSpec, Tree
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
@@ -109,7 +109,7 @@ class State:
         """Return the nodes of the tree as configured: queues and cohorts."""
         queues = [node_spec(queue.object) for queue in self.queues.values()]
         cohorts = [
-            NodeSpec(name=name, parent=cohort.spec.parent_name, quotas=quotas(cohort.spec.resource_groups))
+            NodeSpec(name=name, parent=cohort.spec.parent_name, quotas=readable_quotas(cohort.spec.resource_groups))
             for name, cohort in self.cohorts.items()
         ]
         return queues, cohorts
@@ -128,7 +128,7 @@ class State:
 
     def nominal(self, queue: ClusterQueue) -> Usage:
         """Return the nominal quota per cell of a ClusterQueue."""
-        return {cell: quota.nominal for cell, quota in quotas(queue.spec.resource_groups).items()}
+        return {cell: quota.nominal for cell, quota in node_spec(queue).quotas.items()}
 
     def node(self, name: str) -> Node:
         """Return the node of an existing queue; the tree must be up to date."""

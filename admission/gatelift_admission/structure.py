@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gatelift_admission.flavors import Catalogue
 from gatelift_admission.pending import PendingQueue
-from gatelift_admission.queues import LocalModel, QueueModel, cluster_queue_active, node_spec, quotas
+from gatelift_admission.queues import LocalModel, QueueModel, cluster_queue_active, node_spec
 from gatelift_admission.state import State
 from gatelift_kube.objects.kueue import ClusterQueue, Cohort, LocalQueue
 from gatelift_kube.resources import ObjectKey
@@ -84,7 +84,6 @@ def _local_queue_changed(state: State, key: ObjectKey) -> None:
 
 def cohort_changed(state: State, cohort: Cohort) -> None:
     """Take note of a Cohort."""
-    quotas(cohort.spec.resource_groups)
     known = state.cohorts.get(cohort.metadata.name)
     state.cohorts[cohort.metadata.name] = cohort
     if known is None or known.spec != cohort.spec:

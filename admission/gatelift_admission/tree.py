@@ -71,7 +71,7 @@ class Node:
 class Tree:
     """All trees of all cohorts. Names of queues and cohorts are separate name spaces."""
 
-    __slots__ = ("_log", "_marks", "cohorts", "cyclic", "members", "queues")
+    __slots__ = ("_known", "_log", "_marks", "cohorts", "cyclic", "members", "queues")
 
     def __init__(self, queues: Iterable[NodeSpec] = (), cohorts: Iterable[NodeSpec] = ()) -> None:
         """Build the trees; a cohort that is only named exists without quota and without parent."""
@@ -90,6 +90,8 @@ class Tree:
             name for name, node in self.queues.items() if not _reaches_root(node, len(self.cohorts))
         )
         self.members: dict[str, list[Node]] = {}
+        self._known: dict[tuple[Node, Cell], int] = {}
+        """Answers of `available` since the last change of usage."""
         self._log: list[tuple[Usage, Cell, int | None]] = []
         self._marks = 0
         for node in self.queues.values():
@@ -115,18 +117,28 @@ class Tree:
 
     def available(self, node: Node, cell: Cell) -> int:
         """Return what the node may still take of `cell`; below zero after over-admission."""
-        parent = node.parent
-        used = node.usage.get(cell, 0)
-        whole = node.subtree.get(cell, 0)
-        if parent is None:
-            return sub(whole, used)
-        local = node.local.get(cell, 0)
-        shared = self.available(parent, cell)
-        limit = node.borrowing_limit(cell)
-        if limit is not None:
-            own = sub(sub(whole, local), max(0, sub(used, local)))
-            shared = min(shared, add(own, limit))
-        return add(max(0, sub(local, used)), shared)
+        key = (node, cell)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._available(node, cell)
+        return found
+
+    def _available(self, node: Node, cell: Cell) -> int:
+        path = []
+        at = node
+        while at.parent is not None:
+            path.append(at)
+            at = at.parent
+        left = sub(at.subtree.get(cell, 0), at.usage.get(cell, 0))
+        for one in reversed(path):
+            local, used = one.local.get(cell, 0), one.usage.get(cell, 0)
+            limit = one.borrowing_limit(cell)
+            if limit is not None:
+                own = sub(sub(one.subtree.get(cell, 0), local), max(0, sub(used, local)))
+                left = min(left, add(own, limit))
+            if local > used:
+                left = add(sub(local, used), left)
+        return left
 
     def free(self, node: Node, cell: Cell) -> int:
         """Return what the node may still take of `cell`, at least 0."""
@@ -134,12 +146,18 @@ class Tree:
 
     def potential(self, node: Node, cell: Cell) -> int:
         """Return the most the node could ever have of `cell`, with everything else idle."""
-        whole = node.subtree.get(cell, 0)
-        if node.parent is None:
-            return whole
-        most = add(node.local.get(cell, 0), self.potential(node.parent, cell))
-        limit = node.borrowing_limit(cell)
-        return most if limit is None else min(most, add(whole, limit))
+        path = []
+        at = node
+        while at.parent is not None:
+            path.append(at)
+            at = at.parent
+        most = at.subtree.get(cell, 0)
+        for one in reversed(path):
+            most = add(one.local.get(cell, 0), most)
+            limit = one.borrowing_limit(cell)
+            if limit is not None:
+                most = min(most, add(one.subtree.get(cell, 0), limit))
+        return most
 
     def lowest_fit(self, node: Node, cell: Cell, amount: int) -> tuple[int, bool]:
         """Return the height of the lowest subtree that holds `amount` more, and whether that subtree has a parent.
@@ -188,6 +206,7 @@ class Tree:
     def _set(self, node: Node, cell: Cell, value: int) -> None:
         if self._marks:
             self._log.append((node.usage, cell, node.usage.get(cell)))
+        self._known.clear()
         if value:
             node.usage[cell] = value
         else:
@@ -207,6 +226,7 @@ class Tree:
             else:
                 usage[cell] = before
         self._marks -= 1
+        self._known.clear()
 
 
 def _reaches_root(node: Node, limit: int) -> bool:

@@ -309,6 +309,18 @@ def test_memory_of_the_wake_up_index_is_bounded_by_what_waits() -> None:
     assert len(pending.classes) <= 10
 
 
+def test_a_queue_whose_quota_cannot_be_read_is_inactive_and_says_so() -> None:
+    engine = simple_engine(workload("a", ONE), cpu="1 core")
+    (said,) = rest(engine)
+    assert isinstance(said, Inadmissible)
+    assert said.message == "ClusterQueue cq is inactive"
+    figures = engine.cluster_queue_status("cq")
+    assert figures is not None
+    assert figures.active.message.startswith("Can't admit new workloads: '1 core' is not a quantity")
+    engine.cluster_queue_changed(cluster_queue("cq", group(default={"cpu": "4"})))
+    assert reserved(rest(engine)) == ["a"]
+
+
 def test_nothing_known_is_nothing_to_do() -> None:
     engine = Engine()
     assert rest(engine) == []

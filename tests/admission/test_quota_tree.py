@@ -98,6 +98,15 @@ def test_the_borrowing_level_is_the_height_of_the_lowest_subtree_that_fits() -> 
     assert tree.lowest_fit(at, CPU, 6) == (2, False)
 
 
+def test_a_chain_of_cohorts_may_be_longer_than_the_stack_is_deep() -> None:
+    depth = 3000
+    chain = [node(f"c{index}", f"c{index + 1}", 1) for index in range(depth)]
+    tree = Tree([node("a", "c0", 1)], chain)
+    tree.add_usage(tree.queues["a"], {CPU: 1000})
+    assert tree.available(tree.queues["a"], CPU) == depth + 1 - 1000
+    assert tree.lowest_fit(tree.queues["a"], CPU, 10) == (1009, True)
+
+
 LIMIT = st.one_of(st.none(), st.integers(0, 6))
 
 
