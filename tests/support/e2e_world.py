@@ -33,6 +33,9 @@ TRANSITION_SECONDS = 60.0
 
 POLL_SECONDS = 0.1
 
+PROVIDER_ENVIRONMENT = "GATELIFT_E2E_PROVIDER"
+"""Names the provider of the scenarios."""
+
 QUEUES = """
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor

@@ -1,0 +1,170 @@
+"""Daemons are killed and come back, networks are cut and mended: nothing runs twice, nothing is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER
+from gatelift_sandbox.behaviour import Behaviour
+from support.e2e_world import WORKERS, World
+
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(240)]
+
+
+async def test_an_agent_that_is_killed_and_restarted_touches_no_pod(world: World) -> None:
+    name = world.name("agent-killed")
+    await world.create(world.pod(name, does=Behaviour(run_seconds=8.0)))
+    worker = await world.running_on(name)
+    before = await world.get(worker, POD, name)
+    assert before is not None
+    agent = world.installation.daemons[f"agent-{worker}"]
+    world.installation.kill(agent)
+    await world.installation.restart(agent)
+    await world.installation.wait_connected(worker)
+    after = await world.get(worker, POD, name)
+    assert after is not None
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["status"]["startTime"] == before["status"]["startTime"]
+    await world.phase(name, "Succeeded")
+    workload = await world.condition(name, "Finished")
+    assert workload["metadata"]["annotations"]["gatelift.dev/epoch"] == "1"
+    await world.nothing_left(name)
+
+
+async def test_a_job_outlives_the_death_of_its_agent(world: World) -> None:
+    name = world.name("agent-killed-job")
+    await world.create(world.job(name, pods=3, does=Behaviour(run_seconds=6.0)))
+
+    async def placed() -> str | None:
+        for worker in WORKERS:
+            job = await world.get(worker, JOB, name)
+            if job is not None and job["status"].get("active") == 3:
+                return worker
+        return None
+
+    worker = await world.until(placed, f"Job {name} runs on a worker")
+    agent = world.installation.daemons[f"agent-{worker}"]
+    world.installation.kill(agent)
+    await world.installation.restart(agent)
+    await world.condition(name, "Finished", kind="Job")
+    job = await world.get("mgmt", JOB, name)
+    assert job is not None
+    assert job["status"]["succeeded"] == 3
+    await world.nothing_left(name)
+
+
+async def test_a_manager_that_is_killed_and_restarted_relaunches_and_loses_nothing(world: World) -> None:
+    running, finished = world.name("manager-killed"), world.name("manager-away")
+    await world.create(world.pod(running, does=Behaviour(run_seconds=60.0)))
+    worker = await world.running_on(running)
+    await world.create(world.pod(finished, does=Behaviour(run_seconds=3.0)))
+    other = await world.running_on(finished)
+    before = await world.get(worker, POD, running)
+    manager = world.installation.daemons["manager"]
+    world.installation.kill(manager)
+
+    async def ended() -> bool:
+        pod = await world.get(other, POD, finished)
+        return pod is not None and pod["status"].get("phase") == "Succeeded"
+
+    await world.until(ended, f"pod {finished} ends while the manager is away")
+    await world.installation.restart(manager)
+    await world.phase(finished, "Succeeded")
+    await world.condition(finished, "Finished")
+    after = await world.get(worker, POD, running)
+    assert before is not None
+    assert after is not None
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    workload = await world.workload_of(running)
+    assert workload is not None
+    assert workload["metadata"]["annotations"]["gatelift.dev/epoch"] == "1"
+    await world.delete(POD, running)
+    await world.gone("mgmt", POD, running)
+    await world.nothing_left(running, finished)
+
+
+async def test_what_a_user_deletes_while_its_worker_is_cut_off_is_removed_on_its_return(world: World) -> None:
+    name = world.name("cut-off")
+    await world.create(world.job(name, pods=2, does=Behaviour()))
+
+    async def placed() -> str | None:
+        for worker in WORKERS:
+            job = await world.get(worker, JOB, name)
+            if job is not None and job["status"].get("active") == 2:
+                return worker
+        return None
+
+    worker = await world.until(placed, f"Job {name} runs on a worker")
+    proxy = world.installation.proxies[worker]
+    proxy.cut()
+    try:
+        await world.delete(JOB, name)
+        await world.gone("mgmt", JOB, name)
+        workload = await world.workload_of(name, "Job")
+        assert workload is not None, "a deleted workload on an unreachable cluster stays charged and shown"
+        remote = await world.get(worker, JOB, name)
+        assert remote is not None
+        assert remote["status"]["active"] == 2, "running work is left alone while nobody can be asked"
+    finally:
+        proxy.mend()
+    await world.nothing_left(name)
+
+    async def no_workload() -> bool:
+        return await world.workload_of(name, "Job") is None
+
+    await world.until(no_workload, f"the Workload of Job {name} is gone")
+    await world.installation.wait_connected(*WORKERS)
+
+
+async def test_a_short_cut_changes_nothing_for_what_runs(world: World) -> None:
+    name = world.name("short-cut")
+    await world.create(world.pod(name, does=Behaviour(run_seconds=6.0)))
+    worker = await world.running_on(name)
+    before = await world.get("mgmt", WORKER_CLUSTER, worker)
+    assert before is not None
+    proxy = world.installation.proxies[worker]
+    proxy.cut()
+    proxy.mend()
+    await world.phase(name, "Succeeded")
+    workload = await world.condition(name, "Finished")
+    assert workload["metadata"]["annotations"]["gatelift.dev/epoch"] == "1"
+    await world.nothing_left(name)
+    await world.installation.wait_connected(worker)
+    after = await world.get("mgmt", WORKER_CLUSTER, worker)
+    assert after is not None
+    assert after["status"]["session"] > before["status"]["session"], "a new stream is a new session"
+
+
+async def test_a_drained_nodes_pod_is_held_up_no_longer_than_a_minute_while_the_manager_is_away(world: World) -> None:
+    name = world.name("drained")
+    await world.create(world.pod(name, does=Behaviour()))
+    worker = await world.running_on(name)
+    manager = world.installation.daemons["manager"]
+    world.installation.kill(manager)
+    try:
+        await world.delete(POD, name, cluster=worker)
+        await world.gone(worker, POD, name, seconds=90.0)
+    finally:
+        await world.installation.restart(manager)
+    await world.installation.wait_connected(*WORKERS)
+
+    async def told() -> bool:
+        workload = await world.workload_of(name)
+        if workload is None:
+            return True
+        conditions = {each["type"]: each for each in workload["status"].get("conditions", [])}
+        evicted = conditions.get("Evicted", {}).get("status") == "True"
+        return (
+            evicted
+            or conditions.get("Finished", {}).get("status") == "True"
+            or (workload["metadata"]["annotations"]["gatelift.dev/epoch"] != "1")
+        )
+
+    await world.until(told, f"the end of pod {name} reaches the manager from the agent's records")
+    await world.delete(POD, name)
+    await world.gone("mgmt", POD, name)
+    await world.nothing_left(name)
+
+
+async def test_no_two_epochs_of_a_workload_ran_at_the_same_time_in_spite_of_crashes(world: World) -> None:
+    assert world.overlaps() == []

@@ -1,0 +1,62 @@
+"""Kueue's own CRDs instead of ours on the management cluster: what they prune must not matter."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from gatelift_kube.resources import POD, WORKLOAD
+from gatelift_sandbox.behaviour import Behaviour
+from support import e2e_world
+from support.e2e_world import PROVIDER_ENVIRONMENT, World
+
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(240)]
+
+CRDS = os.environ.get("GATELIFT_KUEUE_CRDS", "")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def kueue_world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    if not CRDS:
+        pytest.skip("GATELIFT_KUEUE_CRDS names no folder with Kueue's CRDs")
+    folder = Path(tmp_path_factory.mktemp("kueue-crds"))
+    made = await e2e_world.make(os.environ.get(PROVIDER_ENVIRONMENT) or "local", folder, crds=Path(CRDS))
+    try:
+        yield made
+    finally:
+        await e2e_world.end(made)
+
+
+async def test_a_pod_travels_ends_and_is_dispatched_again_on_kueues_own_crds(kueue_world: World) -> None:
+    world = kueue_world
+    name = world.name("kueue")
+    await world.create(world.pod(name, does=Behaviour()))
+    await world.running_on(name)
+    workload = await world.workload_of(name)
+    assert workload is not None
+    await world.patch(WORKLOAD, workload["metadata"]["name"], {"spec": {"active": False}})
+    await world.condition(name, "Evicted")
+    await world.nothing_left(name)
+    await world.condition(name, "QuotaReserved", status="False")
+    await world.patch(WORKLOAD, workload["metadata"]["name"], {"spec": {"active": True}})
+    await world.running_on(name)
+    await world.delete(POD, name)
+    await world.gone("mgmt", POD, name)
+    await world.nothing_left(name)
+
+
+async def test_a_job_completes_on_kueues_own_crds_and_a_manager_restart_in_between(kueue_world: World) -> None:
+    world = kueue_world
+    name = world.name("kueue-job")
+    await world.create(world.job(name, pods=3, does=Behaviour(run_seconds=6.0)))
+    await world.condition(name, "Admitted", kind="Job")
+    manager = world.installation.daemons["manager"]
+    world.installation.kill(manager)
+    await world.installation.restart(manager)
+    await world.condition(name, "Finished", kind="Job")
+    await world.nothing_left(name)
+    assert world.overlaps() == []

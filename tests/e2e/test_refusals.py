@@ -1,0 +1,92 @@
+"""What a worker refuses, and what the user is told of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift_kube.errors import ApiError
+from gatelift_kube.resources import POD, WORKLOAD
+from gatelift_sandbox.behaviour import Behaviour
+from support.e2e_world import NAMESPACE, WORKERS, World
+
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(180)]
+
+
+async def test_a_foreign_object_of_the_same_name_is_left_alone_and_named_to_the_user(world: World) -> None:
+    name = world.name("foreign")
+    foreign = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"containers": [{"name": "main", "image": "registry.local/other:1"}]},
+    }
+    made = {worker: await world.create(foreign, cluster=worker) for worker in WORKERS}
+    await world.create(world.pod(name))
+
+    async def told() -> bool:
+        workload = await world.workload_of(name)
+        conditions = (workload or {}).get("status", {}).get("conditions", [])
+        return any("NameConflict" in each["message"] for each in conditions)
+
+    await world.until(told, "the Workload says NameConflict")
+    for worker in WORKERS:
+        found = await world.get(worker, POD, name)
+        assert found is not None
+        assert found["metadata"]["uid"] == made[worker]["metadata"]["uid"]
+        assert "deletionTimestamp" not in found["metadata"]
+        assert not found["metadata"].get("labels")
+    await world.delete(POD, name)
+    await world.gone("mgmt", POD, name)
+    for worker in WORKERS:
+        await world.delete(POD, name, cluster=worker)
+
+
+async def test_a_pod_that_the_workers_policy_denies_says_which_field_and_rule(world: World) -> None:
+    name = world.name("host-network")
+    pod = world.pod(name)
+    pod["spec"]["hostNetwork"] = True
+    await world.create(pod)
+
+    async def told() -> bool:
+        workload = await world.workload_of(name)
+        conditions = (workload or {}).get("status", {}).get("conditions", [])
+        return any("hostNetwork" in each["message"] for each in conditions)
+
+    await world.until(told, "the Workload says that hostNetwork is not allowed")
+    await world.delete(POD, name)
+    await world.gone("mgmt", POD, name)
+    await world.nothing_left(name)
+
+
+async def test_a_pod_group_is_refused_in_one_sentence_in_this_version(world: World) -> None:
+    pod = world.pod(world.name("group"))
+    pod["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = "g"
+    with pytest.raises(ApiError) as refused:
+        await world.create(pod)
+    assert "pod-group" in str(refused.value)
+    assert refused.value.status in {403, 422}
+
+
+async def test_a_second_kueue_marker_rule_is_held_by_the_webhook(world: World) -> None:
+    pod = world.pod(world.name("marker"))
+    pod["metadata"]["labels"]["kueue.x-k8s.io/managed"] = "yes"
+    with pytest.raises(ApiError) as refused:
+        await world.create(pod)
+    assert "kueue.x-k8s.io/managed" in str(refused.value)
+
+
+async def test_pods_without_a_queue_are_created_while_the_webhooks_are_down(world: World) -> None:
+    webhooks = world.installation.daemons["webhooks"]
+    world.installation.kill(webhooks)
+    name = world.name("unqueued")
+    try:
+        pod = world.pod(name, does=Behaviour(run_seconds=0.5))
+        del pod["metadata"]["labels"]
+        made = await world.create(pod)
+        assert not made["spec"].get("schedulingGates")
+        with pytest.raises(ApiError, match="webhook"):
+            await world.create(world.pod(world.name("queued")))
+    finally:
+        await world.installation.restart(webhooks)
+    assert await world.get("mgmt", WORKLOAD, name) is None
+    await world.delete(POD, name)
