@@ -45,6 +45,9 @@ trusted or not to be used (LOST: H12), so they are emptied.
 
 ACTIONS = (OpenStream, Transmit, CloseStream)
 
+CARRYING = frozenset({State.OPEN, State.DRAINING})
+"""States in which messages may arrive."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lineage:
@@ -164,9 +167,11 @@ class SessionCore(ABC):
         return self._take_out()
 
     def abort(self, reason: CloseReason, text: str, now: float) -> list[SessionOutput]:
-        """End the session or greeting at once, with a typed Close."""
+        """End the session or greeting at once, with a typed Close. What may be resumed follows from the reason alone."""
         self._expire(now)
         self._end(reason, text, now)
+        if reason not in RESUMABLE_AFTER:
+            self._forget_lineage()
         return self._take_out()
 
     # --- hooks -------------------------------------------------------------------------------------------------
@@ -237,6 +242,11 @@ class SessionCore(ABC):
             return
         if self.state is State.RESUMING and self._caught_up_by_frame():
             self._open()
+        # Messages first: an inventory that is asked for in the same frame must hold what they did (R4). Only where a
+        # control of this frame may be what lets messages flow at all do they come after it.
+        early = self.state in CARRYING
+        if early and not self._take_messages(frame, now):
+            return
         farewell: Close | None = None
         for control in frame.control:
             if isinstance(control, Close):
@@ -245,7 +255,7 @@ class SessionCore(ABC):
                 self._take_control(control, now)
                 if not self.live:
                     return
-        if not self._take_messages(frame, now):
+        if not early and not self._take_messages(frame, now):
             return
         self._flush()
         if farewell is not None:
@@ -284,7 +294,7 @@ class SessionCore(ABC):
     def _take_messages(self, frame: Frame, now: float) -> bool:
         if not frame.messages:
             return True
-        if self.state not in {State.OPEN, State.DRAINING}:
+        if self.state not in CARRYING:
             self._violation(f"messages: have no place in {self.state.value}", now)
             return False
         again = False

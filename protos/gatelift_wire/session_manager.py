@@ -208,8 +208,12 @@ class ManagerSession(SessionCore):
         self._transmit((InventoryRequest(request=request),))
         return self._take_out()
 
-    def grant(self, now: float, *, leader_valid: bool, seconds: float | None = None) -> list[SessionOutput]:
+    def grant(
+        self, now: float, *, leader_valid: bool, seconds: float | None = None, sent_at: float | None = None
+    ) -> list[SessionOutput]:
         """Answer the youngest renewal: the lease runs `seconds` (default: the session's) from its sending.
+
+        With `sent_at`, only if the youngest is still that one: its facts were written, those of another were not (P4).
 
         Nothing happens without an unanswered renewal, without a session, or when the own leader lease is not valid:
         a manager that may not lead extends nobody's right. A longer grant than the default is recorded before (P3).
@@ -218,12 +222,14 @@ class ManagerSession(SessionCore):
         granting = self.state in {State.RESUMING, State.RESYNCING, State.OPEN}
         if self._renewal is None or self._lease is None or not (granting and leader_valid):
             return self._take_out()
-        sent_at, received_at = self._renewal
+        renewed_at, received_at = self._renewal
+        if sent_at is not None and sent_at != renewed_at:
+            return self._take_out()
         length = min(self._lease_seconds if seconds is None else seconds, limits.LEASE_SECONDS_MAX)
         self._renewal = None
         self._lease = self._lease.granted(received_at, length)
         self._standing_told = Standing.CURRENT
-        self._transmit((LeaseGranted(sent_at=sent_at, seconds=length),))
+        self._transmit((LeaseGranted(sent_at=renewed_at, seconds=length),))
         return self._take_out()
 
     def standing(self, now: float) -> Standing:

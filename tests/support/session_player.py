@@ -110,7 +110,8 @@ def _manager(machine: ManagerSession, verb: str, rest: str, now: float) -> list[
         return machine.ask_inventory(int(words[0]), now)
     if verb == "grant":
         seconds = float(facts["seconds"]) if "seconds" in facts else None
-        return machine.grant(now, leader_valid=facts.get("leader", "yes") == "yes", seconds=seconds)
+        sent_at = float(facts["sent"]) if "sent" in facts else None
+        return machine.grant(now, leader_valid=facts.get("leader", "yes") == "yes", seconds=seconds, sent_at=sent_at)
     return None
 
 
