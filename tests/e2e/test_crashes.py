@@ -152,13 +152,9 @@ async def test_a_drained_nodes_pod_is_held_up_no_longer_than_a_minute_while_the_
         workload = await world.workload_of(name)
         if workload is None:
             return True
-        conditions = {each["type"]: each for each in workload["status"].get("conditions", [])}
-        evicted = conditions.get("Evicted", {}).get("status") == "True"
-        return (
-            evicted
-            or conditions.get("Finished", {}).get("status") == "True"
-            or (workload["metadata"]["annotations"]["gatelift.dev/epoch"] != "1")
-        )
+        conditions = {each["type"]: each["status"] for each in workload["status"].get("conditions", [])}
+        ended = "True" in {conditions.get("Evicted"), conditions.get("Finished")}
+        return ended or workload["metadata"]["annotations"]["gatelift.dev/epoch"] != "1"
 
     await world.until(told, f"the end of pod {name} reaches the manager from the agent's records")
     await world.delete(POD, name)
