@@ -1,0 +1,282 @@
+"""How the agent gets its certificate, and keeps it valid: key, signing request, the unary call `Enroll`.
+
+First start: a bootstrap token and a person's approval. Later: renewal over the stream; after a long cut the same key
+renews through `Enroll` without a token. The manager's CA is trusted by the token's hash of it, or by a file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import grpc
+import structlog
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from gatelift_agent.adapters.identity_store import Identity, IdentityStore
+from gatelift_agent.adapters.targets import Target
+from gatelift_wire import identity as wire_identity
+from gatelift_wire import tokens
+from gatelift_wire.v1 import agent_pb2 as pb
+
+METHOD = "/gatelift.wire.v1.EnrolService/Enroll"
+
+CALL_SECONDS = 40.0
+"""Longer than the manager takes to answer (30 s): its *ask again* arrives as such."""
+
+ASK_AGAIN_SECONDS_MIN = 0.5
+ASK_AGAIN_SECONDS_MAX = 30.0
+
+RENEW_SHARE = 2 / 3
+"""A certificate is renewed when this part of its life has passed: two days' cut fits into a six-day one."""
+
+EXPIRY_MARGIN_SECONDS = 30.0
+"""A certificate that ends within this is not used for a new stream any more."""
+
+
+class EnrolmentError(Exception):
+    """Enrolment was refused, or cannot be tried; one line with the way out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validity:
+    """From when to when a certificate is valid (UTC)."""
+
+    not_before: dt.datetime
+    not_after: dt.datetime
+
+    def seconds_left(self, now: dt.datetime) -> float:
+        """Return how long it is still valid; negative when it is over."""
+        return (self.not_after - now).total_seconds()
+
+    def renew_in(self, now: dt.datetime) -> float:
+        """Return in how many seconds it wants renewal; 0 or less: now."""
+        life = (self.not_after - self.not_before).total_seconds()
+        return self.seconds_left(now) - life * (1 - RENEW_SHARE)
+
+
+class Enrolment:
+    """The agent's identity over time. `current` is what new streams use."""
+
+    def __init__(
+        self,
+        store: IdentityStore,
+        cluster: str,
+        target: Target | None,
+        token: str,
+        ca_bundle: bytes,
+        *,
+        utc_now: Callable[[], dt.datetime],
+    ) -> None:
+        self._store = store
+        self._cluster = cluster
+        self._target = target
+        self._token = token
+        self._ca_bundle = ca_bundle
+        self._utc_now = utc_now
+        self._log = structlog.get_logger("gatelift.agent.enrolment")
+        self._lock = asyncio.Lock()
+        self.current: Identity | None = None
+        self.waiting_for = ""
+        """What people see while there is no certificate."""
+
+    async def ready(self) -> Identity:
+        """Return an identity with a valid certificate; enrols, and waits for a person, if need be.
+
+        Raises EnrolmentError when it is refused, IdentityStoreError when it cannot be kept.
+        """
+        async with self._lock:
+            if self.current is None:
+                self.current = await self._store.load()
+            if self.current is None:
+                self.current = Identity(key=await asyncio.to_thread(new_key), bundle=self._ca_bundle)
+                await self._store.save(self.current)
+            while not self._is_valid(self.current):
+                await self._ask(self.current)
+            return self.current
+
+    def usable(self) -> bool:
+        """Say whether a new stream may use what is there."""
+        return self.current is not None and self._is_valid(self.current)
+
+    def signing_request(self) -> bytes:
+        """Return a request for the next certificate of the same key and name. EnrolmentError before `ready`."""
+        if self.current is None:
+            raise EnrolmentError("there is no key yet; wait until the agent is enrolled")
+        return signing_request(self.current.key, self._cluster)
+
+    async def install(self, certificate: bytes, ca_bundle: bytes) -> None:
+        """Use and keep a renewed certificate, if it is ours. Raises EnrolmentError, IdentityStoreError."""
+        if self.current is None:
+            raise EnrolmentError("a certificate came before there was a key; it is dropped")
+        _check(certificate, self.current.key, self._cluster)
+        self.current = replace(self.current, certificate=certificate, bundle=ca_bundle or self.current.bundle)
+        await self._store.save(self.current)
+        self._log.info("certificate installed", valid_until=validity(certificate).not_after.isoformat())
+
+    def renew_in(self) -> float:
+        """Return in how many seconds the certificate wants renewal."""
+        if self.current is None or not self.current.certificate:
+            return ASK_AGAIN_SECONDS_MAX
+        return validity(self.current.certificate).renew_in(self._utc_now())
+
+    def _is_valid(self, current: Identity) -> bool:
+        if not current.certificate:
+            return False
+        return validity(current.certificate).seconds_left(self._utc_now()) > EXPIRY_MARGIN_SECONDS
+
+    async def _ask(self, current: Identity) -> None:
+        """Ask once; wait as told when a person has to approve. Raises EnrolmentError when it is refused."""
+        if self._target is None:
+            raise EnrolmentError(
+                "enrol: no valid certificate is there, and no address to enrol at; set enrol: host:port"
+            )
+        token = self._token if not current.certificate else ""
+        bundle = current.bundle or await self._pinned_bundle()
+        request = pb.EnrollRequest(
+            cluster=self._cluster, request=signing_request(current.key, self._cluster), token=token
+        )
+        try:
+            response = await _call(self._target, bundle, request)
+        except EnrolmentError as error:
+            self._wait_for(str(error))
+            await asyncio.sleep(ASK_AGAIN_SECONDS_MAX / 10)
+            return
+        if response.status == pb.ENROLL_STATUS_APPROVED:
+            self.waiting_for = ""
+            self.current = replace(current, bundle=bundle)
+            await self.install(response.certificate, response.ca_bundle)
+        elif response.status == pb.ENROLL_STATUS_REFUSED:
+            raise EnrolmentError(f"enrolment of {self._cluster} was refused: {response.text}")
+        else:
+            self._wait_for(response.text or "waiting for approval")
+            pause = min(ASK_AGAIN_SECONDS_MAX, max(ASK_AGAIN_SECONDS_MIN, response.retry_after_seconds))
+            await asyncio.sleep(pause)
+
+    def _wait_for(self, text: str) -> None:
+        if text != self.waiting_for:
+            self._log.info("not enrolled yet", cluster=self._cluster, why=text)
+        self.waiting_for = text
+
+    async def _pinned_bundle(self) -> bytes:
+        """Return the CA that the token's hash names, read from the enrolment port itself."""
+        if self._ca_bundle:
+            return self._ca_bundle
+        if not self._token or self._target is None:
+            raise EnrolmentError("token: is needed for the first certificate; 'gatelift cluster add NAME' makes one")
+        wanted = tokens.parse(self._token).ca_hash
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                chain = await asyncio.to_thread(_served_chain, self._target)
+        except (OSError, TimeoutError, ssl.SSLError) as error:
+            self._wait_for(f"enrol {self._target.address}: cannot be reached ({error}); it is tried again")
+            return b""
+        for certificate in chain:
+            if tokens.ca_hash(certificate) == wanted:
+                return certificate
+        raise EnrolmentError(
+            f"enrol {self._target.address}: its certificate is not signed by the CA that the token names;"
+            " use the token and the address of the same manager"
+        )
+
+
+def new_key() -> bytes:
+    """Return a new private key (P-256), PEM."""
+    return ec.generate_private_key(ec.SECP256R1()).private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def signing_request(key: bytes, cluster: str) -> bytes:
+    """Return a signing request of the key for this cluster's identity, PEM. EnrolmentError for an unreadable key."""
+    private = _private_key(key)
+    uri = x509.UniformResourceIdentifier(wire_identity.uri_of(cluster))
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, cluster)])
+    builder = x509.CertificateSigningRequestBuilder().subject_name(name)
+    builder = builder.add_extension(x509.SubjectAlternativeName([uri]), critical=False)
+    return builder.sign(private, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+def validity(certificate: bytes) -> Validity:
+    """Return when a certificate (PEM, first of a chain) is valid. EnrolmentError when it cannot be read."""
+    try:
+        parsed = x509.load_pem_x509_certificate(certificate)
+    except ValueError as error:
+        raise EnrolmentError("certificate: cannot be read; enrol the agent again") from error
+    return Validity(not_before=parsed.not_valid_before_utc, not_after=parsed.not_valid_after_utc)
+
+
+def _private_key(key: bytes) -> ec.EllipticCurvePrivateKey:
+    try:
+        private = serialization.load_pem_private_key(key, password=None)
+    except ValueError as error:
+        raise EnrolmentError("key: cannot be read; remove the identity and enrol the agent again") from error
+    if not isinstance(private, ec.EllipticCurvePrivateKey):
+        raise EnrolmentError("key: is not an elliptic-curve key; remove the identity and enrol the agent again")
+    return private
+
+
+def _check(certificate: bytes, key: bytes, cluster: str) -> None:
+    """Refuse a certificate of another key or name: it would only be found out at the next dial."""
+    try:
+        parsed = x509.load_pem_x509_certificate(certificate)
+        peer = wire_identity.peer_of(certificate)
+    except (ValueError, wire_identity.IdentityError) as error:
+        raise EnrolmentError(f"certificate: cannot be used ({error}); it is dropped") from error
+    if parsed.public_key() != _private_key(key).public_key():
+        raise EnrolmentError("certificate: is for another key; it is dropped")
+    if peer.cluster != cluster:
+        raise EnrolmentError(f"certificate: is for cluster {peer.cluster}, this is {cluster}; it is dropped")
+
+
+async def _call(target: Target, bundle: bytes, request: pb.EnrollRequest) -> pb.EnrollResponse:
+    if not bundle:
+        raise EnrolmentError(f"enrol {target.address}: cannot be reached; it is tried again")
+    credentials = grpc.ssl_channel_credentials(root_certificates=bundle)
+    async with grpc.aio.secure_channel(target.address, credentials, options=target.options()) as channel:
+        call = channel.unary_unary(
+            METHOD,
+            request_serializer=pb.EnrollRequest.SerializeToString,
+            response_deserializer=pb.EnrollResponse.FromString,
+        )
+        try:
+            response: pb.EnrollResponse = await call(request, timeout=CALL_SECONDS)
+        except grpc.aio.AioRpcError as error:
+            text = (error.details() or error.code().name).splitlines()[0]
+            raise EnrolmentError(f"enrol {target.address}: no answer ({text}); it is tried again") from error
+    return response
+
+
+def _served_chain(target: Target) -> list[bytes]:
+    """Return the certificates (PEM) that the enrolment port shows. Trusts nothing: the caller compares hashes."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    with target.connect(CALL_SECONDS) as plain, context.wrap_socket(plain, server_hostname=target.tls_name) as secure:
+        inner = secure._sslobj  # type: ignore[attr-defined]  # noqa: SLF001  # the chain is public from 3.13 on only
+        shown = inner.get_unverified_chain() or []
+    found = []
+    for each in shown:
+        with suppress(ValueError):
+            der = each.public_bytes(1)  # 1: ENCODING_PEM of _ssl
+            found.append(der.encode() if isinstance(der, str) else der)
+    return found
+
+
+def read_bundle(path: str) -> bytes:
+    """Return a CA bundle from a file, empty for no path. EnrolmentError when it cannot be read."""
+    if not path:
+        return b""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise EnrolmentError(f"caFile {path}: cannot be read ({error.strerror}); name a readable PEM bundle") from error

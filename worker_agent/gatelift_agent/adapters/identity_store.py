@@ -1,0 +1,140 @@
+"""Keeps the agent's key and certificate: in a directory that only the agent reads, or in a Secret of its own namespace.
+
+The key is made here and never leaves. What is kept: the key, the certificate chain, the CAs to trust.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from gatelift_kube.client import Client
+from gatelift_kube.errors import AlreadyExistsError, KubeError, NotFoundError
+from gatelift_kube.objects.core import Secret
+from gatelift_kube.resources import SECRET, ObjectKey, ObjectRef
+
+KEY, CERTIFICATE, BUNDLE = "tls.key", "tls.crt", "ca.crt"
+"""Names of the parts, as Secrets of type kubernetes.io/tls have them."""
+
+
+class IdentityStoreError(Exception):
+    """The identity cannot be read or kept; one line with the way out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Key (PEM), certificate chain (PEM, empty until enrolled) and trusted CAs (PEM). Never logged."""
+
+    key: bytes
+    certificate: bytes = b""
+    bundle: bytes = b""
+
+
+class IdentityStore(Protocol):
+    """Where an identity is kept."""
+
+    async def load(self) -> Identity | None:
+        """Return what is kept, None when nothing is. Raises IdentityStoreError."""
+        ...
+
+    async def save(self, identity: Identity) -> None:
+        """Keep it, all parts or none. Raises IdentityStoreError."""
+        ...
+
+
+class DirectoryStore:
+    """Files of mode 0600 in a directory of mode 0700; replaced by renaming, so a crash leaves a whole file."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    async def load(self) -> Identity | None:
+        """Return what is kept, None when nothing is. Raises IdentityStoreError."""
+        return await asyncio.to_thread(self._load)
+
+    async def save(self, identity: Identity) -> None:
+        """Keep it. Raises IdentityStoreError."""
+        await asyncio.to_thread(self._save, identity)
+
+    def _load(self) -> Identity | None:
+        try:
+            parts = {name: self._read(name) for name in (KEY, CERTIFICATE, BUNDLE)}
+        except OSError as error:
+            raise IdentityStoreError(
+                f"identityDirectory {self._directory}: cannot be read ({error.strerror}); make it the agent's own"
+            ) from error
+        if not parts[KEY]:
+            return None
+        return Identity(key=parts[KEY], certificate=parts[CERTIFICATE], bundle=parts[BUNDLE])
+
+    def _read(self, name: str) -> bytes:
+        path = self._directory / name
+        return path.read_bytes() if path.exists() else b""
+
+    def _save(self, identity: Identity) -> None:
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            parts = ((KEY, identity.key), (BUNDLE, identity.bundle), (CERTIFICATE, identity.certificate))
+            for name, content in parts:
+                self._write(name, content)
+        except OSError as error:
+            raise IdentityStoreError(
+                f"identityDirectory {self._directory}: cannot be written ({error.strerror}); make it the agent's own"
+            ) from error
+
+    def _write(self, name: str, content: bytes) -> None:
+        fresh = self._directory / f".{name}.new"
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self._directory / name)
+
+
+class SecretStore:
+    """A Secret of the agent's own namespace; RBAC lets it read this one by name and no other."""
+
+    def __init__(self, client: Client, namespace: str, name: str) -> None:
+        self._client = client
+        self._ref = ObjectRef(SECRET, ObjectKey(namespace, name))
+
+    async def load(self) -> Identity | None:
+        """Return what is kept, None when nothing is. Raises IdentityStoreError."""
+        try:
+            served = await self._client.get(self._ref)
+        except NotFoundError:
+            return None
+        except KubeError as error:
+            raise IdentityStoreError(f"{self._ref}: cannot be read ({error}); bind the agent's Role") from error
+        if not isinstance(served.object, Secret):
+            raise IdentityStoreError(f"{self._ref}: is not a Secret; delete it and enrol again")
+        data = {name: base64.b64decode(text) for name, text in served.object.data.items()}
+        if not data.get(KEY):
+            return None
+        return Identity(key=data[KEY], certificate=data.get(CERTIFICATE, b""), bundle=data.get(BUNDLE, b""))
+
+    async def save(self, identity: Identity) -> None:
+        """Keep it. Raises IdentityStoreError."""
+        parts = {KEY: identity.key, CERTIFICATE: identity.certificate, BUNDLE: identity.bundle}
+        data = {name: base64.b64encode(content).decode() for name, content in parts.items()}
+        document = {
+            "apiVersion": SECRET.api_version,
+            "kind": SECRET.kind,
+            "metadata": {"name": self._ref.key.name, "namespace": self._ref.key.namespace},
+            "type": "Opaque",
+            "data": data,
+        }
+        try:
+            try:
+                await self._client.create(SECRET, self._ref.key.namespace, msgspec.json.encode(document))
+            except AlreadyExistsError:
+                await self._client.patch(self._ref, msgspec.json.encode({"data": data}))
+        except KubeError as error:
+            raise IdentityStoreError(f"{self._ref}: cannot be written ({error}); bind the agent's Role") from error

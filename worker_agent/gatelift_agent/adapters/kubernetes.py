@@ -1,0 +1,202 @@
+"""The worker's API for the agent: what is watched, how writes are carried out, how healthy it is. Decides nothing.
+
+Access is by namespace (a RoleBinding in each accepted one), so Pods and Jobs have a watch per namespace. Kinds that a
+cluster may lack or keep to itself (nodes, flavors) are asked for now and then, and count as empty until they answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import structlog
+
+from gatelift_agent.adapters.health import HealthWatch
+from gatelift_agent.core.events import Event, NamespaceSynced
+from gatelift_agent.core.keeper import LABEL as STATE_LABEL
+from gatelift_kube.budget import Budget
+from gatelift_kube.client import Client, Selection
+from gatelift_kube.clock import Clock
+from gatelift_kube.errors import ApiError, KubeError
+from gatelift_kube.events import EventRecorder
+from gatelift_kube.executor import Executor, WritesFullError
+from gatelift_kube.reflector import Reflector
+from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, Resource
+from gatelift_kube.tasks import Supervisor
+from gatelift_kube.writes import (
+    ApiEvent,
+    ApiWrite,
+    EmitEvent,
+    Synced,
+    WriteDone,
+    WriteError,
+    WriteFailed,
+)
+from gatelift_wire.keys import LABEL_ORIGIN
+
+OPTIONAL_RETRY_SECONDS = 60.0
+"""How often a kind that is not served, or not allowed, is asked for again."""
+
+DRAIN_POLL_SECONDS = 0.05
+
+NAMESPACED: tuple[tuple[Resource, str], ...] = ((POD, LABEL_ORIGIN), (JOB, LABEL_ORIGIN))
+"""What is watched in each accepted namespace: objects with our labels."""
+
+LOCAL: tuple[tuple[Resource, str], ...] = (
+    (POD, "kueue.x-k8s.io/managed=true"),
+    (POD, LABEL_ORIGIN),
+    (JOB, "kueue.x-k8s.io/queue-name"),
+)
+"""What the agent of `local` watches in all namespaces: the user's queued objects, and pods that we let go."""
+
+
+class WorkerApi:
+    """Reflectors, executor and health of one cluster."""
+
+    def __init__(
+        self,
+        client: Client,
+        post: Callable[[Event], None],
+        supervisor: Supervisor,
+        *,
+        own_namespace: str,
+        limits: Budget,
+        clock: Clock,
+        instance: str,
+        watched: tuple[tuple[Resource, str], ...] = NAMESPACED,
+        keeps_state: bool = True,
+        watch_nodes: bool = True,
+    ) -> None:
+        self._client = client
+        self._post = post
+        self._supervisor = supervisor
+        self._own_namespace = own_namespace
+        self._clock = clock
+        self._watched = watched
+        self._keeps_state = keeps_state
+        self._watch_nodes = watch_nodes
+        self._log = structlog.get_logger("gatelift.agent.kubernetes")
+        self._recorder = EventRecorder(client, "gatelift.dev/agent", instance)
+        self._executor = Executor(client, self._answered, limits=limits, record=self._recorder.record, clock=clock)
+        self.health = HealthWatch(client, post, own_namespace, clock)
+        self._cluster_tasks: list[asyncio.Task[Any]] = []
+        self._namespace_tasks: dict[str, list[asyncio.Task[Any]]] = {}
+
+    def start(self) -> None:
+        """Start what runs for the life of the process."""
+        self._supervisor.spawn("writes", self._executor.run())
+        self._supervisor.spawn("kubernetes events", self._recorder.run())
+        self._supervisor.spawn("api health", self.health.run())
+
+    @property
+    def writes_held(self) -> int:
+        """Writes that wait or are under way."""
+        return self._executor.held
+
+    async def drained(self, seconds: float) -> bool:
+        """Wait until no write is under way; False when some still are after `seconds`."""
+        end = self._clock() + seconds
+        while self._executor.held:
+            if self._clock() >= end:
+                return False
+            await asyncio.sleep(DRAIN_POLL_SECONDS)
+        return True
+
+    def write(self, command: ApiWrite | EmitEvent) -> None:
+        """Carry out a write; its outcome is posted. One that finds no room is answered as not sent."""
+        try:
+            if not isinstance(command, EmitEvent):
+                self.health.write_began(command.write_id)
+            self._executor.submit(command)
+        except WritesFullError as error:
+            if not isinstance(command, EmitEvent):
+                self._post(WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message=str(error)))
+
+    # --- watches ------------------------------------------------------------------------------------------------
+
+    def watch_cluster(self) -> None:
+        """List and watch anew what does not depend on a namespace."""
+        self.stop_watching()
+        self._cluster_tasks.append(self._reflect(NAMESPACE, Selection(), self._post))
+        if self._keeps_state:
+            own = Selection(namespace=self._own_namespace, labels=STATE_LABEL)
+            self._cluster_tasks.append(self._reflect(CONFIG_MAP, own, self._post))
+        self._cluster_tasks.append(self._reflect_optional(RESOURCE_FLAVOR, empty_without=True))
+        if self._watch_nodes:
+            self._cluster_tasks.append(self._reflect_optional(NODE, empty_without=False))
+
+    def watch_namespaces(self, namespaces: Iterable[str]) -> None:
+        """Watch Pods and Jobs in exactly these namespaces; "" means all."""
+        wanted = set(namespaces)
+        for left in self._namespace_tasks.keys() - wanted:
+            for task in self._namespace_tasks.pop(left):
+                task.cancel()
+        for namespace in sorted(wanted - self._namespace_tasks.keys()):
+            waiting = set(range(len(self._watched)))
+            self._namespace_tasks[namespace] = [
+                self._reflect(
+                    resource,
+                    Selection(namespace=namespace, labels=labels),
+                    self._namespace_emit(namespace, number, waiting),
+                )
+                for number, (resource, labels) in enumerate(self._watched)
+            ]
+
+    def stop_watching(self) -> None:
+        """End all watches."""
+        for task in self._cluster_tasks:
+            task.cancel()
+        self._cluster_tasks = []
+        self.watch_namespaces(())
+
+    def _namespace_emit(self, namespace: str, number: int, waiting: set[int]) -> Callable[[ApiEvent], None]:
+        """Return what takes one kind's events; the namespace is synced when its last kind is."""
+
+        def emit(event: ApiEvent) -> None:
+            if not isinstance(event, Synced):
+                self._post(event)
+                return
+            waiting.discard(number)
+            if not waiting:
+                self._post(NamespaceSynced(namespace=namespace))
+
+        return emit
+
+    def _reflect(
+        self, resource: Resource, selection: Selection, emit: Callable[[ApiEvent], None]
+    ) -> asyncio.Task[None]:
+        reflector = Reflector(
+            self._client, resource, emit, selection=selection, on_problem=self._problem, clock=self._clock
+        )
+        where = f" in {selection.namespace}" if selection.namespace else ""
+        return self._supervisor.spawn(f"watch {resource.plural}{where}", reflector.run())
+
+    def _reflect_optional(self, resource: Resource, *, empty_without: bool) -> asyncio.Task[None]:
+        return self._supervisor.spawn(
+            f"watch {resource.plural}", self._when_served(resource, empty_without=empty_without)
+        )
+
+    async def _when_served(self, resource: Resource, *, empty_without: bool) -> None:
+        """Mirror a kind once the cluster lets us; `empty_without` counts it as empty until then."""
+        while True:
+            try:
+                await self._client.list_page(resource, limit=1)
+                break
+            except ApiError as error:
+                if error.status not in (403, 404):
+                    self._problem(f"{resource.plural}: {error}")
+                elif empty_without:
+                    self._post(Synced(resource))
+            except KubeError as error:
+                self._problem(f"{resource.plural}: {error}")
+            await asyncio.sleep(OPTIONAL_RETRY_SECONDS)
+        await Reflector(self._client, resource, self._post, on_problem=self._problem, clock=self._clock).run()
+
+    def _answered(self, event: ApiEvent) -> None:
+        if isinstance(event, WriteDone | WriteFailed):
+            self.health.write_ended(event)
+        self._post(event)
+
+    def _problem(self, text: str) -> None:
+        self._log.warning("watch", problem=text)

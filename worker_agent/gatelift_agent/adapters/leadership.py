@@ -1,0 +1,59 @@
+"""Which replica acts: the agent's Lease in its own namespace, told to the core as events (rule R8).
+
+How long a predecessor's writes may still be under way is arithmetic: it trusted itself for `renew_seconds` after a
+renewal was sent, its writes take `WRITE_SECONDS_MAX` at most, and we waited `lease_seconds` before we took over. After
+a clean stop nothing is under way: the Lease is given back when the last write was answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from gatelift_agent.core.events import Event, LeadershipExtended, LeadershipGained
+from gatelift_kube.client import Client
+from gatelift_kube.election import ElectionTimes
+from gatelift_kube.errors import KubeError, NotFoundError
+from gatelift_kube.objects.core import Lease
+from gatelift_kube.resources import LEASE, ObjectKey, ObjectRef
+from gatelift_kube.writes import WRITE_SECONDS_MAX
+
+EXTEND_SECONDS = 1.0
+"""How often the core is told how long the lead lasts: a tenth of the shortest lease in use."""
+
+SETTLE_MARGIN_SECONDS = 1.0
+"""For clocks that do not run equally fast over the half minute in question."""
+
+UNKNOWN_TERM = -1
+
+
+def settle_seconds(times: ElectionTimes) -> float:
+    """Return how long after a takeover a predecessor's write may still land."""
+    return max(0.0, times.renew_seconds + WRITE_SECONDS_MAX - times.lease_seconds) + SETTLE_MARGIN_SECONDS
+
+
+async def vacant_term(client: Client, namespace: str, name: str) -> int:
+    """Return the term that we get if the Lease is free at this moment and nobody is faster; UNKNOWN_TERM otherwise."""
+    try:
+        served = await client.get(ObjectRef(LEASE, ObjectKey(namespace, name)))
+    except NotFoundError:
+        return 1
+    except KubeError:
+        return UNKNOWN_TERM
+    lease = served.object
+    if not isinstance(lease, Lease) or lease.spec.holder_identity:
+        return UNKNOWN_TERM
+    return (lease.spec.lease_transitions or 0) + 1
+
+
+def gained(term: int, free_term: int, times: ElectionTimes) -> LeadershipGained:
+    """Return the event of a takeover; `free_term` as `vacant_term` said before the candidacy began."""
+    return LeadershipGained(term=term, settle_seconds=0.0 if term == free_term else settle_seconds(times))
+
+
+async def keep_told(post: Callable[[Event], None], valid_until: Callable[[], float], leads: Callable[[], bool]) -> None:
+    """Tell the core again and again until when this replica leads."""
+    while True:
+        await asyncio.sleep(EXTEND_SECONDS)
+        if leads():
+            post(LeadershipExtended(valid_until=valid_until()))

@@ -1,0 +1,97 @@
+"""Prometheus metrics of the agent, fed by what passes the loop: events, commands. Decides nothing."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from gatelift_agent.core.commands import Command, Note, SendFrame
+from gatelift_agent.core.events import Event
+from gatelift_agent.core.machine import Machine
+from gatelift_agent.core.placements import State
+from gatelift_kube.writes import Create, Delete, Patch, WriteFailed
+from gatelift_wire.messages import GatesLifted
+
+HANDLE_BUCKETS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
+"""Seconds; 0.02 is what one `handle` may take at the most."""
+
+LIFT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Metrics:
+    """One registry per process, so that several processes of a test do not meet."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._handle = Histogram(
+            "gatelift_agent_handle_seconds",
+            "Time that the deciding core took for one event",
+            ["event"],
+            buckets=HANDLE_BUCKETS,
+            registry=self.registry,
+        )
+        self._lift = Histogram(
+            "gatelift_agent_lift_seconds",
+            "Time from a placement's commit to its gates lifted",
+            buckets=LIFT_BUCKETS,
+            registry=self.registry,
+        )
+        self._placements = Gauge("gatelift_agent_placements", "Placements by state", ["state"], registry=self.registry)
+        self._writes = Counter(
+            "gatelift_agent_writes_total", "Writes asked for", ["verb", "resource"], registry=self.registry
+        )
+        self._failures = Counter(
+            "gatelift_agent_write_failures_total", "Writes that did not happen", ["error"], registry=self.registry
+        )
+        self._frames = Counter("gatelift_agent_frames_sent_total", "Frames sent", registry=self.registry)
+        self._notes = Counter("gatelift_agent_notes_total", "Facts worth a log line", ["level"], registry=self.registry)
+        self._connected = Gauge(
+            "gatelift_agent_connected", "1 while a session with the manager is open", registry=self.registry
+        )
+        self._leader = Gauge("gatelift_agent_leader", "1 while this replica acts", registry=self.registry)
+        self._latency = Gauge(
+            "gatelift_agent_api_latency_seconds", "Smoothed latency of the cluster's API", registry=self.registry
+        )
+        self._reachable = Gauge(
+            "gatelift_agent_api_reachable", "1 while the cluster's API answers", registry=self.registry
+        )
+        self._held = Gauge("gatelift_agent_writes_held", "Writes that wait or are under way", registry=self.registry)
+        self._queue = Gauge("gatelift_agent_events_waiting", "Events not handled yet", registry=self.registry)
+
+    def handled(self, event: Event, seconds: float) -> None:
+        """Count one event."""
+        self._handle.labels(type(event).__name__).observe(seconds)
+        if isinstance(event, WriteFailed):
+            self._failures.labels(event.error.value).inc()
+
+    def performed(self, command: Command, machine: Machine, now: float) -> None:
+        """Count one command."""
+        match command:
+            case Create() | Patch() | Delete():
+                self._writes.labels(type(command).__name__.lower(), command.ref.resource.plural).inc()
+            case SendFrame(frame=frame):
+                self._frames.inc()
+                for message in frame.messages:
+                    if isinstance(message, GatesLifted):
+                        placement = machine.world.placements.get(message.key)
+                        if placement is not None and placement.committed_at:
+                            self._lift.observe(max(0.0, now - placement.committed_at))
+            case Note(level=level):
+                self._notes.labels(level).inc()
+            case _:
+                pass
+
+    def refresh(
+        self, machine: Machine, *, latency_seconds: float, reachable: bool, writes_held: int, waiting: int
+    ) -> None:
+        """Set the gauges before a scrape."""
+        counts = dict.fromkeys(State, 0)
+        for placement in machine.world.placements.values():
+            counts[placement.state] += 1
+        for state, count in counts.items():
+            self._placements.labels(state.value).set(count)
+        self._connected.set(machine.connected)
+        self._leader.set(machine.world.leadership.held)
+        self._latency.set(latency_seconds)
+        self._reachable.set(reachable)
+        self._held.set(writes_held)
+        self._queue.set(waiting)

@@ -1,0 +1,284 @@
+"""Joins the agent's parts: one machine, one loop, the adapters around it.
+
+`Agent` is the daemon of a worker cluster (`gatelift agent`); `start_local_agent` starts the same machine inside the
+manager's process for the cluster `local`, joined by an in-memory stream. Every task has a supervisor; one that fails
+ends the process, and what runs next rebuilds everything from the cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import os
+import uuid
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+import structlog
+
+from gatelift_agent.adapters import leadership
+from gatelift_agent.adapters.enrolment import Enrolment, EnrolmentError, read_bundle
+from gatelift_agent.adapters.identity_store import (
+    DirectoryStore,
+    IdentityStore,
+    IdentityStoreError,
+    SecretStore,
+)
+from gatelift_agent.adapters.kubernetes import WorkerApi
+from gatelift_agent.adapters.manager_client import ManagerClient
+from gatelift_agent.adapters.metrics import Metrics
+from gatelift_agent.adapters.targets import Target
+from gatelift_agent.config import Configuration
+from gatelift_agent.core import commands, events
+from gatelift_agent.core.machine import Machine
+from gatelift_agent.local_agent import LocalAgent, start_local_agent
+from gatelift_agent.runtime.perform import Performer
+from gatelift_kube.budget import budget
+from gatelift_kube.client import Client
+from gatelift_kube.clock import boottime
+from gatelift_kube.config import ClusterConfig
+from gatelift_kube.leader import LeaderElector
+from gatelift_kube.machine_loop import MachineLoop
+from gatelift_kube.status_server import StatusServer
+from gatelift_kube.tasks import Supervisor, spawn
+from gatelift_kube.writes import WRITE_SECONDS_MAX
+
+CONNECTIONS = 64
+REFUSED_SECONDS = 30.0
+"""How long a refused enrolment waits before it is tried again: a person has to do something first."""
+
+RENEWAL_LOOK_SECONDS = 60.0
+"""How often the certificate's age is looked at; a renewal that was not answered is asked for again this often."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Agent:
+    """One agent process. `run` lives until `stop` is set, or raises what ended it."""
+
+    config: Configuration
+    cluster: ClusterConfig
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    on_ready: Callable[[Agent], None] = lambda _agent: None
+    status_address: str = ""
+    failure: str = ""
+
+    async def run(self) -> None:
+        """Serve until told to stop. Raises EnrolmentError for settings that cannot work, RuntimeError on a failure."""
+        bundle = read_bundle(self.config.ca_file)
+        async with Client.connect(self.cluster, connections=CONNECTIONS, user_agent="gatelift-agent") as client:
+            await _Process(self, client, bundle).run()
+        if self.failure:
+            raise RuntimeError(self.failure)
+
+    def fail(self, task: str, error: BaseException) -> None:
+        """End the process because a task failed: its successor starts from the cluster."""
+        self.failure = f"{task}: {type(error).__name__}: {error}"
+        structlog.get_logger("gatelift.agent").error("task failed", task=task, problem=self.failure, exc_info=error)
+        self.stop.set()
+
+
+async def run_agent(config: Configuration, cluster: ClusterConfig, stop: asyncio.Event | None = None) -> None:
+    """Run the agent of a worker cluster until `stop` is set. Raises as `Agent.run`."""
+    await Agent(config=config, cluster=cluster, stop=stop or asyncio.Event()).run()
+
+
+class _Process:
+    """The parts of one run."""
+
+    def __init__(self, agent: Agent, client: Client, ca_bundle: bytes) -> None:
+        config = agent.config
+        self._agent = agent
+        self._config = config
+        self._client = client
+        self._log = structlog.get_logger("gatelift.agent")
+        self._metrics = Metrics()
+        self._instance = f"{os.environ.get('POD_NAME', config.cluster)}-{uuid.uuid4().hex[:8]}"
+        self._supervisor = Supervisor(agent.fail)
+        self._machine = Machine(
+            config.core_settings(self._instance, version("gatelift")), jitter=_jitter(self._instance)
+        )
+        enrol = Target(address=config.enrol, server_name=config.server_name, proxy=config.proxy)
+        self._enrolment = Enrolment(
+            _store(config, client),
+            config.cluster,
+            enrol if config.enrol else None,
+            config.token,
+            ca_bundle,
+            utc_now=_utc_now,
+        )
+        self._limits = budget(per_second=config.api_per_second, in_flight=config.api_in_flight)
+        target = Target(address=config.manager, server_name=config.server_name, proxy=config.proxy)
+        self._stream = ManagerClient(self._post, target, self._enrolment.ready)
+        self._api = WorkerApi(
+            client,
+            self._post,
+            self._supervisor,
+            own_namespace=config.namespace,
+            limits=self._limits,
+            clock=boottime,
+            instance=self._instance,
+            watch_nodes=config.watch_nodes,
+        )
+        performer = Performer(api=self._api, stream=self._stream, install=self._install, observe=self._performed)
+        self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
+            self._machine, performer, tick=events.Ticked(), clock=boottime, observe=self._metrics.handled
+        )
+        self._times = config.leader_election.times()
+        self._elector = LeaderElector(
+            agent.cluster,
+            config.namespace,
+            config.leader_election.name,
+            self._instance,
+            on_acquired=self._acquired,
+            on_lost=self._lost,
+            times=self._times,
+            clock=boottime,
+            user_agent="gatelift-agent-elector",
+        )
+        self._free_term = leadership.UNKNOWN_TERM
+        self._taking_over: asyncio.Task[None] | None = None
+        self._servers: list[StatusServer] = []
+
+    async def run(self) -> None:
+        config = self._config
+        self._log.info(
+            "starting",
+            version=version("gatelift"),
+            cluster=config.cluster,
+            instance=self._instance,
+            budget=self._limits.describe(),
+        )
+        try:
+            self._supervisor.spawn("core", self._loop.run())
+            self._api.start()
+            self._supervisor.spawn("lead", self._keep_told())
+            self._supervisor.spawn("certificate", self._keep_certificate())
+            self._agent.status_address = await self._serve(config.health)
+            if config.metrics:
+                await self._serve(config.metrics)
+            name = config.leader_election.name
+            self._free_term = await leadership.vacant_term(self._client, config.namespace, name)
+            self._elector.start()
+            self._log.info("listening", status=self._agent.status_address)
+            self._agent.on_ready(self._agent)
+            await self._agent.stop.wait()
+        finally:
+            await self._end()
+
+    async def _serve(self, address: str) -> str:
+        server = StatusServer(self._metrics.registry, self._missing, self._refresh)
+        await server.start(address)
+        self._servers.append(server)
+        return server.address
+
+    async def _end(self) -> None:
+        """Stop acting, wait for the last write, and only then give the Lease back (R8)."""
+        self._log.info("stopping")
+        if self._taking_over is not None:
+            self._taking_over.cancel()
+        self._post(events.LeadershipLost())
+        await self._stream.stop()
+        if await self._api.drained(WRITE_SECONDS_MAX):
+            await self._elector.stop()
+        else:
+            self._log.warning("writes are still under way; the lease is left to run out")
+        for server in self._servers:
+            await server.stop()
+        left = await self._supervisor.stop()
+        if left:
+            self._log.warning("tasks did not end in time", tasks=left)
+
+    # --- leadership ---------------------------------------------------------------------------------------------
+
+    def _acquired(self, term: int) -> None:
+        self._log.info("leading", term=term)
+        self._taking_over = self._supervisor.spawn("take over", self._take_over(term))
+
+    async def _take_over(self, term: int) -> None:
+        """Get an identity first: without one there is nobody to act for."""
+        while True:
+            try:
+                await self._enrolment.ready()
+                break
+            except (EnrolmentError, IdentityStoreError) as error:
+                self._enrolment.waiting_for = str(error)
+                self._log.error("no identity", problem=str(error))
+                await asyncio.sleep(REFUSED_SECONDS)
+        if self._elector.term == term:
+            self._post(leadership.gained(term, self._free_term, self._times))
+            self._post(events.LeadershipExtended(valid_until=self._elector.valid_until()))
+
+    def _lost(self, reason: str) -> None:
+        self._log.warning("no longer leading", reason=reason)
+        if self._taking_over is not None:
+            self._taking_over.cancel()
+        self._post(events.LeadershipLost())
+
+    async def _keep_told(self) -> None:
+        await leadership.keep_told(self._post, self._elector.valid_until, self._elector.leads)
+
+    # --- certificate --------------------------------------------------------------------------------------------
+
+    async def _keep_certificate(self) -> None:
+        while True:
+            await asyncio.sleep(min(RENEWAL_LOOK_SECONDS, max(1.0, self._enrolment.renew_in())))
+            if self._enrolment.usable() and self._enrolment.renew_in() <= 0:
+                self._post(events.CertificateDue(request=self._enrolment.signing_request()))
+                await asyncio.sleep(RENEWAL_LOOK_SECONDS)
+
+    def _install(self, command: commands.InstallCertificate) -> None:
+        spawn("install certificate", self._install_certificate(command))
+
+    async def _install_certificate(self, command: commands.InstallCertificate) -> None:
+        try:
+            await self._enrolment.install(command.certificate, command.ca_bundle)
+        except (EnrolmentError, IdentityStoreError) as error:
+            self._log.error("certificate not installed", problem=str(error))
+
+    # --- looking in ---------------------------------------------------------------------------------------------
+
+    def _post(self, event: events.Event) -> None:
+        self._loop.post(event)
+
+    def _performed(self, command: commands.Command) -> None:
+        self._metrics.performed(command, self._machine, boottime())
+
+    def _missing(self) -> str:
+        if not self._elector.leads():
+            return ""  # a standby is ready to take over
+        if not self._enrolment.usable():
+            return f"not enrolled: {self._enrolment.waiting_for or 'asking'}"
+        if not self._machine.world.ready:
+            return "not all objects are listed yet"
+        return ""
+
+    def _refresh(self) -> None:
+        health = self._api.health
+        self._metrics.refresh(
+            self._machine,
+            latency_seconds=health.latency_seconds,
+            reachable=health.reachable,
+            writes_held=self._api.writes_held,
+            waiting=self._loop.waiting,
+        )
+
+
+def _store(config: Configuration, client: Client) -> IdentityStore:
+    if config.identity_directory:
+        return DirectoryStore(Path(config.identity_directory))
+    return SecretStore(client, config.namespace, config.identity_secret)
+
+
+def _jitter(instance: str) -> float:
+    """Spread agents by their names: nothing here needs to be unpredictable."""
+    return zlib.crc32(instance.encode()) / 2**32
+
+
+def _utc_now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+__all__ = ["Agent", "LocalAgent", "run_agent", "start_local_agent"]

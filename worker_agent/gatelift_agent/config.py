@@ -1,0 +1,263 @@
+"""The agent's one configuration file, checked once and frozen.
+
+Every setting can also come from the environment: `GATELIFT_AGENT_CLUSTER=worker-1`, `GATELIFT_AGENT_TOKEN=...`,
+`GATELIFT_AGENT_POLICY__HOST_NETWORK=true` (file wins over default, environment wins over file). An unknown key is an
+error that names its path.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic.alias_generators import to_camel
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from gatelift_admission import amounts
+from gatelift_agent.core import settings as core
+from gatelift_kube.election import ElectionTimes
+from gatelift_kube.resources import RESOURCE_FLAVOR
+from gatelift_wire import identity, tokens
+
+KINDS_SERVED = ("Pod", "Job")
+REPLICAS_MAX = 16
+"""More replicas than this only cost Lease reads."""
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; each line of the text names a path, the rule and the way out."""
+
+
+class Section(BaseModel):
+    """A part of the file: camelCase keys, unknown ones refused, frozen."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class PolicySection(Section):
+    """What may be placed here. Everything is denied unless it is named."""
+
+    denied_namespaces: tuple[str, ...] = ("kube-system", "kube-public", "kube-node-lease")
+    service_accounts: dict[str, str] = {"default": "default"}
+    """Service accounts that pods may name, each with the one that they get here."""
+    priority_classes: tuple[str, ...] = ()
+    host_network: bool = False
+    host_pid: bool = Field(default=False, alias="hostPID")
+    host_ipc: bool = Field(default=False, alias="hostIPC")
+    host_ports: bool = False
+    host_path: bool = False
+    privileged: bool = False
+    capabilities: tuple[str, ...] = ()
+
+
+class CapacitySection(Section):
+    """What the worker has of one flavor and resource."""
+
+    flavor: str
+    resource: str
+    nominal: str | int | float
+
+    @field_validator("nominal")
+    @classmethod
+    def _quantity(cls, value: str | float) -> str | int | float:
+        try:
+            amounts.parse(value, "cpu")
+        except amounts.QuantityError as error:
+            raise ValueError(str(error)) from error
+        return value
+
+
+class LeaderElectionSection(Section):
+    """The Lease by which one of the agent's replicas acts."""
+
+    name: str = "gatelift-agent"
+    lease_seconds: float = 15.0
+    renew_seconds: float = 10.0
+    retry_seconds: float = 2.0
+
+    @model_validator(mode="after")
+    def _ordered(self) -> LeaderElectionSection:
+        self.times()
+        return self
+
+    def times(self) -> ElectionTimes:
+        """Return the times; ValueError when they contradict each other."""
+        return ElectionTimes(
+            lease_seconds=self.lease_seconds, renew_seconds=self.renew_seconds, retry_seconds=self.retry_seconds
+        )
+
+
+class _CamelEnvironment(EnvSettingsSource):
+    """The environment under the file's camelCase keys, so that the two merge key by key."""
+
+    def __call__(self) -> dict[str, Any]:
+        camel: dict[str, Any] = _camel_keys(super().__call__())
+        return camel
+
+
+def _camel_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {to_camel(key): _camel_keys(inner) for key, inner in value.items()}
+    return value
+
+
+class Configuration(BaseSettings):
+    """The whole file."""
+
+    model_config = SettingsConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        env_prefix="GATELIFT_AGENT_",
+        env_nested_delimiter="__",
+    )
+
+    cluster: str
+    """Name of this worker cluster, as the manager expects it."""
+    manager: str
+    """Address (host:port) of the manager's session port."""
+    enrol: str = ""
+    """Address (host:port) of the manager's enrolment port: for the first certificate, and after a long cut."""
+    token: str = Field(default="", repr=False)
+    """Bootstrap token: used once, for the first certificate."""
+    ca_file: str = ""
+    """PEM bundle of the manager's CAs; without it the token's hash of the CA is what is trusted at first."""
+    server_name: str = ""
+    """Name expected in the manager's certificate, where it is not that of the address."""
+    proxy: str = ""
+    """HTTP CONNECT proxy (http://host:port) on the way to the manager."""
+    identity_directory: str = ""
+    """Directory for key and certificate; empty: they are kept in a Secret."""
+    identity_secret: str = "gatelift-agent-identity"  # noqa: S105 - the name of a Secret
+    namespace: str = "gatelift-system"
+    """The agent's own namespace: Lease, records, identity."""
+    kinds: tuple[str, ...] = KINDS_SERVED
+    policy: PolicySection = PolicySection()
+    capacity: tuple[CapacitySection, ...] = ()
+    credits: int = Field(default=256, ge=1, le=10_000)
+    replicas: int = Field(default=1, ge=1, le=REPLICAS_MAX)
+    watch_nodes: bool = True
+    leader_election: LeaderElectionSection = LeaderElectionSection()
+    api_per_second: float = Field(default=500.0, gt=0)
+    api_in_flight: int = Field(default=32, ge=1, le=1024)
+    health: str = "0.0.0.0:8081"
+    metrics: str = ""
+    """Address of the metrics; empty: beside health."""
+
+    @field_validator("cluster")
+    @classmethod
+    def _cluster_name(cls, value: str) -> str:
+        try:
+            return identity.check_cluster_name(value)
+        except identity.IdentityError as error:
+            raise ValueError(str(error)) from error
+
+    @field_validator("manager", "enrol", "health", "metrics")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        host, _, port = value.rpartition(":")
+        if value and not (port.isascii() and port.isdigit() and int(port) <= 65535):
+            raise ValueError(f"{value!r} is no address; write host:port")
+        del host
+        return value
+
+    @field_validator("kinds")
+    @classmethod
+    def _known_kinds(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for kind in value:
+            if kind not in KINDS_SERVED:
+                raise ValueError(f"{kind!r} is not served; known are {', '.join(KINDS_SERVED)}")
+        return value
+
+    @field_validator("token")
+    @classmethod
+    def _token_form(cls, value: str) -> str:
+        if value:
+            tokens.parse(value)
+        return value
+
+    @model_validator(mode="after")
+    def _token_names_us(self) -> Configuration:
+        if self.token and tokens.parse(self.token).cluster != self.cluster:
+            named = tokens.parse(self.token).cluster
+            raise ValueError(f"token: is for cluster {named}, this is {self.cluster}; use the token of this cluster")
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let the environment win over the file; read nothing else."""
+        del env_settings, dotenv_settings, file_secret_settings
+        return (_CamelEnvironment(settings_cls), init_settings)
+
+    def core_settings(self, instance: str, version: str) -> core.Settings:
+        """Return what the deciding core is told."""
+        policy = self.policy
+        return core.Settings(
+            instance=instance,
+            own_namespace=self.namespace,
+            agent_version=version,
+            replicas=self.replicas,
+            kinds=self.kinds,
+            credits_max=self.credits,
+            policy=core.Policy(
+                denied_namespaces=frozenset({*policy.denied_namespaces, self.namespace}),
+                service_accounts=policy.service_accounts,
+                priority_classes=frozenset(policy.priority_classes),
+                host_network=policy.host_network,
+                host_pid=policy.host_pid,
+                host_ipc=policy.host_ipc,
+                host_ports=policy.host_ports,
+                host_path=policy.host_path,
+                privileged=policy.privileged,
+                capabilities=frozenset(policy.capabilities),
+            ),
+            capacity=tuple(
+                core.FlavorCapacity(
+                    flavor=each.flavor, resource=each.resource, nominal=amounts.parse(each.nominal, each.resource)
+                )
+                for each in self.capacity
+            ),
+            shared_kinds=(RESOURCE_FLAVOR,),
+        )
+
+
+def load(path: Path | None) -> Configuration:
+    """Read and check the file (None: environment only). Raises ConfigError with one line per problem."""
+    document: object = {}
+    if path is not None:
+        try:
+            document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        except OSError as error:
+            raise ConfigError(
+                f"{path}: cannot be read ({error.strerror}); name a readable file with --config"
+            ) from error
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            line = str(error).replace("\n", " ")
+            raise ConfigError(f"{path}: is not YAML ({line}); correct it") from error
+    if not isinstance(document, dict):
+        raise ConfigError(f"{path}: must be a mapping of settings; see the guide for an example")
+    try:
+        return Configuration(**document)
+    except ValidationError as error:
+        raise ConfigError("\n".join(_line(each) for each in error.errors())) from error
+
+
+def _line(problem: Any) -> str:
+    path = ".".join(str(part) for part in problem["loc"]) or "configuration"
+    if problem["type"] == "extra_forbidden":
+        return f"{path}: unknown key; remove it or correct its spelling"
+    if problem["type"] == "missing":
+        name = "".join(f"_{letter}" if letter.isupper() else letter.upper() for letter in path)
+        return f"{path}: is required; set it in the file or as GATELIFT_AGENT_{name}"
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    return message if message.startswith(f"{path}:") else f"{path}: {message}"

@@ -1,0 +1,177 @@
+"""The agent of `local`: the same machine in the manager's process, on the manager's own objects and its own lead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import structlog
+
+from gatelift_agent.adapters import leadership
+from gatelift_agent.adapters.kubernetes import LOCAL, WorkerApi
+from gatelift_agent.core import commands, events
+from gatelift_agent.core.machine import Machine
+from gatelift_agent.core.settings import Mode, Policy, Settings
+from gatelift_agent.runtime.perform import Performer
+from gatelift_kube.budget import Budget, budget
+from gatelift_kube.client import Client
+from gatelift_kube.clock import Clock, monotonic
+from gatelift_kube.election import ElectionTimes
+from gatelift_kube.machine_loop import MachineLoop
+from gatelift_kube.tasks import Supervisor
+from gatelift_wire.messages import Frame
+
+
+class LocalStream(Protocol):
+    """The manager's end of the in-memory stream: at most one at a time."""
+
+    def open(self, peer: Peer) -> None:
+        """Connect."""
+        ...
+
+    def to_manager(self, frame: Frame) -> None:
+        """Hand a frame to the manager."""
+        ...
+
+    def hang_up(self) -> None:
+        """End the stream from the agent's side."""
+        ...
+
+
+@dataclass(slots=True)
+class Peer:
+    """The agent's end of one stream."""
+
+    stream_id: int
+    post: Callable[[events.Event], None]
+    over: bool = False
+
+    def frame_arrived(self, frame: Frame) -> None:
+        """Take a frame from the manager."""
+        self.post(events.FrameArrived(stream_id=self.stream_id, frame=frame))
+
+    def closed(self, text: str) -> None:
+        """Take that the manager closed the stream."""
+        self.end(text)
+
+    def end(self, text: str) -> None:
+        """Say once that the stream is over."""
+        if not self.over:
+            self.over = True
+            self.post(events.StreamClosed(stream_id=self.stream_id, text=text))
+
+
+class _StreamEnd:
+    """Carries out the machine's stream commands on the in-memory stream."""
+
+    def __init__(self, stream: LocalStream, post: Callable[[events.Event], None]) -> None:
+        self._stream = stream
+        self._post = post
+        self._peer: Peer | None = None
+
+    def dial(self, stream_id: int) -> None:
+        """Connect; the manager answers at once."""
+        self._peer = Peer(stream_id, self._post)
+        self._stream.open(self._peer)
+        self._post(events.StreamOpened(stream_id=stream_id))
+
+    def send(self, stream_id: int, frame: Frame) -> None:
+        """Hand a frame over."""
+        if self._peer is not None and self._peer.stream_id == stream_id and not self._peer.over:
+            self._stream.to_manager(frame)
+
+    def close(self, stream_id: int, text: str = "") -> None:
+        """Hang up."""
+        if self._peer is not None and self._peer.stream_id == stream_id and not self._peer.over:
+            self._peer.end(text or "closed")
+            self._stream.hang_up()
+
+
+class LocalAgent:
+    """A running agent of `local`; made by `start_local_agent`."""
+
+    def __init__(
+        self,
+        client: Client,
+        stream: LocalStream,
+        *,
+        instance: str,
+        leads_until: Callable[[], float],
+        limits: Budget,
+        clock: Clock,
+    ) -> None:
+        self._leads_until = leads_until
+        self._clock = clock
+        self._supervisor = Supervisor(self._failed)
+        self.failure = ""
+        settings = Settings(mode=Mode.LOCAL, instance=instance, policy=Policy(any_namespace=True))
+        self.machine = Machine(settings)
+        self._api = WorkerApi(
+            client,
+            self._post,
+            self._supervisor,
+            own_namespace="kube-system",
+            limits=limits,
+            clock=clock,
+            instance=instance,
+            watched=LOCAL,
+            keeps_state=False,
+        )
+        performer = Performer(api=self._api, stream=_StreamEnd(stream, self._post), install=_drop)
+        self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
+            self.machine, performer, tick=events.Ticked(), clock=clock
+        )
+
+    def start(self, term: int, settle_seconds: float) -> None:
+        """Begin to act under the manager's term."""
+        self._supervisor.spawn("core of local", self._loop.run())
+        self._api.start()
+        self._supervisor.spawn(
+            "lead of local",
+            leadership.keep_told(self._post, self._leads_until, lambda: self._leads_until() > self._clock()),
+        )
+        self._post(events.LeadershipGained(term=term, settle_seconds=settle_seconds))
+        self._post(events.LeadershipExtended(valid_until=self._leads_until()))
+
+    async def stop(self) -> None:
+        """End all tasks; writes under way are answered by nobody."""
+        self._post(events.LeadershipLost())
+        await self._supervisor.stop()
+
+    def _post(self, event: events.Event) -> None:
+        self._loop.post(event)
+
+    def _failed(self, task: str, error: BaseException) -> None:
+        self.failure = f"{task}: {type(error).__name__}: {error}"
+        structlog.get_logger("gatelift.agent.local").error(
+            "task failed", task=task, problem=self.failure, exc_info=error
+        )
+
+
+async def start_local_agent(
+    client: Client,
+    stream: LocalStream,
+    *,
+    instance: str,
+    term: int,
+    leads_until: Callable[[], float],
+    settle_seconds: float | None = None,
+    limits: Budget | None = None,
+    clock: Clock = monotonic,
+) -> LocalAgent:
+    """Start the agent of `local` under the manager's lead.
+
+    `leads_until` says, on `clock`, until when the manager leads; `settle_seconds` how long a write of an earlier
+    leader may still land (default: by the default election times; 0 for the first leader ever).
+    """
+    settle = leadership.settle_seconds(ElectionTimes()) if settle_seconds is None else settle_seconds
+    agent = LocalAgent(
+        client, stream, instance=instance, leads_until=leads_until, limits=limits or budget(), clock=clock
+    )
+    agent.start(term, 0.0 if term <= 1 else settle)
+    return agent
+
+
+def _drop(_command: commands.InstallCertificate) -> None:
+    """Drop: the in-memory stream has no certificate."""
