@@ -313,7 +313,10 @@ async def make(provider_name: str, folder: Path, *, crds: Path | None = None) ->
     provider = load(provider_name, settings)
     made = await provider.up(["mgmt", *WORKERS])
     clusters = {cluster.name: cluster for cluster in made}
-    capacity = {"default-flavor": {"cpu": "8"}, "small-flavor": {"cpu": "1"}}
+    capacity = [
+        {"flavor": "default-flavor", "resource": "cpu", "nominal": "8"},
+        {"flavor": "small-flavor", "resource": "cpu", "nominal": "1"},
+    ]
     installation = Installation(
         folder=folder / "installation",
         management=clusters["mgmt"],

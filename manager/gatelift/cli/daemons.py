@@ -76,6 +76,28 @@ async def _manager(target: Target, path: Path | None, plain: bool) -> None:
         raise CliError(str(error), FAILED) from error
 
 
+async def _agent(target: Target, path: Path | None, plain: bool) -> None:
+    from gatelift import logs  # noqa: PLC0415  # the daemon's modules, only for the daemon
+    from gatelift_agent import app  # noqa: PLC0415
+    from gatelift_agent import config as configuration  # noqa: PLC0415
+    from gatelift_agent.adapters.enrolment import EnrolmentError  # noqa: PLC0415
+    from gatelift_kube.config import auto  # noqa: PLC0415
+
+    logs.configure(human=plain)
+    try:
+        loaded = configuration.load(path)
+    except configuration.ConfigError as error:
+        raise CliError(str(error), USAGE) from error
+    daemon = app.Agent(config=loaded, cluster=await auto(target.kubeconfig, target.context))
+    _on_signals(daemon.stop.set)
+    try:
+        await daemon.run()
+    except EnrolmentError as error:
+        raise CliError(str(error), USAGE) from error
+    except (RuntimeError, OSError) as error:
+        raise CliError(str(error), FAILED) from error
+
+
 async def _webhooks(target: Target, path: Path | None, plain: bool, url: str) -> None:
     from gatelift import config as configuration  # noqa: PLC0415  # the daemon's modules, only for the daemon
     from gatelift import logs  # noqa: PLC0415
