@@ -184,13 +184,12 @@ def test_a_held_queue_takes_back_a_reservation_that_is_not_yet_admitted() -> Non
     assert (reserved["status"], reserved["reason"]) == ("False", "Suspended")
     assert reserved["message"] == "ClusterQueue shared is inactive"
     told = [
-        body["status"]["conditions"][0]["message"] for verb, ref, body in world.api.writes[-3:] if _conditions(body)
+        condition["message"]
+        for _, _, body in world.api.writes
+        if isinstance(body, dict)
+        for condition in body.get("status", {}).get("conditions", [])
     ]
     assert "ClusterQueue shared is stopped" in told, "said first, by the write that took the reservation back"
-
-
-def _conditions(body: Any) -> bool:
-    return isinstance(body, dict) and bool(body.get("status", {}).get("conditions"))
 
 
 def test_a_refused_commit_is_tried_elsewhere_under_a_higher_epoch() -> None:

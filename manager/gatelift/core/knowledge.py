@@ -100,10 +100,14 @@ class Knowledge:
         if known is None:
             return None
         self._unindex(key, known)
-        self.departed[known.metadata.uid] = None
+        self.has_gone(known.metadata.uid)
+        return known
+
+    def has_gone(self, uid: str) -> None:
+        """Remember that no Workload of this UID is there: it was seen to go, or a complete list did not have it."""
+        self.departed[uid] = None
         if len(self.departed) > DEPARTED_MAX:
             del self.departed[next(iter(self.departed))]
-        return known
 
     def saw_go(self, uid: str) -> bool:
         """Say whether a Workload of this UID was known here and is gone: its absence is a fact, not a lag."""

@@ -52,6 +52,17 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
         _onward(core, known, rec, attempt, kind, owner, now)
 
 
+def rebuild(core: Core, key: ObjectKey, now: float) -> None:
+    """Make the attempt that a record tells of, after a start, and nothing else."""
+    known = core.knowledge.workloads.get(key)
+    if known is None:
+        return
+    kind = owners.kind_of(core, known)
+    rec = record.read(known, travels=kind is not None)
+    attempt = attempt_for(core, known, rec, kind, now)
+    settle_queueing(core, known, attempt, now)
+
+
 def _over(known: Workload, owner: Owner | None, kind: Kind[Any] | None) -> bool:
     if known.metadata.deletion_timestamp is not None:
         return True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gatelift.core.agenda import Agenda, Key, Look
@@ -91,6 +91,7 @@ class Core:
     record_revision: int = 0
     fenced: dict[PlacementKey, str] = field(default_factory=dict)  # declared fenced by a person -> by whom
     halted: str = ""
+    rebuilt: bool = False
     stepped_down: bool = False
     out: list[Command] = field(default_factory=list)
 
@@ -193,8 +194,9 @@ class Core:
         return sent
 
     def view(self, cluster: str) -> ClusterView | None:
-        """Return what is known of a cluster."""
-        return self.links.state(cluster)
+        """Return what is known of a cluster; closed to us until the records have been read after a start."""
+        view = self.links.state(cluster)
+        return view if self.rebuilt or view is None else replace(view, open=False)
 
     def new_blobs(self, cluster: str, session: int, contents: tuple[bytes, ...]) -> tuple[TemplateBlob, ...]:
         """Return the templates that have not travelled in this session yet, each once."""
