@@ -17,6 +17,7 @@ from gatelift_sandbox.embedded.failures import (
     conflict,
     forbidden_field,
     invalid,
+    precondition,
     required,
     wrong,
 )
@@ -25,6 +26,7 @@ from gatelift_sandbox.embedded.watches import Stored
 
 OBJECT_BYTES_MAX = 3 * 1024 * 1024
 """As a real API server limits a request; etcd would refuse half of it already."""
+_OMITTED_WHEN_EMPTY = ("labels", "annotations", "finalizers", "ownerReferences", "generateName")
 _SERVERS_OWN = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "uid")
 
 
@@ -79,6 +81,9 @@ def checked_new(kind: Kind, namespace: str, name: str, new: Any) -> Document:
     about = meta(new)
     for gone in ("managedFields", "selfLink"):
         about.pop(gone, None)
+    for omitted in _OMITTED_WHEN_EMPTY:
+        if omitted in about and not about[omitted]:
+            del about[omitted]
     if resource.namespaced:
         if (about.get("namespace") or namespace) != namespace:
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
@@ -104,17 +109,26 @@ def check_create(kind: Kind, new: Document) -> None:
         raise invalid(kind.resource, about.get("name", ""), found)
 
 
-def check_versions(kind: Kind, new: Document, old: Stored) -> bool:
-    """Hold the UID and the resourceVersion in `new` against the stored ones (409); return whether none was named."""
+def check_versions(kind: Kind, new: Document, old: Stored, *, patch: bool) -> bool:
+    """Hold UID and resourceVersion in `new` against the stored ones; return whether it may be tried again.
+
+    ApiError 409; for another UID in a patch 422, since the real server finds it when it compares the results.
+    """
     about = meta(new)
+    if patch and not about.get("resourceVersion"):
+        about["resourceVersion"] = str(old.version)
     uid, version = about.get("uid"), about.get("resourceVersion")
+    if patch and version != str(old.version):
+        raise conflict(kind.resource, old.name)
+    if patch and uid and uid != old.uid:
+        raise invalid(kind.resource, old.name, [wrong("metadata.uid", uid, "field is immutable")])
     if uid and uid != old.uid:
         text = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {old.uid}"
         raise conflict(kind.resource, old.name, text)
     if version:
         if version != str(old.version):
             raise conflict(kind.resource, old.name)
-        return False
+        return patch
     if not kind.rules.unconditional_update:
         found = [wrong("metadata.resourceVersion", 0, "must be specified for an update")]
         raise invalid(kind.resource, old.name, found)
@@ -161,13 +175,13 @@ def check_preconditions(kind: Kind, stored: Stored, deletion: Deletion) -> None:
             f"the UID in the precondition ({deletion.uid}) does not match the UID in record ({stored.uid}). The object"
             " might have been deleted and then recreated"
         )
-        raise conflict(kind.resource, stored.name, text)
+        raise precondition(kind.resource, stored.name, text)
     if deletion.version is not None and deletion.version != str(stored.version):
         text = (
             f"the ResourceVersion in the precondition ({deletion.version}) does not match the ResourceVersion in record"
             f" ({stored.version}). The object might have been modified"
         )
-        raise conflict(kind.resource, stored.name, text)
+        raise precondition(kind.resource, stored.name, text)
 
 
 def sized(document: Document) -> bytes:

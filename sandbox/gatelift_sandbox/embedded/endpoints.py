@@ -29,6 +29,10 @@ from gatelift_sandbox.embedded.store import patcher
 from gatelift_sandbox.embedded.watches import Stored
 
 LIMIT_MAX = 1_000_000
+ORPHANS = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set"
+    " propagationPolicy=Orphan to suppress this warning"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +56,12 @@ class Call:
         """Return whether nothing shall be kept."""
         return self.query.get("dryRun") == "All"
 
-    def selection(self) -> Selection:
+    def selection(self, kind: Kind) -> Selection:
         """Return what a list, watch or deletion of a collection selects; ApiError 400."""
         fields = parse_fields(self.query.get("fieldSelector", ""))
+        for requirement in fields:
+            if requirement.path not in kind.selectable:
+                raise bad_request(f"field label not supported: {requirement.path}")
         if self.info.name:
             fields += parse_fields(f"metadata.name={self.info.name}")
         labels = parse_labels(self.query.get("labelSelector", ""))
@@ -122,7 +129,7 @@ class Endpoints:
     def _list(self, call: Call, kind: Kind) -> Answer:
         page = self._store.list(
             kind,
-            call.selection(),
+            call.selection(kind),
             limit=number(call.query, "limit", LIMIT_MAX),
             token=call.query.get("continue", ""),
             at_least=version_of(call.query) or 0,
@@ -168,7 +175,9 @@ class Endpoints:
     async def _delete(self, call: Call, kind: Kind) -> Answer:
         namespace, name = _namespace(call, kind), call.info.name
         deletion, dry_run = _deletion(call)
+        told = [ORPHANS] if deletion.propagation is None and kind.rules.propagation == "Orphan" else []
         done, warnings = await self._pipeline.delete(call.user, kind, namespace, name, deletion, dry_run=dry_run)
+        warnings += told
         if not done.gone or kind.rules.returns_deleted:
             return _warned(self._object(call, kind, done.stored), warnings)
         details: Document = {"name": name}
@@ -180,7 +189,7 @@ class Endpoints:
 
     async def _delete_collection(self, call: Call, kind: Kind) -> Answer:
         deletion, dry_run = _deletion(call)
-        page = self._store.list(kind, call.selection())
+        page = self._store.list(kind, call.selection(kind))
         for stored in page.items:
             try:
                 await self._pipeline.delete(call.user, kind, stored.namespace, stored.name, deletion, dry_run=dry_run)
@@ -194,6 +203,8 @@ class Endpoints:
         node, uid = at(binding, "target", "name"), at(binding, "metadata", "uid")
         if not isinstance(node, str) or not node:
             raise bad_request("target.name: Required value: the node to bind to")
+        if at(binding, "metadata", "name") != call.info.name:
+            raise bad_request("name in URL does not match name in Binding object")
         self._store.bind(
             kind,
             call.info.namespace,

@@ -136,6 +136,13 @@ def conflict(resource: Resource, name: str, text: str = MODIFIED) -> ApiError:
     return ApiError(409, "Conflict", message, _details(resource, name))
 
 
+def precondition(resource: Resource, name: str, text: str) -> ApiError:
+    """409: a precondition of a delete does not hold. Names the kind, not the plural, as the real server does."""
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    message = f'Operation cannot be fulfilled on {kind} "{name}": {text}'
+    return ApiError(409, "Conflict", message, _details(resource, name, resource.kind))
+
+
 def invalid(resource: Resource, name: str, errors: Sequence[FieldError]) -> ApiError:
     """422: the object breaks rules."""
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
@@ -163,10 +170,14 @@ def bad_request(text: str) -> ApiError:
 
 
 def unprocessable(text: str) -> ApiError:
-    """422: a patch that cannot be carried out, a failed `test` of a JSON patch among them."""
-    causes = [{"reason": "UnexpectedServerResponse", "message": text}]
+    """422: a patch that cannot be carried out, a failed `test` of a JSON patch among them.
+
+    A real API server does not say which operation it was (`text`); neither do we, so that nobody relies on it.
+    """
     message = "the server rejected our request due to an error in our request"
-    return ApiError(422, "Invalid", message, {"causes": causes})
+    failure = ApiError(422, "Invalid", message, {})
+    failure.add_note(text)
+    return failure
 
 
 def expired(text: str) -> ApiError:

@@ -43,14 +43,14 @@ class HttpServer:
         self._store = pipeline.store
         self._tokens = tokens
         self._endpoints = Endpoints(pipeline, tokens)
-        self._runner = web.ServerRunner(web.Server(self._handle, keepalive_timeout=75.0))
+        self._runner = web.ServerRunner(web.Server(self._handle, keepalive_timeout=75.0), shutdown_timeout=SHUTDOWN_SECONDS)
         self._stopping = asyncio.Event()
         self.address = ""
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext) -> int:
         """Listen; return the port. OSError where the address is taken."""
         await self._runner.setup()
-        site = web.TCPSite(self._runner, host, port, ssl_context=tls, shutdown_timeout=SHUTDOWN_SECONDS)
+        site = web.TCPSite(self._runner, host, port, ssl_context=tls)
         await site.start()
         found = int(self._runner.addresses[0][1])
         self.address = f"{host}:{found}"
@@ -240,7 +240,7 @@ class WatchLines:
         since = version_of(self._call.query) or None
         if self._initial:
             since = None
-        self._watch = self._store.watch(self._kind, self._call.selection(), since, self._some.set)
+        self._watch = self._store.watch(self._kind, self._call.selection(self._kind), since, self._some.set)
         self._some.set()
 
     def end(self) -> None:

@@ -55,6 +55,11 @@ class Kind:
         """Return whether stored objects look different under this version."""
         return self.from_storage is not None or self.storage_api_version != self.resource.api_version
 
+    @property
+    def selectable(self) -> frozenset[str]:
+        """Return the field labels that a field selector may name."""
+        return frozenset({"metadata.name", "metadata.namespace", *self.rules.fields({})})
+
     def stored(self, document: Document) -> Document:
         """Return a document of this version as it is stored."""
         if self.to_storage is not None:

@@ -203,9 +203,7 @@ class Store:
         before = kind.served(old.document())
         present = kind.served(old.document())
         new = checked_new(kind, namespace, name, change(present))
-        if patch and not meta(new).get("resourceVersion"):
-            meta(new)["resourceVersion"] = str(old.version)
-        unconditional = check_versions(kind, new, old) or patch
+        unconditional = check_versions(kind, new, old, patch=patch)
         dropped = kind.rules.default(new)
         return Draft(
             kind=kind,
@@ -267,14 +265,15 @@ class Store:
         if old.deleting:
             return self._shorten(kind, old, document, grace, now, dry_run=dry_run)
         _propagate(about, deletion.propagation or _propagation(kind, about))
-        if not grace and not kind.rules.finalizers(document):
+        gone = not grace and not kind.rules.finalizers(document)
+        if gone and not kind.rules.graceful:
             return Deleted(stored=self._write(kind, document, old, removed=True, dry_run=dry_run), gone=True)
         about["deletionTimestamp"] = timestamp(now + grace)
         about["deletionGracePeriodSeconds"] = grace
         if about.get("generation"):
             about["generation"] += 1
         kind.rules.mark_deleted(document)
-        return Deleted(stored=self._write(kind, document, old, dry_run=dry_run), gone=False)
+        return Deleted(stored=self._write(kind, document, old, removed=gone, dry_run=dry_run), gone=gone)
 
     def _shorten(
         self, kind: Kind, old: Stored, document: Document, grace: int, now: float, *, dry_run: bool

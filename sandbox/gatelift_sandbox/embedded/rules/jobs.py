@@ -64,6 +64,8 @@ class JobRules(WithStatus):
             labels.setdefault(label, about["name"])
         for label in UID_LABELS:
             labels.setdefault(label, about["uid"])
+        if not about.get("labels"):
+            about["labels"] = dict(labels)
         if spec.get("selector") is None:
             spec["selector"] = {"matchLabels": {UID_LABELS[0]: about["uid"]}}
 
@@ -98,8 +100,9 @@ class JobRules(WithStatus):
             for field in fixed
             if after.get(field) != before.get(field)
         ]
-        if _template(after, before, suspended=bool(before.get("suspend"))) != before["template"]:
-            found.append(wrong("spec.template", after["template"], IMMUTABLE))
+        suspended = bool(before.get("suspend"))
+        if _template(after, before, suspended=suspended) != before["template"]:
+            found.append(wrong("spec.template.spec" if suspended else "spec.template", after["template"], IMMUTABLE))
         return found
 
     def fields(self, document: Document) -> dict[str, str]:
@@ -130,6 +133,8 @@ def _manager_errors(manager: str) -> list[FieldError]:
 def _restart_errors(pod: Document) -> list[FieldError]:
     if pod.get("restartPolicy") in ("OnFailure", "Never"):
         return []
+    if pod.get("restartPolicy") in (None, "", "Always"):
+        return [required("spec.template.spec.restartPolicy", 'valid values: "OnFailure", "Never"')]
     field = "spec.template.spec.restartPolicy"
     return [unsupported(field, pod.get("restartPolicy"), ("OnFailure", "Never"))]
 

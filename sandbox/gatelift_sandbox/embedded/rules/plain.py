@@ -25,6 +25,8 @@ class Rules:
     """Whether an update may come without a resourceVersion."""
     create_on_update: ClassVar[bool] = False
     """Whether an update of a missing object creates it."""
+    graceful: ClassVar[bool] = False
+    """Whether deletion takes time; such an object shows its deletion even where it is gone at once."""
     returns_deleted: ClassVar[bool] = False
     """Whether a delete answers with the object even if it is gone at once; others answer with a Status."""
     propagation: ClassVar[str] = "Background"

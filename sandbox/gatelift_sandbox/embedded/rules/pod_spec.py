@@ -15,6 +15,20 @@ GRACE_SECONDS = 30
 VOLUME_MODE = 420
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 
+_OMITTED_WHEN_EMPTY = (
+    "schedulingGates",
+    "nodeSelector",
+    "tolerations",
+    "initContainers",
+    "volumes",
+    "imagePullSecrets",
+    "nodeName",
+    "affinity",
+    "overhead",
+    "topologySpreadConstraints",
+    "resourceClaims",
+    "priorityClassName",
+)
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE_DEFAULTS = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 _QUANTITY = re.compile(r"^([+-]?[0-9.]+)([eE][+-]?[0-9]+|[KMGTPE]i|[numkMGTPE]?)$")
@@ -50,6 +64,9 @@ def default_spec(spec: Document) -> None:
     ):
         if spec.get(field) in (None, ""):
             spec[field] = value
+    for omitted in _OMITTED_WHEN_EMPTY:
+        if omitted in spec and not spec[omitted]:
+            del spec[omitted]
     if spec.get("securityContext") is None:
         spec["securityContext"] = {}
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")

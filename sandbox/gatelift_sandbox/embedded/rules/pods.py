@@ -21,6 +21,7 @@ class PodRules(WithStatus):
     """core/v1 Pod."""
 
     generation = True
+    graceful = True
     returns_deleted = True
 
     def default(self, new: Document) -> list[str]:
@@ -40,7 +41,7 @@ class PodRules(WithStatus):
         spec = new["spec"]
         new["status"] = {"phase": "Pending", "qosClass": quality(spec)}
         if spec.get("schedulingGates"):
-            new["status"]["conditions"] = [gated_condition()]
+            new["status"]["conditions"] = [gated_condition(now)]
 
     def prepare_update(self, new: Document, old: Document, subresource: str) -> None:
         """Through the status, spec and owners stay; an observed generation of the status is the kubelet's."""
@@ -96,13 +97,13 @@ class PodRules(WithStatus):
         return max(int(grace), 0) if grace >= 0 else 1
 
 
-def gated_condition() -> Document:
+def gated_condition(now: float) -> Document:
     """Return the condition that the API server gives a gated pod at its creation."""
     return {
         "type": "PodScheduled",
         "status": "False",
         "lastProbeTime": None,
-        "lastTransitionTime": None,
+        "lastTransitionTime": timestamp(now),
         "reason": "SchedulingGated",
         "message": GATED_MESSAGE,
     }

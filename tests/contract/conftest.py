@@ -1,0 +1,50 @@
+"""Each test of this suite runs on the embedded API server, and on a real one where it is marked e2e.
+
+The real one is started from the binaries of provider `local` (`KUBEBUILDER_ASSETS`, or built), once a run.
+`GATELIFT_CONTRACT_KUBECONFIG` names a cluster of one's own instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from support.contract_api import Api
+
+from gatelift_sandbox.embedded.cluster import EmbeddedCluster
+from gatelift_sandbox.provider import NodeShape, Settings, load
+
+EMBEDDED, REAL = "embedded", "real"
+
+
+@pytest.fixture(scope="session")
+def real_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The kubeconfig of a real control plane without nodes."""
+    given = os.environ.get("GATELIFT_CONTRACT_KUBECONFIG")
+    if given:
+        yield Path(given).read_text()
+        return
+    home = tmp_path_factory.mktemp("contract")
+    provider = load("local", Settings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0)))
+    (cluster,) = asyncio.run(provider.up(["contract"]))
+    yield cluster.kubeconfig.read_text()
+    asyncio.run(provider.down())
+
+
+@pytest.fixture(params=[EMBEDDED, pytest.param(REAL, marks=[pytest.mark.e2e, pytest.mark.timeout(180)])])
+async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
+    """An API server as its administrator."""
+    if request.param == REAL:
+        async with Api.open(request.getfixturevalue("real_kubeconfig")) as api:
+            yield api
+        return
+    cluster = EmbeddedCluster("contract")
+    await cluster.start()
+    try:
+        async with Api.open(cluster.kubeconfig()) as api:
+            yield api
+    finally:
+        await cluster.stop()
