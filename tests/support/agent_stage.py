@@ -49,7 +49,6 @@ from gatelift_sandbox.embedded.watches import Change, Stored
 from gatelift_wire import messages as m
 from gatelift_wire import session as wire
 from gatelift_wire.keys import LABEL_ORIGIN, PlacementKey
-from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_manager import ManagerSession
 
 ORIGIN = "origin-1"
@@ -106,6 +105,10 @@ class Peer:
         return [message for message in self.heard if isinstance(message, kind)]
 
 
+class CrashError(Exception):
+    """The agent's process dies here."""
+
+
 class Stage:
     """One cluster, one agent, one manager."""
 
@@ -127,6 +130,9 @@ class Stage:
         self.watched: set[str] = set()
         self.watching = False
         self.cut = False
+        self.performed = 0
+        self.crash_before: int | None = None
+        self.crash_after: int | None = None
         self.store.listen(self._changed)
         for name in (NAMESPACE_NAME, "gatelift-system", "kube-system"):
             labels = {"gatelift.dev/accept": "true"} if name == NAMESPACE_NAME else {}
@@ -334,6 +340,14 @@ class Stage:
         )
 
     def _perform(self, command: commands.Command) -> None:
+        self.performed += 1
+        if self.performed == self.crash_before:
+            raise CrashError
+        self._carry(command)
+        if self.performed == self.crash_after:
+            raise CrashError
+
+    def _carry(self, command: commands.Command) -> None:
         match command:
             case Create() | Patch() | Delete():
                 self.writes.append(command)
@@ -527,5 +541,3 @@ def commit_messages(
     return m.TemplateBlob(hash=digest, content=content), commit
 
 
-def closed(reason: CloseReason) -> str:
-    return reason.value
