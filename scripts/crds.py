@@ -165,7 +165,7 @@ def files() -> dict[str, str]:
 def outdated() -> list[str]:
     """Return the names of files that are missing, too many, or not as they would be generated."""
     wanted = files()
-    there = {path.name: path.read_text() for path in FOLDER.glob("*.yaml")}
+    there = {path.name: path.read_text() for path in FOLDER.glob("*_*.yaml")}
     return sorted(name for name in wanted.keys() | there.keys() if wanted.get(name) != there.get(name))
 
 

@@ -1,21 +1,27 @@
-"""The gRPC server that agents dial: streams in, frames out, each agent in its own task with its own bounded queue.
+"""The gRPC server that agents dial: streams in, frames out, each agent in its own tasks with its own bounded queue.
 
 mTLS only: who an agent is comes from its certificate, never from a message. A stream that does not read is broken when
-its queue is full, so that one slow agent never delays another. Certificates are taken anew at each handshake.
+its queue is full or one frame is not taken in time, so that one slow agent never delays another. Certificates are taken
+anew at each handshake, and looked at again while a stream lives: it ends with its certificate, or with its CA.
+Neighbours: `authority` (what is trusted), `core.links` (who may have a session), `gatelift_wire.codec` (what may come).
 """
 
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import itertools
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import grpc
 import structlog
 
+from gatelift.adapters import authority
 from gatelift.core.commands import CloseStream, SendFrame
 from gatelift.core.events import Event, FrameArrived, StreamClosed, StreamOpened, StreamViolated
+from gatelift.core.links import STREAMS_MAX
 from gatelift_kube.tasks import spawn
 from gatelift_wire import codec, identity, limits
 from gatelift_wire.messages import Close, Frame
@@ -24,11 +30,26 @@ from gatelift_wire.violations import TooLarge, WireViolation
 
 SERVICE = "gatelift.wire.v1.AgentService"
 
-FRAMES_WAITING_MAX = 1024
-"""Frames that wait for one agent: as many as there may be unacknowledged messages (`limits.WINDOW_MESSAGES_MAX`)."""
+FRAMES_WAITING_MAX = limits.WINDOW_MESSAGES_MAX
+"""Frames that wait for one agent: as many as there may be unacknowledged messages."""
+
+BYTES_WAITING_MAX = 2 * limits.WINDOW_BYTES_MAX
+"""The same in bytes: the window of messages, and as much again for what is not numbered."""
+
+STREAMS_PER_CLUSTER_MAX = 2 * limits.STREAMS_WAITING_MAX
+"""Streams of one identity, those included that the peer has not let go of: its replicas and a few being replaced."""
+
+WRITE_SECONDS_MAX = 30.0
+"""One frame that is not taken within this: the peer does not read. Below the time after which it counts as lost."""
 
 CLOSE_SECONDS = 5.0
-"""How long a stream may take to write its last frame."""
+"""How long a stream that is being closed may take to write what waits."""
+
+STOP_SECONDS = 1.0
+"""How long a stopping server lets its streams end by themselves."""
+
+TRUST_SECONDS = 10.0
+"""How soon a stream ends after its certificate or its CA: as soon as a rotation is seen (`authority_store`)."""
 
 KEEPALIVE_MILLISECONDS = 20_000
 """Below the idle limit of common proxies (60 s), above what would be a load with a thousand agents."""
@@ -40,47 +61,100 @@ _OPTIONS = (
     ("grpc.keepalive_time_ms", KEEPALIVE_MILLISECONDS),
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
+    ("grpc.max_concurrent_streams", STREAMS_PER_CLUSTER_MAX),
+    ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.so_reuseport", 0),
 )
 
 Credentials = Callable[[], tuple[bytes, bytes, bytes]]
-"""Returns the server's key, its certificate chain and the bundle of CAs that agents must be signed by, as of now."""
+"""Returns the server's key, its certificate chain and the bundle of CAs that agents must be signed by, as of now.
+
+Called by a thread of gRPC's at each handshake: it must be quick and must not change anything.
+"""
 
 
 class _Stream:
-    def __init__(self) -> None:
+    """One stream that is served: what waits to be written, what its certificate rests on."""
+
+    __slots__ = ("broken", "bytes_waiting", "issuer", "not_after", "said", "waiting", "why")
+
+    def __init__(self, not_after: dt.datetime, issuer: bytes) -> None:
         self.waiting: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=FRAMES_WAITING_MAX)
+        self.bytes_waiting = 0
         self.broken = asyncio.Event()
+        self.why = "stream ended"
+        self.said = False
+        self.not_after = not_after
+        self.issuer = issuer
+
+    def put(self, data: bytes | None) -> bool:
+        """Queue bytes (None: the end); False when the stream is broken instead."""
+        size = len(data or b"")
+        if self.waiting.full() or self.bytes_waiting + size > BYTES_WAITING_MAX:
+            self.break_off("the agent does not read: too much waits for it")
+            return False
+        self.bytes_waiting += size
+        self.waiting.put_nowait(data)
+        return True
+
+    def break_off(self, why: str) -> None:
+        """End the stream now, whatever waits."""
+        if not self.broken.is_set():
+            self.why = why
+            self.broken.set()
+
+
+def _utc_now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
 
 
 class AgentsServer:
-    """Serves `AgentService.Session`. `post` takes what happens; `send` and `close` never wait."""
+    """Serves `AgentService.Session`. `post` takes what happens; `send` and `close` never wait.
 
-    def __init__(self, post: Callable[[Event], None], credentials: Credentials) -> None:
+    For every stream that it posts as opened, it posts exactly one `StreamClosed`, and nothing of that stream after it.
+    """
+
+    def __init__(
+        self, post: Callable[[Event], None], credentials: Credentials, *, wall: Callable[[], dt.datetime] = _utc_now
+    ) -> None:
         self._post = post
         self._credentials = credentials
+        self._wall = wall
         self._streams: dict[int, _Stream] = {}
+        self._held: Counter[str] = Counter()
         self._ids = itertools.count(1)
         self._server: grpc.aio.Server | None = None
+        self._watch: asyncio.Task[None] | None = None
         self._log = structlog.get_logger("gatelift.agents")
         self.port = 0
 
+    @property
+    def streams(self) -> int:
+        """Streams that are served now."""
+        return len(self._streams)
+
     async def start(self, address: str) -> None:
         """Listen on `host:port` (port 0 takes a free one). Raises RuntimeError when the address is taken."""
-        server = grpc.aio.server(options=_OPTIONS, maximum_concurrent_rpcs=None)
+        server = grpc.aio.server(options=_OPTIONS, maximum_concurrent_rpcs=STREAMS_MAX)
         handlers = {"Session": grpc.stream_stream_rpc_method_handler(self._session)}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
         self.port = server.add_secure_port(address, mutual_credentials(self._credentials))
         await server.start()
         self._server = server
+        self._watch = spawn("trust in agents", self._watch_trust())
 
     async def stop(self) -> None:
-        """End all streams."""
+        """End all streams, saying so; returns within a few seconds whatever the peers do."""
+        if self._watch is not None:
+            self._watch.cancel()
+        close = Close(reason=CloseReason.SHUTTING_DOWN, text="this manager stops; ask again")
+        for stream_id in tuple(self._streams):
+            self.close(CloseStream(stream_id=stream_id, close=close))
         if self._server is not None:
-            await self._server.stop(grace=CLOSE_SECONDS / 5)
+            await self._server.stop(grace=STOP_SECONDS)
 
     def send(self, command: SendFrame) -> None:
         """Queue a frame; a stream whose queue is full is broken and its end posted."""
@@ -88,79 +162,133 @@ class AgentsServer:
         if stream is None:
             return
         try:
-            stream.waiting.put_nowait(codec.encode_from_manager(command.frame))
-        except asyncio.QueueFull:
-            self._log.warning("agent does not read; its stream is broken", stream=command.stream_id)
-            stream.broken.set()
+            data = codec.encode_from_manager(command.frame)
         except WireViolation as error:
             self._log.error("frame not sent", stream=command.stream_id, problem=str(error))
-            stream.broken.set()
+            stream.break_off(f"a frame could not be sent: {error}")
+            return
+        stream.said = stream.said or any(isinstance(control, Close) for control in command.frame.control)
+        if not stream.put(data):
+            self._log.warning("agent does not read; its stream is broken", stream=command.stream_id)
 
     def close(self, command: CloseStream) -> None:
-        """Tell why and end the stream once everything before is written."""
+        """Tell why, unless the last frame said so, and end the stream once everything before is written."""
         stream = self._streams.get(command.stream_id)
         if stream is None:
             return
-        try:
-            stream.waiting.put_nowait(codec.encode_from_manager(Frame(session=0, control=(command.close,))))
-            stream.waiting.put_nowait(None)
-        except asyncio.QueueFull:
-            stream.broken.set()
+        if not stream.said:
+            stream.said = True
+            stream.put(codec.encode_from_manager(Frame(session=0, control=(command.close,))))
+        stream.put(None)
+        limit = "the agent does not read: the stream was not closed in time"
+        asyncio.get_running_loop().call_later(CLOSE_SECONDS, stream.break_off, limit)
 
-    async def _session(self, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
-        """Serve one stream: read in a task of gRPC's, write here."""
-        stream_id = next(self._ids)
-        try:
-            peer = identity.peer_of_context(context.auth_context())
-        except identity.IdentityError as error:
-            yield codec.encode_from_manager(
-                Frame(session=0, control=(Close(reason=CloseReason.UNKNOWN_CLUSTER, text=str(error)),))
+    def drop_untrusted(self) -> None:
+        """End the streams whose certificate has run out or whose CA was retired; their agents dial again."""
+        now = self._wall()
+        trusted = authority.fingerprints(self._credentials()[2])
+        for stream_id, stream in tuple(self._streams.items()):
+            if now >= stream.not_after:
+                text = "the certificate of this stream has run out; connect with the renewed one"
+            elif stream.issuer not in trusted:
+                text = "the CA of this stream's certificate was retired; connect with a renewed certificate"
+            else:
+                continue
+            self._log.info("stream ended with its certificate", stream=stream_id, problem=text)
+            self.close(
+                CloseStream(stream_id=stream_id, close=Close(reason=CloseReason.SHUTTING_DOWN, text=text))
             )
-            return
-        stream = self._streams[stream_id] = _Stream()
-        reader = spawn(f"stream {stream_id} in", self._read(stream_id, requests, stream))
-        self._post(StreamOpened(stream_id=stream_id, cluster=peer.cluster, key_digest=peer.key_digest))
+
+    async def _watch_trust(self) -> None:
+        while True:
+            await asyncio.sleep(TRUST_SECONDS)
+            self.drop_untrusted()
+
+    # --- one stream ------------------------------------------------------------------------------------------------
+
+    async def _session(self, requests: AsyncIterator[bytes], context: Any) -> None:
+        """Serve one stream. Returning ends it: the peer reads what was written, then the end."""
+        shown = context.auth_context()
         try:
-            async for data in _outgoing(stream):
-                yield data
+            peer = identity.peer_of_context(shown)
+            issuer = authority.issuer_of(shown[identity.AUTH_CERTIFICATE][0], self._credentials()[2])
+        except (identity.IdentityError, authority.AuthorityError) as error:
+            await self._turn_away(context, CloseReason.UNKNOWN_CLUSTER, str(error))
+            return
+        if self._held[peer.cluster] >= STREAMS_PER_CLUSTER_MAX:
+            text = f"{STREAMS_PER_CLUSTER_MAX} streams of {peer.cluster} are open, no more are served; close the others"
+            await self._turn_away(context, CloseReason.SHUTTING_DOWN, text)
+            return
+        self._held[peer.cluster] += 1
+        context.add_done_callback(lambda _: self._let_go(peer.cluster))
+        stream_id = next(self._ids)
+        stream = self._streams[stream_id] = _Stream(peer.not_after, issuer)
+        self._post(StreamOpened(stream_id=stream_id, cluster=peer.cluster, key_digest=peer.key_digest))
+        tasks = {
+            spawn(f"stream {stream_id} in", self._read(stream_id, requests, stream)),
+            spawn(f"stream {stream_id} out", self._write(context, stream)),
+            spawn(f"stream {stream_id} broken", stream.broken.wait()),
+        }
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            reader.cancel()
+            for task in tasks:
+                task.cancel()
             self._streams.pop(stream_id, None)
-            self._post(StreamClosed(stream_id=stream_id, text="stream ended"))
+            self._post(StreamClosed(stream_id=stream_id, text=stream.why))
+
+    def _let_go(self, cluster: str) -> None:
+        self._held[cluster] -= 1
+        if not self._held[cluster]:
+            del self._held[cluster]
+
+    async def _turn_away(self, context: Any, reason: CloseReason, text: str) -> None:
+        """Say why there is no session. A peer that does not even read this is cut off."""
+        self._log.warning("stream turned away", reason=reason.value, problem=text)
+        data = codec.encode_from_manager(Frame(session=0, control=(Close(reason=reason, text=text),)))
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await context.write(data)
+        except TimeoutError:
+            return
 
     async def _read(self, stream_id: int, requests: AsyncIterator[bytes], stream: _Stream) -> None:
+        """Post what comes, until the peer ends its side or the stream ends here."""
         try:
             async for data in requests:
-                try:
-                    frame = codec.decode_from_agent(data)
-                except TooLarge as error:
-                    self._post(StreamViolated(stream_id=stream_id, text=str(error), too_large=True))
-                except WireViolation as error:
-                    self._post(StreamViolated(stream_id=stream_id, text=str(error)))
-                else:
-                    self._post(FrameArrived(stream_id=stream_id, frame=frame))
+                if stream_id not in self._streams:
+                    return
+                self._post(_arrived(stream_id, data))
         except grpc.RpcError as error:
-            self._log.info("stream broke", stream=stream_id, problem=type(error).__name__)
-        finally:
-            stream.broken.set()
+            stream.break_off(f"stream broke: {type(error).__name__}")
+        stream.break_off("the agent hung up")
 
-
-async def _outgoing(stream: _Stream) -> AsyncIterator[bytes]:
-    """Yield queued frames until one says stop or the stream is broken."""
-    broken = spawn("stream broken", stream.broken.wait())
-    try:
+    async def _write(self, context: Any, stream: _Stream) -> None:
+        """Write what waits, in order, until the end is reached or the peer takes too long."""
         while True:
-            taking = spawn("stream out", stream.waiting.get())
-            await asyncio.wait({taking, broken}, return_when=asyncio.FIRST_COMPLETED)
-            if not taking.done():
-                taking.cancel()
-                return
-            data = taking.result()
+            data = await stream.waiting.get()
             if data is None:
+                stream.why = "closed by the manager"
                 return
-            yield data
-    finally:
-        broken.cancel()
+            try:
+                async with asyncio.timeout(WRITE_SECONDS_MAX):
+                    await context.write(data)
+            except TimeoutError:
+                stream.break_off(f"the agent does not read: a frame was not taken within {WRITE_SECONDS_MAX:g} s")
+                return
+            except (grpc.RpcError, grpc.aio.UsageError, asyncio.InvalidStateError) as error:
+                stream.break_off(f"stream broke: {type(error).__name__}")
+                return
+            stream.bytes_waiting -= len(data)
+
+
+def _arrived(stream_id: int, data: bytes) -> Event:
+    try:
+        return FrameArrived(stream_id=stream_id, frame=codec.decode_from_agent(data))
+    except TooLarge as error:
+        return StreamViolated(stream_id=stream_id, text=str(error), too_large=True)
+    except WireViolation as error:
+        return StreamViolated(stream_id=stream_id, text=str(error))
 
 
 def mutual_credentials(credentials: Credentials) -> grpc.ServerCredentials:

@@ -27,6 +27,10 @@ REQUEST_BYTES_MAX = 16 * 1024
 """A signing request of one key is below 2 KiB; anything larger is no honest request."""
 
 
+CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
+"""Curves that TLS libraries take in certificates."""
+
+
 class AuthorityError(Exception):
     """A request cannot be signed or a stored authority cannot be read; the text says why, in one line."""
 
@@ -77,6 +81,9 @@ class AuthorityState:
             for pair in (state.current, state.following):
                 if pair is not None:
                     _load(pair)
+            _certificates(state.bundle)
+        except AuthorityError:
+            raise
         except (KeyError, ValueError, TypeError, UnsupportedAlgorithm) as error:
             raise AuthorityError(
                 "the Secret of the certificate authority is incomplete or broken (ca.crt and ca.key are needed); "
@@ -113,10 +120,27 @@ def retire(state: AuthorityState) -> AuthorityState:
 
 def key_digest(public_key: object) -> str:
     """Return the SHA-256 of a public key's SubjectPublicKeyInfo, hex: the name of a key in WorkerCluster.status."""
-    if not isinstance(public_key, ec.EllipticCurvePublicKey):
-        raise AuthorityError("the key is not an elliptic-curve key; make it with P-256")
+    if not isinstance(public_key, ec.EllipticCurvePublicKey) or not isinstance(public_key.curve, CURVES):
+        raise AuthorityError("the key is not an elliptic-curve key of a usual curve; make it with P-256")
     encoded = public_key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(encoded).hexdigest()
+
+
+def fingerprints(bundle: bytes) -> frozenset[bytes]:
+    """Return the names of the CAs of a bundle, for comparing with `issuer_of`."""
+    return frozenset(each.fingerprint(hashes.SHA256()) for each in _certificates(bundle))
+
+
+def issuer_of(certificate: bytes, bundle: bytes) -> bytes:
+    """Return the name of the CA of the bundle that signed a certificate (PEM). AuthorityError when none did."""
+    leaf = _certificates(certificate)[0]
+    for each in _certificates(bundle):
+        try:
+            leaf.verify_directly_issued_by(each)
+        except (ValueError, TypeError, InvalidSignature):
+            continue
+        return each.fingerprint(hashes.SHA256())
+    raise AuthorityError("certificate: no CA that is trusted here signed it; enrol the agent again")
 
 
 def request_digest(request: bytes) -> str:
@@ -145,6 +169,13 @@ def new_server(state: AuthorityState, names: tuple[str, ...], lifetime: dt.timed
         x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False
     )
     return KeyPair(_signed(builder, state.current, ExtendedKeyUsageOID.SERVER_AUTH), _key_pem(key))
+
+
+def _certificates(text: bytes) -> list[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(text)
+    except ValueError as error:
+        raise AuthorityError("certificate: is not PEM; enrol the agent again") from error
 
 
 def _general_name(name: str) -> x509.GeneralName:
@@ -197,6 +228,8 @@ def _builder(
         raise AuthorityError("the key is not an elliptic-curve key; make it with P-256")
     issuer, _ = _load(ca)
     end = min(now + lifetime, issuer.not_valid_after_utc)
+    if end <= now:
+        raise AuthorityError("the certificate authority has run out; rotate it: gatelift ca announce, switch, retire")
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -238,7 +271,9 @@ def _load(pair: KeyPair) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     certificate = x509.load_pem_x509_certificate(pair.certificate)
     key = serialization.load_pem_private_key(pair.key, password=None)
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise AuthorityError("the certificate authority's key is not an elliptic-curve key")
+        raise AuthorityError("the certificate authority's key is not an elliptic-curve key; restore it from a backup")
+    if certificate.public_key() != key.public_key():
+        raise AuthorityError("the certificate authority's key is not its certificate's; restore both from one backup")
     return certificate, key
 
 

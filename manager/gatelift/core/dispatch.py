@@ -194,7 +194,8 @@ def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, n
     goal = targets(core, checks)
     ranked: list[tuple[Rank, str]] = []
     short = False
-    attempt.why_not = {goal.check: goal.problem} if goal.problem else {}
+    if goal.problem:
+        attempt.why_not[goal.check] = goal.problem
     for name in goal.clusters:
         view = core.view(name)
         why = unfit(view, want) or core.failures.avoided(attempt.uid, name, now)
@@ -222,6 +223,7 @@ def step(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: fl
 
 
 def _first_round(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> None:
+    attempt.why_not = {}
     names, short = candidates(core, attempt, workload, owner, now)
     if not names:
         if short:

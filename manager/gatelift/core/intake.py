@@ -130,7 +130,7 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
         return
     core.ledger.engine.workload_changed(obj, now)
     if record.epoch_is_used(obj):
-        core.ledger.engine.block(obj.metadata.uid)
+        core.ledger.block(obj.metadata.uid)
     core.mark_workload(key)
     owner = core.knowledge.owner_of(obj)
     if owner is not None:

@@ -78,14 +78,13 @@ only after that, or live work would be killed)."""
 class Machine:
     """The manager's machine. Deterministic: the same events at the same times give the same commands."""
 
-    __slots__ = ("_awaited", "_decide_again", "_held_back", "_to_rebuild", "core")
+    __slots__ = ("_awaited", "_held_back", "_to_rebuild", "core")
 
     def __init__(
         self, settings: Settings, links: Links, ids: WriteIds, *, awaited: Iterable[Resource] = WATCHED
     ) -> None:
         self.core = Core(settings=settings, links=links, ids=ids, ledger=Ledger())
         self._awaited = set(awaited)
-        self._decide_again = True
         self._to_rebuild: deque[ObjectKey] | None = None
         self._held_back: deque[Upcall] = deque()
 
@@ -113,7 +112,7 @@ class Machine:
             return None
         times = [core.links.next_deadline()]
         if self.ready and core.leads(core.now):
-            if not core.rebuilt or core.agenda.dirty or (self._decide_again and not core.halted):
+            if not core.rebuilt or core.agenda.dirty or (core.ledger.stirred and not core.halted):
                 return core.now
             times.append(core.agenda.next_time())
             if not core.halted:
@@ -161,7 +160,7 @@ class Machine:
             self._seen(event.resource, event.object, event.raw, now)
         else:
             intake.gone(self.core, event.resource, event.object)
-            self._decide_again = True
+            self.core.ledger.stirred = True
 
     def _pass_on(self, event: Event, now: float) -> None:
         """Hand an event to the links and take what they have to say."""
@@ -195,7 +194,7 @@ class Machine:
 
     def _seen(self, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
         intake.seen(self.core, resource, obj, raw, now)
-        self._decide_again = True
+        self.core.ledger.stirred = True
 
     def _written(self, event: WriteDone | WriteFailed, now: float) -> None:
         core = self.core
@@ -318,9 +317,9 @@ class Machine:
     def _work(self, now: float) -> None:
         """Look at dirty keys, decide on quota, and look at what that made dirty, within the budget of one call."""
         due = self.core.ledger.engine.next_deadline()
-        self._decide_again = self._decide_again or (due is not None and due <= now)
+        self.core.ledger.stirred = self.core.ledger.stirred or (due is not None and due <= now)
         left = self._drain(KEYS_PER_CALL, now)
-        if self._decide_again and left and not self.core.halted:
+        if self.core.ledger.stirred and left and not self.core.halted:
             self._decide(now)
             self._drain(left, now)
 
@@ -354,7 +353,7 @@ class Machine:
         """Let the admission engine decide, and take its decisions over."""
         core = self.core
         result = core.ledger.engine.cycle(now, HEADS_PER_CALL)
-        self._decide_again = result.more
+        self.core.ledger.stirred = result.more
         for decision in result.decisions:
             match decision:
                 case Reserve():

@@ -141,15 +141,14 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
 
 def settle_queueing(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
     """Let the engine queue the Workload, or keep it out: its epoch is used, or it waits for a better moment."""
-    engine = core.ledger.engine
     until = core.failures.paused_until(attempt.uid)
     waits = until > now and attempt.state is AttemptState.PENDING
     if waits:
         core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), until)
     if waits or attempt.state is AttemptState.ENDED or record.epoch_is_used(known) or attempt.epoch_spent:
-        engine.block(attempt.uid)
+        core.ledger.block(attempt.uid)
     else:
-        engine.unblock(attempt.uid)
+        core.ledger.unblock(attempt.uid)
 
 
 def _evict(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:

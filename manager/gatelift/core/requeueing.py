@@ -75,7 +75,7 @@ def hand_back(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
     if rec.reserved:
         endings.end_before_placement(core, rec, attempt, now)
         return
-    core.ledger.engine.block(attempt.uid)
+    core.ledger.block(attempt.uid)
     if attempt.waiting is not None:
         core.told[attempt.uid] = attempt.waiting
         attempt.waiting = None

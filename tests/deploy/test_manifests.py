@@ -1,0 +1,219 @@
+"""What is in deploy/: up to date with the code, complete, and with no more rights than needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from scripts import crds, webhook_configuration
+from scripts.crd_schema import StructFacts, struct_schema
+
+from gatelift.cli import manifests
+from gatelift.cli.manifests import MANAGEMENT, WORKER, ManifestsError, Part, agent_binding, load_manifests
+from gatelift_kube import resources
+from gatelift_kube.objects.meta import Condition
+
+Json = dict[str, Any]
+DEPLOY = Path(__file__).parents[2] / "deploy"
+EVERY = load_manifests(*Part)
+
+
+def of_kind(kind: str, *parts: Part) -> list[Json]:
+    return [one for one in load_manifests(*(parts or tuple(Part))) if one["kind"] == kind]
+
+
+def grants(*parts: Part) -> list[tuple[str, str, str, bool, bool]]:
+    """Return (role, resource, verb, cluster-wide, by name) of every rule."""
+    return [
+        (role["metadata"]["name"], resource, verb, role["kind"] == "ClusterRole", bool(rule.get("resourceNames")))
+        for kind in ("Role", "ClusterRole")
+        for role in of_kind(kind, *parts)
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    ]
+
+
+def test_crds_are_as_the_types_say() -> None:
+    assert crds.outdated() == [], "run `python -m scripts.crds`"
+
+
+def test_the_webhook_configuration_is_as_the_code_says() -> None:
+    assert webhook_configuration.PATH.read_text() == webhook_configuration.content()
+
+
+def test_facts_about_a_field_that_does_not_exist_are_an_error() -> None:
+    with pytest.raises(KeyError, match="Condition: facts about fields"):
+        struct_schema(Condition, {Condition: StructFacts(fields={"statos": {}})})
+
+
+def test_every_part_can_be_loaded_and_every_object_has_a_kind_and_a_name() -> None:
+    assert all(one["kind"] and one["metadata"]["name"] for one in EVERY)
+    keys = [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in EVERY]
+    assert len(keys) == len(set(keys))
+
+
+def test_loading_twice_gives_values_of_their_own() -> None:
+    first, second = load_manifests(Part.NAMESPACE), load_manifests(Part.NAMESPACE)
+    first[0]["metadata"]["name"] = "changed"
+    assert second[0]["metadata"]["name"] == "gatelift-system"
+
+
+def test_missing_manifests_are_told_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifests, "deploy_folder", lambda: tmp_path)
+    with pytest.raises(ManifestsError, match="install Gatelift again"):
+        load_manifests(Part.NAMESPACE)
+
+
+def test_manifests_travel_in_the_wheel() -> None:
+    project = (DEPLOY.parent / "pyproject.toml").read_text()
+    assert '[tool.hatch.build.targets.wheel.force-include]\n"deploy" = "gatelift/deploy"' in project
+
+
+def test_every_kind_that_we_read_has_a_crd() -> None:
+    names = {one["metadata"]["name"] for one in of_kind("CustomResourceDefinition")}
+    known = [one for one in vars(resources).values() if isinstance(one, resources.Resource)]
+    ours = {f"{one.plural}.{one.group}" for one in known if one.group in {"kueue.x-k8s.io", "gatelift.dev"}}
+    assert names == ours
+
+
+@pytest.mark.parametrize(
+    ("plural", "short", "columns"),
+    [
+        ("clusterqueues", ["cq"], ["Cohort", "Strategy", "Pending Workloads", "Admitted Workloads"]),
+        ("localqueues", ["queue", "queues", "lq"], ["ClusterQueue", "Pending Workloads", "Admitted Workloads"]),
+        (
+            "workloads",
+            ["kwl", "kueueworkload", "kueueworkloads"],
+            ["Queue", "Reserved in", "Admitted", "Finished", "Age"],
+        ),
+        ("multikueueclusters", ["mkc"], ["Connected", "Age"]),
+        ("workloadpriorityclasses", ["wpc"], ["Value"]),
+        ("resourceflavors", ["flavor", "flavors", "rf"], []),
+    ],
+)
+def test_kubectl_prints_as_with_kueue(plural: str, short: list[str], columns: list[str]) -> None:
+    (crd,) = [one for one in of_kind("CustomResourceDefinition") if one["spec"]["names"]["plural"] == plural]
+    (version,) = crd["spec"]["versions"]
+    assert crd["spec"]["names"]["shortNames"] == short
+    assert [one["name"] for one in version.get("additionalPrinterColumns", [])] == columns
+
+
+@pytest.mark.parametrize("folder", sorted(DEPLOY.rglob("kustomization.yaml")), ids=lambda path: str(path.parent.name))
+def test_each_kustomization_names_files_that_are_there_and_all_of_its_own(folder: Path) -> None:
+    named = yaml.safe_load(folder.read_text())["resources"]
+    assert all((folder.parent / one).exists() for one in named)
+    beside = {path.name for path in folder.parent.glob("*.yaml")} - {"kustomization.yaml"}
+    assert beside <= set(named)
+
+
+# --- rights ---
+
+
+def test_nobody_has_wildcard_rights() -> None:
+    for kind in ("Role", "ClusterRole"):
+        for role in of_kind(kind):
+            for rule in role["rules"]:
+                assert "*" not in [*rule["apiGroups"], *rule["resources"], *rule["verbs"]], role["metadata"]["name"]
+
+
+def test_secrets_are_read_by_name_in_the_own_namespace_only() -> None:
+    for role, resource, verb, everywhere, by_name in grants():
+        if resource == "secrets":
+            assert not everywhere, role
+            assert verb in {"get", "patch", "create"}
+            assert by_name or verb == "create", role
+
+
+def test_an_agent_sees_nothing_but_namespaces_outside_the_namespaces_it_was_given() -> None:
+    bound = {one["roleRef"]["name"] for one in of_kind("ClusterRoleBinding", Part.AGENT_ACCESS)}
+    assert bound == {"gatelift-agent"}
+    cluster_wide = {
+        (resource, verb)
+        for role in of_kind("ClusterRole", Part.AGENT_ACCESS)
+        if role["metadata"]["name"] in bound
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert cluster_wide == {("namespaces", verb) for verb in ("get", "list", "watch")}
+
+
+def test_the_webhooks_write_nothing_but_their_own_secret_and_configurations() -> None:
+    writes = {
+        (resource, by_name)
+        for _, resource, verb, _, by_name in grants(Part.WEBHOOKS_ACCESS)
+        if verb not in {"get", "list", "watch"} and (resource, verb) != ("secrets", "create")
+    }
+    assert writes == {
+        ("secrets", True),
+        ("mutatingwebhookconfigurations", True),
+        ("validatingwebhookconfigurations", True),
+    }
+
+
+def test_the_manager_makes_no_pods_and_no_jobs() -> None:
+    made = {resource for _, resource, verb, _, _ in grants(Part.MANAGER_ACCESS) if verb == "create"}
+    assert made.isdisjoint({"pods", "jobs"})
+
+
+def test_every_binding_leads_to_a_role_and_an_account_that_are_there() -> None:
+    roles = {(one["kind"], one["metadata"]["name"]) for one in EVERY if one["kind"] in {"Role", "ClusterRole"}}
+    accounts = {(one["metadata"]["namespace"], one["metadata"]["name"]) for one in of_kind("ServiceAccount")}
+    bindings = [one for one in EVERY if one["kind"].endswith("Binding") and "roleRef" in one]
+    for binding in [*bindings, agent_binding("team")]:
+        assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) in roles
+        assert {(one["namespace"], one["name"]) for one in binding["subjects"]} <= accounts
+
+
+def test_the_binding_for_a_namespace_is_the_one_in_the_folder() -> None:
+    written = yaml.safe_load((DEPLOY / "agent" / "namespace" / "binding.yaml").read_text())
+    made = agent_binding("team")
+    assert made["metadata"].pop("namespace") == "team"
+    assert written == made
+
+
+# --- webhooks and policies ---
+
+
+def test_webhooks_stay_out_of_kube_system_and_our_namespace_and_fail_closed() -> None:
+    for configuration in load_manifests(Part.WEBHOOK_CONFIGURATION):
+        for one in configuration["webhooks"]:
+            (outside,) = one["namespaceSelector"]["matchExpressions"]
+            assert outside["operator"] == "NotIn"
+            assert set(outside["values"]) == {"kube-system", "gatelift-system"}
+            assert one["failurePolicy"] == "Fail"
+            assert one["sideEffects"] == "None"
+            assert {condition["name"] for condition in one["matchConditions"]} >= {"not-gatelift", "marked"}
+
+
+def test_every_policy_is_bound_and_denies() -> None:
+    policies = {one["metadata"]["name"] for one in of_kind("ValidatingAdmissionPolicy")}
+    bindings = of_kind("ValidatingAdmissionPolicyBinding")
+    assert {one["spec"]["policyName"] for one in bindings} == policies
+    assert all(one["spec"]["validationActions"] == ["Deny"] for one in bindings)
+
+
+def test_workloads_run_without_privileges_and_with_a_memory_limit() -> None:
+    deployments = of_kind("Deployment")
+    assert len(deployments) == 3
+    for one in deployments:
+        spec = one["spec"]["template"]["spec"]
+        assert spec["securityContext"]["runAsNonRoot"] is True
+        assert one["spec"]["replicas"] == 2
+        for container in spec["containers"]:
+            context = container["securityContext"]
+            assert context["readOnlyRootFilesystem"] is True
+            assert context["allowPrivilegeEscalation"] is False
+            assert context["capabilities"] == {"drop": ["ALL"]}
+            assert "memory" in container["resources"]["limits"]
+
+
+def test_what_hosts_install_is_in_an_order_that_works() -> None:
+    kinds = [one["kind"] for one in load_manifests(*MANAGEMENT)]
+    assert kinds.index("Namespace") < kinds.index("ServiceAccount")
+    assert kinds[-1] == "ValidatingWebhookConfiguration"
+    assert "Deployment" not in kinds
+    assert "Deployment" not in [one["kind"] for one in load_manifests(*WORKER)]

@@ -1,0 +1,326 @@
+"""The running daemon: reviews over TLS, its certificate, its configurations, what happens when something is missing."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import aiohttp
+import pytest
+
+from gatelift.config import Configuration
+from gatelift.webhooks import app, owners
+from gatelift.webhooks.app import Daemon, settings_of
+from gatelift.webhooks.certificates import SERVING_LIFETIME, Material
+from gatelift.webhooks.configuration import MUTATING, NAME, VALIDATING
+from gatelift.webhooks.secret import NAME as SECRET_NAME
+from gatelift.webhooks.secret import MaterialStore
+from gatelift.webhooks.server import REQUEST_BYTES_MAX
+from gatelift_kube import selectors
+from gatelift_kube.client import Client
+from gatelift_kube.resources import JOB, LOCAL_QUEUE, SECRET
+from support.fake_apiserver import FakeApiServer
+from support.until import until
+
+from .conftest import NOW, SETTINGS, Asking
+
+Json = dict[str, Any]
+K = "kueue.x-k8s.io/"
+
+
+def queued(queue: str = "near", **metadata: Any) -> Json:
+    return {"metadata": {"labels": {f"{K}queue-name": queue}, **metadata}, "spec": {"containers": []}}
+
+
+def operations(response: Json) -> dict[str, Any]:
+    """Return the values of a patch by path."""
+    if "patch" not in response:
+        return {}
+    return {one["path"]: one["value"] for one in json.loads(base64.b64decode(response["patch"]))}
+
+
+def webhooks(server: FakeApiServer, resource: Any = MUTATING) -> list[Json]:
+    found = server.find(resource, NAME)
+    assert found is not None
+    made: list[Json] = found["webhooks"]
+    return made
+
+
+def owned(name: str, uid: str) -> list[Json]:
+    return [{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid, "controller": True}]
+
+
+async def test_a_queued_pod_is_taken_over(asking: Asking) -> None:
+    response = await asking.review("/mutate-pod", "Pod", queued())
+    assert response["allowed"]
+    assert operations(response)["/spec/schedulingGates"] == [{"name": f"{K}admission"}]
+
+
+async def test_a_job_of_a_multikueue_queue_is_managed_elsewhere(asking: Asking) -> None:
+    far = operations(await asking.review("/mutate-job", "Job", queued("far")))
+    near = operations(await asking.review("/mutate-job", "Job", queued("near")))
+    assert far["/spec/managedBy"] == f"{K}multikueue"
+    assert "/spec/managedBy" not in near
+    assert near["/spec/suspend"] is True
+
+
+async def test_a_refusal_names_field_rule_and_way_out(asking: Asking) -> None:
+    response = await asking.review("/validate-pod", "Pod", queued("NO"))
+    assert not response["allowed"]
+    assert response["status"]["message"].startswith('metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: "NO"')
+
+
+async def test_a_change_is_judged_by_what_was_before(asking: Asking) -> None:
+    running = {**queued(), "spec": {"suspend": False}}
+    moved = {**queued("far"), "spec": {"suspend": False}}
+    assert (await asking.review("/validate-job", "Job", running, running))["allowed"]
+    assert not (await asking.review("/validate-job", "Job", moved, running))["allowed"]
+
+
+async def test_our_own_agents_objects_are_left_alone(asking: Asking) -> None:
+    groups = {"groups": ["system:serviceaccounts:gatelift-system"]}
+    assert operations(await asking.review("/mutate-pod", "Pod", queued(), userInfo=groups)) == {}
+
+
+async def test_pods_of_kube_system_are_left_alone(asking: Asking) -> None:
+    assert operations(await asking.review("/mutate-pod", "Pod", queued(), namespace="kube-system")) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        pytest.param("/mutate-pod", b"{", 400, id="no JSON"),
+        pytest.param("/mutate-pod", b"{}", 400, id="no review"),
+        pytest.param("/mutate-nothing", b"{}", 404, id="no such kind"),
+        pytest.param("/validate-pod", b" " * (REQUEST_BYTES_MAX + 1), 413, id="too large"),
+    ],
+)
+async def test_what_is_no_review_gets(asking: Asking, path: str, body: bytes, status: int) -> None:
+    assert (await asking.post(path, body))[0] == status
+    assert (await asking.review("/mutate-pod", "Pod", queued()))["allowed"]
+
+
+async def test_an_object_sent_to_the_path_of_another_kind_is_no_review(asking: Asking) -> None:
+    body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
+    request = {"uid": "u", "operation": "CREATE", "kind": {"kind": "Job"}, "object": {}}
+    status, text = await asking.post("/mutate-pod", json.dumps({**body, "request": request}).encode())
+    assert (status, text.strip()) == (400, "Job was sent to the path of Pod")
+
+
+async def test_an_object_of_a_wrong_type_is_denied_and_the_daemon_lives(asking: Asking) -> None:
+    response = await asking.review("/mutate-pod", "Pod", {"metadata": {"labels": []}})
+    assert not response["allowed"]
+    assert "$.metadata.labels" in response["status"]["message"]
+    assert (await asking.review("/mutate-pod", "Pod", queued()))["allowed"]
+
+
+# --- owners ---
+
+
+@pytest.mark.parametrize(
+    ("labels", "taken"),
+    [
+        pytest.param({f"{K}queue-name": "near"}, False, id="a queued Job: the pod is the Job's business"),
+        pytest.param({}, True, id="a Job without a queue"),
+    ],
+)
+async def test_a_pod_is_taken_over_under(asking: Asking, server: FakeApiServer, labels: Json, taken: bool) -> None:
+    server.put(JOB, "j", "team", metadata={"labels": labels})
+    pod = queued(ownerReferences=owned("j", "uid-j"))
+    assert bool(operations(await asking.review("/mutate-pod", "Pod", pod))) is taken
+
+
+async def test_an_owner_is_read_once_for_all_its_pods(asking: Asking, server: FakeApiServer) -> None:
+    server.put(JOB, "j", "team", metadata={"labels": {}})
+    for _ in range(3):
+        await asking.review("/mutate-pod", "Pod", queued(ownerReferences=owned("j", "uid-j")))
+    assert len(server.asked("GET", "/jobs/j")) == 1
+
+
+async def test_another_job_of_the_same_name_is_not_the_owner(asking: Asking, server: FakeApiServer) -> None:
+    server.put(JOB, "j", "team", metadata={"labels": {f"{K}queue-name": "near"}})
+    pod = queued(ownerReferences=owned("j", "uid-of-an-earlier-one"))
+    assert operations(await asking.review("/mutate-pod", "Pod", pod))
+
+
+async def test_a_pod_whose_owner_is_missing_is_refused_with_the_way_out(asking: Asking) -> None:
+    response = await asking.review("/mutate-pod", "Pod", queued(ownerReferences=owned("gone", "u")))
+    assert not response["allowed"]
+    assert "Job gone, is not there: make the pod without that owner" in response["status"]["message"]
+
+
+async def test_a_change_of_a_pod_does_not_depend_on_its_owner(asking: Asking) -> None:
+    pod = queued(ownerReferences=owned("gone", "u"))
+    assert (await asking.review("/validate-pod", "Pod", pod, pod))["allowed"]
+
+
+async def test_owners_of_other_kinds_are_nobody_we_queue(asking: Asking, server: FakeApiServer) -> None:
+    owner = [{**owned("x", "u")[0], "apiVersion": "apps/v1", "kind": "ReplicaSet"}]
+    assert operations(await asking.review("/mutate-pod", "Pod", queued(ownerReferences=owner)))
+    assert not server.asked("GET", "/replicasets/")
+
+
+async def test_the_memory_of_owners_is_bounded(client: Client, server: FakeApiServer, monkeypatch: Any) -> None:
+    monkeypatch.setattr(owners, "KEPT_MAX", 2)
+    known = owners.Owners(client)
+    for name in ("a", "b", "c"):
+        server.put(JOB, name, "team")
+        await known.managed("team", queued(ownerReferences=owned(name, f"uid-{name}")))
+    assert len(known._kept) == 2
+
+
+# --- certificate and configurations ---
+
+
+async def test_both_configurations_get_bundle_and_address(asking: Asking, server: FakeApiServer) -> None:
+    secret = server.find(SECRET, SECRET_NAME, "gatelift-system")
+    assert secret is not None
+    for resource, verb in ((MUTATING, "mutate"), (VALIDATING, "validate")):
+        made = webhooks(server, resource)
+        assert [one["clientConfig"]["url"] for one in made] == [
+            f"https://127.0.0.1:1/{verb}-pod",
+            f"https://127.0.0.1:1/{verb}-job",
+        ]
+        assert {one["clientConfig"]["caBundle"] for one in made} == {secret["data"]["ca.crt"]}
+        assert {one["failurePolicy"] for one in made} == {"Fail"}
+
+
+async def test_what_is_right_is_not_written_again(asking: Asking, server: FakeApiServer, daemon: Daemon) -> None:
+    before = len(server.asked("PATCH", "webhookconfigurations"))
+    reads = len(server.asked("GET", "webhookconfigurations"))
+    daemon._wake.set()
+    await until(lambda: len(server.asked("GET", "webhookconfigurations")) >= reads + 2)
+    assert len(server.asked("PATCH", "webhookconfigurations")) == before
+
+
+async def test_what_somebody_breaks_is_mended(server: FakeApiServer, daemon: Daemon) -> None:
+    server.put(MUTATING, NAME, webhooks=[])
+    daemon._wake.set()
+    await until(lambda: len(webhooks(server)) == 2)
+
+
+async def test_namespaces_with_a_default_queue_are_asked_about_in_full(server: FakeApiServer, daemon: Daemon) -> None:
+    server.put(LOCAL_QUEUE, "default", "team", spec={"clusterQueue": "near"})
+    await until(lambda: len(webhooks(server)) == 4)
+    unmarked = [one for one in webhooks(server) if "default" in one["name"]]
+    for one in unmarked:
+        assert {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["team"]} in one["namespaceSelector"][
+            "matchExpressions"
+        ]
+    server.remove(LOCAL_QUEUE, "default", "team")
+    await until(lambda: len(webhooks(server)) == 2)
+
+
+async def test_reviews_wait_until_everything_has_been_read(client: Client, server: FakeApiServer) -> None:
+    server.fault("GET", "/localqueues", times=10_000, status=500, body={"kind": "Status", "code": 500})
+    daemon = Daemon(client, SETTINGS)
+    await daemon.start()
+    asking = Asking(server, daemon)
+    try:
+        status, text = await asking.post("/mutate-pod", b"{}")
+        assert status == 503
+        assert "localqueues" in text
+        assert "localqueues" in daemon.missing()
+        assert webhooks(server) == []
+    finally:
+        await daemon.stop()
+
+
+async def test_missing_configurations_do_not_end_the_daemon(client: Client, server: FakeApiServer) -> None:
+    server.remove(MUTATING, NAME)
+    daemon = Daemon(client, SETTINGS)
+    await daemon.start()
+    try:
+        await until(lambda: not daemon.missing())
+        assert not daemon.failed.is_set()
+        assert len(webhooks(server, VALIDATING)) == 2
+    finally:
+        await daemon.stop()
+
+
+def clock(*moments: datetime) -> Callable[[], datetime]:
+    """Return a clock that shows these moments one after the other, and the last for ever."""
+    left = list(moments)
+    return lambda: left.pop(0) if len(left) > 1 else left[0]
+
+
+async def test_two_replicas_share_one_certificate(client: Client) -> None:
+    one, two = (MaterialStore(client, "gatelift-system", ("x",), clock(NOW)) for _ in range(2))
+    assert await one.current() == await two.current()
+
+
+async def test_the_replica_that_comes_second_reads_the_firsts(client: Client, server: FakeApiServer) -> None:
+    first = await MaterialStore(client, "gatelift-system", ("x",), clock(NOW)).current()
+    server.fault("GET", SECRET_NAME, status=404, body={"kind": "Status", "code": 404, "reason": "NotFound"})
+    assert await MaterialStore(client, "gatelift-system", ("x",), clock(NOW)).current() == first
+
+
+async def test_a_broken_secret_is_made_anew(client: Client, server: FakeApiServer) -> None:
+    server.put(SECRET, SECRET_NAME, "gatelift-system", data={"ca.crt": "AAAA"})
+    material = await MaterialStore(client, "gatelift-system", ("x",), clock(NOW)).current()
+    kept = server.find(SECRET, SECRET_NAME, "gatelift-system")
+    assert kept is not None
+    assert Material.from_data(kept["data"]) == material
+
+
+async def test_a_running_daemon_renews_its_certificate(server: FakeApiServer, client: Client) -> None:
+    moments = [NOW]
+    daemon = Daemon(client, SETTINGS, lambda: moments[0])
+    await daemon.start()
+    try:
+        await until(lambda: not daemon.missing())
+        before = daemon._material
+        moments[0] = NOW + SERVING_LIFETIME - timedelta(days=1)
+        daemon._wake.set()
+        await until(lambda: daemon._material != before)
+        assert before is not None
+        assert daemon._material is not None
+        assert daemon._material.bundle == before.bundle
+    finally:
+        await daemon.stop()
+
+
+async def test_health_and_readiness_are_served_in_the_clear(client: Client, server: FakeApiServer) -> None:
+    settings = replace(SETTINGS, status_address="127.0.0.1:0")
+    daemon = Daemon(client, settings)
+    await daemon.start()
+    try:
+        await until(lambda: not daemon.missing())
+        async with aiohttp.ClientSession() as session:
+            for path in ("/healthz", "/readyz"):
+                async with session.get(f"http://{daemon.status_address}{path}") as answer:
+                    assert (answer.status, await answer.text()) == (200, "ok\n")
+    finally:
+        await daemon.stop()
+
+
+# --- settings ---
+
+
+@pytest.mark.parametrize(
+    ("file", "labels", "selected"),
+    [
+        pytest.param({}, {"kubernetes.io/metadata.name": "team"}, True, id="any namespace by default"),
+        pytest.param({}, {"kubernetes.io/metadata.name": "kube-system"}, False, id="not kube-system"),
+        pytest.param({}, {"kubernetes.io/metadata.name": "gatelift-system"}, False, id="not our own"),
+        pytest.param(
+            {"managedJobsNamespaceSelector": {"matchLabels": {"a": "b"}}}, {"a": "b"}, True, id="what the file selects"
+        ),
+        pytest.param(
+            {"managedJobsNamespaceSelector": {"matchLabels": {"a": "b"}}}, {}, False, id="not what it does not select"
+        ),
+    ],
+)
+def test_namespaces_are_selected_as_the_file_says(file: Json, labels: dict[str, str], selected: bool) -> None:
+    settings = settings_of(Configuration.model_validate(file))
+    assert selectors.matches(settings.namespace_selector, labels) is selected
+
+
+def test_the_gate_of_default_priority_classes_is_a_feature_gate() -> None:
+    assert settings_of(Configuration()).default_priority_class
+    off = Configuration.model_validate({"featureGates": {app.DEFAULT_CLASS_GATE: False}})
+    assert not settings_of(off).default_priority_class
