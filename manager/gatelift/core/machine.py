@@ -375,7 +375,8 @@ class Machine:
         core = self.core
         attempt = core.attempts.get(decision.uid)
         if attempt is None or attempt.state is not AttemptState.PENDING:
-            core.ledger.engine.forget(decision.uid)
+            core.ledger.block(decision.uid)  # until its next pass, which knows better
+            core.ledger.undo(decision.uid)
             return
         attempt.follow(Internal.RESERVE)
         attempt.reserve = decision
