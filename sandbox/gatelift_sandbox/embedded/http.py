@@ -30,6 +30,8 @@ BOOKMARK_SECONDS = 10.0
 """A real API server sends bookmarks about once a minute; a sandbox shows sooner that they are understood."""
 CHUNK_BYTES_MAX = 256 * 1024
 SHUTDOWN_SECONDS = 2.0
+KEEPALIVE_SECONDS = 75.0
+"""Idle connections live longer than the keep-alive of clients, so that it is the client that closes them."""
 FAULTS_PATH = "/sandbox/faults"
 _ADDED = msgspec.json.Decoder(Fault)
 
@@ -43,8 +45,8 @@ class HttpServer:
         self._store = pipeline.store
         self._tokens = tokens
         self._endpoints = Endpoints(pipeline, tokens)
-        self._runner = web.ServerRunner(web.Server(self._handle, keepalive_timeout=75.0), shutdown_timeout=SHUTDOWN_SECONDS)
-        self._stopping = asyncio.Event()
+        self._runner = web.ServerRunner(web.Server(self._handle, keepalive_timeout=KEEPALIVE_SECONDS, handler_cancellation=True), shutdown_timeout=SHUTDOWN_SECONDS)
+        self._watches: set[WatchLines] = set()
         self.address = ""
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext) -> int:
@@ -58,7 +60,8 @@ class HttpServer:
 
     async def stop(self) -> None:
         """End all watches and connections."""
-        self._stopping.set()
+        for lines in self._watches:
+            lines.stop()
         await self._runner.cleanup()
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -198,7 +201,7 @@ class HttpServer:
         )
         stream = web.StreamResponse(headers={"Content-Type": answers.JSON})
         stream.enable_chunked_encoding()
-        lines = WatchLines(self._pipeline, call, self._stopping)
+        lines = WatchLines(self._pipeline, call)
         try:
             lines.begin()
         except ApiError as failure:
@@ -207,6 +210,7 @@ class HttpServer:
             await stream.prepare(request)
             await stream.write(encode({"type": "ERROR", "object": failure.status()}) + b"\n")
             return stream
+        self._watches.add(lines)
         try:
             await stream.prepare(request)
             await stream.write(b"")
@@ -215,6 +219,7 @@ class HttpServer:
         except ConnectionResetError:
             return stream  # the client has gone, which is how most watches end
         finally:
+            self._watches.discard(lines)
             lines.end()
         return stream
 
@@ -222,9 +227,10 @@ class HttpServer:
 class WatchLines:
     """The lines of one watch: what is there, what comes, bookmarks in between, until its time is over."""
 
-    def __init__(self, pipeline: Pipeline, call: Call, stopping: asyncio.Event) -> None:
+    def __init__(self, pipeline: Pipeline, call: Call) -> None:
         self._store, self._wall = pipeline.store, pipeline.wall
-        self._call, self._stopping = call, stopping
+        self._call = call
+        self._stopped = False
         info, query = call.info, call.query
         self._kind = self._store.kinds.find(info.group, info.version, info.plural)
         self._bookmarks = flag(query, "allowWatchBookmarks")
@@ -243,6 +249,11 @@ class WatchLines:
         self._watch = self._store.watch(self._kind, self._call.selection(self._kind), since, self._some.set)
         self._some.set()
 
+    def stop(self) -> None:
+        """Let `next` return None from now on."""
+        self._stopped = True
+        self._some.set()
+
     def end(self) -> None:
         """Stop taking up events."""
         self._store.unwatch(self._kind, self._watch)
@@ -250,7 +261,7 @@ class WatchLines:
     async def next(self) -> bytes | None:
         """Return the next lines, None when the watch is over."""
         while True:
-            if self._stopping.is_set():
+            if self._stopped:
                 return None
             events = self._watch.take()
             if events or self._initial:
