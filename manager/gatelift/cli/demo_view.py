@@ -1,0 +1,175 @@
+"""What the demo shows: one row for each piece of work, one line for each promise. Pure: objects in, rows and text out.
+
+Neighbours: `demo` reads the objects and keeps the promises; `listing` names a workload's state.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from gatelift.cli.listing import state_of
+from gatelift.core import record
+from gatelift_kube.objects.kueue import Workload
+
+Json = Mapping[str, Any]
+
+DELETED = "deleted"
+QUEUED = "queued"
+WAITS = "waits"
+RUNS = "runs"
+ADMITTED = "admitted"
+FINISHED = "finished"
+_STYLES = {WAITS: "yellow", QUEUED: "yellow", ADMITTED: "cyan", RUNS: "cyan", FINISHED: "green", DELETED: "dim"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One piece of work as a person sees it in the management cluster."""
+
+    kind: str
+    name: str
+    state: str
+    cluster: str = ""
+    why: str = ""
+
+    def __str__(self) -> str:
+        where = f" on {self.cluster}" if self.cluster else ""
+        return f"{self.kind} {self.name}: {self.state}{where}{f' ({self.why})' if self.why else ''}"
+
+
+class Mark(enum.Enum):
+    """How far a promise is."""
+
+    OPEN = " "
+    DOING = ">"
+    KEPT = "+"
+    BROKEN = "x"
+
+
+_MARK_STYLES = {Mark.OPEN: "dim", Mark.DOING: "bold", Mark.KEPT: "green", Mark.BROKEN: "red"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """One thing that the demo shows to be true."""
+
+    text: str
+    mark: Mark = Mark.OPEN
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"[{self.mark.value}] {self.text}{f': {self.detail}' if self.detail else ''}"
+
+
+@dataclass(slots=True, kw_only=True)
+class Board:
+    """All that is shown at one moment."""
+
+    promises: list[Promise] = field(default_factory=list)
+    rows: dict[tuple[str, str], Row] = field(default_factory=dict)
+
+    def mark(self, index: int, mark: Mark, detail: str = "") -> Promise:
+        """Change a promise and return it."""
+        self.promises[index] = replace(self.promises[index], mark=mark, detail=detail)
+        return self.promises[index]
+
+    def update(self, rows: Iterable[Row]) -> list[Row]:
+        """Take the rows of now and return those that changed. A row that is there no more was deleted."""
+        now = {(row.kind, row.name): row for row in rows}
+        for key, old in self.rows.items():
+            if key not in now:
+                now[key] = replace(old, state=DELETED, why="") if old.state != DELETED else old
+        changed = [row for key, row in sorted(now.items()) if self.rows.get(key) != row]
+        self.rows = now
+        return changed
+
+    def state(self, name: str) -> str:
+        """Return the state of the work of this name, "" before it was seen."""
+        return next((row.state for row in self.rows.values() if row.name == name), "")
+
+    def row(self, name: str) -> Row | None:
+        """Return the row of this name."""
+        return next((row for row in self.rows.values() if row.name == name), None)
+
+    def render(self, seconds: float) -> RenderableType:
+        """Return the whole picture for a terminal."""
+        lines = [Text(str(promise), style=_MARK_STYLES[promise.mark]) for promise in self.promises]
+        return Group(Text(f"{seconds:4.0f} s"), *lines, Text(""), table(sorted(self.rows.values(), key=_order)))
+
+
+def _order(row: Row) -> tuple[str, str]:
+    return row.kind, row.name
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """Return the rows as a table that keeps one line a row whatever the width."""
+    made = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
+    made.add_column("WORK", no_wrap=True)
+    made.add_column("STATE", no_wrap=True, min_width=len(FINISHED) + 4)
+    made.add_column("CLUSTER", no_wrap=True, min_width=10)
+    made.add_column("WHY", no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        style = _STYLES.get(row.state.split()[0], "red")
+        made.add_row(f"{row.kind} {row.name}", Text(row.state, style=style), row.cluster, escape(row.why))
+    return made
+
+
+def rows_of(pods: Iterable[Json], jobs: Iterable[Json], workloads: Iterable[Workload]) -> list[Row]:
+    """Return a row for each pod and Job of the user, from these and from the Workloads made for them."""
+    by_owner = {owner.uid: each for each in workloads for owner in each.metadata.owner_references}
+    rows = []
+    for kind, objects in (("pod", pods), ("job", jobs)):
+        for found in objects:
+            metadata = found["metadata"]
+            if any(owner.get("kind") == "Job" for owner in metadata.get("ownerReferences", ())):
+                continue
+            rows.append(_row(kind, found, by_owner.get(metadata["uid"])))
+    return rows
+
+
+def _row(kind: str, found: Json, workload: Workload | None) -> Row:
+    name: str = found["metadata"]["name"]
+    if workload is None:
+        return Row(kind=kind, name=name, state=QUEUED)
+    state, why = state_of(workload)
+    cluster = record.read(workload, travels=True).cluster
+    if found["metadata"].get("deletionTimestamp"):
+        return Row(kind=kind, name=name, state="stopping", cluster=cluster)
+    word, _, reason = state.partition(" ")
+    match word:
+        case "Finished":
+            ended = FINISHED if reason == "(Succeeded)" else f"failed {reason}"
+            return Row(kind=kind, name=name, state=ended, cluster=cluster)
+        case "Admitted":
+            running = _running(kind, found)
+            return Row(kind=kind, name=name, state=f"{RUNS}{running}" if running else ADMITTED, cluster=cluster)
+        case "QuotaReserved":
+            return Row(kind=kind, name=name, state="offered")
+    return Row(kind=kind, name=name, state=WAITS, why=why)
+
+
+def _running(kind: str, found: Json) -> str:
+    """Return what to say after `runs`: " " and a count for a Job, " " alone for a pod; "" when nothing runs."""
+    status = found.get("status", {})
+    if kind == "pod":
+        return " 1" if status.get("phase") == "Running" else ""
+    ready = status.get("ready") or 0
+    wanted = found["spec"].get("parallelism", 1)
+    return f" {ready} of {wanted}" if ready else ""
+
+
+def finished_by_cluster(rows: Iterable[Row]) -> dict[str, int]:
+    """Return how many pieces of work finished on each cluster."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        if row.state == FINISHED:
+            counts[row.cluster] = counts.get(row.cluster, 0) + 1
+    return dict(sorted(counts.items()))

@@ -1,0 +1,165 @@
+"""`gatelift demo`, `up`, `down`: Gatelift on clusters of this machine, to look at and to try out.
+
+The sandbox's modules are imported only when one of these verbs runs; the daemons and the other verbs do without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import shutil
+import signal
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from gatelift.cli.connection import CliError, end_well
+from gatelift.cli.progress import Progress
+from gatelift_kube.errors import KubeError
+from gatelift_kube.tasks import spawn
+
+if TYPE_CHECKING:
+    from gatelift_sandbox.ensemble import Ensemble
+
+KUBECONFIGS = Path("kubeconfigs")
+INTERRUPTED = 130
+
+
+class ProviderName(enum.StrEnum):
+    """What clusters are made of."""
+
+    EMBEDDED = "embedded"
+    LOCAL = "local"
+    KIND = "kind"
+    K3S = "k3s"
+
+
+ProviderOption = Annotated[
+    ProviderName,
+    typer.Option(
+        envvar="PROVIDER",
+        help="embedded: processes of Python, at once; local: real control planes as processes; kind, k3s: in Docker.",
+    ),
+]
+
+
+def demo(
+    provider: ProviderOption = ProviderName.EMBEDDED,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave everything up afterwards, to try out.")] = False,
+) -> None:
+    """Show it: one management cluster, two workers, work that travels, an agent that is killed. Ends by itself."""
+    end_well(_unless_ended(_demo(provider, keep)))
+
+
+def up(
+    provider: ProviderOption = ProviderName.EMBEDDED,
+    workers: Annotated[int, typer.Option(min=1, max=5, help="How many worker clusters.")] = 2,
+) -> None:
+    """Raise a management cluster and workers with Gatelift on them, in the background. `gatelift down` ends them."""
+    end_well(_unless_ended(_up(provider, workers)))
+
+
+def down() -> None:
+    """End what `gatelift up` or `gatelift demo --keep` left running."""
+    end_well(_unless_ended(_down()))
+
+
+async def _demo(provider: ProviderName, keep: bool) -> None:
+    from gatelift.cli import demo as story  # noqa: PLC0415  # only this verb needs the sandbox
+
+    console = Console(highlight=False)
+    progress = Progress(console)
+    raised = await _raise(progress, provider, workers=2, detached=keep)
+    kept = False
+    try:
+        async with story.Stage.open(raised, console) as stage:
+            await _told_shortly(stage.play(), raised)
+        kept = keep
+    finally:
+        if kept:
+            raised.save()
+        else:
+            with progress.step("ending everything"):
+                await raised.close()
+    if kept:
+        _how_to_go_on(console, raised)
+
+
+async def _up(provider: ProviderName, workers: int) -> None:
+    console = Console(highlight=False)
+    raised = await _raise(Progress(console), provider, workers=workers, detached=True)
+    _how_to_go_on(console, raised)
+
+
+async def _down() -> None:
+    from gatelift_sandbox import ensemble  # noqa: PLC0415  # only this verb needs the sandbox
+    from gatelift_sandbox.errors import SandboxError  # noqa: PLC0415
+    from gatelift_sandbox.provider import default_home  # noqa: PLC0415
+
+    console = Console(highlight=False)
+    home = default_home()
+    with Progress(console).step("ending everything") as say:
+        try:
+            ended = await ensemble.end(home, KUBECONFIGS, say)
+        except SandboxError as error:
+            raise CliError(str(error)) from error
+    console.print(f"ended: {', '.join(ended)}" if ended else f"nothing is up (looked in {home})")
+
+
+async def _raise(progress: Progress, provider: ProviderName, *, workers: int, detached: bool) -> Ensemble:
+    """Raise everything; failures become one line."""
+    from gatelift_sandbox import ensemble  # noqa: PLC0415  # only these verbs need the sandbox
+    from gatelift_sandbox.errors import AlreadyThereError, SandboxError  # noqa: PLC0415
+
+    title = f"1 management cluster and {workers} worker{'s' if workers > 1 else ''} of provider {provider.value}"
+    with progress.step(f"raising {title}, with Gatelift on them") as say:
+        plan = ensemble.Plan(provider=provider.value, workers=workers, detached=detached, say=say)
+        try:
+            return await ensemble.up(plan)
+        except AlreadyThereError as error:
+            raise CliError(str(error)) from error
+        except (SandboxError, KubeError) as error:
+            raise CliError(f"{error}; everything was stopped, logs: {plan.folder}") from error
+
+
+async def _told_shortly(work: Awaitable[None], raised: Ensemble) -> None:
+    """Await `work`; a failure is one line that names the logs."""
+    from gatelift.cli.demo import BrokenPromiseError  # noqa: PLC0415  # only this verb needs the sandbox
+    from gatelift_sandbox.errors import SandboxError  # noqa: PLC0415
+
+    try:
+        await work
+    except (BrokenPromiseError, SandboxError, KubeError) as error:
+        raise CliError(f"{error}; everything is stopped, logs: {raised.plan.folder}") from error
+
+
+def _how_to_go_on(console: Console, raised: Ensemble) -> None:
+    kubectl = "kubectl"
+    if shutil.which(kubectl) is None and raised.management.kubectl is not None:
+        kubectl = str(raised.management.kubectl)
+    console.print("\nIt is up. To try it out:\n")
+    console.print(f"  export KUBECONFIG={raised.management.kubeconfig}", soft_wrap=True)
+    console.print(f"  {kubectl} apply -f deploy/samples/pod.yaml -f deploy/samples/job.yaml", soft_wrap=True)
+    console.print("  gatelift get workloads        gatelift get clusters        gatelift explain sample-pod")
+    for worker in raised.workers:
+        console.print(f"  {kubectl} --kubeconfig {worker.kubeconfig} get pods", soft_wrap=True)
+    console.print(f"\nLogs are in {raised.plan.folder}. To end it:\n\n  gatelift down", soft_wrap=True)
+
+
+async def _unless_ended(work: Awaitable[None]) -> None:
+    """Await `work`; SIGTERM ends it as Ctrl-C does, with all clean-up."""
+
+    async def awaited() -> None:
+        await work
+
+    task = spawn("verb", awaited())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        raise CliError("stopped; nothing is left running", INTERRUPTED) from None

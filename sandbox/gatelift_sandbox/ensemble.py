@@ -1,0 +1,163 @@
+"""A whole Gatelift on one machine: clusters, daemons and sample queues raised together, written down, ended together.
+
+Used by `gatelift demo`, `up` and `down`. What outlives the process that raised it (`detached`) is found again by
+`HOME/installation/daemons.json` for the daemons and by the state directory for the clusters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from gatelift.cli.manifests import deploy_folder
+from gatelift_sandbox import applying, children
+from gatelift_sandbox.errors import SandboxError
+from gatelift_sandbox.installation import Installation
+from gatelift_sandbox.provider import Cluster, Provider, Settings, default_home, load
+from gatelift_sandbox.state import State
+
+MANAGEMENT = "management"
+WORKERS_MAX = 5
+"""Six real control planes are what a laptop bears; the providers' own limits are a little higher."""
+DAEMONS = "daemons.json"
+QUEUES = Path("samples/queues.yaml")
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """The daemons of a detached installation, by name."""
+
+    daemons: dict[str, children.Child] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is to be raised. `detached`: it outlives this process and ends by `end`."""
+
+    provider: str
+    workers: int = 2
+    detached: bool = False
+    home: Path = field(default_factory=default_home)
+    kubeconfigs: Path = Path("kubeconfigs")
+    say: Callable[[str], None] = lambda _text: None
+
+    @property
+    def folder(self) -> Path:
+        """Where configuration, identities and logs of the daemons are."""
+        return folder_of(self.home)
+
+    @property
+    def worker_names(self) -> tuple[str, ...]:
+        """Names of the worker clusters."""
+        return tuple(f"worker-{number}" for number in range(1, self.workers + 1))
+
+
+@dataclass(slots=True, kw_only=True)
+class Ensemble:
+    """What was raised."""
+
+    plan: Plan
+    provider: Provider
+    installation: Installation
+
+    @property
+    def management(self) -> Cluster:
+        """The management cluster."""
+        return self.installation.management
+
+    @property
+    def workers(self) -> tuple[Cluster, ...]:
+        """The worker clusters."""
+        return tuple(self.installation.workers)
+
+    def save(self) -> None:
+        """Write down which processes the daemons are, so that another process can end them."""
+        living = {name: each.child for name, each in self.installation.daemons.items() if each.child is not None}
+        path = self.plan.folder / DAEMONS
+        path.touch(mode=0o600)
+        path.write_bytes(msgspec.json.encode(Standing(daemons=living)))
+
+    async def close(self) -> None:
+        """End daemons and clusters; logs and configuration of the daemons stay to be read."""
+        await self.installation.stop()
+        (self.plan.folder / DAEMONS).unlink(missing_ok=True)
+        await self.provider.down([MANAGEMENT, *self.plan.worker_names])
+
+
+def folder_of(home: Path) -> Path:
+    """Return the folder of configuration, identities and logs of the daemons."""
+    return home / "installation"
+
+
+async def up(plan: Plan) -> Ensemble:
+    """Raise everything and wait until all workers are connected. SandboxError or KubeError: nothing is left running."""
+    if not 1 <= plan.workers <= WORKERS_MAX:
+        raise SandboxError(f"workers: {plan.workers} is not from 1 to {WORKERS_MAX}")
+    settings = Settings(home=plan.home, kubeconfigs=plan.kubeconfigs, detached=plan.detached, say=plan.say)
+    provider = load(plan.provider, settings)
+    management, *workers = await provider.up([MANAGEMENT, *plan.worker_names])
+    shutil.rmtree(plan.folder, ignore_errors=True)  # identities of an earlier CA would be refused
+    installation = Installation(
+        folder=plan.folder,
+        management=management,
+        workers=workers,
+        detached=plan.detached,
+        say=plan.say,
+    )
+    raised = Ensemble(plan=plan, provider=provider, installation=installation)
+    try:
+        await _install(raised)
+    except BaseException:  # a cancellation too leaves nothing running
+        await raised.close()
+        raise
+    return raised
+
+
+async def _install(raised: Ensemble) -> None:
+    installation = raised.installation
+    await installation.install()
+    try:
+        await installation.start_webhooks()
+        await installation.start_manager()
+        async with await installation.admin(installation.management) as client:
+            await applying.apply(client, queues(raised.plan.worker_names))
+        await asyncio.gather(*(installation.start_agent(worker) for worker in installation.workers))
+    finally:
+        raised.save()
+    await installation.wait_connected(*raised.plan.worker_names)
+
+
+def queues(workers: tuple[str, ...]) -> list[dict[str, object]]:
+    """Return the sample queues, dispatching to these workers."""
+    documents = applying.documents((deploy_folder() / QUEUES).read_text(encoding="utf-8"))
+    for document in documents:
+        if document["kind"] == "MultiKueueConfig":
+            document["spec"]["clusters"] = list(workers)
+    return documents
+
+
+async def end(home: Path, kubeconfigs: Path, say: Callable[[str], None]) -> list[str]:
+    """End whatever is up under this home, of any provider and process; return the names of the clusters ended."""
+    path = folder_of(home) / DAEMONS
+    if path.exists():
+        standing = _standing(path)
+        say(f"ending {', '.join(standing.daemons) or 'no daemons'}")
+        await asyncio.gather(*(children.stop(each) for each in standing.daemons.values()))
+        path.unlink(missing_ok=True)
+    ended: list[str] = []
+    for name in sorted({entry.provider for entry in State(home).entries()}):
+        provider = load(name, Settings(home=home, kubeconfigs=kubeconfigs, say=say))
+        say(f"ending the clusters of provider {name}")
+        ended += await provider.down()
+    return ended
+
+
+def _standing(path: Path) -> Standing:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Standing)
+    except msgspec.MsgspecError as error:
+        raise SandboxError(f"{path} is damaged ({error}): delete it, and end the daemons by hand") from error
