@@ -24,6 +24,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
     "number": (int, float),
 }
+_ANY_CASE = "(?i)"
 _KEPT = frozenset({"apiVersion", "kind", "metadata"})
 
 
@@ -202,11 +203,17 @@ def _text_errors(value: str, rules: Document, path: str) -> list[FieldError]:
     if least is not None and len(value) < least:
         found.append(wrong(path, value, f"{path} in body should be at least {least} chars long"))
     pattern = rules.get("pattern")
-    if pattern is not None and re.search(pattern, value) is None:
+    if pattern is not None and not _matches(pattern, value):
         found.append(wrong(path, value, f"{path} in body should match '{pattern}'"))
     if rules.get("format") == "date-time" and not _is_time(value):
         found.append(wrong(path, value, f'{path} in body must be of type date-time: "{value}"'))
     return found
+
+
+def _matches(pattern: str, value: str) -> bool:
+    """Search as the API server's RE2 does, which takes a flag anywhere (Kueue's schemas say `^(?i)[a-z]...`)."""
+    flags = re.IGNORECASE if _ANY_CASE in pattern else re.NOFLAG
+    return re.search(pattern.replace(_ANY_CASE, ""), value, flags) is not None
 
 
 def _is_time(value: str) -> bool:
