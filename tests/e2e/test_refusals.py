@@ -67,9 +67,9 @@ async def test_a_pod_group_is_refused_in_one_sentence_in_this_version(world: Wor
     assert refused.value.status in {403, 422}
 
 
-async def test_a_second_kueue_marker_rule_is_held_by_the_webhook(world: World) -> None:
+async def test_a_marker_that_only_the_webhook_may_set_is_refused_with_its_rule(world: World) -> None:
     pod = world.pod(world.name("marker"))
-    pod["metadata"]["labels"]["kueue.x-k8s.io/managed"] = "yes"
+    pod["metadata"]["labels"] = {"kueue.x-k8s.io/managed": "yes"}
     with pytest.raises(ApiError) as refused:
         await world.create(pod)
     assert "kueue.x-k8s.io/managed" in str(refused.value)
