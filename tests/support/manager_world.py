@@ -356,6 +356,9 @@ class ScriptedAgent:
             self.say(Refused(key=key, refusal=Refusal.EPOCH_STALE))
             return
         self.used[key.uid] = key.epoch
+        if held is None:
+            self.say(Refused(key=key, refusal=Refusal.HOLD_EXPIRED))
+            return
         if self.refuse_commit is not None:
             self.placements.pop(key, None)
             self.say(Refused(key=key, refusal=self.refuse_commit, text="as told"))
@@ -425,6 +428,7 @@ class ScriptedAgent:
         return tuple(
             InventoryEntry(key=key, namespace="team", name="one", state=held.state, lifted=held.lifted)
             for key, held in sorted(self.placements.items())
+            if held.state != "Held"  # nothing of a hold exists, it expires by itself
         )
 
     def resend(self) -> None:

@@ -54,9 +54,12 @@ class Facts:
         self.agent_version, self.agent_instance = status.agent_version, status.agent_instance
         self.replicas, self.connected = status.agent_replicas, status.connected
         self.api_reachable = status.api_reachable is not False
-        self.certificate_issued_at = status.certificate_issued_at or ""
         connected = conditions.find(status.conditions, CONNECTED)
         self.lost = connected is not None and connected.reason == "Lost"
+
+    def adopt_certificate(self, found: WorkerCluster) -> None:
+        """Take over the latest issue of a certificate: the enrolment port writes it as well (texts sort by time)."""
+        self.certificate_issued_at = max(self.certificate_issued_at, found.status.certificate_issued_at or "")
 
 
 def fence_wanted(found: WorkerCluster) -> int:
@@ -85,6 +88,8 @@ def differs(found: WorkerCluster, facts: Facts) -> bool:
     true = (facts.connected, facts.opened_session, facts.placements, facts.offers, facts.replicas)
     capacity = facts.capacity is not None and status.capacity != _capacity(facts.capacity)
     certificate = bool(facts.certificate_issued_at) and status.certificate_issued_at != facts.certificate_issued_at
+    if found.spec.revoked and found.status.key_digest:
+        return True
     return shown != true or capacity or certificate or not _same_condition(found, facts)
 
 
@@ -110,6 +115,9 @@ def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
         status["capacity"] = _capacity(facts.capacity)
     if facts.certificate_issued_at:
         status["certificateIssuedAt"] = facts.certificate_issued_at
+    if found.spec.revoked:
+        # The key's approval ends with the revocation: a cluster that is added again starts from a new token.
+        status |= {"keyDigest": "", "enrolment": None}
     return status
 
 

@@ -36,11 +36,15 @@ class EnrolmentVerdict(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssueCertificate:
-    """Sign a certificate for `cluster`; the outcome is `CertificateIssued` with the same `request_id`."""
+    """Sign a certificate for `cluster`; the outcome is `CertificateIssued` with the same `request_id`.
+
+    With `key_digest`, only if the request is of that key.
+    """
 
     request_id: int
     cluster: str
     request: bytes
+    key_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

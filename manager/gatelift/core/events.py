@@ -35,7 +35,6 @@ class StreamOpened:
     stream_id: int
     cluster: str
     key_digest: str
-    certificate_seconds_left: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

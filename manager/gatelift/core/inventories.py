@@ -14,6 +14,7 @@ from gatelift.core.state import Core
 from gatelift_wire.messages import InventoryEntry, Withdraw
 
 HELD = frozenset({"OFFERED", "HELD"})
+UNFINISHED = frozenset({"OFFERED", "HELD", "COMMITTED", "APPLYING"})
 OVER = frozenset({"STOPPED", "REPORTED", "REFUSED", "EXPIRED"})
 UNKNOWN_SHARE_MAX = 0.1
 UNKNOWN_MAX = 10
@@ -37,7 +38,11 @@ def inventoried(core: Core, upcall: PlacementsInventoried, now: float) -> None:
             continue
         entry = listed.pop(attempt.key, None)
         if entry is not None:
-            _listed(attempt, entry, upcall.session)
+            _listed(attempt, entry)
+        elif attempt.state is AttemptState.CHOSEN:
+            # Nobody has heard of it since the record was written: it is committed (again), and the agent, which keeps
+            # no commit without a live hold and no epoch twice (R5), refuses if it cannot be.
+            attempt.wants_objects = True
         elif is_gone(_known(attempt), facts):
             text = texts.gone_from(cluster)
             endings.end(core, attempt, Wire.ABSENT, Outcome(how=Wire.ABSENT, message=text, cluster=cluster))
@@ -58,8 +63,8 @@ def _known(attempt: Attempt) -> Known:
     )
 
 
-def _listed(attempt: Attempt, entry: InventoryEntry, session: int) -> None:
-    attempt.listed_session = session
+def _listed(attempt: Attempt, entry: InventoryEntry) -> None:
+    attempt.wants_objects = entry.state.upper() in UNFINISHED
     if entry.state.upper() in HELD:
         attempt.follow(Wire.LISTED_HELD)
     else:

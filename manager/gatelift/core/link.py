@@ -9,14 +9,15 @@ at most; which comes next follows from the state alone (`_next_write`). Neighbou
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-
-from gatelift_wire.session_manager import ManagerSession
+from typing import Any
 
 from gatelift.core import cluster_status
 from gatelift.core.cluster_status import Facts
 from gatelift.core.commands import CloseStream, Command, IssueCertificate, Note, SendFrame
 from gatelift.core.link_values import (
+    LOCAL_CLUSTER,
     ClusterChanged,
     ClusterView,
     FencedByPerson,
@@ -46,9 +47,13 @@ from gatelift_wire.messages import (
     Message,
 )
 from gatelift_wire.refusals import CloseReason
+from gatelift_wire.session_manager import ManagerSession
 
 INFO_SECONDS = 1.0
 """Facts that only people read (capacity, counts) are written at most this often."""
+
+CERTIFICATE_SECONDS = 1.0
+"""A certificate is signed for one cluster at most this often: agents renew in hours, tests in seconds."""
 
 RETRY_SECONDS = 1.0
 """After a write that failed or whose outcome nobody knows: the watch brings the newer object within this, or we ask."""
@@ -61,7 +66,18 @@ class Purpose(enum.Enum):
     LOST = "lost"
     FENCED = "fenced"
     UNREACHABLE = "unreachable"
+    DOUBT = "doubt"
     INFO = "info"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Write:
+    """A write in flight: what will be true once it has succeeded, and the greeting it was made for (SESSION)."""
+
+    write_id: int
+    purpose: Purpose
+    changes: Mapping[str, Any]
+    stream_id: int = 0
 
 
 @dataclass(slots=True)
@@ -108,17 +124,20 @@ class Link:
         self._open_session = 0
         self._credits = 0
         self._capacity: Capacity | None = None
-        self._write: tuple[int, Purpose, Facts] | None = None
+        self._write: _Write | None = None
         self._written_session = 0
         self._not_before = 0.0
         self._certificates: set[int] = set()
+        self._certificate_not_before = 0.0
+        self._keys: dict[int, str] = {}
+        self._doubted_term = 0
 
     # --- what others ask -------------------------------------------------------------------------------------------
 
     @property
     def write_id(self) -> int | None:
         """The id of the write in flight."""
-        return self._write[0] if self._write else None
+        return self._write.write_id if self._write else None
 
     @property
     def certificate_requests(self) -> frozenset[int]:
@@ -175,6 +194,7 @@ class Link:
         """Close the session; nothing is written any more."""
         self._take(self._session.step_down("this manager no longer leads", now), now, out)
         self._write = self._greeting = self._renewal = None
+        self._doubted_term = 0
 
     def seen(self, found: WorkerCluster, now: float, out: Outcome) -> None:
         """Take the WorkerCluster as it is now."""
@@ -182,18 +202,39 @@ class Link:
             out.upcalls.append(HigherTermRead(cluster=self.name, term=found.status.term))
             return
         self._adopt(found)
-        if found.spec.revoked and self._session.live:
-            self._take(self._session.close(CloseReason.REVOKED, "this cluster was revoked", now), now, out)
+        self._evict(now, out)
         out.upcalls.append(ClusterChanged(cluster=self.name))
         self._pump(now, out)
 
     def gone(self, now: float, out: Outcome) -> None:
         """Take that the WorkerCluster object was deleted: its agent is not expected any more."""
         self.object = None
-        if self._session.live:
-            text = f"'gatelift cluster add {self.name}' takes it in again"
-            self._take(self._session.close(CloseReason.UNKNOWN_CLUSTER, text, now), now, out)
+        self._evict(now, out)
         out.upcalls.append(ClusterChanged(cluster=self.name))
+
+    def refusal(self, key_digest: str) -> Close | None:
+        """Say why an agent with this key may not have a stream; None: it may."""
+        found = self.object
+        if found is None:
+            text = f"no WorkerCluster {self.name}: run 'gatelift cluster add {self.name}'"
+            return Close(reason=CloseReason.UNKNOWN_CLUSTER, text=text)
+        if found.spec.revoked:
+            text = f"{self.name} was revoked by a person; 'gatelift cluster add {self.name}' takes it in again"
+            return Close(reason=CloseReason.REVOKED, text=text)
+        if self.name != LOCAL_CLUSTER and (not key_digest or found.status.key_digest != key_digest):
+            text = f"this key is not the one that was approved last for {self.name}; enrol the agent with a new token"
+            return Close(reason=CloseReason.REVOKED, text=text)
+        return None
+
+    def opened(self, stream_id: int, key_digest: str, now: float, out: Outcome) -> None:
+        """Take a stream that may be served (`refusal` said nothing)."""
+        self._keys[stream_id] = key_digest
+        self.stream(wire.StreamOpened(stream_id=stream_id), now, out)
+
+    def closed(self, stream_id: int, text: str, now: float, out: Outcome) -> None:
+        """Take that a stream is over."""
+        self._keys.pop(stream_id, None)
+        self.stream(wire.StreamClosed(stream_id=stream_id, text=text), now, out)
 
     def stream(self, event: wire.SessionEvent, now: float, out: Outcome) -> None:
         """Take what happened on a stream of this cluster."""
@@ -227,27 +268,22 @@ class Link:
 
     def wrote(self, event: WriteDone | WriteFailed, now: float, out: Outcome) -> None:
         """Take the outcome of the write in flight."""
-        if self._write is None or self._write[0] != event.write_id:
+        write = self._write
+        if write is None or write.write_id != event.write_id:
             return
-        _, purpose, written = self._write
         self._write = None
         if isinstance(event, WriteFailed):
             self._not_before = now + RETRY_SECONDS
-            if event.error not in {WriteError.CONFLICT, WriteError.UNKNOWN}:
-                text = f"WorkerCluster status ({purpose.value}) could not be written: {event.message}"
+            if event.error is WriteError.CONFLICT:
+                self._doubted_term = 0
+            elif event.error is not WriteError.UNKNOWN:
+                text = f"WorkerCluster status ({write.purpose.value}) could not be written: {event.message}"
                 out.commands.append(Note(level="warning", text=text, cluster=self.name))
         elif isinstance(event.object, WorkerCluster):
-            now_true = self.facts
-            self.facts = replace(
-                written,
-                capacity=now_true.capacity,
-                placements=now_true.placements,
-                offers=now_true.offers,
-                opened_session=now_true.opened_session,
-            )
+            self.facts = replace(self.facts, **write.changes)
             self._adopt(event.object)
-            self._not_before = now if purpose is not Purpose.INFO else now + INFO_SECONDS
-            self._take_effect(purpose, now, out)
+            self._not_before = now if write.purpose is not Purpose.INFO else now + INFO_SECONDS
+            self._take_effect(write, now, out)
         self._pump(now, out)
 
     # --- writes (R2) -----------------------------------------------------------------------------------------------
@@ -255,8 +291,17 @@ class Link:
     def _adopt(self, found: WorkerCluster) -> None:
         if self.object is None or self.object.metadata.uid != found.metadata.uid:
             self.facts.adopt(found)
+        self.facts.adopt_certificate(found)
         self.object = found
         self._written_session = max(self._written_session, found.status.session)
+
+    def _evict(self, now: float, out: Outcome) -> None:
+        """End at once every stream that may not be served any more: revoked, deleted, another key approved."""
+        for stream_id, key_digest in tuple(self._keys.items()):
+            close = self.refusal(key_digest)
+            if close is not None:
+                bad = wire.BadFrame(stream_id=stream_id, reason=close.reason, text=close.text)
+                self._take(self._session.handle(bad, now), now, out)
 
     def _pump(self, now: float, out: Outcome) -> None:
         found = self.object
@@ -266,8 +311,10 @@ class Link:
         if purpose is None:
             return
         write_id = self._leading.ids.take()
-        facts = self._facts_for(purpose)
-        self._write = (write_id, purpose, facts)
+        changes = self._changes(purpose)
+        stream_id = self._greeting.stream_id if self._greeting is not None else 0
+        self._write = _Write(write_id=write_id, purpose=purpose, changes=changes, stream_id=stream_id)
+        facts = replace(self.facts, **changes)
         status = cluster_status.document(found, facts, self._leading.wall.text(now))
         out.commands.append(cluster_status.patch(write_id, found, status))
 
@@ -283,6 +330,8 @@ class Link:
             return Purpose.FENCED
         if self._renewal is not None and self.facts.api_reachable != self._renewal.api_reachable:
             return Purpose.UNREACHABLE
+        if self._doubted_term:
+            return Purpose.DOUBT
         return Purpose.INFO if cluster_status.differs(found, self.facts) else None
 
     def _fence_asked(self, found: WorkerCluster) -> bool:
@@ -291,54 +340,67 @@ class Link:
         through = found.status.fenced_through_session
         return self.state() is LinkState.LOST and through < asked <= self._written_session
 
-    def _facts_for(self, purpose: Purpose) -> Facts:
+    def _changes(self, purpose: Purpose) -> dict[str, Any]:
         """Return what will be true when the write has succeeded; until then nothing of it is."""
-        facts = replace(self.facts, term=self._leading.term)
+        changes: dict[str, Any] = {"term": self._leading.term}
         found = self.object or WorkerCluster()
         if purpose is Purpose.SESSION and self._greeting is not None:
             hello = self._greeting.hello
-            return replace(
-                facts,
-                session=self._written_session + 1,
-                connected=True,
-                lost=False,
-                agent_version=hello.agent_version,
-                agent_instance=hello.instance,
-                replicas=hello.replicas,
-                api_reachable=hello.api_reachable,
-            )
-        if purpose is Purpose.LOST:
-            return replace(facts, connected=False, lost=True)
-        if purpose is Purpose.FENCED:
+            changes |= {
+                "session": self._written_session + 1,
+                "connected": True,
+                "lost": False,
+                "agent_version": hello.agent_version,
+                "agent_instance": hello.instance,
+                "replicas": hello.replicas,
+                "api_reachable": hello.api_reachable,
+            }
+        elif purpose is Purpose.LOST:
+            changes |= {"connected": False, "lost": True}
+        elif purpose is Purpose.FENCED:
             through, who = cluster_status.fence_wanted(found), cluster_status.fence_author(found)
-            return replace(facts, fenced_through=through, fenced_by=who)
-        if purpose is Purpose.UNREACHABLE and self._renewal is not None:
-            return replace(facts, api_reachable=self._renewal.api_reachable, replicas=self._renewal.replicas)
-        return facts
+            changes |= {"fenced_through": through, "fenced_by": who}
+        elif purpose is Purpose.UNREACHABLE and self._renewal is not None:
+            changes |= {"api_reachable": self._renewal.api_reachable}
+        return changes
 
-    def _take_effect(self, purpose: Purpose, now: float, out: Outcome) -> None:
+    def _take_effect(self, write: _Write, now: float, out: Outcome) -> None:
         """Act on what is now written."""
         found = self.object or WorkerCluster()
-        if purpose is Purpose.SESSION and self._greeting is not None:
-            greeting, self._greeting = self._greeting, None
-            self._hello, self._suspect, self._lost_session = greeting.hello, False, None
-            number = found.status.session
-            resume = greeting.resumable and not self._restored
-            welcomed = self._session.welcome(
-                greeting.stream_id, number, self._leading.origin, now, resume_allowed=resume
-            )
-            self._take(welcomed, now, out)
-        elif purpose is Purpose.LOST:
-            self._lost_session = None
-            out.upcalls.append(LinkLost(cluster=self.name))
-        elif purpose is Purpose.FENCED:
-            status = found.status
-            out.upcalls.append(
-                FencedByPerson(cluster=self.name, through_session=status.fenced_through_session, who=status.fenced_by)
-            )
-        elif purpose is Purpose.UNREACHABLE:
-            out.upcalls.append(ClusterChanged(cluster=self.name))
-            self._grant(now, out)
+        match write.purpose:
+            case Purpose.SESSION:
+                # Another agent may have greeted meanwhile: what is written is not of it, so a number is written for it.
+                if self._greeting is not None and self._greeting.stream_id == write.stream_id:
+                    self._welcome(self._greeting, found.status.session, now, out)
+            case Purpose.LOST:
+                if self._lost_session is not None:
+                    self._lost_session = None
+                    out.upcalls.append(LinkLost(cluster=self.name))
+            case Purpose.FENCED:
+                through, who = found.status.fenced_through_session, found.status.fenced_by
+                out.upcalls.append(FencedByPerson(cluster=self.name, through_session=through, who=who))
+            case Purpose.UNREACHABLE:
+                out.upcalls.append(ClusterChanged(cluster=self.name))
+                self._grant(now, out)
+            case Purpose.DOUBT:
+                text = (
+                    f"its agent says that it has seen term {self._doubted_term}, which nobody wrote here (ours is "
+                    f"{self._leading.term}): it is not served; is it an agent of another or of a restored manager?"
+                )
+                self._doubted_term = 0
+                out.commands.append(Note(level="warning", text=text, cluster=self.name))
+            case Purpose.INFO:
+                pass
+
+    def _welcome(self, greeting: wire.GreetingReceived, number: int, now: float, out: Outcome) -> None:
+        self._greeting, self._hello = None, greeting.hello
+        self._suspect, self._lost_session = False, None
+        resume = greeting.resumable and not self._restored
+        self._take(
+            self._session.welcome(greeting.stream_id, number, self._leading.origin, now, resume_allowed=resume),
+            now,
+            out,
+        )
 
     # --- the session's outputs -------------------------------------------------------------------------------------
 
@@ -351,11 +413,10 @@ class Link:
                     close = output.close or Close(reason=CloseReason.SHUTTING_DOWN)
                     out.commands.append(CloseStream(stream_id=output.stream_id, close=close))
                 case wire.Delivered():
-                    self._delivered(output, out)
+                    self._delivered(output, now, out)
                 case wire.LeaseRenewed():
                     self._renewal, self.facts.replicas = output, output.replicas
-                    if output.api_reachable == self.facts.api_reachable:
-                        self._grant(now, out)
+                    self._grant(now, out)
                 case wire.CreditsGranted():
                     self._credits = output.credits
                     out.upcalls.append(ClusterChanged(cluster=self.name))
@@ -390,24 +451,39 @@ class Link:
             case wire.LostReached():
                 self._lost_session, self._suspect = output.last_session, False
             case wire.HigherTermSeen():
-                out.upcalls.append(HigherTermRead(cluster=self.name, term=output.term))
+                # One worker's word, so it is looked into: a write succeeds only if no other leader has written here.
+                self._doubted_term = output.term
             case _:
                 pass
 
-    def _delivered(self, output: wire.Delivered, out: Outcome) -> None:
+    def _delivered(self, output: wire.Delivered, now: float, out: Outcome) -> None:
         message = output.message
         if isinstance(message, Capacity):
             self._capacity = self.facts.capacity = message
             out.upcalls.append(ClusterChanged(cluster=self.name))
         elif isinstance(message, CertificateRequest):
-            # Negative: adapters number enrolment requests upwards, so the two never meet.
-            request_id = -self._leading.ids.take()
-            self._certificates.add(request_id)
-            out.commands.append(IssueCertificate(request_id=request_id, cluster=self.name, request=message.request))
+            self._ask_certificate(message, now, out)
         else:
             out.upcalls.append(
                 Reported(cluster=self.name, session=output.session, sequence=output.sequence, message=message)  # type: ignore[arg-type]  # the session delivers reports only: other kinds are violations
             )
+
+    def _ask_certificate(self, message: CertificateRequest, now: float, out: Outcome) -> None:
+        """Have a certificate signed for the key that was approved; one at a time, since signing costs us and not it."""
+        if self._certificates or now < self._certificate_not_before or self.object is None:
+            return
+        self._certificate_not_before = now + CERTIFICATE_SECONDS
+        # Negative: adapters number enrolment requests upwards, so the two never meet.
+        request_id = -self._leading.ids.take()
+        self._certificates.add(request_id)
+        out.commands.append(
+            IssueCertificate(
+                request_id=request_id,
+                cluster=self.name,
+                request=message.request,
+                key_digest=self.object.status.key_digest,
+            )
+        )
 
     def _inventoried(self, output: wire.InventoryReceived) -> PlacementsInventoried:
         return PlacementsInventoried(
@@ -420,11 +496,13 @@ class Link:
         )
 
     def _grant(self, now: float, out: Outcome) -> None:
-        if self._renewal is None:
+        """Answer the youngest renewal, if all that it says is written (P4) and this process may (R1)."""
+        renewal = self._renewal
+        if renewal is None or renewal.api_reachable != self.facts.api_reachable or not self._leading.valid(now):
             return
         self._renewal = None
         recovered, self._suspect = self._suspect, False
-        self._take(self._session.grant(now, leader_valid=self._leading.valid(now)), now, out)
+        self._take(self._session.grant(now, leader_valid=True, sent_at=renewal.sent_at), now, out)
         if recovered:
             out.upcalls.append(LinkRecovered(cluster=self.name))
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable
 
 from gatelift.core import events
-from gatelift.core.commands import CloseStream
+from gatelift.core.commands import AnswerEnrolment, CloseStream, EnrolmentVerdict
 from gatelift.core.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.link import RETRY_SECONDS, Leading, Link, Outcome
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinksOutcome, Sent, WriteIds
@@ -45,6 +45,7 @@ class Links:
         self._writes: dict[int, str] = {}
         self._certificates: dict[int, str] = {}
         self._heap: list[tuple[float, str]] = []
+        self._queued: dict[str, float] = {}
         self._synced = False
         self._now = 0.0
         self._local_write: int | None = None
@@ -73,12 +74,12 @@ class Links:
                 bad = wire.BadFrame(stream_id=event.stream_id, reason=reason, text=event.text)
                 self._on_stream(event.stream_id, bad, now, out)
             case events.StreamClosed():
-                closed = wire.StreamClosed(stream_id=event.stream_id, text=event.text)
-                self._on_stream(event.stream_id, closed, now, out)
-                self._streams.pop(event.stream_id, None)
+                link = self._links.get(self._streams.pop(event.stream_id, ""))
+                if link is not None:
+                    link.closed(event.stream_id, event.text, now, out)
+                    self._after(link)
             case events.EnrolmentAsked():
-                found = self.worker_cluster(event.cluster)
-                out.commands += self._enrolments.asked(event, found, self._leading.wall.unix(now))
+                self._enrolment(event, now, out)
             case events.CertificateIssued():
                 self._certified(event, now, out)
             case events.Ticked():
@@ -166,23 +167,31 @@ class Links:
             out.commands.append(CloseStream(stream_id=event.stream_id, close=refusal))
             return
         self._streams[event.stream_id] = event.cluster
-        self._on_stream(event.stream_id, wire.StreamOpened(stream_id=event.stream_id), now, out)
+        link = self._links[event.cluster]
+        link.opened(event.stream_id, event.key_digest, now, out)
+        self._after(link)
 
     def _refusal(self, event: events.StreamOpened, now: float) -> Close | None:
         if not self._leading.valid(now):
             return Close(reason=CloseReason.NOT_LEADER, text="this manager is a standby")
         link = self._links.get(event.cluster)
-        found = link.object if link is not None else None
-        if found is None:
+        if link is None:
             text = f"no WorkerCluster {event.cluster}: run 'gatelift cluster add {event.cluster}'"
             return Close(reason=CloseReason.UNKNOWN_CLUSTER, text=text)
-        if found.spec.revoked:
-            return Close(reason=CloseReason.REVOKED, text=f"{event.cluster} was revoked by a person")
-        if event.cluster != LOCAL_CLUSTER and found.status.key_digest != event.key_digest:
-            return Close(reason=CloseReason.REVOKED, text="this key is not the one that was approved last")
-        if len(self._streams) >= STREAMS_MAX:
+        refusal = link.refusal(event.key_digest)
+        if refusal is None and len(self._streams) >= STREAMS_MAX:
             return Close(reason=CloseReason.SHUTTING_DOWN, text="too many streams are open", retry_after_seconds=30.0)
-        return None
+        return refusal
+
+    def _enrolment(self, event: events.EnrolmentAsked, now: float, out: Outcome) -> None:
+        if not self._leading.valid(now):
+            text = "this manager is a standby; ask again"
+            out.commands.append(
+                AnswerEnrolment(request_id=event.request_id, verdict=EnrolmentVerdict.PENDING, text=text)
+            )
+            return
+        found = self.worker_cluster(event.cluster)
+        out.commands += self._enrolments.asked(event, found, self._leading.wall.unix(now))
 
     def _on_stream(self, stream_id: int, event: wire.SessionEvent, now: float, out: Outcome) -> None:
         link = self._links.get(self._streams.get(stream_id, ""))
@@ -248,10 +257,11 @@ class Links:
         if self._local_retry is not None and self._local_retry <= now:
             self._local_retry = None
             self._local(now, out)
-        due = {name for moment, name in self._heap if moment <= now}
-        self._heap = [entry for entry in self._heap if entry[1] not in due]
-        heapq.heapify(self._heap)
+        due = set()
+        while self._heap and self._heap[0][0] <= now:
+            due.add(heapq.heappop(self._heap)[1])
         for name in sorted(due):
+            self._queued.pop(name, None)
             link = self._links.get(name)
             if link is not None:
                 link.tick(now, out)
@@ -290,7 +300,8 @@ class Links:
         for request_id in link.certificate_requests:
             self._certificates[request_id] = link.name
         deadline = link.next_deadline()
-        if deadline is not None:
+        if deadline is not None and self._queued.get(link.name) != deadline:
+            self._queued[link.name] = deadline
             heapq.heappush(self._heap, (deadline, link.name))
 
     def _stale(self, moment: float, name: str) -> bool:

@@ -33,7 +33,8 @@ def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
         if attempt.cluster != LOCAL_CLUSTER and rec.term != core.term:
             core.patch_workload(known, record.adoption_patch(known, core.term), "adopt")
             return
-        if attempt.state is AttemptState.CHOSEN and not _kept(core, attempt, attempt.commit_session):
+        fresh = attempt.state is AttemptState.CHOSEN and attempt.commit_session == 0
+        if fresh or (attempt.wants_objects and not _kept(core, attempt, attempt.commit_session)):
             _commit(core, known, attempt, owner, now)
         else:
             core.send(attempt.cluster, (Confirm(keys=(attempt.key,)),), now)
@@ -83,6 +84,7 @@ def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: fl
     if not sent.session:
         core.blobs.pop((attempt.cluster, view.session), None)
         return
+    attempt.wants_objects = False
     attempt.heard_session = attempt.commit_session = sent.session
     attempt.commit_sequence = sent.first_sequence + len(blobs)
     dispatch.withdraw(core, attempt, now, but=attempt.cluster)

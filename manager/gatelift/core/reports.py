@@ -25,6 +25,7 @@ from gatelift_wire.messages import (
     Stopped,
     Withdraw,
 )
+from gatelift_wire.refusals import Refusal
 
 Placed = Applied | GatesLifted | ObjectReport | CountsReport | Finished | Stopped | Refused | Evicted
 
@@ -93,6 +94,8 @@ def _live(core: Core, attempt: Attempt, message: Placed) -> None:
         case Refused():
             text = texts.refused_by(cluster, message.refusal.value, message.text)
             outcome = Outcome(how=Wire.REFUSED, reason=message.refusal.value, message=text, cluster=cluster)
+            if message.refusal is Refusal.TEMPLATE_MISSING:
+                core.forget_blobs(cluster)
             endings.end(core, attempt, Wire.REFUSED, outcome)
         case Evicted():
             text = texts.evicted_on(cluster, message.reason, message.message)

@@ -31,6 +31,8 @@ EVENT_CHARS_MAX = 1024
 """Limit of the API server on an event's message."""
 DOUBTS_MAX = 10_000
 """Unknown placements that wait for one list; above, they are answered when they are reported again."""
+BLOBS_MAX = 10_000
+"""Templates per session that we remember as sent; above, they are sent again. An agent keeps about as many."""
 FENCED_MAX = 10_000
 """Placements declared fenced that are remembered, for the event that tells a person that he erred."""
 STATUS_DELAY = 0.05
@@ -201,6 +203,8 @@ class Core:
     def new_blobs(self, cluster: str, session: int, contents: tuple[bytes, ...]) -> tuple[TemplateBlob, ...]:
         """Return the templates that have not travelled in this session yet, each once."""
         known = self.blobs.setdefault((cluster, session), set())
+        if len(known) > BLOBS_MAX:
+            known.clear()
         fresh = []
         for content in contents:
             digest = blob_hash(content)
@@ -208,6 +212,11 @@ class Core:
                 known.add(digest)
                 fresh.append(TemplateBlob(hash=digest, content=content))
         return tuple(fresh)
+
+    def forget_blobs(self, cluster: str) -> None:
+        """Send templates anew: the cluster does not have them any more."""
+        for key in [key for key in self.blobs if key[0] == cluster]:
+            del self.blobs[key]
 
     # --- reading again -------------------------------------------------------------------------------------------
 
