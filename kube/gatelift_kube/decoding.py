@@ -178,6 +178,18 @@ def read_line(line: bytes) -> Line:
     return Line(read.type, read.object)
 
 
+def bookmark_version(raw: bytes | msgspec.Raw) -> str:
+    """Return the resourceVersion of a bookmark; raises UndecodableError.
+
+    Its object is an empty one of the kind, with nulls where real ones have required lists (a Pod's containers), so only
+    its metadata is read.
+    """
+    try:
+        return msgspec.json.decode(raw, type=PartialObject).metadata.resource_version
+    except msgspec.DecodeError as error:
+        raise UndecodableError(f"watch: a bookmark cannot be read: {error}") from error
+
+
 def key_in(raw: bytes | msgspec.Raw) -> ObjectKey:
     """Return where an object lives that may not be readable otherwise; `?` where not even its metadata is."""
     try:

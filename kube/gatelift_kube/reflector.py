@@ -148,6 +148,9 @@ class Reflector:
         await asyncio.sleep(limits.backoff.seconds(self._failures, self._rng.random()))
 
     def _follow(self, line: decoding.Line) -> None:
+        if line.type == "BOOKMARK":
+            self._version = decoding.bookmark_version(line.raw) or self._version
+            return
         try:
             object_ = decoding.read_object(self.resource, line.raw)
         except UndecodableError as error:
@@ -156,7 +159,7 @@ class Reflector:
         if line.type == "DELETED":
             self.cache.drop(key_of(object_))
             self._emit(ObjectGone(self.resource, object_))
-        elif line.type != "BOOKMARK":
+        else:
             self._seen(object_, decoding.without_managed_fields(line.raw) if self._with_raw else b"")
         self._version = object_.metadata.resource_version or self._version
 

@@ -127,7 +127,7 @@ class FakeApiServer:
         return [found for found in self._objects.values() if found["kind"] == resource.kind]
 
     def bookmark(self, resource: Resource) -> None:
-        """Send a bookmark to all watches of a kind."""
+        """Send a bookmark to all watches of a kind: an empty object, as Go encodes it, required lists null."""
         metadata = {"resourceVersion": str(self.version)}
         made = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
         self._append(resource.path("", "x"), made, "BOOKMARK")
