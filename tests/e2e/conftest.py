@@ -25,6 +25,8 @@ MODULES_OF = {
         "test_kueue_crds.py",
         "test_refusals.py",
         "test_leadership.py",
+        "test_deploy_rules.py",
+        "test_kinds_on_real_servers.py",
     ),
     "embedded": EVERYWHERE,
     "kind": ("test_kind_provider.py", "test_k3s_engine.py", "test_kind_road.py"),

@@ -1,0 +1,198 @@
+"""deploy/ on a real API server: CRDs and their rules, static policies, rights."""
+# ruff: noqa: E501 - a row of a table is one line
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatelift.cli.manifests import MANAGEMENT, WORKER, Part, agent_binding, load_manifests
+from gatelift_kube.client import Client
+from gatelift_kube.config import from_kubeconfig
+from gatelift_sandbox.applying import apply
+from gatelift_sandbox.processes import LocalProvider
+from gatelift_sandbox.provider import Cluster, NodeShape, Settings
+from support.kind_objects import condition
+from support.sandbox_kubectl import Kubectl, KubectlError
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+
+Json = dict[str, Any]
+K = "kueue.x-k8s.io/"
+KUEUE = "kueue.x-k8s.io/v1beta2"
+MANAGER = "system:serviceaccount:gatelift-system:gatelift-manager"
+AGENT = "system:serviceaccount:gatelift-system:gatelift-agent"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    home: Path = tmp_path_factory.mktemp("home")
+    provider = LocalProvider(Settings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(), audit=False))
+
+    async def up() -> Cluster:
+        made = (await provider.up(["deploy"]))[0]
+        async with Client.connect(await from_kubeconfig(str(made.kubeconfig))) as client:
+            parts = [part for part in MANAGEMENT if part is not Part.WEBHOOK_CONFIGURATION]
+            await apply(client, [*load_manifests(*parts), *load_manifests(*WORKER)[1:], agent_binding("default")])
+        return made
+
+    yield asyncio.run(up())
+    asyncio.run(provider.down())
+
+
+@pytest.fixture
+def kubectl(cluster: Cluster) -> Kubectl:
+    return Kubectl(cluster)
+
+
+def a_queue(**spec: Any) -> Json:
+    return {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": "cq"}, "spec": spec}
+
+
+def a_group(**cell: Any) -> Json:
+    resources = [{"name": "cpu", "nominalQuota": 5, **cell}]
+    return {"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": resources}]}
+
+
+def a_workload(name: str = "w", **spec: Any) -> Json:
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}], "unheardOf": {"a": 1}}}
+    return {
+        "apiVersion": KUEUE,
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "default", "annotations": {"gatelift.dev/epoch": "1"}},
+        "spec": {"podSets": [{"template": template}], **spec},
+    }
+
+
+BAD = [
+    ("a negative quota", a_queue(resourceGroups=[a_group(nominalQuota="-1")]), "nominalQuota"),
+    ("a borrowing limit without a cohort", a_queue(resourceGroups=[a_group(borrowingLimit=1)]), "needs a cohort"),
+    ("an unknown strategy", a_queue(queueingStrategy="LIFO"), "queueingStrategy"),
+    ("a flavor without a quota for each resource", a_queue(resourceGroups=[{**a_group(), "coveredResources": ["cpu", "memory"]}]), "each flavor must have a quota"),
+    ("preemption while borrowing without reclaim", a_queue(preemption={"borrowWithinCohort": {"policy": "LowerPriority"}}), "borrowWithinCohort needs"),
+    ("a misspelt field", a_queue(cohort="x"), "unknown field"),
+    ("a cluster named twice", {"apiVersion": KUEUE, "kind": "MultiKueueConfig", "metadata": {"name": "m"}, "spec": {"clusters": ["a", "a"]}}, "each cluster may be named once"),
+    ("no cluster", {"apiVersion": KUEUE, "kind": "MultiKueueConfig", "metadata": {"name": "m"}, "spec": {"clusters": []}}, "clusters"),
+    ("a taint with an unknown effect", {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "f"}, "spec": {"nodeTaints": [{"key": "a", "effect": "Sometimes"}]}}, "the effect must be"),
+    ("a worker cluster whose name is no label", {"apiVersion": "gatelift.dev/v1alpha1", "kind": "WorkerCluster", "metadata": {"name": "a.b"}, "spec": {}}, "must be a DNS label"),
+    ("an unknown disconnect policy", {"apiVersion": "gatelift.dev/v1alpha1", "kind": "WorkerCluster", "metadata": {"name": "a"}, "spec": {"disconnectPolicy": "hope"}}, "disconnectPolicy"),
+    ("a workload without pod sets", a_workload(podSets=[]), "podSets"),
+    ("a priority class without its value", a_workload(priorityClassRef={"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": "x"}), "needs the priority"),
+    ("a class of the wrong group", a_workload(priority=1, priorityClassRef={"group": "scheduling.k8s.io", "kind": "WorkloadPriorityClass", "name": "x"}), "PriorityClass is of the group"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "text"), [pytest.param(*row[1:], id=row[0]) for row in BAD])
+async def test_the_api_server_refuses(kubectl: Kubectl, document: Json, text: str) -> None:
+    with pytest.raises(KubectlError, match=text):
+        await kubectl("create", "--validate=strict", "-f", "-", manifest=document)
+
+
+async def test_defaults_are_kueues(kubectl: Kubectl) -> None:
+    await kubectl.apply(a_queue(namespaceSelector={}, resourceGroups=[a_group()]))
+    spec = (await kubectl.get("clusterqueue", "cq") or {})["spec"]
+    assert (spec["queueingStrategy"], spec["stopPolicy"]) == ("BestEffortFIFO", "None")
+    assert spec["flavorFungibility"] == {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}
+    assert spec["preemption"]["borrowWithinCohort"] == {"policy": "Never"}
+
+
+async def test_a_workload_keeps_its_whole_template(kubectl: Kubectl) -> None:
+    await kubectl.apply(a_workload("kept"))
+    spec = (await kubectl.get("workload", "kept") or {})["spec"]
+    assert spec["podSets"][0]["template"]["spec"]["unheardOf"] == {"a": 1}
+    assert (spec["active"], spec["podSets"][0]["name"], spec["podSets"][0]["count"]) == (True, "main", 1)
+
+
+async def test_an_epoch_never_goes_back(kubectl: Kubectl) -> None:
+    await kubectl.apply(a_workload("epochs"))
+    await kubectl("annotate", "workload", "epochs", "--overwrite", "gatelift.dev/epoch=10")
+    for value in ("gatelift.dev/epoch=9", "gatelift.dev/epoch=x", "gatelift.dev/epoch-"):
+        with pytest.raises(KubectlError, match=r"gatelift\.dev/epoch"):
+            await kubectl("annotate", "workload", "epochs", "--overwrite", value)
+
+
+async def test_what_was_reserved_cannot_be_changed(kubectl: Kubectl) -> None:
+    await kubectl.apply(a_workload("reserved", queueName="q"))
+    status = {
+        "conditions": [condition("QuotaReserved")],
+        "admission": {"clusterQueue": "cq", "podSetAssignments": [{}]},
+    }
+    await kubectl(
+        "patch", "workload", "reserved", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status})
+    )
+    for spec, text in (
+        ({"queueName": "r"}, "queueName is immutable"),
+        ({"podSets": [{"count": 2, "template": {}}]}, "podSets are immutable"),
+        ({"podSets": [{"template": {"spec": {}}}]}, "templates are immutable"),
+    ):
+        with pytest.raises(KubectlError, match=text):
+            await kubectl("patch", "workload", "reserved", "--type=merge", "-p", json.dumps({"spec": spec}))
+
+
+async def test_records_of_a_worker_cluster_never_go_back(kubectl: Kubectl) -> None:
+    made = {"apiVersion": "gatelift.dev/v1alpha1", "kind": "WorkerCluster", "metadata": {"name": "one"}, "spec": {}}
+    await kubectl.apply(made)
+    patch = ("patch", "workercluster", "one", "--subresource=status", "--type=merge", "-p")
+    await kubectl(*patch, json.dumps({"status": {"term": 3, "session": 7, "fencedThroughSession": 5}}))
+    for field in ("term", "session", "fencedThroughSession"):
+        with pytest.raises(KubectlError, match=field):
+            await kubectl(*patch, json.dumps({"status": {field: 1}}))
+
+
+def a_pod(name: str, **metadata: Any) -> Json:
+    spec = {"containers": [{"name": "c", "image": "i"}], "schedulingGates": [{"name": f"{K}admission"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+UNGATE = ("--type=merge", "-p", json.dumps({"spec": {"schedulingGates": []}}))
+
+
+async def test_nobody_but_gatelift_removes_the_gate(kubectl: Kubectl) -> None:
+    await kubectl.apply(a_pod("gated"))
+    with pytest.raises(KubectlError, match="is removed by admission only"):
+        await kubectl("patch", "pod", "gated", *UNGATE)
+    groups = ("--as-group=system:serviceaccounts", "--as-group=system:serviceaccounts:gatelift-system")
+    await kubectl("patch", "pod", "gated", *UNGATE, f"--as={MANAGER}", *groups)
+
+
+async def test_the_managed_label_has_one_value(kubectl: Kubectl) -> None:
+    with pytest.raises(KubectlError, match="may only be `true`"):
+        await kubectl.apply(a_pod("labelled", labels={f"{K}managed": "false"}))
+
+
+async def test_ownership_labels_of_a_placed_pod_are_the_agents(kubectl: Kubectl) -> None:
+    await kubectl.apply(a_pod("placed", labels={"gatelift.dev/origin": "home", "gatelift.dev/epoch": "1"}))
+    with pytest.raises(KubectlError, match="only the agent sets them"):
+        await kubectl("label", "pod", "placed", "--overwrite", "gatelift.dev/epoch=2")
+    await kubectl("label", "pod", "placed", "mine=yes")
+
+
+RIGHTS = [
+    (MANAGER, "patch", ("pods", "--subresource=status"), "elsewhere", True),
+    (MANAGER, "create", ("pods",), "elsewhere", False),
+    (MANAGER, "get", ("secrets",), "elsewhere", False),
+    (MANAGER, "get", ("secrets",), "gatelift-system", False),
+    (MANAGER, "get", ("secrets/gatelift-ca",), "gatelift-system", True),
+    (AGENT, "list", ("namespaces",), "", True),
+    (AGENT, "list", ("pods",), "elsewhere", False),
+    (AGENT, "create", ("pods",), "default", True),
+    (AGENT, "patch", ("jobs.batch", "--subresource=status"), "default", True),
+    (AGENT, "patch", ("pods", "--subresource=status"), "default", False),
+    (AGENT, "get", ("secrets",), "default", False),
+    (AGENT, "get", ("secrets",), "gatelift-system", False),
+]
+
+
+@pytest.mark.parametrize(("who", "verb", "what", "where", "may"), RIGHTS)
+async def test_rights(kubectl: Kubectl, who: str, verb: str, what: tuple[str, ...], where: str, may: bool) -> None:
+    place = ("-n", where) if where else ()
+    try:
+        answer = await kubectl("auth", "can-i", verb, *what, *place, f"--as={who}")
+    except KubectlError:  # kubectl ends with status 1 when it says no
+        answer = "no"
+    assert (answer.strip() == "yes") is may
