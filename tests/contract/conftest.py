@@ -12,10 +12,10 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from support.contract_api import Api
 
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
 from gatelift_sandbox.provider import NodeShape, Settings, load
+from support.contract_api import Api
 
 EMBEDDED, REAL = "embedded", "real"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from support.contract_api import Api, config, job, pod
 
 pytestmark = pytest.mark.contract

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
 from support.contract_api import Api, config, pod
 
 pytestmark = pytest.mark.contract

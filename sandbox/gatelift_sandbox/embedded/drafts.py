@@ -70,6 +70,9 @@ def checked_new(kind: Kind, namespace: str, name: str, new: Any) -> Document:
     if not isinstance(new, dict):
         raise bad_request("the request body is not a JSON object")
     resource = kind.resource
+    if not kind.strategic and not new.get("kind"):
+        text = f"the object provided is unrecognized (must be of type {resource.kind}): Object 'Kind' is missing"
+        raise bad_request(text)
     given = (new.setdefault("apiVersion", resource.api_version), new.setdefault("kind", resource.kind))
     if given != (resource.api_version, resource.kind):
         raise bad_request(

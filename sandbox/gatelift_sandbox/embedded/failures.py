@@ -57,6 +57,8 @@ class FieldError:
     field: str
     rule: str
     detail: str = ""
+    cause: str = ""
+    """Reason of the cause where the rule does not say it."""
 
     def __str__(self) -> str:
         return f"{self.field}: {self.text}"
@@ -150,7 +152,8 @@ def invalid(resource: Resource, name: str, errors: Sequence[FieldError]) -> ApiE
     text = str(unique[0]) if len(unique) == 1 else "[" + ", ".join(map(str, unique)) + "]"
     details = _details(resource, name, resource.kind)
     details["causes"] = [
-        {"reason": CAUSES.get(e.rule, "FieldValueInvalid"), "message": e.text, "field": e.field} for e in unique
+        {"reason": e.cause or CAUSES.get(e.rule, "FieldValueInvalid"), "message": e.text, "field": e.field}
+        for e in unique
     ]
     return ApiError(422, "Invalid", f'{kind} "{name}" is invalid: {text}', details)
 

@@ -45,7 +45,10 @@ class HttpServer:
         self._store = pipeline.store
         self._tokens = tokens
         self._endpoints = Endpoints(pipeline, tokens)
-        self._runner = web.ServerRunner(web.Server(self._handle, keepalive_timeout=KEEPALIVE_SECONDS, handler_cancellation=True), shutdown_timeout=SHUTDOWN_SECONDS)
+        self._runner = web.ServerRunner(
+            web.Server(self._handle, keepalive_timeout=KEEPALIVE_SECONDS, handler_cancellation=True),
+            shutdown_timeout=SHUTDOWN_SECONDS,
+        )
         self._watches: set[WatchLines] = set()
         self.address = ""
 

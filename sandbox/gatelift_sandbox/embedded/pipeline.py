@@ -93,4 +93,6 @@ class Pipeline:
 def _refuse_dropped(draft: Draft, *, strict: bool) -> None:
     if strict and draft.dropped:
         unknown = ", ".join(f'unknown field "{path}"' for path in draft.dropped)
-        raise bad_request(f"strict decoding error: {unknown}")
+        resource = draft.kind.resource
+        head = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
+        raise bad_request(f"{head}: strict decoding error: {unknown}")

@@ -29,7 +29,7 @@ def definitions(columns: Sequence[Column]) -> list[Document]:
     return [
         {
             "name": column.name,
-            "type": "string" if column.type == "date" else column.type,
+            "type": column.type,
             "format": "name" if column is NAME else "",
             "description": column.description or column.json_path,
             "priority": column.priority,
@@ -113,7 +113,7 @@ def _pair(large: int, unit: str, small: int, sub: str) -> str:
 def _cell(document: Document, column: Column, now: float) -> Any:
     found = json_path.find(document, column.json_path)
     if not found or found[0] is None:
-        return UNKNOWN if column.type == "date" else None if column.type != "string" else ""
+        return UNKNOWN if column.type == "date" else None
     if column.type == "date":
         return age(str(found[0]), now)
     if len(found) > 1 or isinstance(found[0], list | dict):

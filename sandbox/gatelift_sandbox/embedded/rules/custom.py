@@ -3,6 +3,7 @@
 # ruff: noqa: ARG002 (rules are offered more than each of them needs)
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from gatelift_sandbox.embedded.documents import Document, at, items, meta, timestamp
@@ -66,7 +67,11 @@ class CustomRules(Rules):
         if not found:
             return []
         known = {str(error) for error in validate(old, self._schema)}
-        return [error for error in found if str(error) not in known]
+        return [
+            error
+            for error in found
+            if str(error) not in known or _value_at(new, error.field) != _value_at(old, error.field)
+        ]
 
     def spec_changed(self, new: Document, old: Document) -> bool:
         """With a status subresource, all but metadata and status counts; without, all but metadata."""
@@ -76,6 +81,22 @@ class CustomRules(Rules):
     def fields(self, document: Document) -> dict[str, str]:
         """Return what can be selected: what the version's `selectableFields` name."""
         return {path.removeprefix("."): _text(at(document, *path.strip(".").split("."))) for path in self._selectable}
+
+
+def _value_at(document: Document, field: str) -> Any:
+    """Return the value of a field as errors name it (`spec.parts[0].name`), None where it cannot be found."""
+    found: Any = document
+    for key, index in _STEP.findall(field):
+        if index and isinstance(found, list) and int(index) < len(found):
+            found = found[int(index)]
+        elif key and isinstance(found, dict):
+            found = found.get(key)
+        else:
+            return None
+    return found
+
+
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
 def _text(value: Any) -> str:

@@ -1,6 +1,5 @@
 """Pods: defaults, the gate rules, what may change after creation, deletion with grace. Pure."""
 
-# ruff: noqa: ARG002 (rules are offered more than each of them needs)
 from __future__ import annotations
 
 from gatelift_sandbox.embedded.documents import Document, copied, items, meta, timestamp
