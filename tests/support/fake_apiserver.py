@@ -129,7 +129,8 @@ class FakeApiServer:
     def bookmark(self, resource: Resource) -> None:
         """Send a bookmark to all watches of a kind: an empty object, as Go encodes it, required lists null."""
         metadata = {"resourceVersion": str(self.version)}
-        made = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+        made: dict[str, Any] = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+        made["spec"] = {"containers": None}
         self._append(resource.path("", "x"), made, "BOOKMARK")
 
     def error_line(self, resource: Resource, status: dict[str, Any]) -> None:
