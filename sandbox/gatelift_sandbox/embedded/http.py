@@ -45,7 +45,8 @@ class HttpServer:
         self._store = pipeline.store
         self._tokens = tokens
         self._endpoints = Endpoints(pipeline, tokens)
-        self._runner = web.ServerRunner(
+        server = web.Server(self._handle, keepalive_timeout=KEEPALIVE_SECONDS, handler_cancellation=True)
+        self._runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS)
             web.Server(self._handle, keepalive_timeout=KEEPALIVE_SECONDS, handler_cancellation=True),
             shutdown_timeout=SHUTDOWN_SECONDS,
         )
