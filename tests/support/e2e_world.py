@@ -326,9 +326,10 @@ async def make(provider_name: str, folder: Path, *, crds: Path | None = None) ->
         agent_settings={name: {"capacity": capacity} for name in WORKERS},
         manager_settings={"gatelift": {"debugInvariants": True}},
     )
+    clients: dict[str, Client] = {}
     try:
         await installation.install()
-        clients = {name: await installation.admin(cluster) for name, cluster in clusters.items()}
+        clients |= {name: await installation.admin(cluster) for name, cluster in clusters.items()}
         world = World(provider, installation, clients, clusters)
         await applying.apply(clients["mgmt"], yaml.safe_load_all(QUEUES))
         await installation.start_webhooks()
@@ -336,6 +337,8 @@ async def make(provider_name: str, folder: Path, *, crds: Path | None = None) ->
         await asyncio.gather(*(installation.start_agent(clusters[name]) for name in WORKERS))
         await installation.wait_connected(*WORKERS)
     except BaseException:
+        for client in clients.values():
+            await client.aclose()
         await installation.stop()
         await provider.down()
         raise
