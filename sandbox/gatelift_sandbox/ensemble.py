@@ -18,7 +18,7 @@ from gatelift.cli.manifests import deploy_folder
 from gatelift_sandbox import applying, children
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.installation import Installation
-from gatelift_sandbox.provider import Cluster, Provider, Settings, default_home, load
+from gatelift_sandbox.provider import Cluster, NodeShape, Provider, Settings, default_home, load
 from gatelift_sandbox.state import State
 
 MANAGEMENT = "management"
@@ -26,6 +26,12 @@ WORKERS_MAX = 5
 """Six real control planes are what a laptop bears; the providers' own limits are a little higher."""
 DAEMONS = "daemons.json"
 QUEUES = Path("samples/queues.yaml")
+_NODE = NodeShape()
+CAPACITY = [
+    {"flavor": "default-flavor", "resource": "cpu", "nominal": _NODE.cpu},
+    {"flavor": "default-flavor", "resource": "memory", "nominal": _NODE.memory},
+]
+"""What the agents admit: as much as the one stand-in node of a worker has. The fuller a worker, the dearer its bid."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +111,7 @@ async def up(plan: Plan) -> Ensemble:
         folder=plan.folder,
         management=management,
         workers=workers,
+        agent_settings={name: {"capacity": CAPACITY} for name in plan.worker_names},
         detached=plan.detached,
         say=plan.say,
     )
@@ -121,8 +128,7 @@ async def _install(raised: Ensemble) -> None:
     installation = raised.installation
     await installation.install()
     try:
-        await installation.start_webhooks()
-        await installation.start_manager()
+        await asyncio.gather(installation.start_webhooks(), installation.start_manager())
         async with await installation.admin(installation.management) as client:
             await applying.apply(client, queues(raised.plan.worker_names))
         await asyncio.gather(*(installation.start_agent(worker) for worker in installation.workers))

@@ -149,21 +149,19 @@ def _row(kind: str, found: Json, workload: Workload | None) -> Row:
             ended = FINISHED if reason == "(Succeeded)" else f"failed {reason}"
             return Row(kind=kind, name=name, state=ended, cluster=cluster)
         case "Admitted":
-            running = _running(kind, found)
-            return Row(kind=kind, name=name, state=f"{RUNS}{running}" if running else ADMITTED, cluster=cluster)
+            return Row(kind=kind, name=name, state=_running(kind, found), cluster=cluster)
         case "QuotaReserved":
             return Row(kind=kind, name=name, state="offered")
     return Row(kind=kind, name=name, state=WAITS, why=why)
 
 
 def _running(kind: str, found: Json) -> str:
-    """Return what to say after `runs`: " " and a count for a Job, " " alone for a pod; "" when nothing runs."""
+    """Return the state of admitted work: `runs` as soon as one pod does, with a count where there are several."""
     status = found.get("status", {})
     if kind == "pod":
-        return " 1" if status.get("phase") == "Running" else ""
+        return RUNS if status.get("phase") == "Running" else ADMITTED
     ready = status.get("ready") or 0
-    wanted = found["spec"].get("parallelism", 1)
-    return f" {ready} of {wanted}" if ready else ""
+    return f"{RUNS} {ready} of {found['spec'].get('parallelism', 1)}" if ready else ADMITTED
 
 
 def finished_by_cluster(rows: Iterable[Row]) -> dict[str, int]:

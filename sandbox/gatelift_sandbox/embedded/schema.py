@@ -203,12 +203,18 @@ def _text_errors(value: str, rules: Document, path: str) -> list[FieldError]:
         found.append(FieldError(path, "Too long", f"may not be more than {most} bytes"))
     elif least is not None and len(value) < least:
         found.append(wrong(path, value, f"{path} in body should be at least {least} chars long"))
-    elif pattern is not None and re.search(pattern, value) is None:
+    elif pattern is not None and not _matches(pattern, value):
         found.append(wrong(path, value, f"{path} in body should match '{pattern}'"))
     if rules.get("format") == "date-time" and not _is_time(value):
         detail = f'{shown(value)}: {path} in body must be of type date-time: "{value}"'
         found.append(FieldError(path, "Invalid value", detail, TYPE_INVALID))
     return found
+
+
+def _matches(pattern: str, value: str) -> bool:
+    """Search as the API server's RE2 does, which takes a flag anywhere (Kueue's schemas say `^(?i)[a-z]...`)."""
+    flags = re.IGNORECASE if _ANY_CASE in pattern else re.NOFLAG
+    return re.search(pattern.replace(_ANY_CASE, ""), value, flags) is not None
 
 
 def _is_time(value: str) -> bool:
