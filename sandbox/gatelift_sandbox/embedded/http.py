@@ -47,9 +47,6 @@ class HttpServer:
         self._endpoints = Endpoints(pipeline, tokens)
         server = web.Server(self._handle, keepalive_timeout=KEEPALIVE_SECONDS, handler_cancellation=True)
         self._runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS)
-            web.Server(self._handle, keepalive_timeout=KEEPALIVE_SECONDS, handler_cancellation=True),
-            shutdown_timeout=SHUTDOWN_SECONDS,
-        )
         self._watches: set[WatchLines] = set()
         self.address = ""
 
