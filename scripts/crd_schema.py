@@ -1,4 +1,4 @@
-"""Turns our typed objects into the OpenAPI schemas of CRDs, for `scripts.crds`; facts that types cannot hold come in."""
+"""Turns our typed objects into the OpenAPI schemas of CRDs, for `scripts.crds`; what types cannot hold comes in."""
 
 from __future__ import annotations
 

@@ -1,0 +1,78 @@
+"""What the API server is asked to show us: narrow, complete, and the same after a round trip."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gatelift.webhooks import configuration
+from gatelift.webhooks.configuration import Wanted
+from gatelift_kube.objects.meta import LabelSelector
+
+BASE = Wanted(namespace="gatelift-system")
+SERVICE = {"namespace": "gatelift-system", "name": "gatelift-webhooks", "path": "/mutate-pod", "port": 443}
+OUTSIDE = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["gatelift-system", "kube-system"]}
+
+
+def names(webhooks: list[dict[str, Any]]) -> list[str]:
+    return [one["name"] for one in webhooks]
+
+
+def test_pods_and_jobs_are_mutated_when_made_and_validated_when_made_or_changed() -> None:
+    for webhooks, operations in (
+        (configuration.mutating(BASE), ["CREATE"]),
+        (configuration.validating(BASE), ["CREATE", "UPDATE"]),
+    ):
+        assert [one["rules"][0]["resources"] for one in webhooks] == [["pods"], ["jobs"]]
+        assert [one["rules"][0]["operations"] for one in webhooks] == [operations, operations]
+
+
+def test_only_marked_objects_are_asked_about() -> None:
+    (pods, _) = configuration.mutating(BASE)
+    marked = {one["name"]: one["expression"] for one in pods["matchConditions"]}["marked"]
+    for key in ("queue-name", "managed", "pod-group-name", "pod-suspending-parent"):
+        assert f"'kueue.x-k8s.io/{key}' in object.metadata" in marked
+        assert f"'kueue.x-k8s.io/{key}' in oldObject.metadata" in marked
+    assert "oldObject != null" in marked
+
+
+def test_changes_by_kubelets_and_controllers_are_not_asked_about() -> None:
+    for one in configuration.validating(BASE):
+        assert "changed" in {condition["name"] for condition in one["matchConditions"]}
+
+
+@pytest.mark.parametrize(
+    ("url", "client"),
+    [
+        pytest.param(
+            "",
+            {"service": SERVICE},
+            id="the Service",
+        ),
+        pytest.param("https://host:1/", {"url": "https://host:1/mutate-pod"}, id="an address"),
+    ],
+)
+def test_the_api_server_calls(url: str, client: dict[str, Any]) -> None:
+    assert configuration.mutating(Wanted(namespace="gatelift-system", url=url))[0]["clientConfig"] == client
+
+
+def test_the_bundle_goes_in_as_base64() -> None:
+    (pods, _) = configuration.mutating(Wanted(namespace="n", ca_bundle=b"PEM"))
+    assert pods["clientConfig"]["caBundle"] == "UEVN"
+
+
+def test_namespaces_with_a_default_queue_are_asked_about_besides() -> None:
+    webhooks = configuration.mutating(Wanted(namespace="gatelift-system", unmarked_namespaces=("b", "a")))
+    assert len(set(names(webhooks))) == 4
+    extra = webhooks[1]
+    wanted = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["a", "b"]}
+    assert extra["namespaceSelector"] == {"matchExpressions": [OUTSIDE, wanted]}
+    conditions = {one["name"]: one["expression"] for one in extra["matchConditions"]}
+    assert conditions["unmarked"].startswith("request.operation == 'CREATE' && !(")
+
+
+def test_a_selector_for_everything_never_reaches_kube_system_or_us() -> None:
+    selector = LabelSelector(match_labels={"team": "a"})
+    webhooks = configuration.mutating(Wanted(namespace="gatelift-system", unmarked_selector=selector))
+    assert webhooks[1]["namespaceSelector"] == {"matchLabels": {"team": "a"}, "matchExpressions": [OUTSIDE]}
