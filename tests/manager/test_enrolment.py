@@ -131,6 +131,39 @@ def test_the_approved_key_renews_without_a_person_until_thirty_days_after_its_ce
     assert "more than 30 days ago" in answer.text
 
 
+def test_a_used_token_renews_no_longer_than_the_key_it_was_used_by() -> None:
+    bench = Bench()
+    bench.ask()
+    bench.approve()
+    bench.wall = WALL + 1
+    assert bench.ask().verdict is EnrolmentVerdict.APPROVED
+    bench.wall = WALL + 20 * DAY
+    assert bench.ask().verdict is EnrolmentVerdict.APPROVED
+    bench.wall += 32 * DAY
+    answer = bench.ask()
+    assert answer.verdict is EnrolmentVerdict.REFUSED
+    assert "enrol w1 anew with a token" in answer.text
+
+
+def test_a_new_token_makes_the_same_key_wait_for_a_person_again() -> None:
+    bench = Bench()
+    bench.ask()
+    bench.approve()
+    bench.wall = WALL + 1
+    bench.ask()
+    token = tokens.compose("w1", bytes(range(24)), b"-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n")
+    bench.document["spec"] = {  # what `gatelift cluster add` writes
+        **bench.document["spec"],  # type: ignore[dict-item]
+        "tokenDigest": tokens.digest(token),
+        "tokenExpiresAt": "2030-01-01T00:00:00Z",
+        "approvedRequest": "",
+    }
+    bench.wall = WALL + 60 * DAY
+    assert bench.ask(token).verdict is EnrolmentVerdict.PENDING
+    bench.approve()
+    assert bench.ask(token).verdict is EnrolmentVerdict.APPROVED
+
+
 def test_no_certificate_leaves_before_its_key_is_recorded() -> None:
     bench = Bench(approve_by_token=True)
     bench.ask()

@@ -10,7 +10,7 @@ import pytest
 
 from gatelift.core import events
 from gatelift.core.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
-from gatelift.core.commands import CloseStream, Command, IssueCertificate, SendFrame
+from gatelift.core.commands import AnswerEnrolment, CloseStream, Command, IssueCertificate, Note, SendFrame
 from gatelift.core.link_values import (
     FencedByPerson,
     HigherTermRead,
@@ -27,7 +27,7 @@ from gatelift.core.links import Links
 from gatelift.core.wall import Wall
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.writes import Create, ObjectSeen, Patch, Synced, WriteDone, WriteError, WriteFailed
+from gatelift_kube.writes import Create, ObjectGone, ObjectSeen, Patch, Synced, WriteDone, WriteError, WriteFailed
 from gatelift_wire import session as wire
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
@@ -99,6 +99,8 @@ class Manager:
         self.closed: dict[int, CloseReason] = {}
         self.delivered: list[object] = []
         self.issued: list[IssueCertificate] = []
+        self.notes: list[str] = []
+        self.answers: list[AnswerEnrolment] = []
         self.writes = 0
         self.hold_writes = False
         self.held: list[Patch | Create] = []
@@ -134,6 +136,10 @@ class Manager:
                     self.closed[command.stream_id] = command.close.reason
                 case IssueCertificate():
                     self.issued.append(command)
+                case Note():
+                    self.notes.append(command.text)
+                case AnswerEnrolment():
+                    self.answers.append(command)
                 case _:
                     pass
 
@@ -436,8 +442,142 @@ def test_stepping_down_ends_every_session_and_writes_nothing_more() -> None:
     assert any(isinstance(each, LinkOpened) for each in manager.upcalls)
 
 
-def test_the_greeting_of_an_agent_that_saw_a_higher_term_makes_the_leader_step_down() -> None:
+def test_an_agent_that_claims_to_have_seen_a_higher_term_is_not_served_but_does_not_depose_the_leader() -> None:
     manager = Manager(Api(), term=1)
+    before = manager.writes
     manager.dial(1, agent=AgentSession(instance="a", last_session=0, last_term=9))
-    assert any(isinstance(each, HigherTermRead) and each.term == 9 for each in manager.upcalls)
+    manager.pass_time(3)
+    assert manager.closed[1] is CloseReason.TERM_STALE
+    assert manager.writes == before + 1, "its word is looked into by one conditional write"
+    assert not any(isinstance(each, HigherTermRead) for each in manager.upcalls)
+    assert any("seen term 9, which nobody wrote here" in note for note in manager.notes)
+
+
+def test_a_higher_term_that_an_agent_saw_and_another_leader_wrote_deposes_the_leader() -> None:
+    api = Api()
+    deposed = Manager(api, term=1, instance="m0")
+    Manager(api, term=2, instance="m1").dial(1)
+    before = deposed.writes
+    deposed.dial(2, agent=AgentSession(instance="a", last_session=0, last_term=2))
+    deposed.pass_time(3)
+    assert deposed.writes == before + 1
+    assert not any(isinstance(each, HigherTermRead) for each in deposed.upcalls), "the write conflicted, nothing else"
+    deposed.event(ObjectSeen(WORKER_CLUSTER, api.get("w1"), b""))
+    assert any(isinstance(each, HigherTermRead) and each.term == 2 for each in deposed.upcalls)
+
+
+def test_an_agent_that_is_revoked_while_its_session_number_is_being_written_is_not_welcomed() -> None:
+    manager = Manager(Api())
+    manager.hold_writes = True
+    manager.dial()
+    (write,) = manager.held
+    manager.api.put("w1", spec={"revoked": True})
+    manager.hold_writes = False
+    manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
+    manager.event(manager.api.write(write))
+    manager.pass_time(3)
+    assert manager.closed[1] is CloseReason.REVOKED
     assert not manager.agents[1].live
+
+
+def test_the_approval_of_another_key_ends_the_session_of_the_one_before() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.api.put("w1", status={**manager.api.objects["w1"]["status"], "keyDigest": "k2"})  # type: ignore[dict-item]
+    manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
+    assert manager.closed[1] is CloseReason.REVOKED
+    manager.dial(2, key="k2")
+    assert manager.agents[2].live
+
+
+def test_a_revocation_takes_the_approval_of_the_key_with_it() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.api.put("w1", spec={"revoked": True})
+    manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
+    manager.pass_time(3)
+    manager.api.put("w1", spec={"revoked": False})
+    manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
+    manager.dial(2)
+    assert manager.closed[2] is CloseReason.REVOKED, "added again, it starts from a new token"
+
+
+def test_deleting_a_worker_cluster_ends_its_session() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.event(ObjectGone(WORKER_CLUSTER, manager.api.get("w1")))
+    assert manager.closed[1] is CloseReason.UNKNOWN_CLUSTER
+    assert manager.links.state("w1") is None
+
+
+def test_a_number_that_was_written_for_one_greeting_welcomes_no_other() -> None:
+    manager = Manager(Api())
+    manager.hold_writes = True
+    manager.dial(1)
+    manager.dial(2)
+    (first,) = manager.held
+    manager.hold_writes = False
+    manager.event(manager.api.write(first))
+    assert manager.agents[2].session == 2
+    assert manager.api.get("w1").status.agent_instance == "agent-2"
+    assert not manager.agents[1].live
+
+
+def test_a_message_that_the_agent_would_refuse_is_not_sent_and_says_which_rule_it_breaks() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    sent = manager.links.send("w1", (Forget(key=KEY), Forget(key=PlacementKey("", 1))), manager.now)
+    assert (sent.session, sent.first_sequence) == (0, 0)
+    assert sent.refused == "Forget.key.uid: must not be empty"
+    manager.perform(sent.commands)
+    assert manager.delivered == []
+    assert manager.agents[1].live
+
+
+def test_a_standby_has_no_deadline_of_writes_that_it_may_not_make() -> None:
+    assert Manager(Api(), term=0).links.next_deadline() is None
+    manager = Manager(Api())
+    manager.dial()
+    manager.event(events.LeadershipExtended(valid_until=manager.now))
+    manager.links.place_counts("w1", placements=3, offers=0)
+    manager.event(events.Ticked())
+    deadline = manager.links.next_deadline()
+    assert deadline is not None
+    assert deadline > manager.now
+    manager.event(events.LeadershipExtended(valid_until=manager.now + 10))
+    manager.pass_time(2)
+    assert manager.api.get("w1").status.placements == 3
+
+
+def test_a_standby_answers_enrolment_with_ask_again_and_writes_nothing() -> None:
+    manager = Manager(Api(), term=0)
+    manager.event(events.EnrolmentAsked(request_id=5, cluster="w1", token="t", key_digest="k", request=b"r"))
+    assert [(each.request_id, each.text) for each in manager.answers] == [(5, "this manager is a standby; ask again")]
+    assert manager.writes == 0
+
+
+def test_certificates_are_asked_for_one_at_a_time_and_for_the_approved_key_only() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.report(1, CertificateRequest(request=b"1"), CertificateRequest(request=b"2"))
+    assert [(each.request, each.key_digest) for each in manager.issued] == [(b"1", "k")]
+
+
+def test_a_date_of_issue_that_the_enrolment_port_wrote_is_not_written_back() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    status = manager.api.objects["w1"]["status"]
+    manager.api.put("w1", status={**status, "certificateIssuedAt": "2099-01-01T00:00:00Z"})  # type: ignore[dict-item]
+    manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
+    manager.links.place_counts("w1", placements=3, offers=0)
+    manager.pass_time(3)
+    assert manager.api.get("w1").status.certificate_issued_at == "2099-01-01T00:00:00Z"
+    assert manager.api.get("w1").status.placements == 3
+
+
+def test_deadlines_are_kept_once_however_much_is_sent() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    for _ in range(500):
+        manager.perform(manager.links.send("w1", (Cordon(cordoned=True),), manager.now).commands)
+    assert len(manager.links._heap) < 20  # what is bounded is inside

@@ -195,9 +195,7 @@ class AgentsServer:
             else:
                 continue
             self._log.info("stream ended with its certificate", stream=stream_id, problem=text)
-            self.close(
-                CloseStream(stream_id=stream_id, close=Close(reason=CloseReason.SHUTTING_DOWN, text=text))
-            )
+            self.close(CloseStream(stream_id=stream_id, close=Close(reason=CloseReason.SHUTTING_DOWN, text=text)))
 
     async def _watch_trust(self) -> None:
         while True:

@@ -43,8 +43,8 @@ class AuthorityStore:
         self._server_names = server_names
         self._wall = wall
         self._state: authority.AuthorityState | None = None
-        self._server: authority.KeyPair | None = None
-        self._server_made_at: dt.datetime | None = None
+        self._served: tuple[authority.KeyPair, bytes] | None = None
+        self._renew_at = dt.datetime.min.replace(tzinfo=dt.UTC)
         self._log = structlog.get_logger("gatelift.authority")
 
     @property
@@ -55,17 +55,18 @@ class AuthorityStore:
         return self._state
 
     def server_pair(self) -> authority.KeyPair:
-        """Return the server's key and certificate, made anew when half its life is over."""
-        now = self._wall()
-        if self._server is None or self._server_made_at is None or now - self._server_made_at > SERVER_LIFETIME / 2:
-            self._server = authority.new_server(self.state, self._server_names, SERVER_LIFETIME, now)
-            self._server_made_at = now
-        return self._server
+        """Return the server's key and certificate. Changes nothing, so that any thread may ask."""
+        return self._serving()[0]
 
     def server_credentials(self) -> tuple[bytes, bytes, bytes]:
-        """Return key, chain and the bundle of client CAs for a handshake now."""
-        pair = self.server_pair()
-        return pair.key, pair.certificate, self.state.bundle
+        """Return key, chain and the bundle of client CAs for a handshake now. Any thread may ask."""
+        pair, bundle = self._serving()
+        return pair.key, pair.certificate, bundle
+
+    def _serving(self) -> tuple[authority.KeyPair, bytes]:
+        if self._served is None:
+            raise authority.AuthorityError("the certificate authority is not loaded yet")
+        return self._served
 
     async def load(self) -> None:
         """Read the authority, or make it. Raises KubeError or AuthorityError."""
@@ -89,23 +90,34 @@ class AuthorityStore:
         await self._publish()
 
     async def keep_fresh(self) -> None:
-        """Follow rotations until cancelled."""
-        ref = ObjectRef(SECRET, ObjectKey(self._namespace, NAME))
+        """Follow rotations, renew the server's certificate and mend the ConfigMap, until cancelled."""
         while True:
             await asyncio.sleep(REFRESH_SECONDS)
-            try:
-                found = await self._read(ref)
-                if found != self._state:
-                    self._log.info("certificate authority changed")
-                    self._take(found)
-                    await self._publish()
-            except (KubeError, authority.AuthorityError) as error:
-                self._log.warning("certificate authority not read; the last one stays in use", problem=str(error))
+            await self.refresh()
+
+    async def refresh(self) -> None:
+        """Do one round of that; what fails is logged, and the last authority stays in use."""
+        try:
+            found = await self._read(ObjectRef(SECRET, ObjectKey(self._namespace, NAME)))
+            if found != self._state:
+                self._log.info("certificate authority changed")
+            self._take(found)
+            await self._publish()
+        except (KubeError, authority.AuthorityError) as error:
+            self._log.warning("certificate authority not read; the last one stays in use", problem=str(error))
+            if self._state is not None and self._wall() >= self._renew_at:
+                self._take(self._state)
 
     def _take(self, state: authority.AuthorityState) -> None:
-        if self._state is None or state.current != self._state.current:
-            self._server = None
-        self._state = state
+        """Use this authority. The server's certificate is made here only, and handed out together with its bundle."""
+        now = self._wall()
+        signer_changed = self._state is None or state.current != self._state.current
+        if self._served is None or signer_changed or now >= self._renew_at:
+            pair = authority.new_server(state, self._server_names, SERVER_LIFETIME, now)
+            self._renew_at = now + SERVER_LIFETIME / 2
+        else:
+            pair = self._served[0]
+        self._state, self._served = state, (pair, state.bundle)
 
     async def _read(self, ref: ObjectRef) -> authority.AuthorityState:
         served = await self._client.get(ref)

@@ -36,6 +36,16 @@ REQUESTS_MAX = 64
 REQUEST_BYTES_MAX = 64 * 1024
 """A signing request, a certificate and a signature are below 8 KiB."""
 
+_OPTIONS = (
+    ("grpc.max_receive_message_length", REQUEST_BYTES_MAX),
+    ("grpc.max_concurrent_streams", 4),
+    ("grpc.max_connection_idle_ms", 60_000),
+    ("grpc.max_connection_age_ms", 300_000),
+    ("grpc.server_handshake_timeout_ms", 10_000),
+    ("grpc.so_reuseport", 0),
+)
+"""Anyone may knock at this port, so that a connection holds little and not for long."""
+
 _STATUS = {
     EnrolmentVerdict.PENDING: pb.ENROLL_STATUS_PENDING,
     EnrolmentVerdict.APPROVED: pb.ENROLL_STATUS_APPROVED,
@@ -66,7 +76,7 @@ class EnrolServer:
     async def start(self, address: str) -> None:
         """Listen on `host:port` (port 0 takes a free one). Raises RuntimeError when the address is taken."""
         server = grpc.aio.server(
-            options=(("grpc.max_receive_message_length", REQUEST_BYTES_MAX), ("grpc.so_reuseport", 0)),
+            options=_OPTIONS,
             maximum_concurrent_rpcs=REQUESTS_MAX,
         )
         handlers = {"Enroll": grpc.unary_unary_rpc_method_handler(self._enroll)}
@@ -99,6 +109,7 @@ class EnrolServer:
         state = self._state()
         try:
             uri = identity.uri_of(command.cluster)
+            _check_key(command)
             certificate = authority.sign_agent(state, command.request, uri, lifetime, now)
         except (authority.AuthorityError, identity.IdentityError) as error:
             issued = CertificateIssued(request_id=command.request_id, certificate=b"", ca_bundle=b"", text=str(error))
@@ -143,6 +154,14 @@ def _question(request_id: int, request: pb.EnrollRequest) -> EnrolmentAsked:
     return EnrolmentAsked(
         request_id=request_id, cluster=cluster, token=request.token, key_digest=digest, request=request.request
     )
+
+
+def _check_key(command: IssueCertificate) -> None:
+    """Raise AuthorityError when the request is of another key than the one that was approved."""
+    if command.key_digest and authority.request_digest(command.request) != command.key_digest:
+        raise authority.AuthorityError(
+            "request: is of another key than the approved one; renew with the same key, or enrol anew with a token"
+        )
 
 
 def _response(verdict: EnrolmentVerdict, text: str, certificate: bytes = b"", ca_bundle: bytes = b"") -> bytes:

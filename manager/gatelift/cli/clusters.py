@@ -163,9 +163,11 @@ async def _add(client: Client, name: str, namespace: str) -> str:
     spec = {
         "tokenDigest": tokens.digest(token),
         "tokenExpiresAt": expires.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "approvedRequest": "",
         "revoked": False,
     }
     try:
+        await _refuse_before_revocation_is_done(client, name)
         await _patch(client, name, {"spec": spec})
     except NotFoundError:
         document = {
@@ -176,6 +178,13 @@ async def _add(client: Client, name: str, namespace: str) -> str:
         }
         await client.create(WORKER_CLUSTER, "", json.dumps(document).encode())
     return token
+
+
+async def _refuse_before_revocation_is_done(client: Client, name: str) -> None:
+    """Raise CliError while a revoked cluster's key is still recorded: adding it now would approve that key again."""
+    found = (await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))).object
+    if isinstance(found, WorkerCluster) and found.spec.revoked and found.status.key_digest:
+        raise CliError(f"{name}: its revocation is not carried out yet; start the manager, then try again")
 
 
 async def _approve(client: Client, name: str) -> str:

@@ -45,6 +45,7 @@ class Facts:
     offers: int = 0
     certificate_issued_at: str = ""
     capacity: Capacity | None = None
+    written_capacity: Capacity | None = None
 
     def adopt(self, found: WorkerCluster) -> None:
         """Take over what an earlier process wrote."""
@@ -86,7 +87,7 @@ def differs(found: WorkerCluster, facts: Facts) -> bool:
     status = found.status
     shown = (status.connected, status.opened_session, status.placements, status.offers, status.agent_replicas)
     true = (facts.connected, facts.opened_session, facts.placements, facts.offers, facts.replicas)
-    capacity = facts.capacity is not None and status.capacity != _capacity(facts.capacity)
+    capacity = facts.capacity is not facts.written_capacity
     certificate = bool(facts.certificate_issued_at) and status.certificate_issued_at != facts.certificate_issued_at
     if found.spec.revoked and found.status.key_digest:
         return True

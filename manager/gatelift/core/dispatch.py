@@ -259,7 +259,7 @@ def _offer(
             asked.offered[name] = sent.session
             core.unapplied.setdefault(name, set()).add(attempt.uid)
         else:
-            attempt.why_not[name] = "not connected"
+            attempt.why_not[name] = sent.refused or "not connected"
     core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), asked.deadline)
 
 
@@ -376,6 +376,7 @@ def withdraw(core: Core, attempt: Attempt, now: float, *, but: str = "") -> None
         view = core.view(name)
         if view is not None and view.open and view.session == session:
             core.send(name, (message,), now)
+            attempt.withdrawn[name] = session
     attempt.round = None
 
 

@@ -133,6 +133,8 @@ class Enrolments:
                 text = f"token: expired at {expires}; print a new one with 'gatelift cluster add {event.cluster}'"
                 return [_answer(event.request_id, EnrolmentVerdict.REFUSED, text)]
             return [self._write(ask, found, status)]
+        if not _newer_than_certificate(found, event.key_digest):
+            return self._renewal(event, found, unix_seconds)  # a used token is worth no more than the key it was for
         if found.spec.approved_request == event.key_digest or self._settings.approve_by_token:
             return self._issue(ask)
         return [_answer(event.request_id, EnrolmentVerdict.PENDING, _waits(event.cluster))]
@@ -179,6 +181,14 @@ def _refusal(event: EnrolmentAsked, found: WorkerCluster | None) -> str:
     if event.token and not tokens.matches(event.token, found.spec.token_digest):
         return f"token: is not the one last printed for {event.cluster}; run 'gatelift cluster add {event.cluster}'"
     return ""
+
+
+def _newer_than_certificate(found: WorkerCluster, key_digest: str) -> bool:
+    """Say whether the recorded request came after the last certificate of that key, so that an approval is about it."""
+    made, issued_at = found.status.enrolment, found.status.certificate_issued_at
+    if found.status.key_digest != key_digest or issued_at is None or made is None:
+        return True
+    return (made.requested_at or "") > issued_at
 
 
 def _gone(cluster: str) -> str:

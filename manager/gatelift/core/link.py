@@ -111,6 +111,8 @@ class Link:
         self.name = name
         self.object: WorkerCluster | None = None
         self.facts = Facts()
+        self.held = True
+        """Nothing is written for now, since this process may not; `extended` looks again."""
         self._session = session
         self._leading = leading
         self._hello: Hello | None = None
@@ -179,7 +181,7 @@ class Link:
     def next_deadline(self) -> float | None:
         """Return when `tick` has something to do."""
         moments = [self._session.next_deadline()]
-        if self._write is None and self._next_write() is not None:
+        if self._write is None and not self.held and self._next_write() is not None:
             moments.append(self._not_before)
         return min((moment for moment in moments if moment is not None), default=None)
 
@@ -236,6 +238,11 @@ class Link:
         self._keys.pop(stream_id, None)
         self.stream(wire.StreamClosed(stream_id=stream_id, text=text), now, out)
 
+    def extended(self, now: float, out: Outcome) -> None:
+        """Go on with what was held back while the own leader lease was not valid."""
+        self._grant(now, out)
+        self._pump(now, out)
+
     def stream(self, event: wire.SessionEvent, now: float, out: Outcome) -> None:
         """Take what happened on a stream of this cluster."""
         self._take(self._session.handle(event, now), now, out)
@@ -247,7 +254,11 @@ class Link:
         self._pump(now, out)
 
     def send(self, messages: tuple[Message, ...], now: float, out: Outcome) -> int:
-        """Send in order; return the sequence number of the first, 0 when the link is not open."""
+        """Send in order; return the sequence number of the first, 0 when the link is not open.
+
+        Where the session had to cut one of them, the number is too high, which is the safe side for rule R4. Raises
+        `WireViolation` for a message that the agent would refuse; nothing of all this was sent then.
+        """
         if not messages or not self._sendable(now):
             return 0
         self._take(self._session.send(messages, now), now, out)
@@ -305,7 +316,10 @@ class Link:
 
     def _pump(self, now: float, out: Outcome) -> None:
         found = self.object
-        if self._write is not None or found is None or now < self._not_before or not self._leading.valid(now):
+        if self._write is not None or found is None:
+            return
+        self.held = not self._leading.valid(now)
+        if self.held or now < self._not_before:
             return
         purpose = self._next_write()
         if purpose is None:
@@ -342,7 +356,7 @@ class Link:
 
     def _changes(self, purpose: Purpose) -> dict[str, Any]:
         """Return what will be true when the write has succeeded; until then nothing of it is."""
-        changes: dict[str, Any] = {"term": self._leading.term}
+        changes: dict[str, Any] = {"term": self._leading.term, "written_capacity": self.facts.capacity}
         found = self.object or WorkerCluster()
         if purpose is Purpose.SESSION and self._greeting is not None:
             hello = self._greeting.hello

@@ -77,12 +77,14 @@ class Sent:
     """Outcome of `Links.send`.
 
     `session` 0: not sent, nothing was queued (the link is not open). `first_sequence` is the sequence number of the
-    first message; the i-th has `first_sequence + i` (R4 compares a Commit's with an inventory's `applied`).
+    first message; the i-th has `first_sequence + i` at the most (R4 compares a Commit's with an inventory's
+    `applied`). `refused`: a message breaks a rule of the wire (field and rule), so it never can be sent.
     """
 
     commands: tuple[Command, ...] = ()
     session: int = 0
     first_sequence: int = 0
+    refused: str = ""
 
 
 # --- upcalls: what the links tell the machine, in the order in which it happened ----------------------------------
@@ -177,7 +179,10 @@ class FencedByPerson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HigherTermRead:
-    """A higher term than our own stands in WorkerCluster.status or came by wire (R3): step down, write nothing."""
+    """A higher term than our own stands in WorkerCluster.status (R3): step down, write nothing.
+
+    An agent that says it saw one is not believed: its word only makes the links look (by a conditional write).
+    """
 
     cluster: str
     term: int

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable
 
 from gatelift.core import events
-from gatelift.core.commands import AnswerEnrolment, CloseStream, EnrolmentVerdict
+from gatelift.core.commands import AnswerEnrolment, CloseStream, EnrolmentVerdict, Note
 from gatelift.core.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.link import RETRY_SECONDS, Leading, Link, Outcome
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinksOutcome, Sent, WriteIds
@@ -23,6 +23,7 @@ from gatelift_wire import session as wire
 from gatelift_wire.messages import Close, Message
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_manager import ManagerSession
+from gatelift_wire.violations import WireViolation
 
 STREAMS_MAX = 4096
 """Streams open at once: a thousand agents, each with a few that are being replaced."""
@@ -102,7 +103,11 @@ class Links:
         if link is None:
             return Sent()
         out = Outcome()
-        first = link.send(tuple(messages), now, out)
+        try:
+            first = link.send(tuple(messages), now, out)
+        except WireViolation as violation:
+            text = f"not sent, the agent could not take it: {violation}"
+            return Sent(commands=(Note(level="warning", text=text, cluster=cluster),), refused=str(violation))
         self._after(link)
         session = link.view(now).session if first else 0
         return Sent(commands=tuple(out.commands), session=session, first_sequence=first)
@@ -146,6 +151,10 @@ class Links:
         leading = self._leading
         if isinstance(event, events.LeadershipExtended):
             leading.valid_until = event.valid_until
+            for link in self._links.values():
+                if link.held and leading.valid(now):
+                    link.extended(now, out)
+                    self._after(link)
             return
         if isinstance(event, events.LeadershipGained):
             leading.term = event.term
