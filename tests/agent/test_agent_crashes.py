@@ -27,8 +27,7 @@ def _check(stage: Stage, manager: Manager, cluster: Cluster) -> None:
     assert [each.succeeded for each in manager.finished[:1]] == [True]
     assert len({each.key for each in manager.finished}) == 1
     assert stage.store.look_all(("", "pods")) == [] or all(
-        "gatelift.dev/report" not in pod["metadata"].get("finalizers", [])
-        for pod in stage.store.look_all(("", "pods"))
+        "gatelift.dev/report" not in pod["metadata"].get("finalizers", []) for pod in stage.store.look_all(("", "pods"))
     )
     assert stage.document(POD, "p") is None
     assert stage.document(JOB, "j") is None
@@ -39,7 +38,9 @@ def _check(stage: Stage, manager: Manager, cluster: Cluster) -> None:
 
 
 def _lifts(stage: Stage) -> int:
-    return sum(1 for write in stage.written(Patch) if b"schedulingGates" in write.body or b'"value":false' in write.body)
+    return sum(
+        1 for write in stage.written(Patch) if b"schedulingGates" in write.body or b'"value":false' in write.body
+    )
 
 
 @pytest.mark.parametrize("kind", ["Pod", "Job"])

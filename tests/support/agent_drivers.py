@@ -6,7 +6,6 @@ takes absence as gone, raises the epoch before it offers again (R5), forgets wha
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,6 +95,7 @@ class Cluster:
     """Scheduler, kubelet and Job controller in one: runs what is let go, and notes what ran when."""
 
     stage: Stage
+    finishes: bool = True
     running: dict[str, str] = field(default_factory=dict)
     started: list[tuple[str, str]] = field(default_factory=list)
 
@@ -136,9 +136,10 @@ class Cluster:
                 self.started.append((meta["uid"], epoch))
                 self.stage.run(name)
                 return True
-            self.running.pop(meta["uid"], None)
-            self.stage.finish(name)
-            return True
+            if self.finishes:
+                self.running.pop(meta["uid"], None)
+                self.stage.finish(name)
+                return True
         return False
 
     def _drop_job_finalizer(self, pod: dict[str, Any]) -> bool:
@@ -162,18 +163,16 @@ class Cluster:
             for pod in self.stage.store.look_all(("", "pods"))
             if any(one["uid"] == meta["uid"] for one in pod["metadata"].get("ownerReferences", []))
         ]
-        suspended = any(
-            one["type"] == "Suspended" and one["status"] == "True" for one in status.get("conditions", [])
-        )
+        others = [one for one in status.get("conditions", []) if one["type"] != "Suspended"]
+        suspended = any(one["type"] == "Suspended" and one["status"] == "True" for one in status.get("conditions", []))
         if spec.get("suspend"):
             if not suspended:
-                condition = {"type": "Suspended", "status": "True", "reason": "JobSuspended"}
-                self._status(meta, {"conditions": [condition], "startTime": None})
-                return True
-            return False
+                others.append({"type": "Suspended", "status": "True", "reason": "JobSuspended"})
+                self._status(meta, {"conditions": others, "startTime": None})
+            return not suspended
         if suspended:
-            condition = {"type": "Suspended", "status": "False", "reason": "JobResumed"}
-            self._status(meta, {"conditions": [condition], "startTime": "2026-01-01T00:00:00Z"})
+            others.append({"type": "Suspended", "status": "False", "reason": "JobResumed"})
+            self._status(meta, {"conditions": others, "startTime": "2026-01-01T00:00:00Z"})
             return True
         for number in range(spec["parallelism"] - len(mine)):
             self.stage.create(POD, _job_pod(meta, spec, f"{meta['name']}-{len(mine) + number}"))
@@ -203,7 +202,9 @@ class Cluster:
 
 
 def _over(status: dict[str, Any]) -> bool:
-    return any(one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in status.get("conditions", []))
+    return any(
+        one["type"] in ("Complete", "Failed") and one["status"] == "True" for one in status.get("conditions", [])
+    )
 
 
 def _job_pod(meta: dict[str, Any], spec: dict[str, Any], name: str) -> dict[str, Any]:
@@ -217,7 +218,7 @@ def _job_pod(meta: dict[str, Any], spec: dict[str, Any], name: str) -> dict[str,
                 {"apiVersion": "batch/v1", "kind": "Job", "name": meta["name"], "uid": meta["uid"], "controller": True}
             ],
         },
-        "spec": copy.deepcopy(template["spec"]),
+        "spec": template["spec"],
     }
 
 

@@ -6,6 +6,7 @@ order of the writes. The agent can be thrown away and started anew at any moment
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -145,7 +146,7 @@ class Stage:
     # --- the cluster --------------------------------------------------------------------------------------------
 
     def create(self, resource: Resource, document: dict[str, Any]) -> Stored:
-        document = {"apiVersion": resource.api_version, "kind": resource.kind, **document}
+        document = copy.deepcopy({"apiVersion": resource.api_version, "kind": resource.kind, **document})
         namespace = document["metadata"].get("namespace", "")
         return self.store.create(self.store.kinds.of(resource), namespace, document, self.now)
 
@@ -169,9 +170,9 @@ class Stage:
         self.store.patch(kind, NAMESPACE_NAME, name, body, media, self.now, subresource=subresource)
         self.settle()
 
-    def remove(self, resource: Resource, name: str, grace: int | None = None) -> None:
+    def remove(self, resource: Resource, name: str, grace: int | None = None, propagation: str = "Background") -> None:
         """Delete as somebody else would."""
-        deletion = Deletion(grace_seconds=grace)
+        deletion = Deletion(grace_seconds=grace, propagation=propagation)
         self.store.delete(self.store.kinds.of(resource), NAMESPACE_NAME, name, deletion, self.now)
         self.settle()
 
@@ -192,6 +193,9 @@ class Stage:
         """Let a kubelet say a terminal phase."""
         conditions = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}]
         self.change(POD, name, {"status": {"phase": phase, "message": message, "conditions": conditions}}, "status")
+        found = self.document(POD, name)
+        if found is not None and found["metadata"].get("deletionTimestamp"):
+            self.remove(POD, name, grace=0)  # as a kubelet does once the containers are over
 
     # --- the manager --------------------------------------------------------------------------------------------
 
@@ -225,9 +229,8 @@ class Stage:
         """Break the stream on both sides; new dials fail until `mend`."""
         self.cut = True
         if self.stream is not None:
-            stream, self.stream = self.stream, None
-            self.peer.open = False
-            self._peer_outputs(self.peer.session.handle(wire.StreamClosed(stream_id=stream), self.now))
+            stream = self.stream
+            self._hang_up(stream)
             self.events.append(events.StreamClosed(stream_id=stream, text="cut"))
         self.settle()
 
@@ -261,9 +264,7 @@ class Stage:
         self.events.clear()
         self.watched, self.watching = set(), False
         if self.stream is not None:
-            stream, self.stream = self.stream, None
-            self.peer.open = False
-            self._peer_outputs(self.peer.session.handle(wire.StreamClosed(stream_id=stream), self.now))
+            self._hang_up(self.stream)
         self.machine = self._new_machine()
 
     def restart(self) -> None:
@@ -327,7 +328,7 @@ class Stage:
         return found.state.value if found is not None else "none"
 
     def written(self, kind: type[Any], resource: Resource | None = None) -> list[Any]:
-        """Writes of one type that were asked for, of placements' objects only."""
+        """Return the writes of one type that were asked for, of placements' objects only."""
         resources = {resource} if resource is not None else {POD, JOB}
         return [write for write in self.writes if isinstance(write, kind) and write.ref.resource in resources]
 
@@ -350,39 +351,48 @@ class Stage:
     def _carry(self, command: commands.Command) -> None:
         match command:
             case Create() | Patch() | Delete():
-                self.writes.append(command)
-                error = self.fail(command)
-                if error is not None:
-                    self._answer(
-                        WriteFailed(write_id=command.write_id, error=error, message=f"{command.ref}: told to fail")
-                    )
-                elif self.hold(command):
-                    self.held.append(Held(command))
-                else:
-                    self._write(command)
+                self._take_write(command)
+            case commands.OpenStream() | commands.SendFrame() | commands.CloseStream():
+                self._take_stream(command)
             case commands.WatchCluster():
                 self._list_cluster()
             case commands.WatchNamespaces(namespaces=namespaces):
                 self._list_namespaces(namespaces)
             case commands.StopWatching():
                 self.watched, self.watching = set(), False
-            case commands.OpenStream(stream_id=stream_id):
-                self._open(stream_id)
-            case commands.SendFrame(stream_id=stream_id, frame=frame):
-                if stream_id == self.stream:
-                    received = wire.FrameReceived(stream_id=stream_id, frame=frame)
-                    self._peer_outputs(self.peer.session.handle(received, self.now))
-            case commands.CloseStream(stream_id=stream_id):
-                if stream_id == self.stream:
-                    self.stream = None
-                    self.peer.open = False
-                    self._peer_outputs(self.peer.session.handle(wire.StreamClosed(stream_id=stream_id), self.now))
             case commands.InstallCertificate():
                 self.installed.append(command)
             case commands.Note():
                 self.notes.append(command)
             case _:
                 raise AssertionError(f"nobody carries out {command}")
+
+    def _take_write(self, write: ApiWrite) -> None:
+        self.writes.append(write)
+        error = self.fail(write)
+        if error is not None:
+            self._answer(WriteFailed(write_id=write.write_id, error=error, message=f"{write.ref}: told to fail"))
+        elif self.hold(write):
+            self.held.append(Held(write))
+        else:
+            self._write(write)
+
+    def _take_stream(self, command: commands.OpenStream | commands.SendFrame | commands.CloseStream) -> None:
+        stream_id = command.stream_id
+        if isinstance(command, commands.OpenStream):
+            self._open(stream_id)
+        elif stream_id != self.stream:
+            return
+        elif isinstance(command, commands.SendFrame):
+            received = wire.FrameReceived(stream_id=stream_id, frame=command.frame)
+            self._peer_outputs(self.peer.session.handle(received, self.now))
+        else:
+            self._hang_up(stream_id)
+
+    def _hang_up(self, stream_id: int) -> None:
+        self.stream = None
+        self.peer.open = False
+        self._peer_outputs(self.peer.session.handle(wire.StreamClosed(stream_id=stream_id), self.now))
 
     resume = True
 
@@ -397,7 +407,6 @@ class Stage:
         self.events.append(events.StreamOpened(stream_id=stream_id))
 
     def _peer_outputs(self, outputs: Iterable[wire.SessionOutput]) -> None:
-        peer = self.peer
         for output in outputs:
             match output:
                 case wire.Transmit(stream_id=stream_id, frame=frame):
@@ -406,30 +415,34 @@ class Stage:
                 case wire.CloseStream(stream_id=stream_id):
                     if stream_id == self.stream:
                         self.stream = None
-                        peer.open = False
+                        self.peer.open = False
                         self.events.append(events.StreamClosed(stream_id=stream_id, text="closed by the manager"))
-                case wire.GreetingReceived(stream_id=stream_id):
-                    peer.number += 1
-                    self._peer_outputs(
-                        peer.session.welcome(stream_id, peer.number, ORIGIN, self.now, resume_allowed=self.resume)
-                    )
-                case wire.Welcomed(resumed=resumed):
-                    if not resumed:
-                        peer.request += 1
-                        self._peer_outputs(peer.session.ask_inventory(peer.request, self.now))
-                case wire.InventoryReceived(entries=entries):
-                    peer.inventories.append(entries)
-                case wire.Opened():
-                    peer.open = True
-                case wire.Delivered(message=message):
-                    peer.heard.append(message)
-                case wire.LeaseRenewed():
-                    if peer.grants:
-                        self._peer_outputs(peer.session.grant(self.now, leader_valid=True))
-                case wire.SessionEnded():
-                    peer.open = False
                 case _:
-                    pass
+                    self._peer_upcall(output)
+
+    def _peer_upcall(self, output: wire.SessionOutput) -> None:
+        peer = self.peer
+        session = peer.session
+        match output:
+            case wire.GreetingReceived(stream_id=stream_id):
+                peer.number += 1
+                allowed = self.resume
+                self._peer_outputs(session.welcome(stream_id, peer.number, ORIGIN, self.now, resume_allowed=allowed))
+            case wire.Welcomed(resumed=False):
+                peer.request += 1
+                self._peer_outputs(session.ask_inventory(peer.request, self.now))
+            case wire.InventoryReceived(entries=entries):
+                peer.inventories.append(entries)
+            case wire.Opened():
+                peer.open = True
+            case wire.Delivered(message=message):
+                peer.heard.append(message)
+            case wire.LeaseRenewed() if peer.grants:
+                self._peer_outputs(session.grant(self.now, leader_valid=True))
+            case wire.SessionEnded():
+                peer.open = False
+            case _:
+                pass
 
     def _write(self, command: ApiWrite, *, answered: bool = True) -> None:
         try:
@@ -539,5 +552,3 @@ def commit_messages(
         key=key, kind=kind, namespace=NAMESPACE_NAME, name=name, queue="queue", objects=(template,), **fields
     )
     return m.TemplateBlob(hash=digest, content=content), commit
-
-

@@ -17,6 +17,7 @@ class Purpose(enum.Enum):
     GATES = "user gates"
     STOP = "stop"
     MARK = "mark"  # changes a local object that was never let go, so that a late lift fails (R7)
+    CHILD = "child"  # deletes a pod whose Job is gone
     REMOVE = "remove"  # deletes what was forgotten
     REMOVE_STRAY = "remove stray"  # deletes what is ours, has no placement and is in the way
     UNFINALIZE = "unfinalize"

@@ -11,14 +11,22 @@ import dataclasses
 import msgspec
 
 from gatelift_agent.core.asked import Purpose
+from gatelift_agent.core.objects import ref_of
 from gatelift_agent.core.placements import Move, Placement, Tracked
 from gatelift_agent.core.podspecs import Json
 from gatelift_agent.core.world import World
 from gatelift_kinds import pods
 from gatelift_kinds.kind import DeleteStep, PatchStep, Step
 from gatelift_kube.objects.core import Pod
+from gatelift_kube.resources import POD
 from gatelift_kube.writes import PatchKind
 from gatelift_wire.keys import FINALIZER_REPORT, LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
+
+COLLECT_SECONDS = 10.0
+"""How long the garbage collector has for the pods of a Job that is gone before we delete them."""
+
+CHECK_SECONDS = 120.0
+"""How long an object that should stop may be silent before it is asked for: four default graceful deletions."""
 
 ANNOTATION_FOUND = "gatelift.dev/found"
 """Set by a probe on an object whose create had no known outcome."""
@@ -31,7 +39,7 @@ def drain(world: World, placement: Placement, now: float) -> None:
         still = _stop(world, placement, tracked, now) and still
     for uid in [uid for uid in placement.lost_children if not world.nodes.may_run(uid, now)]:
         del placement.lost_children[uid]
-    if still and not placement.lost_children and not _children_run(world, placement):
+    if still and not placement.lost_children and not _orphans_run(world, placement, now):
         placement.ended_at = now
         placement.move(Move.STILL)
 
@@ -47,8 +55,11 @@ def find_out(world: World, placement: Placement, tracked: Tracked, now: float) -
     if tracked.retry_at > now:
         world.wakes.ask(placement.key, tracked.retry_at)
         return
-    if tracked.asked or not world.has_room(placement):
-        return
+    if not tracked.asked and world.has_room(placement):
+        _probe(world, placement, tracked, now)
+
+
+def _probe(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
     labels = world.placing(placement).owner_labels
     if tracked.uid:
         body = {"metadata": {"uid": tracked.uid, "labels": labels}}
@@ -74,12 +85,24 @@ def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> b
     kind, obj = world.kind(placement), tracked.object
     step = None if kind.outcome(obj) is not None else _next_step(world, placement, tracked)
     if step is None:
-        return kind.stopped(obj, world.objects.children(placement.key), placement.key)
+        if kind.stopped(obj, world.objects.children(placement.key), placement.key):
+            return True
+        _check_now_and_then(world, placement, tracked, now)
+        return False
     if tracked.retry_at > now:
         world.wakes.ask(placement.key, tracked.retry_at)
     elif world.has_room(placement):
         _carry_out(world, placement, tracked, step, now)
     return False
+
+
+def _check_now_and_then(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+    """Ask the API server itself when nothing was heard for long: a watch may have lost what we wait for."""
+    if tracked.check_at is None or now >= tracked.check_at:
+        if tracked.check_at is not None and not world.local:
+            _probe(world, placement, tracked, now)
+        tracked.check_at = now + CHECK_SECONDS
+    world.wakes.ask(placement.key, tracked.check_at)
 
 
 def _next_step(world: World, placement: Placement, tracked: Tracked) -> Step | None:
@@ -129,11 +152,28 @@ def grace_seconds(placement: Placement, tracked: Tracked) -> int | None:
     return None if own is not None and own <= wanted else wanted
 
 
-def _children_run(world: World, placement: Placement) -> bool:
-    """Say whether pods of a Job that is gone still run; while it is there its kind answers for them."""
+def _orphans_run(world: World, placement: Placement, now: float) -> bool:
+    """Say whether pods of a Job that is gone still run, and delete those that nobody does.
+
+    While the Job is there its kind answers for them. Once it is gone they are the garbage collector's, but for a
+    deletion with the policy Orphan: so after a while we end them.
+    """
     if any(tracked.object is not None for tracked in placement.objects.values()):
         return False
-    return any(pods.holds_resources(pod) for pod in world.objects.children(placement.key))
+    left = [pod for pod in world.objects.children(placement.key) if pods.holds_resources(pod)]
+    for pod in left:
+        uid = pod.metadata.uid
+        at = placement.child_retry_at.setdefault(uid, now + COLLECT_SECONDS)
+        if pod.metadata.deletion_timestamp is not None:
+            continue
+        if at > now:
+            world.wakes.ask(placement.key, at)
+        elif world.has_room(placement):
+            placement.child_retry_at[uid] = now + COLLECT_SECONDS
+            world.wakes.ask(placement.key, now + COLLECT_SECONDS)
+            own = Tracked(ref=ref_of(POD, pod.metadata), object=pod)
+            world.ask_child_delete(placement, pod, now, grace_seconds=grace_seconds(placement, own))
+    return bool(left)
 
 
 def replace_grace(placement: Placement, seconds: float) -> None:

@@ -17,6 +17,9 @@ from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import KubeObject
 from gatelift_wire.keys import PlacementKey
 
+GONE_REMEMBERED_MAX = 10_000
+"""Removed objects whose last version is remembered: answers of writes come within `WRITE_SECONDS_MAX` of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -30,9 +33,10 @@ class Held:
 class Objects:
     """Newest known version of each object of interest."""
 
-    __slots__ = ("_children", "_own")
+    __slots__ = ("_children", "_gone", "_own")
 
     def __init__(self) -> None:
+        self._gone: dict[str, ObjectMeta] = {}
         self._own: dict[ObjectRef, Held] = {}
         self._children: dict[PlacementKey, dict[str, Pod]] = {}
 
@@ -45,6 +49,9 @@ class Objects:
         known = self._own.get(ref)
         if known is not None and is_older(meta, known.object.metadata):
             return False
+        buried = self._gone.get(meta.uid)
+        if buried is not None and not is_older(buried, meta):
+            return False  # the answer of a write that was slower than the watch
         self._own[ref] = Held(ref, obj, raw)
         return True
 
@@ -59,6 +66,10 @@ class Objects:
         if known is None or known.object.metadata.uid != meta.uid:
             return False
         del self._own[ref]
+        newer = meta if not is_older(meta, known.object.metadata) else known.object.metadata
+        self._gone[meta.uid] = newer
+        if len(self._gone) > GONE_REMEMBERED_MAX:
+            del self._gone[next(iter(self._gone))]
         return True
 
     def get(self, ref: ObjectRef) -> Held | None:

@@ -279,6 +279,8 @@ def _forget(world: World, key: PlacementKey) -> None:
     if placement.state is State.HELD:
         holds.let_go(world, placement)
         return
+    if placement.state not in LIVE | ENDING | ENDED:
+        return
     placement.forget = True
     if placement.state in LIVE:
         # Not ended here, but the manager is done with it: it is stopped first, whatever the manager thought.
@@ -289,7 +291,7 @@ def _forget(world: World, key: PlacementKey) -> None:
 def _delete_object(world: World, order: DeleteObject) -> None:
     placement = world.placements.get(order.key)
     tracked = placement.objects.get(order.name) if placement is not None else None
-    if placement is None or tracked is None or placement.state in ENDED:
+    if placement is None or tracked is None or placement.state not in LIVE:
         return
     if len(placement.objects) == 1:
         _end_for(world, placement, Stop(key=order.key, reason="Deleted", grace_seconds=order.grace_seconds))

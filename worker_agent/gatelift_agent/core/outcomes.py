@@ -11,6 +11,7 @@ from gatelift_agent.core.asked import Asked, Purpose
 from gatelift_agent.core.objects import ref_of
 from gatelift_agent.core.placements import ENDING, Ending, EndingKind, Placement, Tracked
 from gatelift_agent.core.world import World
+from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.writes import WRITE_SECONDS_MAX, WriteDone, WriteError, WriteFailed
 from gatelift_wire.refusals import Refusal
 
@@ -42,12 +43,13 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
     world.look(placement.key)
     if asked.purpose is Purpose.STOP:
         tracked.stop_written = True
-    if asked.purpose in {Purpose.UNFINALIZE, Purpose.STOP} and event.object is not None:
-        _note_unfinalized(tracked, event)
     if asked.purpose in {Purpose.REMOVE, Purpose.REMOVE_STRAY}:
         _removed(world, tracked, asked, event)
         return
-    if event.object is not None:
+    if event.object is not None and _is_over(event.object.metadata):
+        tracked.removed = tracked.removed or asked.purpose is Purpose.UNFINALIZE
+        observing.gone_for_sure(world, tracked, event.object, now)
+    elif event.object is not None:
         resource = tracked.ref.resource
         observing.seen(world, resource, event.object, event.raw, now)
         if asked.purpose in _CREATED and tracked.object is None:
@@ -78,8 +80,8 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             _lift_failed(world, placement, tracked, event)
         case Purpose.STOP | Purpose.UNFINALIZE | Purpose.REMOVE | Purpose.REMOVE_STRAY:
             _ending_failed(world, placement, tracked, asked, event, now)
-        case Purpose.RECORD | Purpose.STATE:
-            pass  # the keeper's own
+        case Purpose.RECORD | Purpose.STATE | Purpose.CHILD:
+            pass  # the keeper's own; a child's end is told by the watch
 
 
 def _find(world: World, asked: Asked) -> tuple[Placement | None, Tracked | None]:
@@ -87,10 +89,9 @@ def _find(world: World, asked: Asked) -> tuple[Placement | None, Tracked | None]
     return placement, placement.objects.get(asked.name) if placement is not None else None
 
 
-def _note_unfinalized(tracked: Tracked, event: WriteDone) -> None:
-    obj = event.object
-    if obj is not None and obj.metadata.deletion_timestamp is not None and not obj.metadata.finalizers:
-        tracked.removed = True  # that was the last finalizer of an object that is being deleted
+def _is_over(meta: ObjectMeta) -> bool:
+    """Say whether an answer shows the last state of an object: that write took the last finalizer of a deleted one."""
+    return meta.deletion_timestamp is not None and not meta.finalizers and not meta.deletion_grace_period_seconds
 
 
 def _removed(world: World, tracked: Tracked, asked: Asked, event: WriteDone) -> None:
@@ -141,10 +142,9 @@ def _probe_failed(world: World, placement: Placement, tracked: Tracked, event: W
     tracked.doubt_until = None
     if not_there:
         tracked.blocked_since = None
-    if tracked.missing:
-        tracked.missing, tracked.vanished = False, True
-        if tracked.last_object is not None:
-            observing.vanish(world, tracked, tracked.last_object, now)
+    known = tracked.last_object if tracked.missing else tracked.object
+    if known is not None:
+        observing.gone_for_sure(world, tracked, known, now)
     world.look(placement.key)
 
 

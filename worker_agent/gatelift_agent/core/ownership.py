@@ -15,6 +15,10 @@ ANNOTATION_OBJECTS = "gatelift.dev/objects"
 """How many objects the placement has: without it a restart could take a part for the whole."""
 
 
+LABEL_JOB_NAME = "batch.kubernetes.io/job-name"
+"""Put on the pods of a Job by its controller; it stays when the Job is deleted and leaves them as orphans."""
+
+
 class Owner(enum.Enum):
     """Whose an object of the wanted name is."""
 
@@ -42,8 +46,11 @@ def owner(meta: ObjectMeta, key: PlacementKey, origin: str) -> Owner:
 
 
 def is_child(meta: ObjectMeta) -> bool:
-    """Say whether a controller made the object (a Job's pod): it is counted, never written to."""
-    return any(reference.controller for reference in meta.owner_references)
+    """Say whether a controller made the object (a Job's pod): it is counted, and ended only once its maker is gone.
+
+    A Job that is deleted with the policy Orphan leaves pods without an owner; the name of the Job stays on them.
+    """
+    return any(reference.controller for reference in meta.owner_references) or LABEL_JOB_NAME in meta.labels
 
 
 def keeps_report(meta: ObjectMeta) -> bool:

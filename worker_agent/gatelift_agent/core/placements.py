@@ -152,6 +152,7 @@ class Tracked:
     stop_written: bool = False
     """A write of ours changed it after its end was decided, so that a late lift fails (R7)."""
     deleted_by_us: bool = False
+    check_at: float | None = None
     removed: bool = False
     """We dropped the finalizer and asked for the deletion: what is left of it is not ours to wait for."""
     delete_asked: bool = False
@@ -196,7 +197,8 @@ class Placement:
     report_at: float | None = None
     lost_children: dict[str, KubeObject] = field(default_factory=dict)
     """Pods of a Job that vanished without a terminal phase, by UID: their containers may still run (P10)."""
-    waits_for: str = ""
+    child_retry_at: dict[str, float] = field(default_factory=dict)
+    """Pods of a Job that is gone, by UID: when their deletion may be asked for again."""
 
     def move(self, move: Move) -> None:
         """Follow the table; IllegalMoveError, and nothing changed, where it has no entry."""

@@ -78,6 +78,9 @@ def pause(tracked: Tracked) -> float:
 
 
 def _advance(world: World, placement: Placement, now: float) -> None:
+    for tracked in placement.objects.values():
+        if tracked.missing:
+            draining.find_out(world, placement, tracked, now)
     lost = _lost(world, placement)
     if lost is not None:
         end(world, placement, lost)
@@ -141,7 +144,9 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
     if world.local:
         _await_local(world, placement, tracked, now)
         return
-    if tracked.missing or tracked.doubt_until is not None:
+    if tracked.missing:
+        return
+    if tracked.doubt_until is not None:
         draining.find_out(world, placement, tracked, now)
         return
     if _is_blocked(world, placement, tracked, now):

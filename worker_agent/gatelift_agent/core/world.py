@@ -23,9 +23,9 @@ from gatelift_agent.core.templates import Templates
 from gatelift_agent.core.wakes import Wakes
 from gatelift_kinds import registry
 from gatelift_kinds.kind import Kind, Placing, PodSetStart
-from gatelift_kube.objects.core import Namespace
+from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.kueue import ResourceFlavor
-from gatelift_kube.resources import ObjectRef
+from gatelift_kube.resources import POD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, PatchKind
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Message
@@ -237,6 +237,13 @@ class World:
         """Delete an object with its UID as precondition."""
         write_id = self._ask(purpose, placement, tracked, now)
         self.commands.append(Delete(write_id=write_id, ref=tracked.ref, uid=uid, grace_seconds=grace_seconds))
+
+    def ask_child_delete(self, placement: Placement, pod: Pod, now: float, *, grace_seconds: int | None) -> None:
+        """Delete a pod whose Job is gone; its outcome changes nothing, the watch tells the rest."""
+        ref = ObjectRef(POD, ObjectKey(pod.metadata.namespace, pod.metadata.name))
+        asked = Asked(purpose=Purpose.CHILD, key=placement.key, name=pod.metadata.name, at=now)
+        write_id = self.writes.ask(asked)
+        self.commands.append(Delete(write_id=write_id, ref=ref, uid=pod.metadata.uid, grace_seconds=grace_seconds))
 
     def _ask(self, purpose: Purpose, placement: Placement, tracked: Tracked, now: float) -> int:
         asked = Asked(purpose=purpose, key=placement.key, name=tracked.name, at=now)
