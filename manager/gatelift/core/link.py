@@ -8,14 +8,11 @@ at most; which comes next follows from the state alone (`_next_write`). Neighbou
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 from gatelift.core import cluster_status
 from gatelift.core.cluster_status import Facts
-from gatelift.core.commands import CloseStream, Command, IssueCertificate, Note, SendFrame
+from gatelift.core.commands import CloseStream, IssueCertificate, Note, SendFrame
 from gatelift.core.link_values import (
     LOCAL_CLUSTER,
     ClusterChanged,
@@ -30,10 +27,9 @@ from gatelift.core.link_values import (
     LinkSuspect,
     PlacementsInventoried,
     Reported,
-    Upcall,
-    WriteIds,
 )
-from gatelift.core.wall import Wall
+from gatelift.core.link_writes import Purpose, Write, changes_of
+from gatelift.core.linking import Leading, Outcome
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.writes import WriteDone, WriteError, WriteFailed
 from gatelift_wire import session as wire
@@ -59,51 +55,6 @@ RETRY_SECONDS = 1.0
 """After a write that failed or whose outcome nobody knows: the watch brings the newer object within this, or we ask."""
 
 
-class Purpose(enum.Enum):
-    """What a write to WorkerCluster.status is for, dearest first."""
-
-    SESSION = "session"
-    LOST = "lost"
-    FENCED = "fenced"
-    UNREACHABLE = "unreachable"
-    DOUBT = "doubt"
-    INFO = "info"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Write:
-    """A write in flight: what will be true once it has succeeded, and the greeting it was made for (SESSION)."""
-
-    write_id: int
-    purpose: Purpose
-    changes: Mapping[str, Any]
-    stream_id: int = 0
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What one step wants, collected in order."""
-
-    commands: list[Command] = field(default_factory=list)
-    upcalls: list[Upcall] = field(default_factory=list)
-
-
-@dataclass(slots=True, kw_only=True)
-class Leading:
-    """What every link shares: who leads, until when, and the counters."""
-
-    ids: WriteIds
-    wall: Wall
-    origin: str = ""
-    term: int = 0
-    valid_until: float = 0.0
-    record_revision: int = 0
-
-    def valid(self, now: float) -> bool:
-        """Say whether this process may command: it leads and its own Lease is valid."""
-        return self.term > 0 and self.valid_until > now
-
-
 class Link:
     """One worker cluster. All methods return nothing; what they want is put into the `Outcome` they are given."""
 
@@ -126,7 +77,7 @@ class Link:
         self._open_session = 0
         self._credits = 0
         self._capacity: Capacity | None = None
-        self._write: _Write | None = None
+        self._write: Write | None = None
         self._written_session = 0
         self._not_before = 0.0
         self._certificates: set[int] = set()
@@ -325,9 +276,10 @@ class Link:
         if purpose is None:
             return
         write_id = self._leading.ids.take()
-        changes = self._changes(purpose)
+        said = self._greeting if purpose is Purpose.SESSION else self._renewal
+        changes = changes_of(purpose, found, self.facts, said, self._leading.term, self._written_session + 1)
         stream_id = self._greeting.stream_id if self._greeting is not None else 0
-        self._write = _Write(write_id=write_id, purpose=purpose, changes=changes, stream_id=stream_id)
+        self._write = Write(write_id=write_id, purpose=purpose, changes=changes, stream_id=stream_id)
         facts = replace(self.facts, **changes)
         status = cluster_status.document(found, facts, self._leading.wall.text(now))
         out.commands.append(cluster_status.patch(write_id, found, status))
@@ -354,31 +306,7 @@ class Link:
         through = found.status.fenced_through_session
         return self.state() is LinkState.LOST and through < asked <= self._written_session
 
-    def _changes(self, purpose: Purpose) -> dict[str, Any]:
-        """Return what will be true when the write has succeeded; until then nothing of it is."""
-        changes: dict[str, Any] = {"term": self._leading.term, "written_capacity": self.facts.capacity}
-        found = self.object or WorkerCluster()
-        if purpose is Purpose.SESSION and self._greeting is not None:
-            hello = self._greeting.hello
-            changes |= {
-                "session": self._written_session + 1,
-                "connected": True,
-                "lost": False,
-                "agent_version": hello.agent_version,
-                "agent_instance": hello.instance,
-                "replicas": hello.replicas,
-                "api_reachable": hello.api_reachable,
-            }
-        elif purpose is Purpose.LOST:
-            changes |= {"connected": False, "lost": True}
-        elif purpose is Purpose.FENCED:
-            through, who = cluster_status.fence_wanted(found), cluster_status.fence_author(found)
-            changes |= {"fenced_through": through, "fenced_by": who}
-        elif purpose is Purpose.UNREACHABLE and self._renewal is not None:
-            changes |= {"api_reachable": self._renewal.api_reachable}
-        return changes
-
-    def _take_effect(self, write: _Write, now: float, out: Outcome) -> None:
+    def _take_effect(self, write: Write, now: float, out: Outcome) -> None:
         """Act on what is now written."""
         found = self.object or WorkerCluster()
         match write.purpose:

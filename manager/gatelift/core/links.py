@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable
 from gatelift.core import events
 from gatelift.core.commands import AnswerEnrolment, CloseStream, EnrolmentVerdict, Note
 from gatelift.core.enrolment import Enrolments, EnrolmentSettings
-from gatelift.core.link import RETRY_SECONDS, Leading, Link, Outcome
+from gatelift.core.link import RETRY_SECONDS, Link
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinksOutcome, Sent, WriteIds
+from gatelift.core.linking import Leading, Outcome
 from gatelift.core.wall import Wall
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef

@@ -1,0 +1,73 @@
+"""Writes to `WorkerCluster.status`: what each is for, and what will be true once it has succeeded (rule R2). Pure.
+
+Neighbours: `link` (decides which comes next and acts on the outcome), `cluster_status` (the document).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gatelift.core import cluster_status
+from gatelift.core.cluster_status import Facts
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_wire.session import GreetingReceived, LeaseRenewed
+
+
+class Purpose(enum.Enum):
+    """What a write to WorkerCluster.status is for, dearest first."""
+
+    SESSION = "session"
+    LOST = "lost"
+    FENCED = "fenced"
+    UNREACHABLE = "unreachable"
+    DOUBT = "doubt"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """A write in flight: what will be true once it has succeeded, and the greeting it was made for (SESSION)."""
+
+    write_id: int
+    purpose: Purpose
+    changes: Mapping[str, Any]
+    stream_id: int = 0
+
+
+def changes_of(
+    purpose: Purpose,
+    found: WorkerCluster,
+    facts: Facts,
+    said: GreetingReceived | LeaseRenewed | None,
+    term: int,
+    next_session: int,
+) -> dict[str, Any]:
+    """Return what will be true of the facts when the write has succeeded; until then nothing of it is.
+
+    `said` is the greeting or the renewal that the write is about.
+    """
+    changes: dict[str, Any] = {"term": term, "written_capacity": facts.capacity}
+    match purpose, said:
+        case Purpose.SESSION, GreetingReceived(hello=hello):
+            changes |= {
+                "session": next_session,
+                "connected": True,
+                "lost": False,
+                "agent_version": hello.agent_version,
+                "agent_instance": hello.instance,
+                "replicas": hello.replicas,
+                "api_reachable": hello.api_reachable,
+            }
+        case Purpose.LOST, _:
+            changes |= {"connected": False, "lost": True}
+        case Purpose.FENCED, _:
+            through, who = cluster_status.fence_wanted(found), cluster_status.fence_author(found)
+            changes |= {"fenced_through": through, "fenced_by": who}
+        case Purpose.UNREACHABLE, LeaseRenewed(api_reachable=reachable):
+            changes |= {"api_reachable": reachable}
+        case _:
+            pass
+    return changes

@@ -1,0 +1,36 @@
+"""What all links share: who leads and until when, the counters, and where one step's wishes are collected. Pure.
+
+Neighbours: `links` (owns them), `link` (uses them).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gatelift.core.commands import Command
+from gatelift.core.link_values import Upcall, WriteIds
+from gatelift.core.wall import Wall
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one step wants, collected in order."""
+
+    commands: list[Command] = field(default_factory=list)
+    upcalls: list[Upcall] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Leading:
+    """What every link shares: who leads, until when, and the counters."""
+
+    ids: WriteIds
+    wall: Wall
+    origin: str = ""
+    term: int = 0
+    valid_until: float = 0.0
+    record_revision: int = 0
+
+    def valid(self, now: float) -> bool:
+        """Say whether this process may command: it leads and its own Lease is valid."""
+        return self.term > 0 and self.valid_until > now
