@@ -46,6 +46,12 @@ def admit_create(store: Reader, kind: Kind, new: Document) -> None:
         _tolerations(new)
 
 
+def admit_update(kind: Kind, new: Document, subresource: str) -> None:
+    """Change a changed object as a new one; what was taken away may so come back."""
+    if kind.storage == _POD and not subresource:
+        _tolerations(new)
+
+
 def admit_delete(kind: Kind, name: str) -> None:
     """Refuse to delete the namespaces that every cluster has; raises ApiError."""
     if kind.storage == _NAMESPACE and name in UNDELETABLE:

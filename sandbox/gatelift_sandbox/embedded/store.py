@@ -205,6 +205,7 @@ class Store:
         new = checked_new(kind, namespace, name, change(present))
         unconditional = check_versions(kind, new, old, patch=patch)
         dropped = kind.rules.default(new)
+        admission.admit_update(kind, new, subresource)
         return Draft(
             kind=kind,
             namespace=namespace,

@@ -46,9 +46,6 @@ class JobRules(WithStatus):
         spec["manualSelector"] = bool(spec.get("manualSelector"))
         if not spec.get("podReplacementPolicy"):
             spec["podReplacementPolicy"] = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
-        labels = template.get("metadata", {}).get("labels") if isinstance(template, dict) else None
-        if labels and not meta(new).get("labels"):
-            meta(new)["labels"] = dict(labels)
         return []
 
     def prepare_create(self, new: Document, now: float) -> None:

@@ -137,7 +137,7 @@ def spec_errors(spec: Any, path: str) -> list[FieldError]:
         for index, container in enumerate(items(spec, field)):
             found += _container_errors(container, f"{path}.{field}[{index}]", seen)
     if spec.get("restartPolicy") not in RESTART_POLICIES:
-        found.append(unsupported(f"{path}.restartPolicy", spec.get("restartPolicy"), sorted(RESTART_POLICIES)))
+        found.append(unsupported(f"{path}.restartPolicy", spec.get("restartPolicy"), RESTART_POLICIES))
     grace = spec.get("terminationGracePeriodSeconds")
     if isinstance(grace, int) and grace < 0:
         found.append(wrong(f"{path}.terminationGracePeriodSeconds", grace, "must be greater than or equal to 0"))
