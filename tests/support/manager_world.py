@@ -245,6 +245,7 @@ class ScriptedLinks:
     pending: deque[Upcall] = field(default_factory=deque)
     sequences: dict[str, int] = field(default_factory=dict)
     revision: int = 0
+    tell: Callable[[Any, Any], None] = lambda _who, _what: None
 
     def handle(self, event: events.Event, now: float, *, record_revision: int) -> LinksOutcome:
         self.revision = record_revision
@@ -264,6 +265,7 @@ class ScriptedLinks:
             self.sequences[cluster] = first + offset
             self.sent.append((cluster, view.session, first + offset, message))
             self.log.append((cluster, message))
+            self.tell(f"to {cluster}:", message)
         return Sent(session=view.session, first_sequence=first)
 
     def place_counts(self, cluster: str, *, placements: int, offers: int) -> None:
@@ -419,6 +421,12 @@ class ScriptedAgent:
         held.state, held.lifted, held.final = "Reported", False, final
         self.say(final)
 
+    def die(self) -> None:
+        """End all that runs, and know nothing: the machine is gone."""
+        for key in self.placements:
+            self.world.stopped(key, self.name)
+        self.placements.clear()
+
     def restart(self) -> None:
         """Lose what is only in memory: holds, and epochs of which no object is left (R5)."""
         self.placements = {key: held for key, held in self.placements.items() if held.state != "Held"}
@@ -459,6 +467,8 @@ class World:
     fail: Callable[[Create | Patch | Delete], WriteError | None] | None = None
     watch_late: bool = False
     stop_after: int | None = None
+    tell: Callable[[Any, Any], None] = lambda _who, _what: None
+    """Told of each write, message, report and event as it happens, for transcripts."""
     steps: int = 0
     settings: dict[str, Any] = field(default_factory=dict)
     links: ScriptedLinks = field(default_factory=ScriptedLinks)
@@ -472,7 +482,7 @@ class World:
     def boot(self) -> None:
         """Start a new manager: new memory, higher term, complete lists first."""
         self.term += 1
-        self.links = ScriptedLinks()
+        self.links = ScriptedLinks(tell=self._tell)
         self.queue.clear()
         self.wire.clear()
         self.api.changes.clear()
@@ -486,6 +496,9 @@ class World:
             self.put(seen(ref, document))
         for resource in WATCHED:
             self.put(Synced(resource))
+
+    def _tell(self, who: Any, what: Any) -> None:
+        self.tell(who, what)
 
     def restart(self) -> None:
         """Throw the manager away, start another, let all agents greet it."""
@@ -546,6 +559,7 @@ class World:
 
     def report(self, cluster: str, session: int, report: Report) -> None:
         self.wire.append((cluster, session, report))
+        self.tell(f"{cluster} says", report)
 
     def give(self, event: events.Event) -> None:
         """Hand the machine one event and queue what follows from its commands."""
@@ -580,6 +594,7 @@ class World:
                 self.put(events.ReadAllDone(read_id=command.read_id, objects=listed))
             case EmitEvent():
                 self.emitted.append(command)
+                self.tell("event", command)
             case Note():
                 self.notes.append(command)
             case StepDown():
@@ -592,6 +607,7 @@ class World:
             return
         try:
             document = self.api.carry_out(command)
+            self.tell("write", self.api.writes[-1])
         except ApiError as failure:
             self.put(WriteFailed(write_id=command.write_id, error=failure.error, message=str(failure)))
             return

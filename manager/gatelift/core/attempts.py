@@ -229,6 +229,7 @@ class Attempt:
     reports: dict[str, ObjectReport] = field(default_factory=dict)
     counts: tuple[PodSetCounts, ...] = ()
     unshown_since: float = 0.0
+    withdrawn: dict[str, int] = field(default_factory=dict)  # cluster -> session in which its hold was let go
     waiting: tuple[str, str] | None = None
     epoch_spent: bool = False
     ended_at: float = 0.0

@@ -362,7 +362,7 @@ class Machine:
                     core.told[decision.uid] = (decision.reason, decision.message)
                     text = decision.message
                     known = core.knowledge.workloads.get(decision.key)
-                    if known is not None and not decision.numbers_only:
+                    if known is not None and not decision.numbers_only and decision.reason != texts.PENDING_EVALUATION:
                         core.event(ObjectRef(WORKLOAD, decision.key), decision.uid, decision.reason, text, warning=True)
                 case Evict() | Unreserve():
                     attempt = core.attempts.get(decision.uid)

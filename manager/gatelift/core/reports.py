@@ -57,8 +57,10 @@ def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
             asked.bid_at[cluster] = now
             core.mark_attempt(attempt)
         return
-    won = attempt is not None and attempt.key == bid.key and attempt.cluster == cluster
-    if bid.kind is not BidKind.REFUSED and not won and placing.open_view(core, cluster) is not None:
+    known = attempt is not None and attempt.key == bid.key
+    if attempt is not None and known and (attempt.cluster == cluster or attempt.withdrawn.get(cluster) == session):
+        return  # it won, or our Withdraw has crossed its bid
+    if bid.kind is not BidKind.REFUSED and placing.open_view(core, cluster) is not None:
         core.send(cluster, (Withdraw(key=bid.key),), now)
 
 

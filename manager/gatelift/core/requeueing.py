@@ -11,6 +11,8 @@ from gatelift_kube.conditions import FALSE, find
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
 
+LOOK_AGAIN_SECONDS = 0.1
+
 
 def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
     """Look at a workload that has no quota: raise a used epoch, end a backoff, say why it waits."""
@@ -28,6 +30,9 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
         del core.told[rec.uid]
         return
     key = Key(Look.WORKLOAD, attempt.workload)
+    if told[0] == texts.PENDING_EVALUATION and core.ledger.stirred:
+        core.agenda.wake(key, now + LOOK_AGAIN_SECONDS)  # it is being evaluated right now
+        return
     due = core.told_at.get(rec.uid, 0.0) + core.settings.status_every
     if now < due:
         core.agenda.wake(key, due)

@@ -1,0 +1,198 @@
+"""Plays the manager's machine from transcript lines (see `transcripts`): a world with scripted agents around it.
+
+Settings: `clusters: a b` (empty: a queue for `local`), `cpu: 4`, `flavors: spot=1 on-demand=1`.
+Events: `pod NAME [cpu=N]`, `job NAME [pods=N]`, `workload NAME [cpu=N]`, `delete KIND NAME`, `set active=false`,
+`queue STOPPOLICY`, `bid CLUSTER KIND [REFUSAL]` (how it answers from now on), `refuse CLUSTER REFUSAL` (commits),
+`slow CLUSTER` (applies, does not lift), `mute CLUSTER`, `unmute CLUSTER`, `lift CLUSTER`, `running CLUSTER`,
+`finish CLUSTER`, `cut CLUSTER`, `lose CLUSTER`, `connect CLUSTER`, `resume CLUSTER`, `fenced CLUSTER WHO`,
+`dead CLUSTER` (all that runs there is over, unheard),
+`restart manager`, `wait SECONDS`. After each, all that can happen at that time happens.
+What comes out: writes (short), messages in both directions, Kubernetes events. Queue status is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatelift.core.link_values import FencedByPerson
+from gatelift_kube import resources
+from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
+from gatelift_kube.writes import EmitEvent
+from gatelift_wire.messages import Bid, BidKind, Commit, Confirm, Message, Offer, Refused, Stop
+from gatelift_wire.refusals import Refusal
+from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting, a_workload
+from support.manager_world import RUNNING, SUCCEEDED, ScriptedAgent, World, a_world
+from support.transcripts import Machine
+
+KINDS: dict[str, Resource] = {"pod": resources.POD, "job": resources.JOB, "workload": resources.WORKLOAD}
+_QUIET = frozenset({"ClusterQueue", "LocalQueue", "AdmissionCheck"})
+
+
+def player(settings: dict[str, str]) -> Machine:
+    """Make the world that a transcript's settings describe."""
+    clusters = tuple(settings.get("clusters", "").split())
+    flavors = dict(pair.split("=") for pair in settings.get("flavors", "").split())
+    granted: dict[str, int | str] = dict(flavors)
+    world = a_world(
+        a_setting(cpu=settings.get("cpu", "4"), clusters=clusters, flavors=granted or None),
+        clusters=clusters or ("local",),
+    )
+    return _Player(world).perform
+
+
+class _Player:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.story: list[str] = []
+        world.tell = self._tell
+
+    def _tell(self, who: str, what: Any) -> None:
+        if isinstance(what, EmitEvent):
+            self.story.append(_event(what))
+        elif who != "write":
+            self.story.append(f"{who} {_message(what)}")
+        else:
+            verb, ref, body = what
+            if ref.resource.kind not in _QUIET:
+                self.story.append(f"{verb} {ref.resource.kind}{_body(ref, body)}")
+
+    def perform(self, line: str) -> list[str]:
+        verb, *words = line.split(" ")
+        options = dict(word.split("=", 1) for word in words if "=" in word)
+        self.story = []
+        self._act(verb, [word for word in words if "=" not in word], options)
+        self.world.settle()
+        return self.story
+
+    def _act(self, verb: str, words: list[str], options: dict[str, str]) -> None:
+        world = self.world
+        match verb:
+            case "pod":
+                world.api.apply(a_pod(words[0]).asking(cpu=options.get("cpu", "1")).document())
+            case "job":
+                world.api.apply(a_job(words[0], parallelism=int(options.get("pods", "2"))))
+            case "workload":
+                world.api.apply(a_workload(words[0]).asking(cpu=options.get("cpu", "1")).document())
+            case "delete":
+                world.api.delete(ObjectRef(KINDS[words[0]], ObjectKey(NAMESPACE, words[1])))
+            case "set":
+                self._set_active(options["active"] == "true")
+            case "queue":
+                world.api.edit(
+                    ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared")),
+                    lambda queue: queue["spec"].update(stopPolicy=words[0]),
+                )
+            case "wait":
+                world.advance(float(words[0]))
+            case "restart":
+                world.restart()
+            case _:
+                self._at(verb, words)
+
+    def _set_active(self, active: bool) -> None:
+        meta = self.world.find("Workload")["metadata"]
+        ref = ObjectRef(resources.WORKLOAD, ObjectKey(meta["namespace"], meta["name"]))
+        self.world.api.edit(ref, lambda workload: workload["spec"].update(active=active))
+
+    def _at(self, verb: str, words: list[str]) -> None:
+        world, name = self.world, words[0]
+        agent = world.agents[name]
+        match verb:
+            case "bid":
+                agent.bid = _answer(BidKind(words[1]), Refusal(words[2]) if len(words) > 2 else None)
+            case "refuse":
+                agent.refuse_commit = Refusal(words[1])
+            case "slow":
+                agent.auto = False
+            case "dead":
+                agent.die()
+            case "mute" | "unmute":
+                agent.silent = verb == "mute"
+            case "cut" | "lose":
+                world.cut(name, lost=verb == "lose")
+            case "connect" | "resume":
+                world.connect(name, resumed=verb == "resume")
+            case "fenced":
+                world.upcall(FencedByPerson(cluster=name, through_session=world.sessions[name], who=words[1]))
+            case _:
+                _work(agent, verb)
+
+
+def _work(agent: ScriptedAgent, verb: str) -> None:
+    for key, held in list(agent.placements.items()):
+        if held.commit is None or held.final is not None:
+            continue
+        pod = held.commit.kind == "Pod"
+        match verb:
+            case "lift":
+                agent.lift(key)
+            case "running":
+                agent.show(key, RUNNING if pod else {"active": 2, "ready": 2})
+            case "finish":
+                ended = {"succeeded": 2, "conditions": [{"type": "Complete", "status": "True"}]}
+                agent.finish(key, SUCCEEDED if pod else ended)
+            case _:
+                raise ValueError(f"no such event: {verb}")
+
+
+def _answer(kind: BidKind, refusal: Refusal | None) -> Any:
+    return lambda offer: Bid(key=offer.key, kind=kind, refusal=refusal, hold_seconds=30.0)
+
+
+def _message(message: Message) -> str:
+    name = type(message).__name__
+    match message:
+        case Confirm():
+            return f"{name} epochs {' '.join(str(key.epoch) for key in message.keys)}"
+        case Bid():
+            return f"{name} epoch {message.key.epoch} {message.kind.value}{_refusal(message.refusal)}"
+        case Refused():
+            return f"{name} epoch {message.key.epoch}{_refusal(message.refusal)}"
+        case Stop():
+            return f"{name} epoch {message.key.epoch} {message.reason}"
+        case Offer() | Commit():
+            flavors = " ".join(flavor for one in message.pod_sets for _, flavor in one.flavors)
+            return f"{name} epoch {message.key.epoch} {message.kind} {message.name} on {flavors}"
+    key = getattr(message, "key", None)
+    return f"{name} epoch {key.epoch}" if key is not None else name
+
+
+def _refusal(refusal: Refusal | None) -> str:
+    return f" {refusal.value}" if refusal is not None else ""
+
+
+def _event(event: EmitEvent) -> str:
+    kind = "warning" if event.warning else "event"
+    return f"{kind} on {event.ref.resource.kind}: {event.reason}: {event.message}"
+
+
+def _body(ref: ObjectRef, body: Any) -> str:
+    """Return what a write says, in few words."""
+    if not isinstance(body, dict):
+        return ": drops its finalizer" if any("finalizers" in one["path"] for one in body) else ""
+    if "kind" in body:
+        return f" {ref.key.name.rsplit('-', 1)[0]}"
+    said = []
+    status, metadata = body.get("status", {}), body.get("metadata", {})
+    if "annotations" in metadata:
+        said.append(f"epoch {metadata['annotations']['gatelift.dev/epoch']}")
+    if "finalizers" in metadata:
+        said.append("drops its finalizer")
+    if "clusterName" in status:
+        said.append(f"clusterName {status['clusterName']}")
+    said += [f"check {check['state']}{_marks(check)}" for check in status.get("admissionChecks") or []]
+    if "phase" in status:
+        said.append(f"phase {status['phase']}")
+    said += [
+        f"{one['type']}={one['status']} {one.get('reason', '')}".strip()
+        for one in status.get("conditions") or []
+        if "observedGeneration" in one
+    ]
+    return f": {', '.join(said)}" if said else ""
+
+
+def _marks(check: dict[str, Any]) -> str:
+    for update in check.get("podSetUpdates", []):
+        marks = update["annotations"]
+        return f" (term {marks['gatelift.dev/term']}, epoch {marks['gatelift.dev/epoch']})"
+    return ""
