@@ -64,8 +64,10 @@ spec:
   namespaceSelector: {}
   admissionChecksStrategy: {admissionChecks: [{name: workers}]}
   resourceGroups:
-    - coveredResources: [cpu]
-      flavors: [{name: default-flavor, resources: [{name: cpu, nominalQuota: "12"}]}]
+    - coveredResources: [cpu, memory]
+      flavors:
+        - name: default-flavor
+          resources: [{name: cpu, nominalQuota: "12"}, {name: memory, nominalQuota: 64Gi}]
 ---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
@@ -315,6 +317,7 @@ async def make(provider_name: str, folder: Path, *, crds: Path | None = None) ->
     clusters = {cluster.name: cluster for cluster in made}
     capacity = [
         {"flavor": "default-flavor", "resource": "cpu", "nominal": "8"},
+        {"flavor": "default-flavor", "resource": "memory", "nominal": "32Gi"},
         {"flavor": "small-flavor", "resource": "cpu", "nominal": "1"},
     ]
     installation = Installation(
