@@ -40,6 +40,7 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
             _changed(core, upcall.cluster)
         case LinkBroken():
             core.drop_session(upcall.cluster, upcall.session)
+            core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", upcall.cluster)))
             _look_at_all(core, upcall.cluster)
         case LinkLost():
             _lost(core, upcall.cluster)

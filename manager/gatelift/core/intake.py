@@ -11,7 +11,6 @@ from gatelift.core import record
 from gatelift.core.agenda import Key, Look
 from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.state import Core, ref_of
-from gatelift_admission.amounts import QuantityError
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue
 from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
@@ -50,7 +49,7 @@ def _surroundings_seen(core: Core, obj: KubeObject) -> bool:
             core.ledger.engine.flavor_changed(obj)
             core.show_queues()
         case kueue.Cohort():
-            _cohort(core, obj)
+            core.ledger.engine.cohort_changed(obj)
         case kueue.WorkloadPriorityClass():
             core.knowledge.workload_classes[obj.metadata.name] = obj
             _waiting_owners(core)
@@ -185,10 +184,7 @@ def _cluster_queue(core: Core, obj: kueue.ClusterQueue) -> None:
     before = core.knowledge.cluster_queues.get(obj.metadata.name)
     core.knowledge.cluster_queues[obj.metadata.name] = obj
     key = key_of(obj.metadata)
-    try:
-        core.ledger.engine.cluster_queue_changed(obj)
-    except QuantityError as error:
-        core.note(f"ClusterQueue {key}: {error}; its last valid quota stays in force", warning=True)
+    core.ledger.engine.cluster_queue_changed(obj)
     core.show_queue(Key(Look.CLUSTER_QUEUE, key))
     if before is None or before.spec.stop_policy != obj.spec.stop_policy:
         for local, queue in core.knowledge.local_queues.items():
@@ -210,13 +206,6 @@ def _mark_queue(core: Core, local: ObjectKey) -> None:
     """Look at all workloads of a LocalQueue: what kept them out may be over."""
     for key in core.knowledge.by_queue.get(local, ()):
         core.mark_workload(key)
-
-
-def _cohort(core: Core, obj: kueue.Cohort) -> None:
-    try:
-        core.ledger.engine.cohort_changed(obj)
-    except QuantityError as error:
-        core.note(f"Cohort {obj.metadata.name}: {error}; its last valid quota stays in force", warning=True)
 
 
 def _all_checks(core: Core) -> None:
