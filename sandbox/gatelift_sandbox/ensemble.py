@@ -27,11 +27,15 @@ WORKERS_MAX = 5
 DAEMONS = "daemons.json"
 QUEUES = Path("samples/queues.yaml")
 _NODE = NodeShape()
-CAPACITY = [
-    {"flavor": "default-flavor", "resource": "cpu", "nominal": _NODE.cpu},
-    {"flavor": "default-flavor", "resource": "memory", "nominal": _NODE.memory},
-]
-"""What the agents admit: as much as the one stand-in node of a worker has. The fuller a worker, the dearer its bid."""
+AGENT = {
+    "capacity": [
+        {"flavor": "default-flavor", "resource": "cpu", "nominal": _NODE.cpu},
+        {"flavor": "default-flavor", "resource": "memory", "nominal": _NODE.memory},
+    ],
+    "leaderElection": {"leaseSeconds": 6, "renewSeconds": 4, "retrySeconds": 1},
+}
+"""Settings of the agents. They admit as much as the one stand-in node of a worker has: the fuller, the dearer the bid.
+An agent that was killed leaves its Lease behind, which the next one has to outwait: shorter here than by default."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,8 +92,11 @@ class Ensemble:
         path.write_bytes(msgspec.json.encode(Standing(daemons=living)))
 
     async def close(self) -> None:
-        """End daemons and clusters; logs and configuration of the daemons stay to be read."""
+        """End daemons and clusters; the logs of all of them stay to be read in the installation's folder."""
         await self.installation.stop()
+        for cluster in (self.management, *self.workers):
+            for log in sorted(cluster.logs.glob("*.log")) if cluster.logs is not None else ():
+                shutil.copyfile(log, self.plan.folder / f"{cluster.name}-{log.name}")
         (self.plan.folder / DAEMONS).unlink(missing_ok=True)
         await self.provider.down([MANAGEMENT, *self.plan.worker_names])
 
@@ -111,7 +118,7 @@ async def up(plan: Plan) -> Ensemble:
         folder=plan.folder,
         management=management,
         workers=workers,
-        agent_settings={name: {"capacity": CAPACITY} for name in plan.worker_names},
+        agent_settings=dict.fromkeys(plan.worker_names, AGENT),
         detached=plan.detached,
         say=plan.say,
     )

@@ -101,7 +101,10 @@ class Board:
 
     def render(self, seconds: float) -> RenderableType:
         """Return the whole picture for a terminal."""
-        lines = [Text(str(promise), style=_MARK_STYLES[promise.mark]) for promise in self.promises]
+        lines = [
+            Text(str(promise), style=_MARK_STYLES[promise.mark], no_wrap=True, overflow="ellipsis")
+            for promise in self.promises
+        ]
         return Group(Text(f"{seconds:4.0f} s"), *lines, Text(""), table(sorted(self.rows.values(), key=_order)))
 
 
@@ -112,7 +115,7 @@ def _order(row: Row) -> tuple[str, str]:
 def table(rows: Sequence[Row]) -> Table:
     """Return the rows as a table that keeps one line a row whatever the width."""
     made = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
-    made.add_column("WORK", no_wrap=True)
+    made.add_column("WORK", no_wrap=True, min_width=max((len(row.kind) + len(row.name) + 1 for row in rows), default=0))
     made.add_column("STATE", no_wrap=True, min_width=len(FINISHED) + 4)
     made.add_column("CLUSTER", no_wrap=True, min_width=10)
     made.add_column("WHY", no_wrap=True, overflow="ellipsis")
@@ -159,7 +162,7 @@ def _running(kind: str, found: Json) -> str:
     """Return the state of admitted work: `runs` as soon as one pod does, with a count where there are several."""
     status = found.get("status", {})
     if kind == "pod":
-        return RUNS if status.get("phase") == "Running" else ADMITTED
+        return RUNS if status.get("phase", "Pending") != "Pending" else ADMITTED  # a Workload finishes after its pod
     ready = status.get("ready") or 0
     return f"{RUNS} {ready} of {found['spec'].get('parallelism', 1)}" if ready else ADMITTED
 
