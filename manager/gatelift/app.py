@@ -34,6 +34,8 @@ from gatelift_kube.config import ClusterConfig
 from gatelift_kube.election import ElectionTimes
 from gatelift_kube.leader import LeaderElector
 from gatelift_kube.machine_loop import MachineLoop
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.status_server import StatusServer
 from gatelift_kube.tasks import Supervisor
 from gatelift_kube.writes import Create, Delete, EmitEvent, Patch
@@ -190,9 +192,17 @@ class _Process:
         about = {"workload": note.workload, "epoch": note.epoch, "cluster": note.cluster}
         log(note.text, **{key: value for key, value in about.items() if value}, **dict(note.fields))
 
+    async def _highest_term(self) -> int:
+        terms = [0]
+        async for page in self._client.list(WORKER_CLUSTER):
+            terms += [each.object.status.term for each in page.items if isinstance(each.object, WorkerCluster)]
+        return max(terms)
+
     async def _become_candidate(self) -> None:
         """Run for leader only when every kind is listed: an inventory may be judged only then (R4)."""
         await self._api.wait_synced()
+        # A Lease that somebody deleted starts counting anew; the clusters remember how far the terms had come.
+        self._elector.raise_floor(await self._highest_term())
         self._elector.start()
 
     # --- standing --------------------------------------------------------------------------------------------------
