@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 
+from gatelift_kinds import markers
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_wire.keys import FINALIZER_REPORT, LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID, PlacementKey
 
@@ -62,3 +63,8 @@ def objects_wanted(meta: ObjectMeta) -> int:
     """Return how many objects the placement of this object has, 1 when it does not say."""
     text = meta.annotations.get(ANNOTATION_OBJECTS, "1")
     return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else 1
+
+
+def pod_set(meta: ObjectMeta) -> str:
+    """Return the pod set of an object: as our annotation says, or the label that its pods carry."""
+    return meta.annotations.get(ANNOTATION_POD_SET) or meta.labels.get(markers.POD_SET, "") or markers.DEFAULT_POD_SET

@@ -71,7 +71,7 @@ def _from_objects(world: World, key: PlacementKey, found: Iterable[Held], now: f
     for held in same:
         placement.objects[held.ref.key.name] = Tracked(
             ref=held.ref,
-            pod_set=held.object.metadata.annotations.get(ownership.ANNOTATION_POD_SET, ""),
+            pod_set=ownership.pod_set(held.object.metadata),
             uid=held.object.metadata.uid,
             object=held.object,
             raw=held.raw,

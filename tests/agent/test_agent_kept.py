@@ -1,0 +1,256 @@
+"""What the agent keeps in its own namespace: state that no object says, and final states a cut keeps from the manager."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from gatelift_agent.core import keeper as keeping
+from gatelift_agent.core import records
+from gatelift_agent.core.asked import Writes
+from gatelift_agent.core.placements import Ending, EndingKind, Placement, State, Tracked
+from gatelift_kube.objects.core import ConfigMap
+from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, POD, ObjectKey, ObjectRef
+from gatelift_kube.writes import Create, Patch, WriteError
+from gatelift_sandbox.embedded.drafts import Deletion
+from gatelift_wire import messages as m
+from gatelift_wire.keys import PlacementKey
+from support.agent_stage import KEY, NAMESPACE_NAME, ORIGIN, Stage
+
+
+def _running() -> Stage:
+    stage = Stage()
+    stage.start()
+    stage.place()
+    stage.run()
+    return stage
+
+
+def _own(stage: Stage, name: str) -> dict[str, Any] | None:
+    return stage.document(CONFIG_MAP, name, "gatelift-system")
+
+
+def _drain_while_away(stage: Stage) -> None:
+    """Cut the stream, and let somebody evict the pod as a node drain does."""
+    stage.cut_stream()
+    stage.remove(POD, "p")
+    stage.finish(phase="Failed")
+
+
+def test_origin_session_and_term_are_kept_for_the_next_process() -> None:
+    stage = _running()
+    kept = _own(stage, keeping.STATE_NAME)
+    assert kept is not None
+    state = msgspec.json.decode(kept["data"]["state"])
+    assert state == {"origin": ORIGIN, "session": 1, "term": 1, "namespaces": [NAMESPACE_NAME]}
+
+
+def test_a_namespace_is_written_down_before_the_first_object_is_made_in_it() -> None:
+    stage = Stage()
+    stage.start()
+    stage.hold = lambda write: write.ref.resource == CONFIG_MAP
+    stage.place()
+    assert stage.written(Create) == []
+    stage.hold = lambda _write: False
+    stage.land()
+    assert len(stage.written(Create)) == 1
+
+
+def test_a_namespace_that_is_gone_is_not_looked_into_any_more() -> None:
+    stage = Stage()
+    stage.start()
+    stage.place()
+    stage.run()
+    stage.finish()
+    stage.send(m.Forget(key=KEY))
+    stage.store.delete(stage.store.kinds.of(NAMESPACE), "", NAMESPACE_NAME, Deletion(), stage.now)
+    document = stage.store.look(("", "namespaces"), "", NAMESPACE_NAME)
+    if document is not None:
+        body = msgspec.json.encode({"spec": {"finalizers": []}})
+        kind = stage.store.kinds.of(NAMESPACE)
+        stage.store.patch(
+            kind, "", NAMESPACE_NAME, body, "application/merge-patch+json", stage.now, subresource="finalize"
+        )
+    stage.settle()
+    stage.pass_seconds(2.0)
+    kept = _own(stage, keeping.STATE_NAME)
+    assert kept is not None
+    assert "namespaces" not in msgspec.json.decode(kept["data"]["state"])
+
+
+def test_a_drain_waits_sixty_seconds_for_a_manager_that_is_away_and_no_longer() -> None:
+    stage = _running()
+    _drain_while_away(stage)
+    stage.pass_seconds(55.0)
+    assert stage.document(POD, "p") is not None
+    stage.pass_seconds(7.0)
+    assert stage.document(POD, "p") is None
+    kept = _own(stage, keeping.SHARD_PREFIX + "0")
+    assert kept is not None
+    assert list(kept["data"]) == ["w-1.1"]
+
+
+def test_a_drain_does_not_wait_at_all_when_the_manager_was_away_for_long() -> None:
+    stage = _running()
+    stage.cut_stream()
+    stage.pass_seconds(100.0)
+    stage.remove(POD, "p")
+    stage.finish(phase="Failed")
+    stage.pass_seconds(2.0)
+    assert stage.document(POD, "p") is None
+
+
+def test_a_recorded_end_is_reported_after_the_cut_and_its_record_removed_after_the_ack() -> None:
+    stage = _running()
+    _drain_while_away(stage)
+    stage.pass_seconds(70.0)
+    stage.mend(resume=False)
+    assert stage.peer.of(m.Evicted)[-1].reason == "WorkerObjectDeleted"
+    assert stage.peer.inventories[-1][0].state == "Reported"
+    stage.send(m.Forget(key=KEY))
+    stage.pass_seconds(2.0)
+    kept = _own(stage, keeping.SHARD_PREFIX + "0")
+    assert kept is not None
+    assert kept.get("data", {}) == {}
+    assert stage.state() == "none"
+
+
+def test_a_recorded_end_survives_a_restart_with_the_objects_last_status() -> None:
+    stage = _running()
+    stage.cut_stream()
+    stage.finish(message="done well")
+    stage.remove(POD, "p")
+    stage.pass_seconds(70.0)
+    assert stage.document(POD, "p") is None
+    stage.crash()
+    stage.cut = False
+    stage.start()
+    [finished] = stage.peer.of(m.Finished)
+    assert finished.succeeded
+    assert b"done well" in finished.objects[0].status
+    assert finished.objects[0].gone
+    stage.send(m.Forget(key=KEY))
+    stage.pass_seconds(2.0)
+    assert stage.state() == "none"
+
+
+def test_a_manager_that_never_acknowledges_does_not_hold_a_deletion_up_for_ever() -> None:
+    stage = _running()
+    stage.remove(POD, "p")
+    stage.finish(phase="Failed")
+    assert len(stage.peer.of(m.Evicted)) == 1
+    stage.pass_seconds(62.0)
+    assert stage.document(POD, "p") is None
+    assert stage.state() == "Reported", "it is told until it is acknowledged"
+
+
+def test_what_nobody_deletes_keeps_its_finalizer_however_long_the_manager_is_away() -> None:
+    stage = _running()
+    stage.cut_stream()
+    stage.finish()
+    stage.pass_seconds(600.0)
+    assert "gatelift.dev/report" in stage.pod()["metadata"]["finalizers"]
+    assert _own(stage, keeping.SHARD_PREFIX + "0") is None
+
+
+# --- the keeper alone --------------------------------------------------------------------------------------------
+
+
+def _ended(number: int, size: int = 10) -> Placement:
+    name = f"p{number}"
+    ref = ObjectRef(POD, ObjectKey(NAMESPACE_NAME, name))
+    status = b'{"status":{"message":"' + b"x" * size + b'"}}'
+    return Placement(
+        key=PlacementKey(f"w-{number}", 3),
+        kind="Pod",
+        namespace=NAMESPACE_NAME,
+        name=name,
+        state=State.STOPPED,
+        ending=Ending(kind=EndingKind.STOPPED, reason="Evicted", message="why"),
+        objects={name: Tracked(ref=ref, uid=f"uid-{number}", raw=status)},
+    )
+
+
+def test_records_of_one_second_are_one_write() -> None:
+    keeper, writes = keeping.Keeper("own", keeps=True), Writes()
+    assert not keeper.keep(_ended(1))
+    assert not keeper.keep(_ended(2))
+    [create] = keeper.flush(writes, 10.0)
+    assert isinstance(create, Create)
+    assert set(msgspec.json.decode(create.body)["data"]) == {"w-1.3", "w-2.3"}
+    assert not keeper.keep(_ended(3))
+    assert keeper.flush(writes, 10.5) == []
+    keeper.written(create.ref.key.name)
+    assert keeper.keep(_ended(1))
+    assert keeper.flush(writes, 10.5) == []
+    assert keeper.next_deadline() == 11.0
+    [patch] = keeper.flush(writes, 11.0)
+    assert isinstance(patch, Patch)
+    assert set(msgspec.json.decode(patch.body)["data"]) == {"w-3.3"}
+
+
+def test_a_record_that_could_not_be_written_is_tried_again() -> None:
+    keeper, writes = keeping.Keeper("own", keeps=True), Writes()
+    keeper.keep(_ended(1))
+    [create] = keeper.flush(writes, 10.0)
+    keeper.failed(create.ref.key.name, WriteError.ALREADY_EXISTS, 10.1)
+    assert not keeper.keep(_ended(1))
+    [patch] = keeper.flush(writes, 10.1 + keeping.RETRY_SECONDS)
+    assert isinstance(patch, Patch)
+    keeper.failed(patch.ref.key.name, WriteError.NOT_FOUND, 13.0)
+    [again] = keeper.flush(writes, 16.0)
+    assert isinstance(again, Create)
+    keeper.written(again.ref.key.name)
+    assert keeper.keep(_ended(1))
+
+
+def test_a_full_shard_is_followed_by_another() -> None:
+    keeper, writes = keeping.Keeper("own", keeps=True), Writes()
+    for number in range(60):
+        keeper.keep(_ended(number, records.STATUS_BYTES_MAX - 100))
+    names = {write.ref.key.name for write in keeper.flush(writes, 10.0)}
+    assert names == {keeping.SHARD_PREFIX + "0", keeping.SHARD_PREFIX + "1"}
+
+
+def test_an_acknowledged_record_is_removed_by_a_null() -> None:
+    keeper, writes = keeping.Keeper("own", keeps=True), Writes()
+    keeper.keep(_ended(1))
+    [create] = keeper.flush(writes, 10.0)
+    keeper.written(create.ref.key.name)
+    key = PlacementKey("w-1", 3)
+    assert not keeper.forgotten(key)
+    [patch] = keeper.flush(writes, 12.0)
+    assert isinstance(patch, Patch)
+    assert msgspec.json.decode(patch.body) == {"data": {"w-1.3": None}}
+    keeper.written(patch.ref.key.name)
+    assert keeper.forgotten(key)
+
+
+def test_a_status_that_is_too_long_is_left_out_and_the_outcome_kept() -> None:
+    text = records.encode(_ended(1, records.STATUS_BYTES_MAX * 2))
+    back = records.decode(text)
+    assert back is not None
+    assert back.ending == Ending(kind=EndingKind.STOPPED, reason="Evicted", message="why")
+    assert back.objects["p1"].raw == b'{"status":{}}'
+
+
+def test_a_record_that_cannot_be_read_is_left_alone() -> None:
+    assert records.decode("{") is None
+    assert records.decode('{"uid":"u","epoch":1,"kind":"Gone","namespace":"n","name":"x","ending":"Stopped"}') is None
+    assert records.decode('{"uid":"u","epoch":1,"kind":"Pod","namespace":"n","name":"x","ending":"Odd"}') is None
+
+
+def test_a_damaged_state_counts_as_none() -> None:
+    keeper = keeping.Keeper("own", keeps=True)
+    keeper.read(ConfigMap(metadata=ObjectMeta(name=keeping.STATE_NAME), data={"state": "{"}))
+    assert keeper.state.session == 0
+    assert not keeper.covers(NAMESPACE_NAME)
+
+
+def test_local_keeps_nothing() -> None:
+    keeper, writes = keeping.Keeper("own", keeps=False), Writes()
+    keeper.remember("origin", 1, 1)
+    assert keeper.covers("anything")
+    assert keeper.flush(writes, 0.0) == []

@@ -1,0 +1,170 @@
+"""The agent of `local`: objects are the user's own, found and not made; a stop writes to a gated pod (R7)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatelift_agent.core.settings import Mode
+from gatelift_kube.objects.kueue import ResourceFlavor, ResourceFlavorSpec
+from gatelift_kube.resources import JOB, POD, RESOURCE_FLAVOR
+from gatelift_kube.writes import Create, Delete, Patch
+from gatelift_sandbox.embedded.builtin import kinds
+from gatelift_wire import messages as m
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.refusals import Refusal
+from support.agent_drivers import Cluster
+from support.agent_stage import JOB_SPEC, KEY, NAMESPACE_NAME, POD_SPEC, Stage
+
+GATE = {"name": "kueue.x-k8s.io/admission"}
+
+
+def _stage() -> Stage:
+    stage = Stage(mode=Mode.LOCAL)
+    stage.start()
+    return stage
+
+
+def _user_pod(stage: Stage, *gates: str) -> None:
+    meta: dict[str, Any] = {
+        "name": "p",
+        "namespace": NAMESPACE_NAME,
+        "labels": {"kueue.x-k8s.io/managed": "true"},
+        "finalizers": ["kueue.x-k8s.io/managed"],
+    }
+    gated = [GATE, *({"name": name} for name in gates)]
+    stage.create(POD, {"metadata": meta, "spec": {**POD_SPEC, "schedulingGates": gated}})
+    stage.settle()
+
+
+def _user_job(stage: Stage) -> None:
+    meta = {"name": "j", "namespace": NAMESPACE_NAME, "labels": {"kueue.x-k8s.io/queue-name": "queue"}}
+    stage.create(JOB, {"metadata": meta, "spec": JOB_SPEC})
+    stage.settle()
+
+
+def test_the_users_own_pod_is_found_let_go_by_one_patch_and_never_removed() -> None:
+    stage = _stage()
+    _user_pod(stage)
+    stage.place()
+    assert [type(write) for write in stage.written(object)] == [Patch]
+    labels = stage.pod()["metadata"]["labels"]
+    assert labels["gatelift.dev/workload-uid"] == "w-1"
+    assert labels["gatelift.dev/epoch"] == "1"
+    assert stage.state() == "Running"
+    stage.run()
+    stage.finish()
+    assert [each.succeeded for each in stage.peer.of(m.Finished)] == [True]
+    stage.send(m.Forget(key=KEY))
+    assert stage.state() == "none"
+    assert stage.document(POD, "p") is not None
+    assert [type(write) for write in stage.written(object)] == [Patch]
+
+
+def test_a_gated_pod_of_the_user_that_is_stopped_is_written_to_and_stays() -> None:
+    stage = _stage()
+    _user_pod(stage)
+    stage.hold = lambda write: isinstance(write, Patch) and b"schedulingGates" in write.body
+    stage.place()
+    lift = stage.held[0].command
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+    assert stage.peer.of(m.Stopped) == []
+    stage.hold = lambda _write: False
+    stage.lose()
+    stage.pass_seconds(1.0)
+    assert len(stage.peer.of(m.Stopped)) == 1
+    assert stage.written(Delete) == []
+    version = stage.store.version
+    stage._write(lift)
+    assert stage.store.version == version, "the late lift must not land"
+    assert stage.pod()["spec"]["schedulingGates"] == [GATE]
+
+
+def test_the_same_pod_is_let_go_in_a_later_epoch() -> None:
+    stage = _stage()
+    _user_pod(stage)
+    stage.peer.grants = False
+    stage.hold = lambda write: isinstance(write, Patch) and b"schedulingGates" in write.body
+    stage.place()
+    stage.hold = lambda _write: False
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+    stage.lose()
+    stage.pass_seconds(1.0)
+    stage.send(m.Forget(key=KEY))
+    stage.peer.grants = True
+    stage.pass_seconds(15.0)
+    stage.place(PlacementKey("w-1", 2))
+    assert stage.state(PlacementKey("w-1", 2)) == "Running"
+    assert stage.pod()["metadata"]["labels"]["gatelift.dev/epoch"] == "2"
+
+
+def test_a_pod_that_was_let_go_and_is_stopped_is_deleted_as_kueue_does() -> None:
+    stage = _stage()
+    _user_pod(stage)
+    stage.place()
+    stage.run()
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+    assert len(stage.written(Delete)) == 1
+    assert stage.peer.of(m.Stopped) == []
+    stage.finish(phase="Failed")
+    assert len(stage.peer.of(m.Stopped)) == 1
+
+
+def test_a_gate_of_the_users_own_goes_first() -> None:
+    stage = _stage()
+    _user_pod(stage, "example.com/own")
+    stage.place()
+    assert stage.state() == "Gated"
+    stage.change(POD, "p", {"spec": {"schedulingGates": [GATE]}})
+    assert stage.state() == "Running"
+
+
+def test_a_pod_that_is_not_there_is_waited_for_and_then_refused() -> None:
+    stage = _stage()
+    stage.place()
+    assert stage.state() == "Applying"
+    stage.pass_seconds(11.0)
+    assert stage.peer.of(m.Refused)[0].refusal is Refusal.NAME_CONFLICT
+
+
+def test_a_job_is_let_go_with_the_flavors_placement_and_gets_its_template_back_when_it_is_stopped() -> None:
+    stage = _stage()
+    flavors = [kind for kind in kinds() if kind.resource == RESOURCE_FLAVOR]
+    assert flavors == []  # it comes with the CRDs; the core takes it as any other object
+    stage.machine.world.flavors["spot"] = _flavor()
+    _user_job(stage)
+    sets = (m.PodSetRequest(name="main", count=2, requests=(("cpu", 1000),), flavors=(("cpu", "spot"),)),)
+    stage.offer(kind="Job", name="j", pod_sets=sets)
+    stage.commit(kind="Job", name="j", pod_sets=sets)
+    template = stage.job()["spec"]["template"]
+    assert stage.job()["spec"]["suspend"] is False
+    assert template["spec"]["nodeSelector"] == {"pool": "spot"}
+    cluster = Cluster(stage, finishes=False)
+    while cluster.react():
+        pass
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+    assert stage.job()["spec"]["suspend"] is True
+    for pod in stage.store.look_all(("", "pods")):
+        stage.remove(POD, pod["metadata"]["name"])
+    while cluster.react():
+        pass
+    assert len(stage.peer.of(m.Stopped)) == 1
+    template = stage.job()["spec"]["template"]
+    assert "nodeSelector" not in template["spec"]
+    assert stage.written(Create) == []
+
+
+def test_after_a_restart_what_was_let_go_is_known_by_its_labels() -> None:
+    stage = _stage()
+    _user_pod(stage)
+    stage.place()
+    stage.run()
+    stage.restart()
+    [entry] = stage.peer.inventories[-1]
+    assert (entry.key, entry.lifted, entry.state) == (KEY, True, "Running")
+    stage.finish()
+    assert len(stage.peer.of(m.Finished)) == 1
+
+
+def _flavor() -> Any:
+
+    return ResourceFlavor(spec=ResourceFlavorSpec(node_labels={"pool": "spot"}))
