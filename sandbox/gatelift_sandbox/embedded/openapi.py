@@ -6,6 +6,7 @@ Built-in kinds have the outline of a schema only (metadata, spec, status): `kube
 from __future__ import annotations
 
 import hashlib
+from urllib.parse import unquote
 
 from gatelift_sandbox.embedded.discovery import GIT_VERSION
 from gatelift_sandbox.embedded.documents import Document
@@ -75,8 +76,8 @@ def _paths(kind: Kind) -> list[tuple[str, Document]]:
     ]
     action = {"x-kubernetes-group-version-kind": _gvk(kind), "responses": {"200": {"description": "OK"}}}
     reference = {"schema": {"$ref": f"#/components/schemas/{_schema_name(kind)}"}}
-    collection = kind.resource.path("{namespace}")
-    item = kind.resource.path("{namespace}", "{name}")
+    collection = unquote(kind.resource.path("{namespace}"))
+    item = unquote(kind.resource.path("{namespace}", "{name}"))
     patch = {"content": {media: {"schema": {"type": "object"}} for media in (JSON_PATCH, MERGE_PATCH)}}
     everywhere = [(kind.resource.path(), {"get": {**action, "x-kubernetes-action": "list"}})]
     return (everywhere if kind.resource.namespaced else []) + [
