@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-import msgspec
 import pytest
 
 from gatelift.core import events
@@ -25,9 +24,8 @@ from gatelift.core.link_values import (
 )
 from gatelift.core.links import Links
 from gatelift.core.wall import Wall
-from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.writes import Create, ObjectGone, ObjectSeen, Patch, Synced, WriteDone, WriteError, WriteFailed
+from gatelift_kube.writes import Create, ObjectGone, ObjectSeen, Patch, Synced
 from gatelift_wire import session as wire
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
@@ -45,43 +43,9 @@ from gatelift_wire.messages import (
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession
 from gatelift_wire.session_manager import ManagerSession
+from support.worker_cluster_api import Api
 
 KEY = PlacementKey("uid-1", 1)
-
-
-class Api:
-    """The WorkerCluster objects of a management cluster; every write is checked against its resourceVersion."""
-
-    def __init__(self, **spec: object) -> None:
-        self.version = 1
-        self.objects: dict[str, dict[str, object]] = {}
-        self.put("w1", spec=spec, status={"keyDigest": "k"})
-
-    def put(self, name: str, **parts: object) -> None:
-        self.version += 1
-        old = self.objects.get(name, {"metadata": {"name": name, "uid": f"uid-{name}"}})
-        merged = {**old, **parts}
-        merged["metadata"] = {**old["metadata"], "resourceVersion": str(self.version)}  # type: ignore[dict-item]
-        self.objects[name] = merged
-
-    def annotate(self, name: str, annotations: dict[str, str]) -> None:
-        self.objects[name]["metadata"]["annotations"] = annotations  # type: ignore[index]
-        self.put(name)
-
-    def get(self, name: str) -> WorkerCluster:
-        return msgspec.convert(self.objects[name], WorkerCluster)
-
-    def write(self, command: Patch | Create) -> WriteDone | WriteFailed:
-        name = command.ref.key.name
-        body = json.loads(command.body)
-        if isinstance(command, Create):
-            self.put(name, spec={}, status={"keyDigest": "k"})
-            return WriteDone(write_id=command.write_id, object=self.get(name))
-        if body["metadata"]["resourceVersion"] != str(self.get(name).metadata.resource_version):
-            return WriteFailed(write_id=command.write_id, error=WriteError.CONFLICT, message="changed")
-        status = {**self.objects[name].get("status", {}), **body["status"]}  # type: ignore[dict-item]
-        self.put(name, status=status)
-        return WriteDone(write_id=command.write_id, object=self.get(name))
 
 
 class Manager:
@@ -581,3 +545,12 @@ def test_deadlines_are_kept_once_however_much_is_sent() -> None:
     for _ in range(500):
         manager.perform(manager.links.send("w1", (Cordon(cordoned=True),), manager.now).commands)
     assert len(manager.links._heap) < 20  # what is bounded is inside
+
+
+def test_the_agent_of_local_is_asked_to_come_back_at_once_while_its_worker_cluster_is_being_made() -> None:
+    manager = Manager(Api())
+    manager.hold_writes = True
+    manager.event(ObjectGone(WORKER_CLUSTER, manager.api.get("local")))
+    manager.dial(7, cluster="local", key="")
+    assert manager.closed[7] is CloseReason.SHUTTING_DOWN
+    assert not manager.agents[7].live

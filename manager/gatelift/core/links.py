@@ -185,6 +185,9 @@ class Links:
         if not self._leading.valid(now):
             return Close(reason=CloseReason.NOT_LEADER, text="this manager is a standby")
         link = self._links.get(event.cluster)
+        if event.cluster == LOCAL_CLUSTER and (link is None or link.object is None):
+            # The first start: its WorkerCluster is being made, so it is asked to come back at once.
+            return Close(reason=CloseReason.SHUTTING_DOWN, text="WorkerCluster local is being made")
         if link is None:
             text = f"no WorkerCluster {event.cluster}: run 'gatelift cluster add {event.cluster}'"
             return Close(reason=CloseReason.UNKNOWN_CLUSTER, text=text)
