@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from gatelift.core import inventories
 from gatelift.core.link_values import FencedByPerson, LinkOpened, LinkState, PlacementsInventoried, Reported
 from gatelift_kube.writes import Patch
 from gatelift_wire.keys import PlacementKey
@@ -347,3 +350,20 @@ def test_a_resync_with_many_unknown_placements_drops_none_without_a_person() -> 
     world.settle()
     assert not world.messages(Stop)
     assert any("in no record" in note.text for note in world.notes)
+
+
+def test_a_large_inventory_is_compared_in_steps_and_nothing_is_said_before_it_is_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inventories, "COMPARED_PER_CALL", 5)
+    world = a_world(a_setting(cpu=100))
+    for agent in world.agents.values():
+        agent.auto = False
+    for number in range(20):
+        world.api.apply(a_pod(f"pod-{number}").document())
+    world.settle()
+    assert len(world.agents["a"].commits) == 20
+    world.connect("a")
+    assert not world.messages(Confirm), "two calls have compared a part"
+    world.settle()
+    assert len(world.messages(Confirm)) == 20

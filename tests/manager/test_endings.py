@@ -8,7 +8,7 @@ from gatelift.core.link_values import FencedByPerson
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.messages import Commit, Evicted, Forget, Offer, Stop, Stopped
 from gatelift_wire.refusals import Refusal
-from support.builders_manager import NAMESPACE, a_pod, a_setting, a_workload
+from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting, a_workload
 from support.manager_world import RUNNING, SUCCEEDED, ScriptedAgent, World, a_world
 
 THE_POD = ObjectRef(POD, ObjectKey(NAMESPACE, "one"))
@@ -312,3 +312,25 @@ def test_a_bare_workload_gives_its_quota_back_when_somebody_finishes_or_deletes_
     world.api.delete(ObjectRef(WORKLOAD, ObjectKey(NAMESPACE, "second")))
     world.settle()
     assert world.condition(world.find("Workload", "third"), "Admitted")["status"] == "True"
+
+
+def test_a_local_pod_that_was_lifted_ends_with_its_eviction() -> None:
+    world = a_world(a_setting(clusters=()), clusters=("local",))
+    world.api.apply(a_pod().document())
+    world.settle()
+    world.api.edit(workload_ref(world), lambda workload: workload["spec"].update(active=False))
+    world.settle()
+    assert not world.all("Pod"), "a pod cannot be gated again, so it is deleted"
+    assert not world.all("Workload")
+    assert not world.running
+
+
+def test_a_local_job_runs_again_under_the_next_epoch() -> None:
+    world = a_world(a_setting(clusters=()), clusters=("local",))
+    world.api.apply(a_job())
+    world.settle()
+    world.api.edit(workload_ref(world), lambda workload: workload["spec"].update(active=False))
+    world.settle()
+    world.api.edit(workload_ref(world), lambda workload: workload["spec"].update(active=True))
+    world.settle()
+    assert [key.epoch for key in world.agents["local"].commits] == [1, 2]

@@ -70,8 +70,10 @@ def world_workload(world: World) -> ObjectRef:
     return ObjectRef(WORKLOAD, ObjectKey(meta["namespace"], meta["name"]))
 
 
-def crashes(setting: Callable[[], World], acts: tuple[Act, ...]) -> Iterator[tuple[int, World]]:
-    """Live a life once for each step in it, with a crash of the manager after that step."""
+def crashes(
+    setting: Callable[[], World], acts: tuple[Act, ...], *, agents_too: bool = False
+) -> Iterator[tuple[int, World]]:
+    """Live a life once for each step in it, with a crash of the manager (and of all agents) after that step."""
     for crash_at in range(1, STEPS_OF_A_LIFE):
         world = setting()
         world.steps = 0
@@ -83,6 +85,8 @@ def crashes(setting: Callable[[], World], acts: tuple[Act, ...]) -> Iterator[tup
             world.stop_after = None
             if not crashed and world.steps >= crash_at:
                 crashed = True
+                for agent in world.agents.values() if agents_too else ():
+                    agent.restart()
                 world.restart()
             world.advance(10.0)
         world.advance(120.0)
@@ -109,6 +113,15 @@ def test_a_pod_is_finished_once_whenever_the_manager_dies() -> None:
         assert world.find("Pod")["metadata"]["finalizers"] == [], crash_at
         assert len(world.runs) == 1, f"crash at step {crash_at}: {world.runs}"
         assert len({key for agent in world.agents.values() for key in agent.commits}) == 1
+        over_and_clean(world, crash_at)
+
+
+def test_a_pod_is_finished_whenever_manager_and_agents_die_at_once() -> None:
+    acts = (submit_pod, show_running, finish, show_running, finish)
+    for crash_at, world in crashes(lambda: a_world(a_setting()), acts, agents_too=True):
+        assert world.condition(world.find("Workload"), "Finished")["reason"] == "Succeeded", crash_at
+        epochs = [epoch for _, epoch, _ in world.runs]
+        assert epochs in ([1], [2]), f"one run, under a higher epoch if the hold was lost: {crash_at}, {world.runs}"
         over_and_clean(world, crash_at)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, endings, inventories, placing, reports, texts
+from gatelift.core import dispatch, reports
 from gatelift.core.agenda import Key, Look
-from gatelift.core.attempts import Attempt, AttemptState, Internal, Outcome
 from gatelift.core.link_values import (
     ClusterChanged,
     FencedByPerson,
@@ -14,7 +13,6 @@ from gatelift.core.link_values import (
     LinkOpened,
     LinkRecovered,
     LinkSuspect,
-    PlacementsInventoried,
     Reported,
     Upcall,
 )
@@ -30,12 +28,10 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
     match upcall:
         case Reported():
             reports.reported(core, upcall, now)
-        case PlacementsInventoried():
-            core.resynced[upcall.cluster] = upcall.session
-            inventories.inventoried(core, upcall, now)
         case LinkOpened():
             if not upcall.resumed:
                 core.resynced[upcall.cluster] = upcall.session
+            core.fenced_clusters.pop(upcall.cluster, None)
             _look_at_all(core, upcall.cluster)
             _changed(core, upcall.cluster)
         case LinkBroken():
@@ -43,27 +39,20 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
             core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", upcall.cluster)))
             _look_at_all(core, upcall.cluster)
         case LinkLost():
-            _lost(core, upcall.cluster)
+            _look_at_all(core, upcall.cluster)
+            _changed(core, upcall.cluster)
         case LinkSuspect() | LinkRecovered() | ClusterChanged():
             _changed(core, upcall.cluster)
         case FencedByPerson():
-            _fenced(core, upcall)
+            core.fenced_clusters[upcall.cluster] = (upcall.through_session, upcall.who)
+            _look_at_all(core, upcall.cluster)
         case HigherTermRead():
             core.step_down(f"term {upcall.term} was read at cluster {upcall.cluster}, ours is {core.term}")
 
 
-def _placed_on(core: Core, cluster: str) -> list[Attempt]:
-    found = (core.attempts.get(uid) for uid in sorted(core.on_cluster.get(cluster, ())))
-    return [attempt for attempt in found if attempt is not None]
-
-
 def _look_at_all(core: Core, cluster: str) -> None:
-    for attempt in _placed_on(core, cluster):
-        core.mark_attempt(attempt)
-    for uid in sorted(core.unapplied.get(cluster, ())):
-        offered = core.attempts.get(uid)
-        if offered is not None:
-            core.mark_attempt(offered)
+    core.mark_later(sorted(core.on_cluster.get(cluster, ())))
+    core.mark_later(sorted(core.unapplied.get(cluster, ())))
 
 
 def _changed(core: Core, cluster: str) -> None:
@@ -80,22 +69,3 @@ def _changed(core: Core, cluster: str) -> None:
         attempt = core.attempts.get(uid)
         if attempt is not None:
             core.mark_attempt(attempt)
-
-
-def _lost(core: Core, cluster: str) -> None:
-    """Show that the cluster is unreachable; its work keeps its charge, nothing is moved (policy wait)."""
-    for attempt in _placed_on(core, cluster):
-        if attempt.live and attempt.state is not AttemptState.LOST:
-            placing.lose(core, attempt)
-        core.mark_attempt(attempt)
-    _changed(core, cluster)
-
-
-def _fenced(core: Core, upcall: FencedByPerson) -> None:
-    """End what was told to run in a session up to that one: a person says that nothing of it runs (P1)."""
-    for attempt in _placed_on(core, upcall.cluster):
-        if attempt.state is not AttemptState.LOST or attempt.heard_session > upcall.through_session:
-            continue
-        text = texts.fenced_by(upcall.cluster, upcall.who)
-        core.remember_fenced(attempt.key, upcall.who)
-        endings.end(core, attempt, Internal.FENCE, Outcome(how=Internal.FENCE, message=text, cluster=upcall.cluster))

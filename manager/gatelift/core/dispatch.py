@@ -258,6 +258,7 @@ def _offer(
         if sent.session:
             asked.offered[name] = sent.session
             core.unapplied.setdefault(name, set()).add(attempt.uid)
+            core.touched.add(name)
         else:
             attempt.why_not[name] = sent.refused or "not connected"
     core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), asked.deadline)
@@ -386,6 +387,7 @@ def free_room(core: Core, uid: str, cluster: str) -> None:
     if taken is None or uid not in taken:
         return
     taken.discard(uid)
+    core.touched.add(cluster)
     wake_one(core)
 
 

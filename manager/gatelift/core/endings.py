@@ -64,6 +64,16 @@ FAILURES = frozenset({Wire.REFUSED, Wire.EVICTED, Wire.ABSENT})
 """Ends that count against a cluster when the next one is chosen."""
 
 
+def fenced(core: Core, attempt: Attempt) -> None:
+    """End a placement on a lost cluster if a person said that nothing runs there that was told to by then (P1)."""
+    through, who = core.fenced_clusters.get(attempt.cluster, (-1, ""))
+    if attempt.heard_session > through:
+        return
+    core.remember_fenced(attempt.key, who)
+    outcome = Outcome(how=Internal.FENCE, message=texts.fenced_by(attempt.cluster, who), cluster=attempt.cluster)
+    end(core, attempt, Internal.FENCE, outcome)
+
+
 def close(core: Core, attempt: Attempt, now: float) -> None:
     """End an attempt of which nothing was committed anywhere."""
     if attempt.state is AttemptState.ENDED:

@@ -6,11 +6,14 @@ does not know are dropped, after the record was read again.
 
 from __future__ import annotations
 
+from collections import deque
+
 from gatelift.core import endings, placing, reports, texts
 from gatelift.core.attempts import LIVE, Attempt, AttemptState, Outcome, Wire
 from gatelift.core.gone import Inventory, Known, is_gone
 from gatelift.core.link_values import PlacementsInventoried
 from gatelift.core.state import Core
+from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import InventoryEntry, Withdraw
 
 HELD = frozenset({"OFFERED", "HELD"})
@@ -21,21 +24,50 @@ UNKNOWN_MAX = 10
 """More unexplained placements than both are not dropped without a person: the record, not the cluster, may be wrong."""
 
 
-def inventoried(core: Core, upcall: PlacementsInventoried, now: float) -> None:
-    """Compare a complete inventory with the record."""
-    cluster = upcall.cluster
-    listed = {entry.key: entry for entry in upcall.entries}
-    facts = Inventory(
-        session=upcall.session,
-        latest_session=_latest(core, upcall),
-        record_revision=upcall.record_revision,
-        applied=upcall.applied,
-        restored=upcall.restored,
-    )
-    for uid in sorted(core.on_cluster.get(cluster, ())):
-        attempt = core.attempts.get(uid)
-        if attempt is None or attempt.state not in LIVE:
-            continue
+COMPARED_PER_CALL = 400
+"""Placements compared in one call, at 10 to 20 us each: a large inventory is cut, so that no call takes too long."""
+
+
+class Comparison:
+    """A complete inventory being compared with the record, in bounded steps.
+
+    Until it is done the cluster is told nothing (`Core.comparing`).
+    """
+
+    __slots__ = ("_left", "_listed", "_strays", "_upcall")
+
+    def __init__(self, core: Core, upcall: PlacementsInventoried) -> None:
+        self._upcall = upcall
+        self._listed = {entry.key: entry for entry in upcall.entries}
+        self._left = deque(sorted(core.on_cluster.get(upcall.cluster, ())))
+        self._strays: deque[InventoryEntry] | None = None
+        core.comparing.add(upcall.cluster)
+
+    def step(self, core: Core, now: float) -> bool:
+        """Compare some more; True when all is compared."""
+        facts = Inventory(
+            session=self._upcall.session,
+            latest_session=_latest(core, self._upcall),
+            record_revision=self._upcall.record_revision,
+            applied=self._upcall.applied,
+            restored=self._upcall.restored,
+        )
+        for _ in range(min(COMPARED_PER_CALL, len(self._left))):
+            _compare(core, self._upcall.cluster, self._left.popleft(), self._listed, facts)
+        if self._left:
+            return False
+        core.comparing.discard(self._upcall.cluster)
+        if self._strays is None:
+            self._strays = deque(_droppable(core, self._upcall.cluster, list(self._listed.values()), self._upcall))
+        for _ in range(min(COMPARED_PER_CALL, len(self._strays))):
+            _drop(core, self._upcall.cluster, self._strays.popleft(), now)
+        return not self._strays
+
+
+def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, InventoryEntry], facts: Inventory) -> None:
+    """Compare one placement of the record with what the cluster listed."""
+    attempt = core.attempts.get(uid)
+    if attempt is not None and attempt.state in LIVE:
         entry = listed.pop(attempt.key, None)
         if entry is not None:
             _listed(attempt, entry)
@@ -47,7 +79,6 @@ def inventoried(core: Core, upcall: PlacementsInventoried, now: float) -> None:
             text = texts.gone_from(cluster)
             endings.end(core, attempt, Wire.ABSENT, Outcome(how=Wire.ABSENT, message=text, cluster=cluster))
         core.mark_attempt(attempt)
-    _unlisted_by_record(core, cluster, list(listed.values()), len(upcall.entries), now)
 
 
 def _latest(core: Core, upcall: PlacementsInventoried) -> int:
@@ -71,23 +102,32 @@ def _listed(attempt: Attempt, entry: InventoryEntry) -> None:
         attempt.follow(Wire.LISTED_LIFTED if entry.lifted else Wire.LISTED_GATED)
 
 
-def _unlisted_by_record(core: Core, cluster: str, entries: list[InventoryEntry], total: int, now: float) -> None:
-    """Drop what the record does not know, unless that is suspiciously much."""
-    unknown: list[InventoryEntry] = []
-    for entry in entries:
-        if entry.state.upper() in HELD:
-            if placing.open_view(core, cluster) is not None and not _awaits_bid(core, cluster, entry):
-                core.send(cluster, (Withdraw(key=entry.key),), now)
-        elif core.knowledge.workload_of(entry.key.uid) is None and not core.knowledge.saw_go(entry.key.uid):
-            unknown.append(entry)
-        else:
-            reports.stray(core, cluster, entry.key, now, over=_over(entry))
-    if len(unknown) > max(UNKNOWN_MAX, total * UNKNOWN_SHARE_MAX):
-        text = f"{len(unknown)} of {total} placements on cluster {cluster} are in no record: none of them is dropped"
-        core.note(f"{text}; if the management cluster was restored, run `gatelift recover`", warning=True)
-        return
-    for entry in unknown:
+def _droppable(
+    core: Core, cluster: str, entries: list[InventoryEntry], upcall: PlacementsInventoried
+) -> list[InventoryEntry]:
+    """Return what the record does not know; without what no Workload explains if that is suspiciously much."""
+    unknown = [entry for entry in entries if _unexplained(core, entry)]
+    total = len(upcall.entries)
+    if len(unknown) <= max(UNKNOWN_MAX, total * UNKNOWN_SHARE_MAX):
+        return entries
+    text = f"{len(unknown)} of {total} placements on cluster {cluster} are in no record: none of them is dropped"
+    core.note(f"{text}; if the management cluster was restored, run `gatelift recover`", warning=True)
+    return [entry for entry in entries if not _unexplained(core, entry)]
+
+
+def _unexplained(core: Core, entry: InventoryEntry) -> bool:
+    known = core.knowledge
+    return known.workload_of(entry.key.uid) is None and not known.saw_go(entry.key.uid)
+
+
+def _drop(core: Core, cluster: str, entry: InventoryEntry, now: float) -> None:
+    if entry.state.upper() in HELD:
+        if placing.open_view(core, cluster) is not None and not _awaits_bid(core, cluster, entry):
+            core.send(cluster, (Withdraw(key=entry.key),), now)
+    elif _unexplained(core, entry):
         core.ask_all(cluster, entry.key, entry.namespace, over=_over(entry))
+    else:
+        reports.stray(core, cluster, entry.key, now, over=_over(entry))
 
 
 def _over(entry: InventoryEntry) -> bool:

@@ -29,8 +29,9 @@ from gatelift.core.events import (
     ReadFailed,
 )
 from gatelift.core.inflight import Outstanding
+from gatelift.core.inventories import Comparison
 from gatelift.core.ledger import Ledger
-from gatelift.core.link_values import Links, Upcall, WriteIds
+from gatelift.core.link_values import Links, PlacementsInventoried, Upcall, WriteIds
 from gatelift.core.state import Core, Settings
 from gatelift_admission.model import Evict, Inadmissible, Reserve, Unreserve
 from gatelift_kube.resources import (
@@ -78,7 +79,7 @@ only after that, or live work would be killed)."""
 class Machine:
     """The manager's machine. Deterministic: the same events at the same times give the same commands."""
 
-    __slots__ = ("_awaited", "_held_back", "_to_rebuild", "core")
+    __slots__ = ("_awaited", "_comparison", "_to_rebuild", "_upcalls", "core")
 
     def __init__(
         self, settings: Settings, links: Links, ids: WriteIds, *, awaited: Iterable[Resource] = WATCHED
@@ -86,7 +87,8 @@ class Machine:
         self.core = Core(settings=settings, links=links, ids=ids, ledger=Ledger())
         self._awaited = set(awaited)
         self._to_rebuild: deque[ObjectKey] | None = None
-        self._held_back: deque[Upcall] = deque()
+        self._upcalls: deque[Upcall] = deque()
+        self._comparison: Comparison | None = None
 
     # --- the door -------------------------------------------------------------------------------------------------
 
@@ -99,8 +101,9 @@ class Machine:
         core.out = []
         self._take(event, now)
         core.agenda.ring(now)
-        if self.ready and core.leads(now) and self._rebuilt(now):
+        if self.ready and core.leads(now) and self._rebuilt(now) and self._caught_up(now):
             self._work(now)
+        self._count_placements()
         if core.settings.debug_invariants:
             invariants.check(core, now)
         return core.out
@@ -112,7 +115,8 @@ class Machine:
             return None
         times = [core.links.next_deadline()]
         if self.ready and core.leads(core.now):
-            if not core.rebuilt or core.agenda.dirty or (core.ledger.stirred and not core.halted):
+            busy = not core.rebuilt or self._upcalls or core.later or core.agenda.dirty
+            if busy or (core.ledger.stirred and not core.halted):
                 return core.now
             times.append(core.agenda.next_time())
             if not core.halted:
@@ -166,17 +170,41 @@ class Machine:
         """Hand an event to the links and take what they have to say."""
         outcome = self.core.links.handle(event, now, record_revision=self.core.record_revision)
         self.core.out.extend(outcome.commands)
-        if not self.core.rebuilt:
-            self._held_back.extend(outcome.upcalls)
-            return
-        for upcall in outcome.upcalls:
-            clusters.take(self.core, upcall, now)
+        self._upcalls.extend(outcome.upcalls)
+        if self.core.rebuilt:
+            self._caught_up(now)
+
+    def _caught_up(self, now: float) -> bool:
+        """Take what the links said, in order; False when a large inventory needs another call to be compared."""
+        core = self.core
+        while self._upcalls:
+            head = self._upcalls[0]
+            if isinstance(head, PlacementsInventoried):
+                if self._comparison is None:
+                    core.resynced[head.cluster] = head.session
+                    self._comparison = Comparison(core, head)
+                if not self._comparison.step(core, now):
+                    return False
+                self._comparison = None
+            else:
+                clusters.take(core, head, now)
+            self._upcalls.popleft()
+        return True
+
+    def _count_placements(self) -> None:
+        """Tell the links how much is where, for the status of the clusters."""
+        core = self.core
+        for cluster in sorted(core.touched):
+            placed = core.on_cluster.get(cluster, set())
+            offered = core.unapplied.get(cluster, set())
+            core.links.place_counts(cluster, placements=len(placed), offers=len(offered - placed))
+        core.touched.clear()
 
     def _rebuilt(self, now: float) -> bool:
         """Make the attempts that the records tell of, before anything is answered or decided; bounded per call.
 
-        What the links said until then is held back (its amount is bounded by the agents' outboxes): an inventory that
-        is compared with half of the records would kill live work.
+        What the links said until then waits (its amount is bounded by the agents' outboxes): an inventory that is
+        compared with half of the records would kill live work.
         """
         core = self.core
         if core.rebuilt:
@@ -188,8 +216,6 @@ class Machine:
         if self._to_rebuild or core.stepped_down:
             return False
         core.rebuilt = True
-        while self._held_back:
-            clusters.take(core, self._held_back.popleft(), now)
         return True
 
     def _seen(self, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
@@ -318,6 +344,7 @@ class Machine:
         """Look at dirty keys, decide on quota, and look at what that made dirty, within the budget of one call."""
         due = self.core.ledger.engine.next_deadline()
         self.core.ledger.stirred = self.core.ledger.stirred or (due is not None and due <= now)
+        self.core.mark_some()
         left = self._drain(KEYS_PER_CALL, now)
         if self.core.ledger.stirred and left and not self.core.halted:
             self._decide(now)

@@ -133,10 +133,13 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         attempt.written_revision = core.record_revision
         core.on_cluster.setdefault(rec.cluster, set()).add(rec.uid)
         core.unapplied.setdefault(rec.cluster, set()).add(rec.uid)
+        core.touched.add(rec.cluster)
         core.failures.forget(rec.uid)
     view = core.view(attempt.cluster) if attempt.live else None
     if view is not None and view.state is LinkState.LOST and attempt.state is not AttemptState.LOST:
         placing.lose(core, attempt)
+    if attempt.state is AttemptState.LOST:
+        endings.fenced(core, attempt)
 
 
 def settle_queueing(core: Core, known: Workload, attempt: Attempt, now: float) -> None:

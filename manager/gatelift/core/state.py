@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +32,8 @@ EVENT_CHARS_MAX = 1024
 """Limit of the API server on an event's message."""
 DOUBTS_MAX = 10_000
 """Unknown placements that wait for one list; above, they are answered when they are reported again."""
+MARKS_PER_CALL = 1000
+"""Keys marked in one call when all of a cluster are to be looked at: about 2 us each."""
 BLOBS_MAX = 10_000
 """Templates per session that we remember as sent; above, they are sent again. An agent keeps about as many."""
 FENCED_MAX = 10_000
@@ -93,6 +96,10 @@ class Core:
     record_revision: int = 0
     fenced: dict[PlacementKey, str] = field(default_factory=dict)  # declared fenced by a person -> by whom
     halted: str = ""
+    touched: set[str] = field(default_factory=set)  # clusters whose counts of placements and offers changed
+    later: deque[str] = field(default_factory=deque)  # UIDs of attempts to look at, by the thousand
+    comparing: set[str] = field(default_factory=set)  # clusters whose inventory is being compared
+    fenced_clusters: dict[str, tuple[int, str]] = field(default_factory=dict)  # -> (through session, who)
     rebuilt: bool = False
     stepped_down: bool = False
     out: list[Command] = field(default_factory=list)
@@ -196,9 +203,11 @@ class Core:
         return sent
 
     def view(self, cluster: str) -> ClusterView | None:
-        """Return what is known of a cluster; closed to us until the records have been read after a start."""
+        """Return what is known of a cluster; closed to us until records and inventory have been compared."""
         view = self.links.state(cluster)
-        return view if self.rebuilt or view is None else replace(view, open=False)
+        if view is None or (self.rebuilt and cluster not in self.comparing):
+            return view
+        return replace(view, open=False)
 
     def new_blobs(self, cluster: str, session: int, contents: tuple[bytes, ...]) -> tuple[TemplateBlob, ...]:
         """Return the templates that have not travelled in this session yet, each once."""
@@ -249,6 +258,7 @@ class Core:
             for cluster in {attempt.cluster, *(attempt.round.offered if attempt.round else ())}:
                 self.on_cluster.get(cluster, set()).discard(uid)
                 self.unapplied.get(cluster, set()).discard(uid)
+                self.touched.add(cluster)
         self.waiting_for_room.pop(uid, None)
         self.out_of_clusters.pop(uid, None)
         self.told.pop(uid, None)
@@ -315,6 +325,17 @@ class Core:
             return knowledge.checks.get(ref.key.name)
         owner = knowledge.owners.get(ref)
         return owner.object if owner is not None else None
+
+    def mark_later(self, uids: Iterable[str]) -> None:
+        """Look at many attempts, some in each call."""
+        self.later.extend(uids)
+
+    def mark_some(self) -> None:
+        """Mark the next ones of those that wait for it."""
+        for _ in range(min(MARKS_PER_CALL, len(self.later))):
+            attempt = self.attempts.get(self.later.popleft())
+            if attempt is not None:
+                self.mark_attempt(attempt)
 
     def mark_attempt(self, attempt: Attempt) -> None:
         """Look at an attempt's Workload soon."""
