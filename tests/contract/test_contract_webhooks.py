@@ -5,11 +5,13 @@ The webhook is a small HTTPS server of the test, reached by URL from either API 
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import secrets
 import ssl
 import tempfile
+import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -35,9 +37,12 @@ class Hook:
         self.asked: list[dict[str, Any]] = []
         self.authority = pki.Authority("webhook-ca")
         self.url = ""
+        self.transports: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one review."""
+        assert request.transport is not None
+        self.transports.add(request.transport)
         review = json.loads(await request.read())
         self.asked.append(review["request"])
         response = {"uid": review["request"]["uid"], "allowed": True, **self.answer(review["request"])}
@@ -64,6 +69,9 @@ async def serving(answer: Answer) -> AsyncIterator[Hook]:
         yield hook
     finally:
         await runner.cleanup()
+        for transport in hook.transports:
+            transport.abort()
+        await asyncio.sleep(0)
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import weakref
 from collections.abc import Mapping
 
 import msgspec
@@ -30,6 +31,8 @@ BOOKMARK_SECONDS = 10.0
 """A real API server sends bookmarks about once a minute; a sandbox shows sooner that they are understood."""
 CHUNK_BYTES_MAX = 256 * 1024
 SHUTDOWN_SECONDS = 2.0
+CLOSING_TURNS = 3
+"""An aborted TLS connection is gone after two turns of the event loop: its own and its socket's."""
 KEEPALIVE_SECONDS = 75.0
 """Idle connections live longer than the keep-alive of clients, so that it is the client that closes them."""
 FAULTS_PATH = "/sandbox/faults"
@@ -48,6 +51,7 @@ class HttpServer:
         server = web.Server(self._handle, keepalive_timeout=KEEPALIVE_SECONDS, handler_cancellation=True)
         self._runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS)
         self._watches: set[WatchLines] = set()
+        self._transports: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()
         self.address = ""
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext) -> int:
@@ -64,8 +68,14 @@ class HttpServer:
         for lines in self._watches:
             lines.stop()
         await self._runner.cleanup()
+        for transport in self._transports:
+            transport.abort()  # a client that has gone without a word would leave its half of the TLS session open
+        for _ in range(CLOSING_TURNS):
+            await asyncio.sleep(0)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.transport is not None:
+            self._transports.add(request.transport)
         try:
             user = self._user(request)
             info = parse(request.method, request.path, request.query)
