@@ -33,7 +33,8 @@ from gatelift_wire.messages import (
 )
 from gatelift_wire.refusals import Refusal
 from support.builders_manager import Doc, a_pod, a_setting
-from support.manager_world import RUNNING, ScriptedAgent, World, a_world
+from support.manager_agents import ScriptedAgent
+from support.manager_world import RUNNING, World, a_world
 
 
 def committed(*, auto: bool = False) -> tuple[World, ScriptedAgent, PlacementKey]:

@@ -9,7 +9,8 @@ from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, O
 from gatelift_wire.messages import Commit, Evicted, Forget, Offer, Stop, Stopped
 from gatelift_wire.refusals import Refusal
 from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting, a_workload
-from support.manager_world import RUNNING, SUCCEEDED, ScriptedAgent, World, a_world
+from support.manager_agents import ScriptedAgent
+from support.manager_world import RUNNING, SUCCEEDED, World, a_world
 
 THE_POD = ObjectRef(POD, ObjectKey(NAMESPACE, "one"))
 THE_QUEUE = ObjectRef(CLUSTER_QUEUE, ObjectKey("", "shared"))

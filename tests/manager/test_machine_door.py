@@ -16,7 +16,8 @@ from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, WORKLOAD_PRI
 from gatelift_kube.writes import Create, Patch, Synced
 from gatelift_wire.messages import Commit, Offer
 from support.builders_manager import NAMESPACE, a_pod, a_setting, a_workload, kueue_object
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world, seen
+from support.manager_api import seen
+from support.manager_world import RUNNING, SUCCEEDED, World, a_world
 
 
 def test_nothing_is_decided_before_every_list_is_complete() -> None:

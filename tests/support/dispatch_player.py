@@ -21,7 +21,8 @@ from gatelift_kube.writes import EmitEvent
 from gatelift_wire.messages import Bid, BidKind, Commit, Confirm, Message, Offer, Refused, Stop
 from gatelift_wire.refusals import Refusal
 from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting, a_workload
-from support.manager_world import RUNNING, SUCCEEDED, ScriptedAgent, World, a_world
+from support.manager_agents import ScriptedAgent
+from support.manager_world import RUNNING, SUCCEEDED, World, a_world
 from support.transcripts import Machine
 
 KINDS: dict[str, Resource] = {"pod": resources.POD, "job": resources.JOB, "workload": resources.WORKLOAD}

@@ -7,8 +7,6 @@ book that counts: which (workload, epoch, cluster) had lifted objects, from when
 
 from __future__ import annotations
 
-import copy
-import json
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -22,11 +20,9 @@ from gatelift.core.link_values import (
     LinkBroken,
     LinkLost,
     LinkOpened,
-    LinksOutcome,
     LinkState,
     PlacementsInventoried,
     Reported,
-    Sent,
     Upcall,
     WriteIds,
 )
@@ -34,16 +30,13 @@ from gatelift.core.machine import WATCHED, Machine
 from gatelift.core.state import Settings
 from gatelift_kinds.registry import KINDS
 from gatelift_kube import resources
-from gatelift_kube.decoding import read_object
-from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
+from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_kube.writes import (
     Create,
     Delete,
     EmitEvent,
     ObjectGone,
-    ObjectSeen,
     Patch,
-    PatchKind,
     Synced,
     WriteDone,
     WriteError,
@@ -51,399 +44,14 @@ from gatelift_kube.writes import (
 )
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
-    Applied,
-    Bid,
-    BidKind,
-    Commit,
-    Confirm,
-    Finished,
-    Forget,
-    GatesLifted,
-    InventoryEntry,
     Message,
-    ObjectReport,
-    Offer,
-    Refused,
     Report,
-    Stop,
-    Stopped,
-    Withdraw,
 )
-from gatelift_wire.refusals import Refusal
+from support.manager_agents import Held, ScriptedAgent, ScriptedLinks
+from support.manager_api import Api, ApiError, Doc, seen
 
-Doc = dict[str, Any]
-ALL = {f"{one.api_version}/{one.kind}": one for one in (*WATCHED, resources.COHORT, resources.PRIORITY_CLASS)}
 STEPS_MAX = 20_000
 """A machine that is not quiet after so many steps is in a loop."""
-
-
-def resource_of(document: Doc) -> Resource:
-    return ALL[f"{document['apiVersion']}/{document['kind']}"]
-
-
-def ref_of(document: Doc) -> ObjectRef:
-    meta = document["metadata"]
-    return ObjectRef(resource_of(document), ObjectKey(meta.get("namespace", ""), meta["name"]))
-
-
-class ApiError(Exception):
-    def __init__(self, error: WriteError, message: str = "") -> None:
-        super().__init__(message or error.value)
-        self.error = error
-
-
-@dataclass
-class Api:
-    """The management API: objects as JSON, one resourceVersion for all, finalizers, owner garbage collection."""
-
-    objects: dict[ObjectRef, Doc] = field(default_factory=dict)
-    version: int = 100
-    uids: int = 0
-    changes: deque[tuple[str, ObjectRef, Doc]] = field(default_factory=deque)
-    writes: list[tuple[str, ObjectRef, Doc | list[Doc]]] = field(default_factory=list)
-
-    def apply(self, document: Doc) -> Doc:
-        """Create an object as a user would."""
-        document = copy.deepcopy(document)
-        ref = ref_of(document)
-        if ref in self.objects:
-            raise ApiError(WriteError.ALREADY_EXISTS)
-        self.uids += 1
-        meta = document["metadata"]
-        meta.setdefault("uid", f"uid-{self.uids}")
-        meta.setdefault("creationTimestamp", "2026-11-21T00:00:00Z")
-        meta.setdefault("generation", 1)
-        return self._store(ref, document)
-
-    def _store(self, ref: ObjectRef, document: Doc) -> Doc:
-        self.version += 1
-        document["metadata"]["resourceVersion"] = str(self.version)
-        if document["metadata"].get("deletionTimestamp") and not document["metadata"].get("finalizers"):
-            self._remove(ref, document)
-            return document
-        self.objects[ref] = document
-        self.changes.append(("seen", ref, copy.deepcopy(document)))
-        return document
-
-    def _remove(self, ref: ObjectRef, document: Doc) -> None:
-        self.objects.pop(ref, None)
-        self.changes.append(("gone", ref, copy.deepcopy(document)))
-        uid = document["metadata"]["uid"]
-        for other, dependent in list(self.objects.items()):
-            if any(owner["uid"] == uid for owner in dependent["metadata"].get("ownerReferences", [])):
-                self.delete(other)
-
-    def delete(self, ref: ObjectRef) -> None:
-        """Delete an object as a user (or the garbage collector) would."""
-        document = self.objects.get(ref)
-        if document is None or document["metadata"].get("deletionTimestamp"):
-            return
-        document = copy.deepcopy(document)
-        document["metadata"]["deletionTimestamp"] = "2026-11-21T00:10:00Z"
-        self._store(ref, document)
-
-    def edit(self, ref: ObjectRef, change: Callable[[Doc], None]) -> Doc:
-        """Change an object as a user would."""
-        document = copy.deepcopy(self.objects[ref])
-        change(document)
-        return self._store(ref, document)
-
-    def carry_out(self, command: Create | Patch | Delete) -> Doc | None:
-        """Carry out a write; ApiError says why not."""
-        if isinstance(command, Create):
-            body = json.loads(command.body)
-            self.writes.append(("create", command.ref, body))
-            return self.apply(body)
-        document = self.objects.get(command.ref)
-        if document is None:
-            raise ApiError(WriteError.NOT_FOUND)
-        if isinstance(command, Delete):
-            self.writes.append(("delete", command.ref, {}))
-            self.delete(command.ref)
-            return self.objects.get(command.ref)
-        body = json.loads(command.body)
-        self.writes.append((f"patch {command.subresource}".strip(), command.ref, body))
-        document = copy.deepcopy(document)
-        if command.kind is PatchKind.MERGE:
-            document = self._merged(document, body, status=command.subresource == "status")
-        else:
-            json_patch(document, body)
-        return self._store(command.ref, document)
-
-    def _merged(self, document: Doc, body: Doc, *, status: bool) -> Doc:
-        meta = document["metadata"]
-        for name in ("uid", "resourceVersion"):
-            wanted = body.get("metadata", {}).get(name)
-            if wanted is not None and wanted != meta[name]:
-                raise ApiError(WriteError.CONFLICT, f"{name}: {wanted}, is {meta[name]}")
-        if status:
-            document["status"] = merged(document.get("status", {}), body.get("status", {}))
-            required(document["status"])
-            return document
-        before = json.dumps(document.get("spec"))
-        document = {**merged(document, {**body, "status": document.get("status", {})})}
-        if json.dumps(document.get("spec")) != before:
-            document["metadata"]["generation"] = meta.get("generation", 1) + 1
-        return document
-
-
-def merged(old: Any, new: Any) -> Any:
-    """Return the outcome of a JSON merge patch."""
-    if not isinstance(new, dict):
-        return new
-    result = dict(old) if isinstance(old, dict) else {}
-    for key, value in new.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
-
-
-def required(status: Doc) -> None:
-    """Refuse what the CRDs refuse: conditions and check states without a required field."""
-    for condition in status.get("conditions", []):
-        ours = "observedGeneration" in condition  # a pod's conditions may do without
-        if ours and not (condition.get("reason") and "message" in condition and condition.get("lastTransitionTime")):
-            raise ApiError(WriteError.INVALID, f"condition {condition}")
-    for check in status.get("admissionChecks", []):
-        if not check.get("state") or "message" not in check or not check.get("lastTransitionTime"):
-            raise ApiError(WriteError.INVALID, f"check {check}")
-
-
-def json_patch(document: Doc, operations: list[Doc]) -> None:
-    """Apply the operations of a JSON patch that the kinds use."""
-    for operation in operations:
-        parts = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
-        parent: Any = document
-        for part in parts[:-1]:
-            parent = parent[int(part)] if isinstance(parent, list) else parent[part]
-        last: Any = int(parts[-1]) if isinstance(parent, list) and parts[-1] != "-" else parts[-1]
-        match operation["op"]:
-            case "test":
-                have = parent[last] if isinstance(parent, list) else parent.get(last)
-                if have != operation["value"]:
-                    raise ApiError(WriteError.CONFLICT, f"test {operation['path']}")
-            case "remove":
-                del parent[last]
-            case "replace":
-                parent[last] = operation["value"]
-            case "add":
-                if isinstance(parent, list):
-                    parent.append(operation["value"]) if last == "-" else parent.insert(last, operation["value"])
-                else:
-                    parent[last] = operation["value"]
-
-
-@dataclass
-class ScriptedLinks:
-    """Links whose sessions are what the test says; what is sent lands in `sent`."""
-
-    views: dict[str, ClusterView] = field(default_factory=dict)
-    sent: deque[tuple[str, int, int, Message]] = field(default_factory=deque)
-    log: list[tuple[str, Message]] = field(default_factory=list)
-    pending: deque[Upcall] = field(default_factory=deque)
-    sequences: dict[str, int] = field(default_factory=dict)
-    revision: int = 0
-    tell: Callable[[Any, Any], None] = lambda _who, _what: None
-
-    def handle(self, event: events.Event, now: float, *, record_revision: int) -> LinksOutcome:
-        self.revision = record_revision
-        upcalls = tuple(self.pending)
-        self.pending.clear()
-        return LinksOutcome(upcalls=upcalls)
-
-    def owns_write(self, write_id: int) -> bool:
-        return False
-
-    def send(self, cluster: str, messages: Iterable[Message], now: float) -> Sent:
-        view = self.views.get(cluster)
-        if view is None or not view.open:
-            return Sent()
-        first = self.sequences.get(cluster, 0) + 1
-        for offset, message in enumerate(messages):
-            self.sequences[cluster] = first + offset
-            self.sent.append((cluster, view.session, first + offset, message))
-            self.log.append((cluster, message))
-            self.tell(f"to {cluster}:", message)
-        return Sent(session=view.session, first_sequence=first)
-
-    def place_counts(self, cluster: str, *, placements: int, offers: int) -> None:
-        self.counts = (cluster, placements, offers)
-
-    def state(self, cluster: str) -> ClusterView | None:
-        return self.views.get(cluster)
-
-    def clusters(self) -> tuple[str, ...]:
-        return tuple(sorted(self.views))
-
-    def next_deadline(self) -> float | None:
-        return None
-
-
-@dataclass
-class Held:
-    """A placement at a scripted agent."""
-
-    offer: Offer | None = None
-    commit: Commit | None = None
-    state: str = "Held"
-    lifted: bool = False
-    confirmed: int = 0
-    final: Report | None = None
-
-
-@dataclass
-class ScriptedAgent:
-    """A worker cluster that keeps the rules: R1 (starts only when confirmed in the session), R5, R7.
-
-    `bid` decides what it answers to an offer; `auto` False stops it after Applied until `lift` is called.
-    """
-
-    name: str
-    world: World
-    placements: dict[PlacementKey, Held] = field(default_factory=dict)
-    used: dict[str, int] = field(default_factory=dict)
-    bid: Callable[[Offer], Bid] | None = None
-    refuse_commit: Refusal | None = None
-    auto: bool = True
-    silent: bool = False
-    session: int = 0
-    applied: int = 0
-    commits: list[PlacementKey] = field(default_factory=list)
-
-    def receive(self, session: int, sequence: int, message: Message) -> None:
-        if session != self.session:
-            return
-        self.applied = sequence
-        if self.silent:
-            return
-        match message:
-            case Offer():
-                self._offer(message)
-            case Commit():
-                self._commit(message)
-            case Confirm():
-                for key in message.keys:
-                    if key in self.placements:
-                        self.placements[key].confirmed = self.session
-                        self._start(key)
-            case Withdraw():
-                held = self.placements.get(message.key)
-                if held is not None and held.state == "Held":
-                    del self.placements[message.key]
-            case Stop():
-                self._stop(message.key)
-            case Forget():
-                self.placements.pop(message.key, None)
-
-    def say(self, report: Report) -> None:
-        self.world.report(self.name, self.session, report)
-
-    def _offer(self, offer: Offer) -> None:
-        if self.used.get(offer.key.uid, 0) >= offer.key.epoch:
-            self.say(Bid(key=offer.key, kind=BidKind.REFUSED, refusal=Refusal.EPOCH_STALE))
-            return
-        answer = self.bid(offer) if self.bid is not None else Bid(key=offer.key, kind=BidKind.HELD, hold_seconds=30.0)
-        if answer.kind is not BidKind.REFUSED:
-            self.placements[offer.key] = Held(offer=offer)
-        self.say(answer)
-
-    def _commit(self, commit: Commit) -> None:
-        key = commit.key
-        held = self.placements.get(key)
-        if held is not None and held.commit is not None:
-            return
-        if self.used.get(key.uid, 0) >= key.epoch:
-            self.say(Refused(key=key, refusal=Refusal.EPOCH_STALE))
-            return
-        self.used[key.uid] = key.epoch
-        if held is None:
-            self.say(Refused(key=key, refusal=Refusal.HOLD_EXPIRED))
-            return
-        if self.refuse_commit is not None:
-            self.placements.pop(key, None)
-            self.say(Refused(key=key, refusal=self.refuse_commit, text="as told"))
-            return
-        self.commits.append(key)
-        self.placements[key] = Held(commit=commit, state="Gated", confirmed=self.session)
-        self.say(Applied(key=key))
-        if self.auto:
-            self._start(key)
-
-    def _start(self, key: PlacementKey) -> None:
-        held = self.placements[key]
-        if held.state == "Gated" and held.confirmed == self.session and self.auto:
-            self.lift(key)
-
-    def lift(self, key: PlacementKey) -> None:
-        """Lift the gates: from here it runs."""
-        held = self.placements[key]
-        held.lifted, held.state = True, "Running"
-        self.world.started(key, self.name)
-        self.say(GatesLifted(key=key))
-
-    def _stop(self, key: PlacementKey) -> None:
-        held = self.placements.get(key)
-        self.used[key.uid] = max(self.used.get(key.uid, 0), key.epoch)
-        if held is not None and isinstance(held.final, Finished):
-            self.say(held.final)
-            return
-        if held is not None and held.lifted:
-            self.world.stopped(key, self.name)
-            self.world.local_stop(self.name, held)
-        final = Stopped(key=key)
-        self.placements[key] = replace(held or Held(), state="Reported", lifted=False, final=final)
-        self.say(final)
-
-    def show(self, key: PlacementKey, status: Doc) -> None:
-        """Report the status of the one object of a placement."""
-        held = self.placements[key]
-        assert held.commit is not None
-        body = json.dumps(status).encode()
-        self.say(ObjectReport(key=key, kind=held.commit.kind, name=held.commit.name, uid="w", status=body))
-
-    def finish(self, key: PlacementKey, status: Doc, *, succeeded: bool = True, message: str = "") -> None:
-        """End the work by itself."""
-        held = self.placements[key]
-        assert held.commit is not None
-        report = ObjectReport(
-            key=key, kind=held.commit.kind, name=held.commit.name, uid="w", status=json.dumps(status).encode()
-        )
-        final = Finished(
-            key=key,
-            succeeded=succeeded,
-            reason="Succeeded" if succeeded else "Failed",
-            message=message,
-            objects=(report,),
-        )
-        self.world.stopped(key, self.name)
-        held.state, held.lifted, held.final = "Reported", False, final
-        self.say(final)
-
-    def die(self) -> None:
-        """End all that runs, and know nothing: the machine is gone."""
-        for key in self.placements:
-            self.world.stopped(key, self.name)
-        self.placements.clear()
-
-    def restart(self) -> None:
-        """Lose what is only in memory: holds, and epochs of which no object is left (R5)."""
-        self.placements = {key: held for key, held in self.placements.items() if held.state != "Held"}
-        self.used = {key.uid: key.epoch for key in self.placements}
-
-    def inventory(self) -> tuple[InventoryEntry, ...]:
-        return tuple(
-            InventoryEntry(key=key, namespace="team", name="one", state=held.state, lifted=held.lifted)
-            for key, held in sorted(self.placements.items())
-            if held.state != "Held"  # nothing of a hold exists, it expires by itself
-        )
-
-    def resend(self) -> None:
-        """After a resync: final states are said again (R6)."""
-        for held in list(self.placements.values()):
-            if held.final is not None:
-                self.say(held.final)
 
 
 @dataclass
@@ -715,11 +323,6 @@ class World:
     def writes(self, kind: str) -> list[str]:
         """Return the verbs of the machine's writes to objects of a kind."""
         return [verb for verb, ref, _ in self.api.writes if ref.resource.kind == kind]
-
-
-def seen(ref: ObjectRef, document: Doc) -> ObjectSeen:
-    raw = json.dumps(document).encode()
-    return ObjectSeen(ref.resource, read_object(ref.resource, raw), raw)
 
 
 def a_world(

@@ -1,0 +1,185 @@
+"""A management API in memory for tests of the manager's machine: objects as JSON, one resourceVersion, finalizers.
+
+It refuses what a real one refuses of the machine's writes: stale versions, other UIDs, conditions without a message.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from gatelift.core.machine import WATCHED
+from gatelift_kube import resources
+from gatelift_kube.decoding import read_object
+from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
+from gatelift_kube.writes import Create, Delete, ObjectSeen, Patch, PatchKind, WriteError
+
+Doc = dict[str, Any]
+ALL = {f"{one.api_version}/{one.kind}": one for one in (*WATCHED, resources.COHORT, resources.PRIORITY_CLASS)}
+
+
+def resource_of(document: Doc) -> Resource:
+    return ALL[f"{document['apiVersion']}/{document['kind']}"]
+
+
+def ref_of(document: Doc) -> ObjectRef:
+    meta = document["metadata"]
+    return ObjectRef(resource_of(document), ObjectKey(meta.get("namespace", ""), meta["name"]))
+
+
+class ApiError(Exception):
+    def __init__(self, error: WriteError, message: str = "") -> None:
+        super().__init__(message or error.value)
+        self.error = error
+
+
+@dataclass
+class Api:
+    """The management API: objects as JSON, one resourceVersion for all, finalizers, owner garbage collection."""
+
+    objects: dict[ObjectRef, Doc] = field(default_factory=dict)
+    version: int = 100
+    uids: int = 0
+    changes: deque[tuple[str, ObjectRef, Doc]] = field(default_factory=deque)
+    writes: list[tuple[str, ObjectRef, Doc | list[Doc]]] = field(default_factory=list)
+
+    def apply(self, document: Doc) -> Doc:
+        """Create an object as a user would."""
+        document = copy.deepcopy(document)
+        ref = ref_of(document)
+        if ref in self.objects:
+            raise ApiError(WriteError.ALREADY_EXISTS)
+        self.uids += 1
+        meta = document["metadata"]
+        meta.setdefault("uid", f"uid-{self.uids}")
+        meta.setdefault("creationTimestamp", "2026-11-21T00:00:00Z")
+        meta.setdefault("generation", 1)
+        return self._store(ref, document)
+
+    def _store(self, ref: ObjectRef, document: Doc) -> Doc:
+        self.version += 1
+        document["metadata"]["resourceVersion"] = str(self.version)
+        if document["metadata"].get("deletionTimestamp") and not document["metadata"].get("finalizers"):
+            self._remove(ref, document)
+            return document
+        self.objects[ref] = document
+        self.changes.append(("seen", ref, copy.deepcopy(document)))
+        return document
+
+    def _remove(self, ref: ObjectRef, document: Doc) -> None:
+        self.objects.pop(ref, None)
+        self.changes.append(("gone", ref, copy.deepcopy(document)))
+        uid = document["metadata"]["uid"]
+        for other, dependent in list(self.objects.items()):
+            if any(owner["uid"] == uid for owner in dependent["metadata"].get("ownerReferences", [])):
+                self.delete(other)
+
+    def delete(self, ref: ObjectRef) -> None:
+        """Delete an object as a user (or the garbage collector) would."""
+        document = self.objects.get(ref)
+        if document is None or document["metadata"].get("deletionTimestamp"):
+            return
+        document = copy.deepcopy(document)
+        document["metadata"]["deletionTimestamp"] = "2026-11-21T00:10:00Z"
+        self._store(ref, document)
+
+    def edit(self, ref: ObjectRef, change: Callable[[Doc], None]) -> Doc:
+        """Change an object as a user would."""
+        document = copy.deepcopy(self.objects[ref])
+        change(document)
+        return self._store(ref, document)
+
+    def carry_out(self, command: Create | Patch | Delete) -> Doc | None:
+        """Carry out a write; ApiError says why not."""
+        if isinstance(command, Create):
+            body = json.loads(command.body)
+            self.writes.append(("create", command.ref, body))
+            return self.apply(body)
+        document = self.objects.get(command.ref)
+        if document is None:
+            raise ApiError(WriteError.NOT_FOUND)
+        if isinstance(command, Delete):
+            self.writes.append(("delete", command.ref, {}))
+            self.delete(command.ref)
+            return self.objects.get(command.ref)
+        body = json.loads(command.body)
+        self.writes.append((f"patch {command.subresource}".strip(), command.ref, body))
+        document = copy.deepcopy(document)
+        if command.kind is PatchKind.MERGE:
+            document = self._merged(document, body, status=command.subresource == "status")
+        else:
+            json_patch(document, body)
+        return self._store(command.ref, document)
+
+    def _merged(self, document: Doc, body: Doc, *, status: bool) -> Doc:
+        meta = document["metadata"]
+        for name in ("uid", "resourceVersion"):
+            wanted = body.get("metadata", {}).get(name)
+            if wanted is not None and wanted != meta[name]:
+                raise ApiError(WriteError.CONFLICT, f"{name}: {wanted}, is {meta[name]}")
+        if status:
+            document["status"] = merged(document.get("status", {}), body.get("status", {}))
+            required(document["status"])
+            return document
+        before = json.dumps(document.get("spec"))
+        document = {**merged(document, {**body, "status": document.get("status", {})})}
+        if json.dumps(document.get("spec")) != before:
+            document["metadata"]["generation"] = meta.get("generation", 1) + 1
+        return document
+
+
+def merged(old: Any, new: Any) -> Any:
+    """Return the outcome of a JSON merge patch."""
+    if not isinstance(new, dict):
+        return new
+    result = dict(old) if isinstance(old, dict) else {}
+    for key, value in new.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
+def required(status: Doc) -> None:
+    """Refuse what the CRDs refuse: conditions and check states without a required field."""
+    for condition in status.get("conditions", []):
+        ours = "observedGeneration" in condition  # a pod's conditions may do without
+        if ours and not (condition.get("reason") and "message" in condition and condition.get("lastTransitionTime")):
+            raise ApiError(WriteError.INVALID, f"condition {condition}")
+    for check in status.get("admissionChecks", []):
+        if not check.get("state") or "message" not in check or not check.get("lastTransitionTime"):
+            raise ApiError(WriteError.INVALID, f"check {check}")
+
+
+def json_patch(document: Doc, operations: list[Doc]) -> None:
+    """Apply the operations of a JSON patch that the kinds use."""
+    for operation in operations:
+        parts = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
+        parent: Any = document
+        for part in parts[:-1]:
+            parent = parent[int(part)] if isinstance(parent, list) else parent[part]
+        last: Any = int(parts[-1]) if isinstance(parent, list) and parts[-1] != "-" else parts[-1]
+        match operation["op"]:
+            case "test":
+                have = parent[last] if isinstance(parent, list) else parent.get(last)
+                if have != operation["value"]:
+                    raise ApiError(WriteError.CONFLICT, f"test {operation['path']}")
+            case "remove":
+                del parent[last]
+            case "replace":
+                parent[last] = operation["value"]
+            case "add":
+                if isinstance(parent, list):
+                    parent.append(operation["value"]) if last == "-" else parent.insert(last, operation["value"])
+                else:
+                    parent[last] = operation["value"]
+
+
+def seen(ref: ObjectRef, document: Doc) -> ObjectSeen:
+    raw = json.dumps(document).encode()
+    return ObjectSeen(ref.resource, read_object(ref.resource, raw), raw)
