@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from gatelift.core import events, invariants, machine
+from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import AttemptState
 from gatelift.core.invariants import InvariantBroken
 from gatelift.core.link_values import HigherTermRead
@@ -285,7 +286,7 @@ def test_the_invariants_notice_what_must_not_be() -> None:
         invariants.check(core, world.now)
     core.on_cluster["b"].clear()
     attempt.state = AttemptState.RESERVED
-    core.agenda.forget(machine.Key(machine.Look.WORKLOAD, attempt.workload))
+    core.agenda.forget(Key(Look.WORKLOAD, attempt.workload))
     known = core.knowledge.workloads[attempt.workload]
     status = replace_checks(known)
     core.knowledge.workloads[attempt.workload] = status

@@ -171,8 +171,6 @@ class Machine:
         outcome = self.core.links.handle(event, now, record_revision=self.core.record_revision)
         self.core.out.extend(outcome.commands)
         self._upcalls.extend(outcome.upcalls)
-        if self.core.rebuilt:
-            self._caught_up(now)
 
     def _caught_up(self, now: float) -> bool:
         """Take what the links said, in order; False when a large inventory needs another call to be compared."""
