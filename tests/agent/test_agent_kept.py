@@ -1,4 +1,4 @@
-"""What the agent keeps in its own namespace: state that no object says, and final states a cut keeps from the manager."""
+"""What the agent keeps in its own namespace: state that no object says, final states that a cut holds back."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from support.agent_stage import KEY, NAMESPACE_NAME, ORIGIN, Stage
+
+MERGE = "application/merge-patch+json"
 
 
 def _running() -> Stage:
@@ -70,9 +72,7 @@ def test_a_namespace_that_is_gone_is_not_looked_into_any_more() -> None:
     if document is not None:
         body = msgspec.json.encode({"spec": {"finalizers": []}})
         kind = stage.store.kinds.of(NAMESPACE)
-        stage.store.patch(
-            kind, "", NAMESPACE_NAME, body, "application/merge-patch+json", stage.now, subresource="finalize"
-        )
+        stage.store.patch(kind, "", NAMESPACE_NAME, body, MERGE, stage.now, subresource="finalize")
     stage.settle()
     stage.pass_seconds(2.0)
     kept = _own(stage, keeping.STATE_NAME)

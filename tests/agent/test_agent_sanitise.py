@@ -20,6 +20,7 @@ TOKEN_VOLUME = {
     "name": "kube-api-access-x7k2p",
     "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}, {"configMap": {"name": "kube-root-ca.crt"}}]},
 }
+EVERY_POD_GETS = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
 SPEC: dict[str, Any] = {
     "containers": [
         {
@@ -42,7 +43,7 @@ SPEC: dict[str, Any] = {
     "preemptionPolicy": "PreemptLowerPriority",
     "schedulerName": "default-scheduler",
     "tolerations": [
-        {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
+        {"key": "node.kubernetes.io/not-ready", **EVERY_POD_GETS},
         {
             "key": "node.kubernetes.io/unreachable",
             "operator": "Exists",
@@ -215,23 +216,21 @@ def test_what_is_no_spec_is_invalid() -> None:
     assert found[0] is Refusal.INVALID
 
 
-def _namespace(name: str = "team-a", deleting: bool = False, **labels: str) -> Namespace:
+def _namespace(name: str = "team-a", accept: str = "", *, deleting: bool = False) -> Namespace:
     stamp = "2026-01-01T00:00:00Z" if deleting else None
-    return Namespace(metadata=ObjectMeta(name=name, labels=dict(labels), deletion_timestamp=stamp))
-
-
-ACCEPT = {"gatelift.dev/accept": "true"}
+    labels = {"gatelift.dev/accept": accept} if accept else {}
+    return Namespace(metadata=ObjectMeta(name=name, labels=labels, deletion_timestamp=stamp))
 
 
 @pytest.mark.parametrize(
     ("name", "namespace", "refusal"),
     [
-        ("team-a", _namespace(**ACCEPT), None),
+        ("team-a", _namespace(accept="true"), None),
         ("team-a", _namespace(), Refusal.NAMESPACE_NOT_ALLOWED),
-        ("team-a", _namespace(**{"gatelift.dev/accept": "yes"}), Refusal.NAMESPACE_NOT_ALLOWED),
+        ("team-a", _namespace(accept="yes"), Refusal.NAMESPACE_NOT_ALLOWED),
         ("team-a", None, Refusal.NAMESPACE_MISSING),
-        ("team-a", _namespace(deleting=True, **ACCEPT), Refusal.NAMESPACE_MISSING),
-        ("kube-system", _namespace("kube-system", **ACCEPT), Refusal.NAMESPACE_NOT_ALLOWED),
+        ("team-a", _namespace(accept="true", deleting=True), Refusal.NAMESPACE_MISSING),
+        ("kube-system", _namespace("kube-system", "true"), Refusal.NAMESPACE_NOT_ALLOWED),
     ],
 )
 def test_a_namespace_accepts_by_its_label(name: str, namespace: Namespace | None, refusal: Refusal | None) -> None:

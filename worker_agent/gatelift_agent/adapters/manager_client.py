@@ -34,6 +34,10 @@ CLOSE_SECONDS = 5.0
 """How long the last frames may take to be written."""
 
 
+class ConnectError(Exception):
+    """The manager's port cannot be reached; one line."""
+
+
 class _Stream:
     def __init__(self, stream_id: int) -> None:
         self.stream_id = stream_id
@@ -102,8 +106,8 @@ class ManagerClient:
         text = "ended"
         try:
             text = await self._serve(stream)
-        except (EnrolmentError, IdentityStoreError) as error:
-            text = str(error)
+        except (ConnectError, EnrolmentError, IdentityStoreError) as error:
+            text = f"{self._target.address}: {error}"
         except (grpc.RpcError, grpc.aio.UsageError) as error:
             text = _why(error)
         except TimeoutError:
@@ -128,7 +132,7 @@ class ManagerClient:
             self._target.address, credentials, options=self._target.options()
         ) as channel:
             async with asyncio.timeout(limits.DIAL_SECONDS):
-                await channel.channel_ready()
+                await _ready(channel)
             call = channel.stream_stream(METHOD, request_serializer=None, response_deserializer=None)()
             self._post(StreamOpened(stream_id=stream.stream_id))
             reader = spawn(f"stream {stream.stream_id} in", self._read(stream, call))
@@ -168,6 +172,16 @@ class ManagerClient:
                     await call.write(data)
             except TimeoutError:
                 return f"the manager does not read: a frame was not taken within {WRITE_SECONDS_MAX:g} s"
+
+
+async def _ready(channel: Any) -> None:
+    """Wait until the connection stands. ConnectError at its first failure: the session knows when to try again."""
+    state = channel.get_state(try_to_connect=True)
+    while state is not grpc.ChannelConnectivity.READY:
+        if state is grpc.ChannelConnectivity.TRANSIENT_FAILURE:
+            raise ConnectError("no connection: refused, not reachable, or the certificates do not match")
+        await channel.wait_for_state_change(state)
+        state = channel.get_state(try_to_connect=True)
 
 
 async def _ending(call: Any) -> str:

@@ -55,6 +55,15 @@ def _report(world: World, placement: Placement) -> None:
     if final is not None and not _nobody_asks(placement):
         world.say(final)
     placement.move(Move.REPORTED)
+    if placement.ending is not None:
+        world.note(
+            "info",
+            "ended",
+            placement,
+            name=f"{placement.namespace}/{placement.name}",
+            ending=placement.ending.kind.value,
+            reason=placement.ending.reason,
+        )
     refused = placement.ending is not None and placement.ending.kind is EndingKind.REFUSED
     if refused:
         # A refusal is as strong as an absence (R7): what is left here is ours alone to remove.

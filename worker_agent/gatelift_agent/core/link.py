@@ -153,6 +153,7 @@ class Link:
         world = self._world
         world.standing.open = True
         world.capacity_changed = True
+        world.note("info", "session open", session=str(world.standing.session), resumed=str(resumed).lower())
         if resumed and not world.fresh:
             world.look_at_all()
             return

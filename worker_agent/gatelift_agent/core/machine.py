@@ -22,7 +22,7 @@ from gatelift_kube.objects.core import ConfigMap, Namespace, Node
 from gatelift_kube.objects.kueue import ResourceFlavor
 from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, Resource
 from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
-from gatelift_wire.messages import Capacity, CertificateRequest
+from gatelift_wire.messages import Capacity, CapacityEntry, CertificateRequest
 from gatelift_wire.refusals import CloseReason
 
 ALL_NAMESPACES = ("",)
@@ -46,6 +46,7 @@ class Machine:
         self._listed: set[str] = set()
         self._lists_due: float | None = None
         self._capacity_at = 0.0
+        self._capacity_said: tuple[int, tuple[CapacityEntry, ...], tuple[str, ...]] | None = None
         self._more_at: float | None = None
 
     @property
@@ -278,7 +279,10 @@ class Machine:
         if world.standing.open and world.capacity_changed and now >= self._capacity_at:
             world.capacity_changed = False
             self._capacity_at = now + CAPACITY_SECONDS
-            world.say(Capacity(entries=world.quota.entries(), namespaces=self._accepting()))
+            said = (world.standing.session, world.quota.entries(), self._accepting())
+            if said != self._capacity_said:
+                self._capacity_said = said
+                world.say(Capacity(entries=said[1], namespaces=said[2]))
         self._link.flush(now)
         if world.has_dirty:
             self._more_at = now

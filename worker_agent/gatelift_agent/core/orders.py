@@ -200,6 +200,7 @@ def _accept(world: World, placement: Placement, commit: Commit, now: float) -> N
     placement.move(Move.COMMIT)
     world.quota.charge(placement.key, placement.pod_sets)
     world.wakes.drop(placement.key)
+    world.note("info", "accepted", placement, kind=commit.kind, name=f"{commit.namespace}/{commit.name}")
     resource = world.kind(placement).resource
     for one in commit.objects:
         ref = ObjectRef(resource, ObjectKey(commit.namespace, one.name))

@@ -151,12 +151,12 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
         return
     if _is_blocked(world, placement, tracked, now):
         return
+    if starting.why_not(world, placement, now) or not world.has_room(placement):
+        return
     spec = world.templates.get(tracked.template)
     if spec is None:
         text = f"{tracked.ref}: its template is not known after a restart; the next attempt brings it again"
         _refuse(world, placement, Refusal.TEMPLATE_MISSING, text)
-        return
-    if starting.why_not(world, placement, now) or not world.has_room(placement):
         return
     refused = policy.namespace_refusal(
         placement.namespace, world.namespaces.get(placement.namespace), world.settings.policy
@@ -235,6 +235,7 @@ def _lift(world: World, placement: Placement, now: float) -> None:
     if not waiting:
         placement.move(Move.LIFTED)
         world.say(GatesLifted(key=placement.key))
+        world.note("info", "let go", placement, name=f"{placement.namespace}/{placement.name}")
         return
     for tracked in waiting:
         if tracked.asked:
