@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import secrets
 import ssl
 import tempfile
@@ -11,54 +10,21 @@ import uuid
 from pathlib import Path
 
 from gatelift_kube import clock
-from gatelift_kube import resources as known
 from gatelift_kube.tasks import spawn
 from gatelift_sandbox import pki
 from gatelift_sandbox.controllers.loop import ControllerLoop, all_controllers
-from gatelift_sandbox.embedded import builtin, rbac
 from gatelift_sandbox.embedded.http import HttpServer
 from gatelift_sandbox.embedded.identity import Tokens
 from gatelift_sandbox.embedded.pipeline import Pipeline
 from gatelift_sandbox.embedded.rbac import MASTERS
-from gatelift_sandbox.embedded.rules.cluster import SYSTEM_CLASSES
+from gatelift_sandbox.embedded.seeding import RandomIdentities, seed
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.webhooks import Webhooks
 from gatelift_sandbox.faults import FaultPlan
 
-NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-"""As Kubernetes: no vowels, so that no suffix is a word."""
-SUFFIX_LENGTH = 5
 STOP_SECONDS_MAX = 5.0
 """Controllers wait for webhooks at most; cancelled, they end at once."""
 ADMIN = "gatelift-sandbox-admin"
-
-
-class RandomIdentities:
-    """UIDs and suffixes of a seeded source, or of chance where no seed is given."""
-
-    def __init__(self, seed: int | None = None) -> None:
-        self._random = random.Random(seed)  # noqa: S311 (names, not secrets)
-
-    def uid(self) -> str:
-        """Return a UUID of version 4."""
-        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
-
-    def suffix(self) -> str:
-        """Return five letters."""
-        return "".join(self._random.choices(_LETTERS, k=SUFFIX_LENGTH))
-
-
-def seed(store: Store, now: float) -> None:
-    """Create what every cluster has from its first moment: namespaces, RBAC roles, priority classes."""
-    for name in NAMESPACES:
-        store.create(store.kinds.of(known.NAMESPACE), "", {"metadata": {"name": name}}, now)
-    roles = {"clusterroles": builtin.CLUSTER_ROLE, "clusterrolebindings": builtin.CLUSTER_ROLE_BINDING}
-    for plural, document in rbac.bootstrap():
-        store.create(store.kinds.of(roles[plural]), "", document, now)
-    for name, value in SYSTEM_CLASSES.items():
-        document = {"metadata": {"name": name}, "value": value}
-        store.create(store.kinds.of(known.PRIORITY_CLASS), "", document, now)
 
 
 class EmbeddedCluster:
