@@ -32,10 +32,8 @@ AGENT = {
         {"flavor": "default-flavor", "resource": "cpu", "nominal": _NODE.cpu},
         {"flavor": "default-flavor", "resource": "memory", "nominal": _NODE.memory},
     ],
-    "leaderElection": {"leaseSeconds": 6, "renewSeconds": 4, "retrySeconds": 1},
 }
-"""Settings of the agents. They admit as much as the one stand-in node of a worker has: the fuller, the dearer the bid.
-An agent that was killed leaves its Lease behind, which the next one has to outwait: shorter here than by default."""
+"""Settings of the agents. They admit as much as a worker's one stand-in node has: the fuller, the dearer the bid."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):

@@ -59,13 +59,22 @@ def add(
     if token_only:
         typer.echo(token)
         return
+    hours = TOKEN_LIFETIME.total_seconds() / 3600
     typer.echo(
-        f"WorkerCluster {name} is expected. Its token works once, for 24 hours:\n\n  {token}\n\n"
+        f"WorkerCluster {name} is expected. Its token works once, for {hours:g} hours:\n\n"
+        f"  {token}\n\n"
         f"In the worker cluster, install the agent with it:\n\n"
-        f"  helm install gatelift-agent deploy/helm/agent --namespace gatelift-agent --create-namespace \\\n"
-        f"    --set token={token} \\\n"
-        f"    --set manager={manager or '<host>:7443'} --set enrol={enrol or '<host>:7444'}\n\n"
-        f"Then approve it here:\n\n  gatelift cluster approve {name}"
+        f"  kubectl apply -k deploy/overlays/worker\n"
+        f"  kubectl -n gatelift-system create secret generic gatelift-agent-bootstrap \\\n"
+        f"    --from-literal=GATELIFT_AGENT_CLUSTER={name} \\\n"
+        f"    --from-literal=GATELIFT_AGENT_TOKEN={token} \\\n"
+        f"    --from-literal=GATELIFT_AGENT_MANAGER={manager or '<host>:7443'} \\\n"
+        f"    --from-literal=GATELIFT_AGENT_ENROL={enrol or '<host>:7444'}\n\n"
+        f"For each namespace that accepts work there:\n\n"
+        f"  kubectl label namespace NAMESPACE gatelift.dev/accept=true\n"
+        f"  kubectl -n NAMESPACE apply -k deploy/agent/namespace\n\n"
+        f"When the agent has asked for its certificate ('gatelift cluster list' says so), approve it here:\n\n"
+        f"  gatelift cluster approve {name}"
     )
 
 
@@ -88,10 +97,7 @@ def cordon(
 @app.command()
 def remove(context: typer.Context, name: Name) -> None:
     """Revoke a worker cluster's certificate and close its session. Its running work is not touched."""
-    if name == LOCAL_CLUSTER:
-        raise typer.BadParameter("'local' is the management cluster itself and cannot be removed")
-    revoked = {"spec": {"revoked": True, "approvedRequest": "", "tokenDigest": ""}}
-    run(target_of(context), lambda client: _patch(client, name, revoked))
+    run(target_of(context), lambda client: _remove(client, name))
     typer.echo(f"{name} revoked; when its placements are over: kubectl delete workercluster {name}")
 
 
@@ -195,6 +201,12 @@ async def _approve(client: Client, name: str) -> str:
         raise CliError(f"{name}: its agent has not asked for a certificate yet; start the agent with its token first")
     await _patch(client, name, {"spec": {"approvedRequest": request.key_digest}})
     return request.key_digest
+
+
+async def _remove(client: Client, name: str) -> None:
+    if name == LOCAL_CLUSTER:
+        raise CliError("name: 'local' is the management cluster itself and cannot be removed", USAGE)
+    await _patch(client, name, {"spec": {"revoked": True, "approvedRequest": "", "tokenDigest": ""}})
 
 
 async def _patch(client: Client, name: str, body: Mapping[str, object]) -> None:

@@ -1,7 +1,7 @@
 """The API server that a verb talks to, and how a failure becomes one line and an exit code.
 
 Exit codes: 0 done · 1 failed · 2 wrong use or configuration · 3 not found · 4 API server not reached or not allowed ·
-5 a wait ran out.
+5 a wait ran out · 130 stopped by Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gatelift_kube.client import Client
 from gatelift_kube.config import auto
 from gatelift_kube.errors import ApiError, KubeError, NotFoundError
 
-FAILED, USAGE, NOT_FOUND, UNREACHABLE, TIMED_OUT = 1, 2, 3, 4, 5
+FAILED, USAGE, NOT_FOUND, UNREACHABLE, TIMED_OUT, STOPPED = 1, 2, 3, 4, 5, 130
 
 T = TypeVar("T")
 
@@ -59,7 +59,7 @@ def end_well(work: Awaitable[T]) -> T:
     except KubeError as error:
         _fail(str(error), FAILED if isinstance(error, ApiError) and error.status in {409, 422} else UNREACHABLE)
     except KeyboardInterrupt:
-        _fail("stopped", 130)
+        _fail("stopped", STOPPED)
     raise AssertionError  # _fail does not return
 
 
@@ -70,5 +70,6 @@ async def _connected(target: Target, verb: Callable[[Client], Awaitable[T]]) -> 
 
 
 def _fail(text: str, code: int) -> None:
-    typer.echo(f"gatelift: {text}", err=True)
+    for line in filter(None, map(str.strip, text.splitlines())):  # a file may have several faults, each has its line
+        typer.echo(f"gatelift: {line}", err=True)
     raise typer.Exit(code)

@@ -18,8 +18,19 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.live import Live
 
-from gatelift.cli.demo_view import DELETED, FINISHED, RUNS, WAITS, Board, Mark, Promise, finished_by_cluster, rows_of
-from gatelift.cli.render import table as plain_table
+from gatelift.cli.demo_view import (
+    DELETED,
+    FAILED,
+    FINISHED,
+    RUNS,
+    WAITS,
+    Board,
+    Mark,
+    Promise,
+    finished_by_cluster,
+    rows_of,
+)
+from gatelift.cli.render import lines
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import Workload
@@ -35,13 +46,15 @@ QUEUE, HOME_QUEUE = "everywhere", "at-home"
 LOOK_SECONDS = 0.25
 """How often the clusters are read: often enough to look alive, rarely enough to cost nothing."""
 PROMISE_SECONDS = 60.0
-"""No promise takes longer than the longest piece of work (20 s); a loaded machine gets thrice that."""
+"""No promise takes longer than the longest piece of work; a loaded machine gets nearly twice that."""
 DEAD_SECONDS = 3.0
 """How long the killed agent stays dead: long enough for a restart or a deletion of its pods to be seen."""
 PLACED_BY_GATELIFT = "gatelift.dev/workload-uid"
 
 LONG, CANCELLED, GIANT, STAYS = "long", "cancelled", "giant", "at-home"
 SHORT_PODS = 5
+LONG_SECONDS = 35.0
+"""Longer than an agent is away after a kill: it has to outwait the Lease, and the last writes, of the killed one."""
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -75,7 +88,7 @@ class Piece:
 
 
 PIECES: tuple[Piece, ...] = (
-    Piece(name=LONG, does=Behaviour(run_seconds=20.0)),
+    Piece(name=LONG, does=Behaviour(run_seconds=LONG_SECONDS)),
     Piece(name=CANCELLED, does=Behaviour()),
     Piece(name="train", pods=3, does=Behaviour(run_seconds=6.0)),
     Piece(name=GIANT, does=Behaviour(), cpu="100"),
@@ -202,7 +215,7 @@ class Stage:
         names = [piece.name for piece in PIECES if piece.name not in ENDLESS]
 
         def all_finished() -> bool:
-            failed = [row for row in self.board.rows.values() if row.state.startswith("failed")]
+            failed = [row for row in self.board.rows.values() if row.state.startswith(FAILED)]
             if failed:
                 raise BrokenPromiseError(str(failed[0]))
             return all(self.board.state(name) == FINISHED for name in names)
@@ -345,7 +358,8 @@ class Stage:
         took = time.monotonic() - self.started
         rows = [(cluster, count) for cluster, count in finished.items()]
         self.console.print("")
-        self.console.print(plain_table(("Cluster", "Finished"), rows))
+        for line in lines(("Cluster", "Finished"), rows):
+            self.console.print(line, markup=False)
         self.console.print(f"\nAll {len(self.board.promises)} promises kept in {took:.0f} s.\n")
 
 

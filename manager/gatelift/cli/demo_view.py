@@ -15,8 +15,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from gatelift.cli.listing import state_of
-from gatelift.core import record
+from gatelift.cli.listing import placement_of, situation_of
+from gatelift.core import texts
 from gatelift_kube.objects.kueue import Workload
 
 Json = Mapping[str, Any]
@@ -27,6 +27,7 @@ WAITS = "waits"
 RUNS = "runs"
 ADMITTED = "admitted"
 FINISHED = "finished"
+FAILED = "failed"
 _STYLES = {WAITS: "yellow", QUEUED: "yellow", ADMITTED: "cyan", RUNS: "cyan", FINISHED: "green", DELETED: "dim"}
 
 
@@ -142,20 +143,19 @@ def _row(kind: str, found: Json, workload: Workload | None) -> Row:
     name: str = found["metadata"]["name"]
     if workload is None:
         return Row(kind=kind, name=name, state=QUEUED)
-    state, why = state_of(workload)
-    cluster = record.read(workload, travels=True).cluster
+    situation = situation_of(workload)
+    cluster = placement_of(workload).cluster
     if found["metadata"].get("deletionTimestamp"):
         return Row(kind=kind, name=name, state="stopping", cluster=cluster)
-    word, _, reason = state.partition(" ")
-    match word:
-        case "Finished":
-            ended = FINISHED if reason == "(Succeeded)" else f"failed {reason}"
+    match situation.state:
+        case texts.FINISHED:
+            ended = FINISHED if situation.reason == "Succeeded" else f"{FAILED} ({situation.reason})"
             return Row(kind=kind, name=name, state=ended, cluster=cluster)
-        case "Admitted":
+        case texts.ADMITTED:
             return Row(kind=kind, name=name, state=_running(kind, found), cluster=cluster)
-        case "QuotaReserved":
+        case texts.QUOTA_RESERVED:
             return Row(kind=kind, name=name, state="offered")
-    return Row(kind=kind, name=name, state=WAITS, why=why)
+    return Row(kind=kind, name=name, state=WAITS, why=situation.message)
 
 
 def _running(kind: str, found: Json) -> str:

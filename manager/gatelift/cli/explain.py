@@ -3,82 +3,142 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from gatelift.cli.clusters import target_of
 from gatelift.cli.connection import NOT_FOUND, CliError, run
-from gatelift.cli.listing import every, state_of
+from gatelift.cli.listing import every, maker_of, placement_of, situation_of
 from gatelift.cli.render import Output, age, dump
-from gatelift.core import record
 from gatelift_kube.client import Client
-from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.kueue import Admission, Workload
 from gatelift_kube.resources import WORKLOAD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What is told of one workload; the fields are the keys of `-o json`."""
+
+    workload: str
+    made_for: str
+    state: str
+    reason: str
+    because: str
+    cluster: str
+    epoch: int
+    queue: str
+    quota: str
+    checks: tuple[str, ...]
+    history: tuple[str, ...]
 
 
 def explain(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name of a workload, or of the pod or Job it was made for.")],
-    namespace: Annotated[str, typer.Option("--namespace", "-n")] = "default",
-    output: Annotated[Output, typer.Option("--output", "-o")] = Output.TABLE,
+    name: Annotated[
+        str, typer.Argument(help="Name of a workload, or of the pod or Job it was made for (also pod/NAME, job/NAME).")
+    ],
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the object.")] = "default",
+    output: Annotated[Output, typer.Option("--output", "-o", help="table, json or yaml")] = Output.TABLE,
 ) -> None:
     """Say why a workload is not running, or where it is, and what happened to it."""
     workload = run(target_of(context), lambda client: _find(client, namespace, name))
-    facts = _facts(workload)
-    if output is not Output.TABLE:
-        dump(facts, output)
-        return
-    console = Console(highlight=False)
-    console.print(f"[bold]{facts['workload']}[/bold]: {facts['state']}")
-    for key in ("because", "cluster", "epoch", "queue", "quota", "checks"):
-        if facts.get(key):
-            console.print(f"  {key:<8} {facts[key]}")
-    console.print("  history")
-    for line in facts["history"]:  # type: ignore[attr-defined]  # a list of lines
-        console.print(f"    {line}")
+    explanation = explanation_of(workload, dt.datetime.now(dt.UTC))
+    if output is Output.TABLE:
+        _print(explanation)
+    else:
+        dump(asdict(explanation), output)
 
 
 async def _find(client: Client, namespace: str, name: str) -> Workload:
-    owned: Workload | None = None
+    """Return the workload that is meant: by its own name first, else the present one made for an object so named."""
+    kind, _, bare = name.rpartition("/")
+    kind = kind.lower().rstrip("s")
+    made: list[Workload] = []
     async for workload in every(client, WORKLOAD, Workload, namespace):
-        if workload.metadata.name == name:
+        if workload.metadata.name == bare and kind in {"", "workload", "wl"}:
             return workload  # type: ignore[no-any-return]  # `every` yields what it was asked for
-        if any(owner.name == name for owner in workload.metadata.owner_references):
-            owned = workload
-    if owned is None:
-        text = f"no workload {namespace}/{name}, and none made for an object of that name; see 'gatelift get workloads'"
-        raise CliError(text, NOT_FOUND)
-    return owned
+        if any(each.name == bare and kind in {"", each.kind.lower()} for each in workload.metadata.owner_references):
+            made.append(workload)
+    if not made:
+        raise CliError(
+            f"no workload {namespace}/{bare}, and none made for an object of that name: 'gatelift get workloads' lists"
+            f" all; an object gets one by the label kueue.x-k8s.io/queue-name",
+            NOT_FOUND,
+        )
+    return max(made, key=_present)
 
 
-def _facts(workload: Workload) -> dict[str, object]:
-    state, why = state_of(workload)
-    found = record.read(workload, travels=bool(workload.metadata.owner_references))
-    now = dt.datetime.now(dt.UTC)
-    admission = workload.status.admission
-    quota = ""
-    if admission is not None:
-        parts = [
-            f"{each.name}: "
-            + ", ".join(f"{amount} {what}" for what, amount in each.resource_usage.items())
-            + f" from {', '.join(sorted(set(each.flavors.values()))) or 'no flavor'}"
-            for each in admission.pod_set_assignments
-        ]
-        quota = f"{admission.cluster_queue} ({'; '.join(parts)})"
+def _present(workload: Workload) -> tuple[bool, str]:
+    """Return an order in which unfinished workloads come last, and later ones after earlier ones."""
+    return situation_of(workload).state != "Finished", workload.metadata.creation_timestamp or ""
+
+
+def explanation_of(workload: Workload, now: dt.datetime) -> Explanation:
+    """Return what is told of a workload at a moment."""
+    situation, placement = situation_of(workload), placement_of(workload)
     ordered = sorted(workload.status.conditions, key=lambda each: each.last_transition_time or "")
-    return {
-        "workload": f"{workload.metadata.namespace}/{workload.metadata.name}",
-        "state": state,
-        "because": why,
-        "cluster": found.cluster,
-        "epoch": found.epoch,
-        "queue": workload.spec.queue_name,
-        "quota": quota,
-        "checks": "; ".join(f"{each.name} {each.state}: {each.message}" for each in workload.status.admission_checks),
-        "history": [
-            f"{age(each.last_transition_time, now):>5} ago  {each.type}={each.status} {each.reason}: {each.message}"
+    return Explanation(
+        workload=f"{workload.metadata.namespace}/{workload.metadata.name}",
+        made_for=maker_of(workload),
+        state=situation.state,
+        reason=situation.reason,
+        because=situation.message,
+        cluster=placement.cluster,
+        epoch=placement.epoch,
+        queue=workload.spec.queue_name,
+        quota=_quota(workload.status.admission),
+        checks=tuple(
+            f"{each.name} {each.state}{f': {each.message}' if each.message else ''}"
+            for each in workload.status.admission_checks
+        ),
+        history=tuple(
+            f"{age(each.last_transition_time, now):>4} ago  {each.type}={each.status} ({each.reason})"
+            f"{f' {each.message}' if each.message else ''}"
             for each in ordered
-        ],
-    }
+        ),
+    )
+
+
+def _quota(admission: Admission | None) -> str:
+    if admission is None:
+        return ""
+    parts = [
+        f"{each.name}: "
+        + ", ".join(f"{amount} {what}" for what, amount in each.resource_usage.items())
+        + f" from {', '.join(sorted(set(each.flavors.values()))) or 'no flavor'}"
+        for each in admission.pod_set_assignments
+    ]
+    return f"{admission.cluster_queue} ({'; '.join(parts)})"
+
+
+def _print(told: Explanation) -> None:
+    console = Console(highlight=False)
+    reason = f" ({told.reason})" if told.reason else ""
+    facts = [
+        ("made for", told.made_for),
+        ("because", told.because),
+        ("cluster", told.cluster),
+        ("epoch", str(told.epoch)),
+        ("queue", told.queue),
+        ("quota", told.quota),
+        *(("check", each) for each in told.checks),
+        *(("" if index else "history", each) for index, each in enumerate(told.history)),
+    ]
+    console.print(Text.assemble((told.workload, "bold"), f": {told.state}{reason}"), soft_wrap=True)
+    if not console.is_terminal:  # nothing is folded for a pipe
+        for name, value in facts:
+            if value:
+                console.print(Text(f"  {name:<8}  {value}"), soft_wrap=True)
+        return
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in facts:
+        if value:
+            grid.add_row(f"  {name}", Text(value))
+    console.print(grid)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -14,10 +15,10 @@ from gatelift.cli import clusters
 from gatelift.cli.clusters import target_of
 from gatelift.cli.connection import run
 from gatelift.cli.render import Output, age, show
-from gatelift.core import record
+from gatelift.core import record, texts
 from gatelift_kube import conditions
 from gatelift_kube.client import Client, Selection
-from gatelift_kube.objects.kueue import ClusterQueue, LocalQueue, Workload
+from gatelift_kube.objects.kueue import AdmissionCheckState, ClusterQueue, LocalQueue, Workload
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, Resource
 
 WATCH_SECONDS = 1.0
@@ -66,8 +67,9 @@ def worker_clusters(context: typer.Context, output: OutputOption = Output.TABLE,
 
 def _run(context: typer.Context, once: Callable[[Client], Awaitable[None]], watch: bool) -> None:
     async def repeated(client: Client) -> None:
+        console = Console()
         while True:
-            Console().clear()
+            console.clear()  # does nothing where the output is no terminal
             await once(client)
             await asyncio.sleep(WATCH_SECONDS)
 
@@ -82,41 +84,68 @@ async def every(client: Client, resource: Resource, kind: type[Any], namespace: 
                 yield served.object
 
 
-def state_of(workload: Workload) -> tuple[str, str]:
-    """Return a workload's life-cycle class and the message of the condition that says why."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """Where a workload is in its life: one word, the reason of the condition that says so, and its message."""
+
+    state: str
+    reason: str = ""
+    message: str = ""
+
+
+def situation_of(workload: Workload) -> Situation:
+    """Return a workload's situation: Finished, Evicted, Admitted, QuotaReserved or Pending, the first that is true."""
     found = workload.status.conditions
-    for type_ in ("Finished", "Evicted"):
+    for type_ in (texts.FINISHED, texts.EVICTED):
         condition = conditions.find(found, type_)
-        if condition is not None and condition.status == "True":
-            return (f"{type_} ({condition.reason})", condition.message)
-    if conditions.is_true(found, "Admitted"):
-        return "Admitted", ""
-    reserved = conditions.find(found, "QuotaReserved")
-    if reserved is not None and reserved.status == "True":
-        return "QuotaReserved", "waits for a cluster or for admission checks"
-    return "Pending", reserved.message if reserved is not None else ""
+        if condition is not None and condition.status == conditions.TRUE:
+            return Situation(state=type_, reason=condition.reason, message=condition.message)
+    if conditions.is_true(found, texts.ADMITTED):
+        return Situation(state=texts.ADMITTED)
+    reserved = conditions.find(found, texts.QUOTA_RESERVED)
+    if reserved is None:
+        return Situation(state=texts.PENDING)
+    if reserved.status == conditions.TRUE:
+        waits = ", ".join(f"{each.name} {each.state}" for each in _open_checks(workload))
+        return Situation(state=texts.QUOTA_RESERVED, message=f"waits for admission checks: {waits}" if waits else "")
+    return Situation(state=texts.PENDING, reason=reserved.reason, message=reserved.message)
+
+
+def _open_checks(workload: Workload) -> list[AdmissionCheckState]:
+    return [each for each in workload.status.admission_checks if each.state != texts.READY]
+
+
+def placement_of(workload: Workload) -> record.Record:
+    """Return the placement record of a workload as this command sees it."""
+    return record.read(workload, travels=bool(workload.metadata.owner_references))
+
+
+def maker_of(workload: Workload) -> str:
+    """Return for what a workload was made, as kubectl names it (`pod/hello`); "" where a person made it."""
+    return ", ".join(f"{owner.kind.lower()}/{owner.name}" for owner in workload.metadata.owner_references)
 
 
 async def _workloads(client: Client, namespace: str, output: Output) -> None:
     now = dt.datetime.now(dt.UTC)
     rows = []
     async for workload in every(client, WORKLOAD, Workload, namespace):
-        state, why = state_of(workload)
-        travels = bool(workload.metadata.owner_references)
+        situation = situation_of(workload)
         rows.append(
             (
                 workload.metadata.namespace,
                 workload.metadata.name,
+                maker_of(workload),
                 workload.spec.queue_name,
-                state,
-                record.read(workload, travels=travels).cluster if state == "Admitted" else "",
+                situation.state,
+                situation.reason,
+                placement_of(workload).cluster,
                 record.epoch_of(workload),
                 age(workload.metadata.creation_timestamp, now),
-                why,
+                situation.message,
             )
         )
     show(
-        ("Namespace", "Name", "Queue", "State", "Cluster", "Epoch", "Age", "Message"),
+        ("Namespace", "Name", "For", "Queue", "State", "Reason", "Cluster", "Epoch", "Age", "Message"),
         sorted(rows, key=lambda row: (str(row[0]), str(row[1]))),
         output,
         nothing="No workloads. Label a pod or a Job with kueue.x-k8s.io/queue-name to make one.",
@@ -126,14 +155,11 @@ async def _workloads(client: Client, namespace: str, output: Output) -> None:
 async def _placements(client: Client, namespace: str, output: Output) -> None:
     rows = []
     async for workload in every(client, WORKLOAD, Workload, namespace):
-        found = record.read(workload, travels=bool(workload.metadata.owner_references))
+        found = placement_of(workload)
         if not found.cluster or found.finished:
             continue
-        pods = (
-            sum(each.count or 0 for each in workload.status.admission.pod_set_assignments)
-            if (workload.status.admission)
-            else 0
-        )
+        admission = workload.status.admission
+        pods = sum(each.count or 0 for each in admission.pod_set_assignments) if admission is not None else 0
         rows.append(
             (
                 found.cluster,

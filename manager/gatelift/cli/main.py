@@ -1,7 +1,7 @@
 """The command `gatelift`. Parses and calls; heavy modules are imported by the verb that needs them.
 
 Exit codes: 0 done · 1 failed · 2 wrong use or configuration · 3 not found · 4 API server not reached or not allowed ·
-5 a wait ran out.
+5 a wait ran out · 130 stopped by Ctrl-C or SIGTERM.
 """
 
 from __future__ import annotations

@@ -9,10 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import yaml
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
-from rich.table import Table
 
 from gatelift_kube import timestamps
+
+GAP = "  "
+"""Between columns."""
 
 
 class Output(enum.StrEnum):
@@ -25,23 +28,30 @@ class Output(enum.StrEnum):
 
 def show(columns: Sequence[str], rows: Sequence[Sequence[object]], output: Output, *, nothing: str) -> None:
     """Print rows. JSON and YAML are lists of objects with the column names as keys, lower case, `_` for space."""
-    if output is Output.TABLE:
-        if not rows:
-            Console().print(nothing, highlight=False)
-            return
-        Console().print(table(columns, rows))
+    if output is not Output.TABLE:
+        keys = [column.lower().replace(" ", "_") for column in columns]
+        dump([dict(zip(keys, row, strict=True)) for row in rows], output)
         return
-    keys = [column.lower().replace(" ", "_") for column in columns]
-    dump([dict(zip(keys, row, strict=True)) for row in rows], output)
+    console = Console(highlight=False, markup=False)
+    width = console.width if console.is_terminal else None
+    for line in lines(columns, rows, width) if rows else [nothing]:
+        console.print(line, soft_wrap=True)
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """Return a plain table in kubectl's manner: no lines, upper-case headers."""
-    made = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
-    for column in columns:
-        made.add_column(column.upper(), no_wrap=column in {"Name", "Namespace", "Age", "Epoch"}, overflow="fold")
-    for row in rows:
-        made.add_row(*("" if cell is None else str(cell) for cell in row))
+def lines(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int | None = None) -> list[str]:
+    """Return a table in kubectl's manner: no rules, upper-case headers, one line a row.
+
+    The last column may be long. `width`: cut lines there, with an ellipsis (a terminal); None cuts nothing (a pipe).
+    """
+    cells = [[column.upper() for column in columns]] + [
+        ["" if cell is None else " ".join(str(cell).split()) for cell in row] for row in rows
+    ]
+    widths = [max(cell_len(line[index]) for line in cells) for index in range(len(columns))]
+    made = []
+    for line in cells:
+        padded = [set_cell_size(cell, size) for cell, size in zip(line[:-1], widths[:-1], strict=True)]
+        text = GAP.join([*padded, line[-1]]).rstrip()
+        made.append(text if width is None or cell_len(text) <= width else set_cell_size(text, width - 1) + "…")
     return made
 
 

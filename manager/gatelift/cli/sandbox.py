@@ -9,6 +9,7 @@ import asyncio
 import enum
 import shutil
 import signal
+import sys
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from gatelift.cli.connection import CliError, end_well
+from gatelift.cli.connection import STOPPED, CliError, end_well
+from gatelift.cli.manifests import deploy_folder
 from gatelift.cli.progress import Progress
 from gatelift_kube.errors import KubeError
 from gatelift_kube.tasks import spawn
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from gatelift_sandbox.ensemble import Ensemble
 
 KUBECONFIGS = Path("kubeconfigs")
-INTERRUPTED = 130
 
 
 class ProviderName(enum.StrEnum):
@@ -137,16 +138,36 @@ async def _told_shortly(work: Awaitable[None], raised: Ensemble) -> None:
 
 
 def _how_to_go_on(console: Console, raised: Ensemble) -> None:
-    kubectl = "kubectl"
+    gatelift, kubectl = _command("gatelift"), "kubectl"
     if shutil.which(kubectl) is None and raised.management.kubectl is not None:
         kubectl = str(raised.management.kubectl)
-    console.print("\nIt is up. To try it out:\n")
-    console.print(f"  export KUBECONFIG={raised.management.kubeconfig}", soft_wrap=True)
-    console.print(f"  {kubectl} apply -f deploy/samples/pod.yaml -f deploy/samples/job.yaml", soft_wrap=True)
-    console.print("  gatelift get workloads        gatelift get clusters        gatelift explain sample-pod")
-    for worker in raised.workers:
-        console.print(f"  {kubectl} --kubeconfig {worker.kubeconfig} get pods", soft_wrap=True)
-    console.print(f"\nLogs are in {raised.plan.folder}. To end it:\n\n  gatelift down", soft_wrap=True)
+    samples = _shown(deploy_folder() / "samples")
+    lines = [
+        "",
+        "It is up. To try it out:",
+        "",
+        f"  export KUBECONFIG={raised.management.kubeconfig}",
+        f"  {kubectl} apply -f {samples}/pod.yaml -f {samples}/job.yaml -f {samples}/too-large.yaml",
+        f"  {gatelift} get workloads",
+        f"  {gatelift} explain sample-too-large",
+        *(f"  {kubectl} --kubeconfig {_shown(worker.kubeconfig)} get pods" for worker in raised.workers),
+        "",
+        f"Logs are in {_shown(raised.plan.folder)}. To end it:",
+        "",
+        f"  {gatelift} down",
+    ]
+    for line in lines:
+        console.print(line, soft_wrap=True, markup=False)
+
+
+def _command(name: str) -> str:
+    """Return how a person calls one of our commands here: by its name, or by its path where PATH does not have it."""
+    return name if shutil.which(name) else _shown(Path(sys.executable).with_name(name))
+
+
+def _shown(path: Path) -> str:
+    """Return a path as short as can be from the working directory."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 async def _unless_ended(work: Awaitable[None]) -> None:
@@ -162,4 +183,4 @@ async def _unless_ended(work: Awaitable[None]) -> None:
     try:
         await task
     except asyncio.CancelledError:
-        raise CliError("stopped; nothing is left running", INTERRUPTED) from None
+        raise CliError("stopped; nothing is left running", STOPPED) from None
