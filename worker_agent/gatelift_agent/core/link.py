@@ -33,6 +33,7 @@ class Link:
         self._world = world
         self._jitter = jitter
         self._session: AgentSession | None = None
+        self._facts: tuple[int, bool] | None = None
 
     def serve(self, world: World) -> None:
         """Work for a new world: this replica lost its lead and may gain it again."""
@@ -98,9 +99,13 @@ class Link:
         if self._session is None:
             return
         world = self._world
+        facts = (credits_of(world), world.api.reachable)
+        if facts == self._facts:
+            return
+        self._facts = facts
         outputs = self._session.set_facts(
-            credits_=credits_of(world),
-            api_reachable=world.api.reachable,
+            credits_=facts[0],
+            api_reachable=facts[1],
             replicas=world.settings.replicas,
             kinds=world.settings.kinds,
             now=now,

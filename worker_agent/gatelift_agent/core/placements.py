@@ -24,6 +24,8 @@ from gatelift_wire.refusals import Refusal
 class State(enum.Enum):
     """Where a placement stands; the value is the name that inventories and metrics carry."""
 
+    __hash__ = object.__hash__  # members are singletons; the one of Enum is Python code on the hot path
+
     OFFERED = "Offered"
     HELD = "Held"
     COMMITTED = "Committed"
