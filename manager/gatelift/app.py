@@ -27,6 +27,7 @@ from gatelift.assembly import new_machine
 from gatelift.config import Configuration
 from gatelift.core import commands, events
 from gatelift_agent.app import LocalAgent, start_local_agent
+from gatelift_kube import collector
 from gatelift_kube.budget import Budget, budget
 from gatelift_kube.client import Client
 from gatelift_kube.clock import monotonic, wall
@@ -123,6 +124,7 @@ class _Process:
 
     async def run(self) -> None:
         gatelift = self._config.gatelift
+        collector.tune()
         self._log.info("starting", version=version("gatelift"), instance=self._instance, budget=self._limits.describe())
         for text in self._config.without_effect():
             self._log.warning("accepted without effect in this version", setting=text)
@@ -201,6 +203,7 @@ class _Process:
     async def _become_candidate(self) -> None:
         """Run for leader only when every kind is listed: an inventory may be judged only then (R4)."""
         await self._api.wait_synced()
+        collector.settle()
         # A Lease that somebody deleted starts counting anew; the clusters remember how far the terms had come.
         self._elector.raise_floor(await self._highest_term())
         self._elector.start()

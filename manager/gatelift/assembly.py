@@ -13,9 +13,11 @@ from gatelift.core.wall import Wall
 from gatelift_kinds.registry import KINDS
 from gatelift_wire.session_manager import ManagerSession
 
-REQUEUE_BASE_SECONDS = 60.0
+REQUEUE_BASE_SECONDS = 1.0
+"""First pause after a failed placement, doubling. Kueue's MultiKueue comes back at once; its 60 s are for pods that do
+not get ready, which is another matter."""
 REQUEUE_MAX_SECONDS = 3600.0
-"""Backoff after a failed placement where the configuration says nothing: Kueue's defaults."""
+"""Longest pause: Kueue's."""
 
 
 def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
@@ -33,7 +35,6 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
         lambda: ManagerSession(instance=instance, renew_seconds=gatelift.leases.renew), ids, wall, enrolments=enrolments
     )
     links.set_origin(origin)
-    requeuing = config.wait_for_pods_ready.requeuing_strategy if config.wait_for_pods_ready else None
     settings = Settings(
         origin=origin,
         kinds=KINDS,
@@ -42,8 +43,8 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
             bid_seconds=gatelift.dispatch.bid_seconds,
             hold_seconds=gatelift.dispatch.hold_seconds,
         ),
-        requeue_base=float(requeuing.backoff_base_seconds) if requeuing else REQUEUE_BASE_SECONDS,
-        requeue_max=float(requeuing.backoff_max_seconds) if requeuing else REQUEUE_MAX_SECONDS,
+        requeue_base=REQUEUE_BASE_SECONDS,
+        requeue_max=REQUEUE_MAX_SECONDS,
         manages_unnamed=config.manage_jobs_without_queue_name,
         debug_invariants=gatelift.debug_invariants,
     )

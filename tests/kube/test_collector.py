@@ -1,0 +1,26 @@
+"""The garbage collector of a daemon."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from gatelift_kube import collector
+
+
+@pytest.fixture
+def _as_before() -> Iterator[None]:
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("_as_before")
+def test_collections_are_rare_and_what_lives_at_the_start_is_left_out_of_them() -> None:
+    collector.tune()
+    assert gc.get_threshold() == collector.THRESHOLDS
+    collector.settle()
+    assert gc.get_freeze_count() > 0
