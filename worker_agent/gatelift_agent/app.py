@@ -36,6 +36,7 @@ from gatelift_agent.core import commands, events
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.local_agent import LocalAgent, start_local_agent
 from gatelift_agent.runtime.perform import Performer
+from gatelift_kube import collector
 from gatelift_kube.budget import budget
 from gatelift_kube.client import Client
 from gatelift_kube.clock import boottime
@@ -144,6 +145,7 @@ class _Process:
 
     async def run(self) -> None:
         config = self._config
+        collector.tune()
         self._log.info(
             "starting",
             version=version("gatelift"),

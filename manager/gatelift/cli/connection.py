@@ -6,7 +6,6 @@ Exit codes: 0 done · 1 failed · 2 wrong use or configuration · 3 not found ·
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import TypeVar
 
 import typer
 
+from gatelift_kube import event_loop
 from gatelift_kube.client import Client
 from gatelift_kube.config import auto
 from gatelift_kube.errors import ApiError, KubeError, NotFoundError
@@ -51,7 +51,7 @@ def end_well(work: Awaitable[T]) -> T:
         return await work
 
     try:
-        return asyncio.run(awaited())
+        return event_loop.run(awaited())
     except CliError as error:
         _fail(str(error), error.code)
     except NotFoundError as error:
