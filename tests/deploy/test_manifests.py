@@ -127,7 +127,7 @@ def test_secrets_are_read_by_name_in_the_own_namespace_only() -> None:
             assert by_name or verb == "create", role
 
 
-def test_an_agent_sees_nothing_but_namespaces_outside_the_namespaces_it_was_given() -> None:
+def test_an_agent_reads_namespaces_nodes_and_flavors_and_no_more_outside_the_namespaces_it_was_given() -> None:
     bound = {one["roleRef"]["name"] for one in of_kind("ClusterRoleBinding", Part.AGENT_ACCESS)}
     assert bound == {"gatelift-agent"}
     cluster_wide = {
@@ -138,7 +138,8 @@ def test_an_agent_sees_nothing_but_namespaces_outside_the_namespaces_it_was_give
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
-    assert cluster_wide == {("namespaces", verb) for verb in ("get", "list", "watch")}
+    seen = ("namespaces", "nodes", "resourceflavors")
+    assert cluster_wide == {(resource, verb) for resource in seen for verb in ("get", "list", "watch")}
 
 
 def test_the_webhooks_write_nothing_but_their_own_secret_and_configurations() -> None:
