@@ -159,7 +159,7 @@ class AgentsServer:
     def send(self, command: SendFrame) -> None:
         """Queue a frame; a stream whose queue is full is broken and its end posted."""
         stream = self._streams.get(command.stream_id)
-        if stream is None:
+        if stream is None or stream.broken.is_set():
             return
         try:
             data = codec.encode_from_manager(command.frame)

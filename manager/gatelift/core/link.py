@@ -81,6 +81,7 @@ class Link:
         self._written_session = 0
         self._not_before = 0.0
         self._certificates: set[int] = set()
+        self._certificate_wanted = b""
         self._certificate_not_before = 0.0
         self._keys: dict[int, str] = {}
         self._doubted_term = 0
@@ -134,6 +135,8 @@ class Link:
         moments = [self._session.next_deadline()]
         if self._write is None and not self.held and self._next_write() is not None:
             moments.append(self._not_before)
+        if self._certificate_wanted and not self._certificates:
+            moments.append(self._certificate_not_before)
         return min((moment for moment in moments if moment is not None), default=None)
 
     # --- what happens ----------------------------------------------------------------------------------------------
@@ -202,6 +205,7 @@ class Link:
     def tick(self, now: float, out: Outcome) -> None:
         """Do what a deadline that has passed asks for."""
         self._take(self._session.tick(now), now, out)
+        self._ask_certificate(now, out)
         self._pump(now, out)
 
     def send(self, messages: tuple[Message, ...], now: float, out: Outcome) -> int:
@@ -384,6 +388,7 @@ class Link:
                 self._credits = self._credits or (self._hello.credits if self._hello else 0)
                 out.upcalls.append(LinkOpened(cluster=self.name, session=output.session, resumed=output.resumed))
             case wire.SessionEnded():
+                self._certificate_wanted = b""
                 self._open_session, self._renewal, self._credits = 0, None, 0
                 out.upcalls.append(LinkBroken(cluster=self.name, session=output.session))
                 out.commands.append(Note(level="info", text=f"session ended: {output.text}", cluster=self.name))
@@ -404,17 +409,19 @@ class Link:
             self._capacity = self.facts.capacity = message
             out.upcalls.append(ClusterChanged(cluster=self.name))
         elif isinstance(message, CertificateRequest):
-            self._ask_certificate(message, now, out)
+            self._certificate_wanted = message.request  # the latest counts
+            self._ask_certificate(now, out)
         else:
             out.upcalls.append(
                 Reported(cluster=self.name, session=output.session, sequence=output.sequence, message=message)  # type: ignore[arg-type]  # the session delivers reports only: other kinds are violations
             )
 
-    def _ask_certificate(self, message: CertificateRequest, now: float, out: Outcome) -> None:
+    def _ask_certificate(self, now: float, out: Outcome) -> None:
         """Have a certificate signed for the key that was approved; one at a time, since signing costs us and not it."""
-        if self._certificates or now < self._certificate_not_before or self.object is None:
+        wanted = self._certificate_wanted
+        if not wanted or self._certificates or now < self._certificate_not_before or self.object is None:
             return
-        self._certificate_not_before = now + CERTIFICATE_SECONDS
+        self._certificate_wanted, self._certificate_not_before = b"", now + CERTIFICATE_SECONDS
         # Negative: adapters number enrolment requests upwards, so the two never meet.
         request_id = -self._leading.ids.take()
         self._certificates.add(request_id)
@@ -422,7 +429,7 @@ class Link:
             IssueCertificate(
                 request_id=request_id,
                 cluster=self.name,
-                request=message.request,
+                request=wanted,
                 key_digest=self.object.status.key_digest,
             )
         )
