@@ -6,6 +6,7 @@ import asyncio
 import ssl
 import weakref
 from collections.abc import Mapping
+from contextlib import suppress
 
 import msgspec
 from aiohttp import web
@@ -75,7 +76,8 @@ class HttpServer:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.transport is not None:
-            self._transports.add(request.transport)
+            with suppress(TypeError):  # uvloop's take no weak reference; its loop closes what is half open by itself
+                self._transports.add(request.transport)
         try:
             user = self._user(request)
             info = parse(request.method, request.path, request.query)
