@@ -1,0 +1,240 @@
+"""A fleet for benches: real control planes with queues on them, and a Gatelift that can be started and stopped.
+
+With Gatelift stopped its webhooks are taken off the API server too, so that nothing of it stands between a loader and
+etcd. Agents speak to the manager directly: the installation's own proxies are not in the way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bench.processes import Usage, children_of_cluster, cpu_seconds
+from gatelift_kube.client import Client
+from gatelift_kube.errors import NotFoundError
+from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.writes import PatchKind
+from gatelift_sandbox import applying
+from gatelift_sandbox.errors import SandboxError
+from gatelift_sandbox.installation import Installation
+from gatelift_sandbox.provider import Cluster, NodeShape, Provider, Settings, load
+
+NAMESPACE = "bench"
+QUEUE = "bench"
+CHECK = "workers"
+FLAVOR = "default-flavor"
+WORKERS = ("w1", "w2")
+POD_CPU = "10m"
+AMPLE = "10000"
+"""CPUs of the queue, the agents' capacity and the nodes: quota is never what a bench waits for."""
+BUDGET_PER_SECOND = 2_000
+"""Writes a second that manager and agents allow themselves here: more than this machine's API servers take."""
+CLEANUP_IN_FLIGHT = 32
+CLEANUP_SECONDS = 120.0
+POLL_SECONDS = 0.05
+
+_CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/"
+_WEBHOOKS = ("mutatingwebhookconfigurations/gatelift", "validatingwebhookconfigurations/gatelift")
+
+
+def queues(quota: str = AMPLE) -> str:
+    """Return manifests of one queue that dispatches to the workers, with so much CPU."""
+    return f"""
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {{name: {FLAVOR}}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: MultiKueueConfig
+metadata: {{name: workers}}
+spec: {{clusters: [{", ".join(WORKERS)}]}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: AdmissionCheck
+metadata: {{name: {CHECK}}}
+spec:
+  controllerName: kueue.x-k8s.io/multikueue
+  parameters: {{apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: workers}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {{name: {QUEUE}}}
+spec:
+  namespaceSelector: {{}}
+  admissionChecksStrategy: {{admissionChecks: [{{name: {CHECK}}}]}}
+  resourceGroups:
+    - coveredResources: [cpu]
+      flavors: [{{name: {FLAVOR}, resources: [{{name: cpu, nominalQuota: "{quota}"}}]}}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {{name: {QUEUE}, namespace: {NAMESPACE}}}
+spec: {{clusterQueue: {QUEUE}}}
+"""
+
+
+@dataclass(slots=True, kw_only=True)
+class Fleet:
+    """One management cluster, two workers, and clients with the rights of the person who made them."""
+
+    home: Path
+    provider: Provider
+    management: Cluster
+    workers: Sequence[Cluster]
+    installation: Installation
+    clients: dict[str, Client]
+
+    async def start(self) -> None:
+        """Start webhooks, manager and agents; return when all are connected."""
+        await self.installation.start_webhooks()
+        await self.installation.start_manager()
+        await asyncio.gather(*(self.installation.start_agent(worker) for worker in self.workers))
+        await self.installation.wait_connected(*(worker.name for worker in self.workers))
+
+    async def stop(self) -> None:
+        """Stop them, and take the webhooks off the API server."""
+        await self.installation.stop()
+        await self.take_off_webhooks()
+
+    async def take_off_webhooks(self) -> None:
+        """Leave the configurations without webhooks; a start of the daemon fills them again."""
+        for path in _WEBHOOKS:
+            await self.clients["mgmt"].raw(
+                "PATCH", _CONFIGURATIONS + path, body=b'{"webhooks":[]}', content_type=PatchKind.MERGE.value
+            )
+
+    def usage(self) -> Usage:
+        """Return CPU seconds so far, by process: manager, webhooks, each agent, and each part of each cluster."""
+        found = {
+            daemon.name: cpu_seconds(daemon.child.pid)
+            for daemon in self.installation.daemons.values()
+            if daemon.child is not None
+        }
+        for cluster in (self.management, *self.workers):
+            for process, child in children_of_cluster(self.home, cluster.name).items():
+                found[f"{cluster.name}/{process}"] = cpu_seconds(child.pid)
+        return Usage(found)
+
+    async def clean(self) -> None:
+        """Remove all pods and Workloads of the bench everywhere, whatever holds them. Gatelift is stopped."""
+        for name, client in self.clients.items():
+            resources = (POD, WORKLOAD) if name == "mgmt" else (POD,)
+            for resource in resources:
+                await _remove_all(client, resource)
+
+
+async def _remove_all(client: Client, resource: Resource) -> None:
+    path = resource.path(NAMESPACE)
+    free = asyncio.Semaphore(CLEANUP_IN_FLIGHT)
+
+    async def unhold(item: dict[str, Any]) -> None:
+        async with free:
+            if not item["metadata"].get("finalizers"):
+                return
+            ref = ObjectRef(resource, ObjectKey(NAMESPACE, item["metadata"]["name"]))
+            try:
+                await client.patch(ref, b'{"metadata":{"finalizers":null}}')
+            except NotFoundError:
+                return
+
+    async with asyncio.timeout(CLEANUP_SECONDS):
+        while True:
+            items = json.loads(await client.raw("GET", path))["items"]
+            if not items:
+                return
+            await client.raw("DELETE", path, body=b'{"gracePeriodSeconds":0}')
+            await asyncio.gather(*(unhold(item) for item in items))
+            await asyncio.sleep(POLL_SECONDS)
+
+
+@asynccontextmanager
+async def fleet(*, audit: bool = False, quota: str = AMPLE) -> AsyncIterator[Fleet]:
+    """Make a fleet in a folder of its own, Gatelift installed but stopped; end and remove all of it at the end."""
+    async with AsyncExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gatelift-bench-")))
+        settings = Settings(
+            home=home / "state",
+            kubeconfigs=home / "kubeconfigs",
+            audit=audit,
+            nodes=NodeShape(cpu=AMPLE, memory="1Ti", pods=10_000),
+        )
+        provider = load("local", settings)
+        stack.push_async_callback(provider.down)
+        management, *workers = await provider.up(["mgmt", *WORKERS])
+        installation = _installation(home, management, workers)
+        stack.push_async_callback(installation.stop)
+        await installation.install()
+        clients = {}
+        for cluster in (management, *workers):
+            clients[cluster.name] = await installation.admin(cluster)
+            stack.push_async_callback(clients[cluster.name].aclose)
+        await applying.apply(clients["mgmt"], yaml.safe_load_all(queues(quota)))
+        made = Fleet(
+            home=settings.home,
+            provider=provider,
+            management=management,
+            workers=workers,
+            installation=installation,
+            clients=clients,
+        )
+        await made.take_off_webhooks()
+        try:
+            yield made
+        except SandboxError as error:
+            raise SandboxError(f"{error}\n{_last_words(installation)}") from error
+
+
+def _installation(home: Path, management: Cluster, workers: Sequence[Cluster]) -> Installation:
+    port = free_port()
+    capacity = [{"flavor": FLAVOR, "resource": "cpu", "nominal": AMPLE}]
+    of_agents = {
+        "manager": f"127.0.0.1:{port}",
+        "capacity": capacity,
+        "apiPerSecond": BUDGET_PER_SECOND,
+    }
+    return Installation(
+        folder=home / "installation",
+        management=management,
+        workers=workers,
+        namespaces=[NAMESPACE],
+        agent_settings={worker.name: of_agents for worker in workers},
+        manager_settings={
+            "gatelift": {"listen": f"127.0.0.1:{port}"},
+            "clientConnection": {"qps": BUDGET_PER_SECOND, "burst": BUDGET_PER_SECOND},
+        },
+    )
+
+
+def _last_words(installation: Installation) -> str:
+    lines = []
+    for daemon in installation.daemons.values():
+        if daemon.log.exists():
+            lines += [f"--- {daemon.name}", *daemon.log.read_text(errors="replace").splitlines()[-5:]]
+    return "\n".join(lines)
+
+
+def conditions() -> dict[str, Any]:
+    """Return what all figures of a fleet depend on."""
+    return {
+        "clusters": "1 management and 2 workers, real kube-apiserver, etcd, scheduler; stand-in kubelet; no fsync",
+        "cores": os.cpu_count(),
+        "load_before": round(os.getloadavg()[0], 2),
+    }
+
+
+def free_port() -> int:
+    """Return a TCP port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

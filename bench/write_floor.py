@@ -1,0 +1,202 @@
+"""The write floor: a script without logic that makes just the writes that single pods need, in Gatelift's order.
+
+`python -m bench.write_floor MGMT_KUBECONFIG W1_KUBECONFIG W2_KUBECONFIG`. It stands in for manager, agents and webhooks
+alike, with the same Kubernetes client, the same watches and the same bodies: pods come already mutated, go to the
+workers in turn, and nothing is checked, remembered or reported. Prints `ready` once its lists are complete and ends
+with its standard input.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+import uvloop
+
+from bench.fleet import CHECK, FLAVOR, NAMESPACE, POD_CPU, QUEUE, WORKERS
+from gatelift.core import record
+from gatelift_agent.core.sanitise import sanitise
+from gatelift_agent.core.settings import Policy
+from gatelift_kinds.kind import Part, Placing, Priority
+from gatelift_kinds.patches import without_finalizer
+from gatelift_kinds.pod import PodKind
+from gatelift_kube.client import Client, Selection
+from gatelift_kube.clock import wall
+from gatelift_kube.config import from_kubeconfig
+from gatelift_kube.decoding import Served
+from gatelift_kube.objects.core import Pod, raw_status
+from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
+from gatelift_kube.reflector import Reflector
+from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.tasks import Supervisor
+from gatelift_kube.timestamps import to_text
+from gatelift_kube.writes import ApiEvent, ObjectSeen, PatchKind
+from gatelift_wire.keys import FINALIZER_REPORT, LABEL_ORIGIN, PlacementKey
+from gatelift_wire.messages import DisconnectPolicy
+
+CONNECTIONS = 64
+ORIGIN = "write-floor"
+MANAGED = "kueue.x-k8s.io/managed=true"
+OVER = ("Succeeded", "Failed")
+KIND = PodKind()
+
+
+@dataclass(slots=True)
+class Remote:
+    """What the watch said of a worker's pod."""
+
+    running: asyncio.Future[bytes] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    over: asyncio.Future[tuple[Pod, bytes]] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Floor:
+    """Follows pods and writes."""
+
+    def __init__(self, management: Client, workers: dict[str, Client], supervisor: Supervisor) -> None:
+        self._management = management
+        self._workers = workers
+        self._supervisor = supervisor
+        self._turns = itertools.cycle(workers)
+        self._seen: set[str] = set()
+        self._remotes: dict[str, Remote] = {}
+
+    async def start(self) -> None:
+        """Watch what manager and agents watch of the objects that are written; the rest never changes."""
+        managed, ours = Selection(labels=MANAGED), Selection(namespace=NAMESPACE, labels=LABEL_ORIGIN)
+        reflectors = [
+            Reflector(self._management, POD, self._user_pod, selection=managed),
+            Reflector(self._management, WORKLOAD, _ignore),
+            *(Reflector(client, POD, self._worker_pod, selection=ours) for client in self._workers.values()),
+        ]
+        for reflector in reflectors:
+            self._supervisor.spawn("watch", reflector.run())
+        for reflector in reflectors:
+            await reflector.synced.wait()
+
+    def _user_pod(self, event: ApiEvent) -> None:
+        if not isinstance(event, ObjectSeen) or not isinstance(event.object, Pod):
+            return
+        pod = event.object
+        if pod.metadata.uid not in self._seen and pod.metadata.deletion_timestamp is None:
+            self._seen.add(pod.metadata.uid)
+            self._supervisor.spawn(pod.metadata.name, self._place(pod, event.raw, next(self._turns)))
+
+    def _worker_pod(self, event: ApiEvent) -> None:
+        if not isinstance(event, ObjectSeen) or not isinstance(event.object, Pod):
+            return
+        pod, remote = event.object, self._remotes.get(event.object.metadata.name)
+        if remote is None:
+            return
+        if pod.status.phase == "Running" and not remote.running.done():
+            remote.running.set_result(raw_status(event.raw))
+        if pod.status.phase in OVER and not remote.over.done():
+            remote.over.set_result((pod, event.raw))
+
+    async def _place(self, pod: Pod, raw: bytes, cluster: str) -> None:
+        worker = self._workers[cluster]
+        name = pod.metadata.name
+        remote = self._remotes[name] = Remote()
+        workload = await self._admit(pod, raw, cluster)
+        await _apply_and_lift(worker, pod, raw, workload)
+        user = await self._mirror(Served(pod, raw), await remote.running)
+        over, over_raw = await remote.over
+        user = await self._mirror(user, raw_status(over_raw))
+        await self._patch_workload(workload, record.finished_patch(workload, "Succeeded", "", to_text(wall())))
+        release = KIND.release_step(_pod(user))
+        if release is not None:
+            await self._management.patch(_ref(pod), release.body, release.kind)
+        unhold = without_finalizer(over.metadata, FINALIZER_REPORT)
+        if unhold is not None:
+            await worker.patch(_ref(pod), unhold, PatchKind.JSON)
+        await worker.delete(_ref(pod), uid=over.metadata.uid)
+        del self._remotes[name]
+
+    async def _admit(self, pod: Pod, raw: bytes, cluster: str) -> Workload:
+        body = KIND.workload_document(pod, raw, Priority())
+        created = await self._management.create(WORKLOAD, NAMESPACE, body)
+        workload = _workload(created)
+        grant = PodSetAssignment(name="main", flavors={"cpu": FLAVOR}, resource_usage={"cpu": POD_CPU}, count=1)
+        choice = record.Choice(cluster=cluster, epoch=1, term=1, policy=DisconnectPolicy.WAIT, check=CHECK)
+        message = f"Quota reserved in ClusterQueue {QUEUE}, wait time since queued was 0s"
+        body = record.admission_patch(workload, Admission(QUEUE, (grant,)), (CHECK,), message, choice, to_text(wall()))
+        return await self._patch_workload(workload, body)
+
+    async def _patch_workload(self, workload: Workload, body: bytes) -> Workload:
+        ref = ObjectRef(WORKLOAD, ObjectKey(NAMESPACE, workload.metadata.name))
+        return _workload(await self._management.patch(ref, body, subresource="status"))
+
+    async def _mirror(self, user: Served, status: bytes) -> Served:
+        body = KIND.mirror_patch(_pod(user), user.raw, status)
+        if body is None:
+            return user
+        return await self._management.patch(_ref(_pod(user)), body, subresource="status")
+
+
+async def _apply_and_lift(worker: Client, pod: Pod, raw: bytes, workload: Workload) -> None:
+    (part,) = KIND.parts(pod, raw)
+    sane = Part(name=part.name, pod_set=part.pod_set, metadata=part.metadata, spec=sanitise("Pod", part.spec, Policy()))
+    placing = Placing(key=PlacementKey(workload.metadata.uid, 1), origin=ORIGIN, namespace=NAMESPACE)
+    created = await worker.create(POD, NAMESPACE, KIND.document(sane, placing))
+    await worker.patch(_ref(pod), KIND.lift_patch(_pod(created)), PatchKind.JSON)
+
+
+def _ref(pod: Pod) -> ObjectRef:
+    return ObjectRef(POD, ObjectKey(NAMESPACE, pod.metadata.name))
+
+
+def _pod(served: Served) -> Pod:
+    if not isinstance(served.object, Pod):
+        raise TypeError(f"the answer is no Pod: {served.object!r}")
+    return served.object
+
+
+def _workload(served: Served) -> Workload:
+    if not isinstance(served.object, Workload):
+        raise TypeError(f"the answer is no Workload: {served.object!r}")
+    return served.object
+
+
+def _ignore(_event: ApiEvent) -> None:
+    """Take an event and do nothing: the manager reads this watch, too."""
+
+
+def _fail(ended: asyncio.Future[None]) -> Callable[[str, BaseException], None]:
+    def fail(task: str, error: BaseException) -> None:
+        if not ended.done():
+            ended.set_exception(RuntimeError(f"{task}: {type(error).__name__}: {error}"))
+
+    return fail
+
+
+async def serve(kubeconfigs: list[str]) -> None:
+    """Write until standard input ends. RuntimeError names the first write that failed."""
+    ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    supervisor = Supervisor(_fail(ended))
+    async with AsyncExitStack() as stack:
+        clients = [
+            await stack.enter_async_context(
+                Client.connect(await from_kubeconfig(path), connections=CONNECTIONS, user_agent="write-floor")
+            )
+            for path in kubeconfigs
+        ]
+        stack.push_async_callback(supervisor.stop)
+        floor = Floor(clients[0], dict(zip(WORKERS, clients[1:], strict=True)), supervisor)
+        await floor.start()
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _end, ended)
+        await ended
+
+
+def _end(ended: asyncio.Future[None]) -> None:
+    asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+    if not ended.done():
+        ended.set_result(None)
+
+
+if __name__ == "__main__":
+    uvloop.run(serve(sys.argv[1:]))
