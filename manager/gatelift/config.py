@@ -10,12 +10,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 from pydantic.alias_generators import to_camel
-from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from gatelift.durations import parse_duration
+from gatelift_kube.settings_file import ConfigError, EnvironmentSettings, Section, checked, read
+
+__all__ = ["ConfigError", "Configuration", "load"]
 
 Seconds = Annotated[float, BeforeValidator(parse_duration)]
 """A duration in seconds, written as Go writes them."""
@@ -45,16 +47,6 @@ DISPATCHERS = (
     "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
     "kueue.x-k8s.io/multikueue-dispatcher-incremental",
 )
-
-
-class ConfigError(Exception):
-    """The configuration cannot be used; each line of the text names a path, the rule and the way out."""
-
-
-class Section(BaseModel):
-    """A part of the file: camelCase keys, unknown ones refused, frozen."""
-
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
 
 
 class NamespaceSelector(Section):
@@ -215,21 +207,7 @@ class Certificates(Section):
     server_names: tuple[str, ...] = ("localhost", "127.0.0.1")
 
 
-class _CamelEnvironment(EnvSettingsSource):
-    """The environment under the file's camelCase keys, so that the two merge key by key."""
-
-    def __call__(self) -> dict[str, Any]:
-        camel: dict[str, Any] = _camel_keys(super().__call__())
-        return camel
-
-
-def _camel_keys(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {to_camel(key): _camel_keys(inner) for key, inner in value.items()}
-    return value
-
-
-class Gatelift(BaseSettings):
+class Gatelift(EnvironmentSettings):
     """Our own section."""
 
     model_config = SettingsConfigDict(
@@ -249,19 +227,6 @@ class Gatelift(BaseSettings):
     dispatch: Dispatch = Dispatch()
     leases: Leases = Leases()
     certificates: Certificates = Certificates()
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let the environment win over the file; read nothing else."""
-        del env_settings, dotenv_settings, file_secret_settings
-        return (_CamelEnvironment(settings_cls), init_settings)
 
 
 class Configuration(Section):
@@ -321,29 +286,5 @@ def load(path: Path | None) -> Configuration:
 
     Raises ConfigError with one line per problem: path of the key, what is wrong, the way out.
     """
-    document: object = {}
-    if path is not None:
-        try:
-            document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        except OSError as error:
-            raise ConfigError(
-                f"{path}: cannot be read ({error.strerror}); name a readable file with --config"
-            ) from error
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            where = f" line {mark.line + 1}" if mark is not None else ""
-            raise ConfigError(f"{path}{where}: is not YAML; mend the syntax there") from error
-    if not isinstance(document, dict):
-        raise ConfigError(f"{path}: holds a {type(document).__name__}, a mapping is needed (apiVersion, kind, ...)")
-    try:
-        return Configuration.model_validate(document)
-    except ValidationError as error:
-        raise ConfigError("\n".join(_line(problem) for problem in error.errors())) from error
-
-
-def _line(problem: Any) -> str:
-    path = ".".join(str(part) for part in problem["loc"]) or "the file"
-    if problem["type"] == "extra_forbidden":
-        return f"{path}: is no key of the configuration; remove it or mend its spelling"
-    text = problem["msg"].removeprefix("Value error, ")
-    return f"{path}: {text} (found {problem['input']!r})"
+    document = read(path)
+    return checked(lambda: Configuration.model_validate(document), "GATELIFT_")

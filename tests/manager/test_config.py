@@ -36,7 +36,7 @@ BAD = {
         "leaderElection.leaderElect: Input should",
     ),
     "another kind": ("kind: Pod", "kind: Input should be 'Configuration' (found 'Pod')"),
-    "a list instead of a mapping": ("- a", "holds a list, a mapping is needed"),
+    "a list instead of a mapping": ("- a", "holds a list, a mapping of settings is needed"),
     "broken YAML": ("a: [1", "is not YAML; mend the syntax there"),
     "a number of offers out of bounds": (
         "gatelift:\n  dispatch:\n    offersAtOnce: 500",

@@ -8,32 +8,23 @@ error that names its path.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
 from gatelift_admission import amounts
 from gatelift_agent.core import settings as core
 from gatelift_kube.election import ElectionTimes
 from gatelift_kube.resources import RESOURCE_FLAVOR
+from gatelift_kube.settings_file import ConfigError, EnvironmentSettings, Section, checked, read
 from gatelift_wire import identity, tokens
+
+__all__ = ["ConfigError", "Configuration", "load"]
 
 KINDS_SERVED = ("Pod", "Job")
 REPLICAS_MAX = 16
 """More replicas than this only cost Lease reads."""
-
-
-class ConfigError(Exception):
-    """The configuration cannot be used; each line of the text names a path, the rule and the way out."""
-
-
-class Section(BaseModel):
-    """A part of the file: camelCase keys, unknown ones refused, frozen."""
-
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
 
 
 class PolicySection(Section):
@@ -89,21 +80,7 @@ class LeaderElectionSection(Section):
         )
 
 
-class _CamelEnvironment(EnvSettingsSource):
-    """The environment under the file's camelCase keys, so that the two merge key by key."""
-
-    def __call__(self) -> dict[str, Any]:
-        camel: dict[str, Any] = _camel_keys(super().__call__())
-        return camel
-
-
-def _camel_keys(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {to_camel(key): _camel_keys(inner) for key, inner in value.items()}
-    return value
-
-
-class Configuration(BaseSettings):
+class Configuration(EnvironmentSettings):
     """The whole file."""
 
     model_config = SettingsConfigDict(
@@ -186,19 +163,6 @@ class Configuration(BaseSettings):
             raise ValueError(f"token: is for cluster {named}, this is {self.cluster}; use the token of this cluster")
         return self
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let the environment win over the file; read nothing else."""
-        del env_settings, dotenv_settings, file_secret_settings
-        return (_CamelEnvironment(settings_cls), init_settings)
-
     def core_settings(self, instance: str, version: str) -> core.Settings:
         """Return what the deciding core is told."""
         policy = self.policy
@@ -233,31 +197,5 @@ class Configuration(BaseSettings):
 
 def load(path: Path | None) -> Configuration:
     """Read and check the file (None: environment only). Raises ConfigError with one line per problem."""
-    document: object = {}
-    if path is not None:
-        try:
-            document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-        except OSError as error:
-            raise ConfigError(
-                f"{path}: cannot be read ({error.strerror}); name a readable file with --config"
-            ) from error
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            line = str(error).replace("\n", " ")
-            raise ConfigError(f"{path}: is not YAML ({line}); correct it") from error
-    if not isinstance(document, dict):
-        raise ConfigError(f"{path}: must be a mapping of settings; see the guide for an example")
-    try:
-        return Configuration(**document)
-    except ValidationError as error:
-        raise ConfigError("\n".join(_line(each) for each in error.errors())) from error
-
-
-def _line(problem: Any) -> str:
-    path = ".".join(str(part) for part in problem["loc"]) or "configuration"
-    if problem["type"] == "extra_forbidden":
-        return f"{path}: unknown key; remove it or correct its spelling"
-    if problem["type"] == "missing":
-        name = "".join(f"_{letter}" if letter.isupper() else letter.upper() for letter in path)
-        return f"{path}: is required; set it in the file or as GATELIFT_AGENT_{name}"
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    return message if message.startswith(f"{path}:") else f"{path}: {message}"
+    document = read(path)
+    return checked(lambda: Configuration(**document), "GATELIFT_AGENT_")

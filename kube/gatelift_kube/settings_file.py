@@ -1,0 +1,96 @@
+"""A configuration file as both daemons read it: YAML with camelCase keys, the environment over it, checked once.
+
+A mistake is one line that names the path of the key, what is wrong, and the way out; never a stack trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource
+
+T = TypeVar("T")
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; each line of the text names a path, the rule and the way out."""
+
+
+class Section(BaseModel):
+    """A part of the file: camelCase keys, unknown ones refused, frozen."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid", frozen=True)
+
+
+class EnvironmentSettings(BaseSettings):
+    """Settings that the environment may override key by key; subclasses set `env_prefix`. Nothing else is read."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Let the environment win over the file; read nothing else."""
+        del env_settings, dotenv_settings, file_secret_settings
+        return (_CamelEnvironment(settings_cls), init_settings)
+
+
+class _CamelEnvironment(EnvSettingsSource):
+    """The environment under the file's camelCase keys, so that the two merge key by key."""
+
+    def __call__(self) -> dict[str, Any]:
+        camel: dict[str, Any] = _camel_keys(super().__call__())
+        return camel
+
+
+def _camel_keys(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {to_camel(key): _camel_keys(inner) for key, inner in value.items()}
+    return value
+
+
+def read(path: Path | None) -> dict[str, Any]:
+    """Return the file's mapping, empty for no file. Raises ConfigError when it cannot be read as one."""
+    if path is None:
+        return {}
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); name a readable file with --config") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" line {mark.line + 1}" if mark is not None else ""
+        raise ConfigError(f"{path}{where}: is not YAML; mend the syntax there") from error
+    if not isinstance(document, dict):
+        raise ConfigError(f"{path}: holds a {type(document).__name__}, a mapping of settings is needed")
+    return document
+
+
+def checked(make: Callable[[], T], environment_prefix: str) -> T:
+    """Return `make()`; its validation errors become one ConfigError with a line per problem."""
+    try:
+        return make()
+    except ValidationError as error:
+        raise ConfigError("\n".join(_line(problem, environment_prefix) for problem in error.errors())) from error
+
+
+def _line(problem: Any, environment_prefix: str) -> str:
+    path = ".".join(str(part) for part in problem["loc"]) or "the file"
+    if problem["type"] == "extra_forbidden":
+        return f"{path}: is no key of the configuration; remove it or mend its spelling"
+    if problem["type"] == "missing":
+        name = "".join(f"_{letter}" if letter.isupper() else letter.upper() for letter in path)
+        return f"{path}: is required; set it in the file or as {environment_prefix}{name}"
+    text = str(problem["msg"]).removeprefix("Value error, ")
+    found = problem["input"]
+    shown = f" (found {found!r})" if isinstance(found, str | int | float) else ""
+    return (text if text.startswith(f"{path}:") else f"{path}: {text}") + shown
