@@ -1,0 +1,162 @@
+"""An agent's process in a simulation: the real machine, its port to its cluster, its lead, its streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gatelift_agent.adapters.kubernetes import LOCAL, NAMESPACED
+from gatelift_agent.adapters.leadership import settle_seconds
+from gatelift_agent.core import commands, events
+from gatelift_agent.core.keeper import LABEL as STATE_LABEL
+from gatelift_agent.core.machine import Machine
+from gatelift_agent.core.settings import Mode, Policy, Settings
+from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, RESOURCE_FLAVOR
+from gatelift_kube.writes import Create, Delete, EmitEvent, Patch, Synced
+from gatelift_sandbox.embedded.selection import Selection, parse_labels
+from support.sim_cluster import SYSTEM, SimCluster
+from support.sim_election import TIMES, SimElector, SimLease
+from support.sim_port import ApiPort, SimReflector
+from support.sim_process import SimProcess
+
+Dial = Callable[["SimAgent", int], None]
+
+
+class SimAgent:
+    """One replica. `dial`, `send` and `hang_up` are the network's side of its streams."""
+
+    def __init__(self, cluster: SimCluster, name: str, network: Any, *, local: bool = False) -> None:
+        self.cluster = cluster
+        self.name = name
+        self.local = local
+        self._network = network
+        timeline = cluster.timeline
+        mode = Mode.LOCAL if local else Mode.REMOTE
+        settings = Settings(mode=mode, instance=name, policy=Policy(any_namespace=local))
+        self.machine = Machine(settings, jitter=timeline.rng.random())
+        self.process = SimProcess(timeline, name, self.machine, self._perform, events.Ticked())
+        self.port = ApiPort(cluster, self.process.post, name)
+        self.elector: SimElector | None = None
+        self._cluster_watches: list[SimReflector] = []
+        self._namespace_watches: dict[str, list[SimReflector]] = {}
+
+    # --- life ---------------------------------------------------------------------------------------------------
+
+    def stand(self, lease: SimLease) -> None:
+        """Become a candidate for the agent's lead (R8)."""
+        self.elector = SimElector(
+            self.cluster.timeline,
+            lease,
+            self.name,
+            stands=lambda: not (self.process.dead or self.process.paused),
+            reaches=lambda: not self.port.down,
+            gained=self._gained,
+            extended=lambda until: self.process.post(events.LeadershipExtended(valid_until=until)),
+            lost=lambda: self.process.post(events.LeadershipLost()),
+        )
+
+    def _gained(self, term: int, until: float, vacant: bool) -> None:
+        self.process.post(
+            events.LeadershipGained(term=term, settle_seconds=0.0 if vacant and term == 1 else settle_seconds(TIMES))
+        )
+        self.process.post(events.LeadershipExtended(valid_until=until))
+
+    def serve(self, term: int, until: float) -> None:
+        """Act for `local` under the manager's lead."""
+        settle = 0.0 if term <= 1 else settle_seconds(TIMES)
+        self.process.post(events.LeadershipGained(term=term, settle_seconds=settle))
+        self.process.post(events.LeadershipExtended(valid_until=until))
+
+    def kill(self) -> None:
+        """End without a word."""
+        if self.elector is not None:
+            self.elector.over = True
+        self.process.kill()
+        self.port.end()
+        self._network.died(self)
+        self._stop_watching()
+
+    def pause(self) -> None:
+        self.process.pause()
+
+    def wake(self) -> None:
+        if self.elector is not None:
+            self.elector.look_now()
+        self.process.wake()
+
+    def reach(self, *, reachable: bool) -> None:
+        """Lose or find the API server."""
+        self.port.down = not reachable
+        self.process.post(events.ApiHealthChanged(reachable=reachable, latency_seconds=0.01))
+
+    # --- commands -----------------------------------------------------------------------------------------------
+
+    def _perform(self, command: commands.Command) -> None:
+        match command:
+            case Create() | Patch() | Delete():
+                self.port.write(command)
+            case commands.SendFrame(stream_id=stream_id, frame=frame):
+                self._network.from_agent(self, stream_id, frame)
+            case commands.OpenStream(stream_id=stream_id):
+                self._network.dial(self, stream_id)
+            case commands.CloseStream(stream_id=stream_id, text=text):
+                self.cluster.timeline.say(self.name, f"closes stream {stream_id}: {text}")
+                self._network.agent_hangs_up(self, stream_id)
+            case commands.WatchCluster():
+                self._watch_cluster()
+            case commands.WatchNamespaces(namespaces=namespaces):
+                self._watch_namespaces(namespaces)
+            case commands.StopWatching():
+                self._stop_watching()
+            case commands.Note():
+                self.cluster.timeline.say(self.name, f"{command.workload}@{command.epoch} {command.text}")
+            case EmitEvent() | commands.InstallCertificate():
+                pass
+            case _:
+                raise AssertionError(f"nobody carries out {command}")
+
+    def _watch_cluster(self) -> None:
+        self._stop_watching()
+        post = self.process.post
+        self._cluster_watches.append(SimReflector(self.port, NAMESPACE, emit=post))
+        self._cluster_watches.append(SimReflector(self.port, NODE, emit=post))
+        if self.local:
+            self._cluster_watches.append(SimReflector(self.port, RESOURCE_FLAVOR, emit=post))
+            return
+        own = Selection(namespace=SYSTEM, labels=parse_labels(STATE_LABEL))
+        self._cluster_watches.append(SimReflector(self.port, CONFIG_MAP, own, emit=post))
+        self.cluster.timeline.after(0.01, lambda: post(Synced(RESOURCE_FLAVOR)))  # a kind that is not served
+
+    def _watch_namespaces(self, namespaces: tuple[str, ...]) -> None:
+        for left in sorted(self._namespace_watches.keys() - set(namespaces)):
+            for watch in self._namespace_watches.pop(left):
+                watch.end()
+        watched = LOCAL if self.local else NAMESPACED
+        for namespace in sorted(set(namespaces) - self._namespace_watches.keys()):
+            waiting = set(range(len(watched)))
+            self._namespace_watches[namespace] = [
+                SimReflector(
+                    self.port,
+                    resource,
+                    Selection(namespace=namespace, labels=parse_labels(labels)),
+                    emit=self._namespace_emit(namespace, number, waiting),
+                )
+                for number, (resource, labels) in enumerate(watched)
+            ]
+
+    def _namespace_emit(self, namespace: str, number: int, waiting: set[int]) -> Callable[[Any], None]:
+        def emit(event: Any) -> None:
+            if not isinstance(event, Synced):
+                self.process.post(event)
+                return
+            waiting.discard(number)
+            if not waiting:
+                self.process.post(events.NamespaceSynced(namespace=namespace))
+
+        return emit
+
+    def _stop_watching(self) -> None:
+        for watch in self._cluster_watches:
+            watch.end()
+        self._cluster_watches = []
+        self._watch_namespaces(())

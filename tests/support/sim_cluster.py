@@ -1,0 +1,232 @@
+"""One cluster of a simulation: the sandbox's pure store, stand-in controllers and stand-in kubelet, on simulated time.
+
+Writes land at once when `carry_out` is called; whoever calls it has let the write's way pass before. Controllers and
+kubelet follow a little after each write.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from gatelift.cli.manifests import Part, load_manifests
+from gatelift_kube import decoding
+from gatelift_kube.errors import from_status, write_error
+from gatelift_kube.resources import LEASE, NAMESPACE, NODE, POD, SERVICE_ACCOUNT, ObjectRef, Resource
+from gatelift_kube.writes import (
+    ApiWrite,
+    Create,
+    KubeObject,
+    ObjectGone,
+    ObjectSeen,
+    Patch,
+    Synced,
+    WriteDone,
+    WriteFailed,
+)
+from gatelift_sandbox.controllers.collecting import Collector
+from gatelift_sandbox.controllers.jobs import Jobs
+from gatelift_sandbox.controllers.loop import attach, settle
+from gatelift_sandbox.controllers.scheduling import Scheduler
+from gatelift_sandbox.embedded import builtin, crds
+from gatelift_sandbox.embedded.drafts import Deletion
+from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.kinds import Kind
+from gatelift_sandbox.embedded.store import Store
+from gatelift_sandbox.embedded.watches import Change, Stored
+from gatelift_sandbox.kubelet.documents import NodeSettings
+from gatelift_sandbox.kubelet.machine import Command, Event, KubeletMachine, Note, TimePassed
+from gatelift_sandbox.records import Record
+from support.sim_clock import WALL, Timeline
+from support.sim_faults import Faults
+
+TEAM = "team"
+SYSTEM = "gatelift-system"
+Doc = dict[str, Any]
+
+
+class Names:
+    """UIDs and name endings, counted per cluster."""
+
+    def __init__(self, cluster: str) -> None:
+        self._cluster = cluster
+        self._count = 0
+
+    def uid(self) -> str:
+        self._count += 1
+        return f"{self._cluster}-{self._count}"
+
+    def suffix(self) -> str:
+        self._count += 1
+        return f"x{self._count:04d}"
+
+
+@functools.cache
+def management_kinds() -> tuple[Kind, ...]:
+    """Return what the management cluster serves: ours and Kueue's kinds besides the built-in ones."""
+    custom = [kind for each in load_manifests(Part.CRDS) for kind in crds.kinds_of(each)]
+    return (*builtin.kinds(), *custom)
+
+
+class SimCluster:
+    """A cluster. `started` and `stopped` of a pod's containers go to `noted`."""
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        faults: Faults,
+        name: str,
+        *,
+        management: bool = False,
+        noted: Callable[[str, Record], None],
+    ) -> None:
+        self.timeline = timeline
+        self.faults = faults
+        self.name = name
+        self.store = Store(Names(name), management_kinds() if management else None)
+        self._noted = noted
+        self._typed: dict[int, KubeObject] = {}
+        self._controllers = [Collector(), Jobs(), Scheduler()]
+        node = NodeSettings(name=f"{name}-node", capacity={"cpu": "64", "memory": "64Gi", "pods": "500"})
+        self._kubelet = KubeletMachine(name, [node], now=timeline.now, wall_offset=WALL)
+        self._news: list[Event] = []
+        self._step_wanted = False
+        self._timer_at = float("inf")
+        attach(self.store, self._controllers)
+        self.store.listen(self._changed)
+        for namespace in (TEAM, SYSTEM, "kube-system"):
+            labels = {"gatelift.dev/accept": "true"} if namespace == TEAM else {}
+            self.create(NAMESPACE, {"metadata": {"name": namespace, "labels": labels}})
+            self.create(SERVICE_ACCOUNT, {"metadata": {"name": "default", "namespace": namespace}})
+        self._feed([TimePassed(), Synced(POD)])
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def typed(self, resource: Resource, stored: Stored) -> KubeObject:
+        """Return an object as the cores see it."""
+        found = self._typed.get(stored.version)
+        if found is None:
+            found = self._typed[stored.version] = decoding.read_object(resource, stored.raw)
+        return found
+
+    def find(self, ref: ObjectRef) -> Stored | None:
+        return self.store.find((ref.resource.group, ref.resource.plural), ref.key.namespace, ref.key.name)
+
+    def look(self, resource: Resource, name: str, namespace: str = TEAM) -> Doc | None:
+        return self.store.look((resource.group, resource.plural), namespace if resource.namespaced else "", name)
+
+    def all(self, resource: Resource) -> list[Doc]:
+        found = self.store.look_all((resource.group, resource.plural))
+        return sorted(found, key=lambda one: (one["metadata"].get("namespace", ""), one["metadata"]["name"]))
+
+    # --- writing ------------------------------------------------------------------------------------------------
+
+    def create(self, resource: Resource, document: Doc) -> Stored:
+        document = copy.deepcopy({"apiVersion": resource.api_version, "kind": resource.kind, **document})
+        namespace = document["metadata"].get("namespace", "")
+        return self.store.create(self.store.kinds.of(resource), namespace, document, self.timeline.wall)
+
+    def change(
+        self, resource: Resource, name: str, patch: Doc, subresource: str = "", namespace: str = TEAM
+    ) -> Stored | None:
+        """Change an object as somebody else would; None where it is gone or refused."""
+        kind, where = self.store.kinds.of(resource), namespace if resource.namespaced else ""
+        media = "application/merge-patch+json"
+        body = msgspec.json.encode(patch)
+        try:
+            return self.store.patch(kind, where, name, body, media, self.timeline.wall, subresource=subresource)
+        except ApiError:
+            return None
+
+    def delete(self, resource: Resource, name: str, *, propagation: str = "Background") -> None:
+        """Delete an object as somebody else would."""
+        deletion = Deletion(propagation=propagation)
+        try:
+            self.store.delete(self.store.kinds.of(resource), TEAM, name, deletion, self.timeline.wall)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+
+    def carry_out(self, command: ApiWrite) -> WriteDone | WriteFailed:
+        """Let a write land now and return its answer."""
+        try:
+            stored = self._write(command)
+        except ApiError as error:
+            failure = from_status(error.code, msgspec.json.encode(error.status()))
+            text = f"{command.ref}: {error.message}"
+            return WriteFailed(write_id=command.write_id, error=write_error(failure), message=text)
+        found = self.typed(command.ref.resource, stored) if stored is not None else None
+        return WriteDone(write_id=command.write_id, object=found, raw=stored.raw if stored is not None else b"")
+
+    def _write(self, command: ApiWrite) -> Stored | None:
+        kind, wall = self.store.kinds.of(command.ref.resource), self.timeline.wall
+        namespace, name = command.ref.key.namespace, command.ref.key.name
+        if isinstance(command, Create):
+            return self.store.create(kind, namespace, msgspec.json.decode(command.body), wall)
+        if isinstance(command, Patch):
+            return self.store.patch(
+                kind, namespace, name, command.body, command.kind.value, wall, subresource=command.subresource
+            )
+        deletion = Deletion(
+            grace_seconds=command.grace_seconds,
+            uid=command.uid,
+            version=command.resource_version,
+            propagation=command.propagation,
+        )
+        deleted = self.store.delete(kind, namespace, name, deletion, wall)
+        return None if deleted.gone else deleted.stored
+
+    # --- controllers and kubelet ----------------------------------------------------------------------------------
+
+    def _changed(self, storage: tuple[str, str], change: Change) -> None:
+        if storage == (POD.group, POD.plural):
+            found = self.typed(POD, change.after)
+            self._news.append(ObjectGone(POD, found) if change.removed else ObjectSeen(POD, found, change.after.raw))
+        if not self._step_wanted:
+            self._step_wanted = True
+            slow = self.timeline.chance(self.faults.pod_slow)
+            self.timeline.after(self.timeline.between(0.001, 3.0 if slow else 0.05), self._step)
+
+    def _step(self) -> None:
+        self._step_wanted = False
+        settle(self.store, self._controllers, self.timeline.wall)
+        news, self._news = self._news, []
+        self._feed(news)
+        self._timers()
+
+    def _feed(self, news: list[Event]) -> None:
+        waiting: list[Command] = []
+        for event in news:
+            waiting += self._kubelet.handle(event, self.timeline.now)
+        while waiting:
+            command = waiting.pop(0)
+            if isinstance(command, Note):
+                self._noted(self.name, command.record)
+                continue
+            if command.ref.resource == LEASE:
+                outcome: WriteDone | WriteFailed = WriteDone(write_id=command.write_id, object=None)
+            else:
+                outcome = self.carry_out(command)
+            waiting += self._kubelet.handle(outcome, self.timeline.now)
+
+    def _timers(self) -> None:
+        deadlines = [each.next_deadline() for each in self._controllers]
+        due = [when - WALL for when in deadlines if when is not None]
+        when = min([*due, self._kubelet.next_deadline()])
+        if when < self._timer_at or self._timer_at <= self.timeline.now:
+            self._timer_at = when
+            self.timeline.after(when - self.timeline.now, self._time_passed)
+
+    def _time_passed(self) -> None:
+        if self.timeline.now < self._timer_at:
+            return
+        self._timer_at = float("inf")
+        self._news.append(TimePassed())
+        self._step()
+
+
+__all__ = ["NODE", "SYSTEM", "TEAM", "Doc", "SimCluster"]

@@ -1,0 +1,161 @@
+"""A manager's process in a simulation: the real machine from its real assembly, and the agent of `local` beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatelift.adapters.kubernetes import WATCHED
+from gatelift.assembly import new_machine
+from gatelift.config import Configuration
+from gatelift.core import commands, events
+from gatelift.core.invariants import check
+from gatelift_kube.resources import ObjectRef
+from gatelift_kube.writes import Create, Delete, EmitEvent, Patch
+from gatelift_sandbox.embedded.selection import Selection, parse_labels
+from support.sim_agent import SimAgent
+from support.sim_cluster import SimCluster
+from support.sim_election import SimElector, SimLease
+from support.sim_port import ApiPort, SimReflector
+from support.sim_process import SimProcess
+
+REQUEUE_BASE_SECONDS, REQUEUE_MAX_SECONDS = 1.0, 20.0
+"""Shorter than a deployment's, so that a simulation's end comes in minutes."""
+
+
+class SimManager:
+    """One manager process; it dies when it loses the lead, as the real one does, and the world starts another."""
+
+    def __init__(self, cluster: SimCluster, name: str, network: Any, lease: SimLease, origin: str) -> None:
+        timeline = cluster.timeline
+        self.cluster = cluster
+        self.name = name
+        self._network = network
+        self.machine = new_machine(Configuration(), origin, name)
+        self.machine.core.settings = _hurried(self.machine.core.settings)
+        self.process = SimProcess(timeline, name, self.machine, self._perform, events.Ticked())
+        self.port = ApiPort(cluster, self.process.post, name)
+        self.local = SimAgent(cluster, f"{name}-local", network, local=True)
+        self.process.post(events.ClockRead(unix_seconds=timeline.wall))
+        self._unsynced = {resource for resource, _ in WATCHED}
+        self._watches = [
+            SimReflector(
+                self.port, resource, Selection(labels=parse_labels(selection.labels or "")), emit=self._from_watch
+            )
+            for resource, selection in WATCHED
+        ]
+        self.elector = SimElector(
+            timeline,
+            lease,
+            name,
+            stands=lambda: not (self.process.dead or self.process.paused or self._unsynced),
+            reaches=lambda: not self.port.down,
+            gained=self._gained,
+            extended=self._extended,
+            lost=self._lost,
+        )
+
+    def check(self) -> None:
+        """Check what the manager's core promises of itself."""
+        check(self.machine.core, self.cluster.timeline.now)
+
+    # --- life ---------------------------------------------------------------------------------------------------
+
+    def _from_watch(self, event: Any) -> None:
+        if type(event).__name__ == "Synced":
+            self._unsynced.discard(event.resource)
+        self.process.post(event)
+
+    def _gained(self, term: int, until: float, _vacant: bool) -> None:
+        self.process.post(events.LeadershipExtended(valid_until=until))
+        self.process.post(events.LeadershipGained(term=term))
+        self.local.serve(term, until)
+
+    def _extended(self, until: float) -> None:
+        self.process.post(events.LeadershipExtended(valid_until=until))
+        self.local.process.post(events.LeadershipExtended(valid_until=until))
+
+    def _lost(self) -> None:
+        self.cluster.timeline.say(self.name, "no longer leads")
+        self.process.post(events.LeadershipLost())
+        self.kill()
+
+    def kill(self) -> None:
+        """End without a word."""
+        if self.process.dead:
+            return
+        self.elector.over = True
+        self.process.kill()
+        self.port.end()
+        self.local.kill()
+        self._network.died(self)
+        for watch in self._watches:
+            watch.end()
+
+    def pause(self) -> None:
+        self.process.pause()
+        self.local.pause()
+
+    def wake(self) -> None:
+        """Go on: by chance what waited comes first, or the elector notices first."""
+        if self.cluster.timeline.chance(0.5):
+            self.elector.look_now()
+        self.process.wake()
+        self.local.wake()
+
+    # --- commands -----------------------------------------------------------------------------------------------
+
+    def _perform(self, command: commands.Command) -> None:
+        time = self.cluster.timeline
+        match command:
+            case Create() | Patch() | Delete():
+                self.port.write(command)
+            case commands.SendFrame():
+                self._network.from_manager(self, command.stream_id, command.frame)
+            case commands.CloseStream():
+                time.say(
+                    self.name, f"closes stream {command.stream_id}: {command.close.reason.value} {command.close.text}"
+                )
+                self._network.manager_hangs_up(self, command.stream_id, command.close)
+            case commands.Read():
+                self.port.later(
+                    lambda: self._read(command),
+                    lambda: events.ReadFailed(read_id=command.read_id, ref=command.ref, message="not reachable"),
+                )
+            case commands.ReadAll():
+                self.port.later(
+                    lambda: self._read_all(command),
+                    lambda: events.ReadFailed(read_id=command.read_id, message="not reachable"),
+                )
+            case commands.StepDown():
+                time.say(self.name, f"steps down: {command.reason}")
+                time.after(0.0, self.kill)
+            case commands.Note():
+                time.say(self.name, f"{command.workload}@{command.epoch} {command.cluster} {command.text}")
+            case EmitEvent():
+                pass
+            case _:
+                raise AssertionError(f"nobody carries out {command}")
+
+    def _read(self, command: commands.Read) -> events.ReadDone:
+        stored = self.cluster.find(command.ref)
+        if stored is None:
+            return events.ReadDone(read_id=command.read_id, ref=command.ref, object=None)
+        found = self.cluster.typed(command.ref.resource, stored)
+        return events.ReadDone(read_id=command.read_id, ref=command.ref, object=found, raw=stored.raw)
+
+    def _read_all(self, command: commands.ReadAll) -> events.ReadAllDone:
+        kind = self.cluster.store.kinds.of(command.resource)
+        page = self.cluster.store.list(kind, Selection(namespace=command.namespace))
+        found = tuple((self.cluster.typed(command.resource, stored), stored.raw) for stored in page.items)
+        return events.ReadAllDone(read_id=command.read_id, objects=found)
+
+
+def _hurried(settings: Any) -> Any:
+    import dataclasses  # noqa: PLC0415
+
+    return dataclasses.replace(
+        settings, requeue_base=REQUEUE_BASE_SECONDS, requeue_max=REQUEUE_MAX_SECONDS, debug_invariants=True
+    )
+
+
+__all__ = ["ObjectRef", "SimManager"]

@@ -1,0 +1,222 @@
+"""A process's way to an API server: writes that may be slow, lost or land late, watches that lag, break and relist.
+
+Keeps the promises of `gatelift_kube.writes` and of the reflector, and no more: one outcome per write within
+`WRITE_SECONDS_MAX`, writes to one object one after the other; of a watch only that nothing is told twice and that the
+last state of each object comes in the end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from gatelift_kube.cache import Cache, key_of
+from gatelift_kube.resources import ObjectRef, Resource
+from gatelift_kube.writes import (
+    WRITE_SECONDS_MAX,
+    ApiWrite,
+    ObjectGone,
+    ObjectSeen,
+    Synced,
+    WriteDone,
+    WriteError,
+    WriteFailed,
+)
+from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.selection import Selection
+from gatelift_sandbox.embedded.watches import Happened, Watch
+from support.sim_cluster import SimCluster
+
+Post = Callable[[Any], None]
+
+
+class ApiPort:
+    """What one process has of one cluster."""
+
+    def __init__(self, cluster: SimCluster, post: Post, who: str) -> None:
+        self.cluster = cluster
+        self.who = who
+        self.over = False
+        self.down = False
+        self._timeline = cluster.timeline
+        self._post = post
+        self._lanes: dict[ObjectRef, deque[tuple[ApiWrite, float]]] = {}
+
+    def end(self) -> None:
+        """The process is gone: nobody hears answers; what is on its way may still land."""
+        self.over = True
+        self._lanes.clear()
+
+    # --- writes -------------------------------------------------------------------------------------------------
+
+    def write(self, command: ApiWrite) -> None:
+        """Take a write."""
+        deadline = self._timeline.now + WRITE_SECONDS_MAX
+        lane = self._lanes.setdefault(command.ref, deque())
+        lane.append((command, deadline))
+        if len(lane) == 1:
+            self._send(command, deadline)
+
+    def _send(self, command: ApiWrite, deadline: float) -> None:
+        time, faults = self._timeline, self.cluster.faults
+        left = deadline - time.now
+        if left <= 0 or self.down or time.chance(faults.write_lost):
+            time.after(left if self.down else time.between(0.0, max(0.0, left)), lambda: self._unsure(command))
+            return
+        if time.chance(faults.write_late):
+            first = time.between(0.0, left)
+            time.after(first, lambda: self._unsure(command))
+            time.after(time.between(first, left), lambda: self._land(command, answered=False))
+            return
+        way = time.between(0.0, left) if time.chance(faults.write_slow) else min(left, time.between(0.001, 0.02))
+        if time.chance(faults.answer_lost):
+            time.after(way, lambda: self._land(command, answered=False))
+            time.after(time.between(way, left), lambda: self._unsure(command))
+            return
+        time.after(way, lambda: self._land(command, answered=True))
+
+    def _land(self, command: ApiWrite, *, answered: bool) -> None:
+        outcome = self.cluster.carry_out(command)
+        said = outcome.error.value if isinstance(outcome, WriteFailed) else "done"
+        verb = type(command).__name__
+        self._timeline.say(
+            self.who, f"{verb} {command.ref.resource.kind} {command.ref.key} {said}{'' if answered else ' (unheard)'}"
+        )
+        if answered:
+            self._timeline.after(self._timeline.between(0.0005, 0.01), lambda: self._answer(command, outcome))
+
+    def _unsure(self, command: ApiWrite) -> None:
+        text = f"{command.ref}: nobody can tell"
+        self._answer(command, WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message=text))
+
+    def _answer(self, command: ApiWrite, outcome: WriteDone | WriteFailed) -> None:
+        if self.over:
+            return
+        lane = self._lanes[command.ref]
+        lane.popleft()
+        if lane:
+            self._send(*lane[0])
+        else:
+            del self._lanes[command.ref]
+        self._post(outcome)
+
+    # --- reads --------------------------------------------------------------------------------------------------
+
+    def later(self, answer: Callable[[], Any], failed: Callable[[], Any]) -> None:
+        """Answer a read a little later, with what there is in between, or not at all."""
+        time = self._timeline
+
+        def look() -> None:
+            fails = self.down or time.chance(self.cluster.faults.write_lost)
+            found = failed() if fails else answer()
+            time.after(time.between(0.0005, 0.05), lambda: self.over or self._post(found))
+
+        time.after(time.between(0.0005, 0.05), look)
+
+
+class SimReflector:
+    """A list and a watch of one kind, as `gatelift_kube.reflector` does it, with the same cache."""
+
+    def __init__(
+        self,
+        port: ApiPort,
+        resource: Resource,
+        selection: Selection | None = None,
+        *,
+        emit: Post,
+    ) -> None:
+        self._port = port
+        self._time = port.cluster.timeline
+        self._resource = resource
+        self._kind = port.cluster.store.kinds.of(resource)
+        self._selection = selection or Selection()
+        self._emit = emit
+        self._cache = Cache()
+        self._version = -1
+        self._watch: Watch | None = None
+        self._reading = False
+        self._synced = False
+        self._ended = False
+        self._time.after(self._time.between(0.001, 0.05), self._begin)
+
+    def end(self) -> None:
+        """Stop."""
+        self._ended = True
+        self._drop()
+
+    @property
+    def _over(self) -> bool:
+        return self._ended or self._port.over
+
+    def _drop(self) -> None:
+        if self._watch is not None:
+            self._port.cluster.store.unwatch(self._kind, self._watch)
+            self._watch = None
+
+    def _begin(self) -> None:
+        if self._over:
+            return
+        if self._port.down:
+            self._time.after(self._time.between(0.2, 2.0), self._begin)
+            return
+        if self._version < 0:
+            self._list()
+        store = self._port.cluster.store
+        try:
+            self._watch = store.watch(self._kind, self._selection, self._version, self._woken)
+        except ApiError:  # 410: the history is shorter than our absence
+            self._version = -1
+            self._time.after(0.1, self._begin)
+            return
+        self._woken()
+
+    def _list(self) -> None:
+        store, cluster = self._port.cluster.store, self._port.cluster
+        missing = set(self._cache.keys())
+        for stored in store.list(self._kind, self._selection).items:
+            found = cluster.typed(self._resource, stored)
+            missing.discard(key_of(found))
+            self._seen(found, stored.raw)
+        for key in sorted(missing):
+            gone = self._cache.drop(key)
+            if gone is not None:
+                self._emit(ObjectGone(self._resource, gone))
+        self._version = store.version
+        if not self._synced:
+            self._synced = True
+            self._emit(Synced(self._resource))
+
+    def _woken(self) -> None:
+        if self._reading or self._over:
+            return
+        self._reading = True
+        lag = self._time.chance(self._port.cluster.faults.watch_lag)
+        self._time.after(self._time.between(0.0005, 5.0 if lag else 0.02), self._read)
+
+    def _read(self) -> None:
+        self._reading = False
+        if self._over or self._watch is None:
+            return
+        faults = self._port.cluster.faults
+        gone = self._time.chance(faults.watch_gone)
+        if gone or self._port.down or self._time.chance(faults.watch_break):
+            self._drop()
+            self._version = -1 if gone else self._version
+            self._time.after(self._time.between(0.1, 3.0), self._begin)
+            return
+        for event in self._watch.take():
+            found = self._port.cluster.typed(self._resource, event.stored)
+            if event.happened is Happened.DELETED:
+                self._cache.drop(key_of(found))
+                self._emit(ObjectGone(self._resource, found))
+            else:
+                self._seen(found, event.stored.raw)
+            self._version = max(self._version, event.stored.version)
+
+    def _seen(self, found: Any, raw: bytes) -> None:
+        change = self._cache.put(found)
+        if change.gone is not None:
+            self._emit(ObjectGone(self._resource, change.gone))
+        if change.fresh:
+            self._emit(ObjectSeen(self._resource, found, raw))

@@ -1,0 +1,86 @@
+"""A process of a simulation: one machine, one inbox, as `gatelift_kube.machine_loop` drives it; it can pause and die."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from support.sim_clock import Timeline
+
+TICKS_AT_ONCE_MAX = 2000
+"""A machine that asks for so many ticks at one moment never moves on."""
+
+
+class SimProcess:
+    """Feeds a machine. `perform` carries out its commands and must not call `post` before it returns."""
+
+    def __init__(self, timeline: Timeline, name: str, machine: Any, perform: Callable[[Any], None], tick: Any) -> None:
+        self.timeline = timeline
+        self.name = name
+        self.machine = machine
+        self.dead = False
+        self.paused = False
+        self._perform = perform
+        self._tick = tick
+        self._inbox: deque[Any] = deque()
+        self._running = False
+        self._due = float("inf")
+
+    def post(self, event: Any) -> None:
+        """Put an event into the inbox and drain it, unless the process stands still."""
+        if self.dead:
+            return
+        self._inbox.append(event)
+        self.run()
+
+    def run(self) -> None:
+        """Handle all that waits, and what is due."""
+        if self._running or self.paused or self.dead:
+            return
+        self._running = True
+        try:
+            for _ in range(TICKS_AT_ONCE_MAX):
+                while self._inbox and not self.dead:
+                    self._handle(self._inbox.popleft())
+                deadline = self.machine.next_deadline()
+                if self.dead or deadline is None or deadline > self.timeline.now:
+                    break
+                self._handle(self._tick)
+            else:
+                raise AssertionError(f"{self.name}: a deadline that never moves on: {self.machine.next_deadline()}")
+        finally:
+            self._running = False
+        if not self.dead:
+            self._wake(self.machine.next_deadline())
+
+    def _handle(self, event: Any) -> None:
+        for command in self.machine.handle(event, self.timeline.now):
+            if self.dead:
+                return
+            self._perform(command)
+
+    def _wake(self, deadline: float | None) -> None:
+        if deadline is None or (deadline >= self._due > self.timeline.now):
+            return
+        self._due = deadline
+        self.timeline.after(deadline - self.timeline.now, self._woken)
+
+    def _woken(self) -> None:
+        if self.timeline.now >= self._due:
+            self._due = float("inf")
+        self.run()
+
+    def pause(self) -> None:
+        """Stand still, as under SIGSTOP: what comes waits."""
+        self.paused = True
+
+    def wake(self) -> None:
+        """Go on, with all that came meanwhile first."""
+        self.paused = False
+        self.run()
+
+    def kill(self) -> None:
+        """End at once."""
+        self.dead = True
+        self._inbox.clear()

@@ -1,0 +1,206 @@
+"""What users do and what breaks in a simulated world, one thing after the other, as the seed says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
+from support.sim_world import QUEUES, WORKERS, SimWorld
+
+
+class Trouble:
+    """Draws users' actions and breakages until the world is calm."""
+
+    def __init__(self, world: SimWorld) -> None:
+        self.world = world
+        self._users: list[tuple[int, Callable[[], None]]] = [
+            (10, world.make),
+            (2, self.delete_owner),
+            (2, self.switch_active),
+            (1, self.stop_queue),
+            (2, self.delete_on_worker),
+            (3, self.touch),
+        ]
+        self._breakages: list[tuple[int, Callable[[], None]]] = [
+            (3, self.crash_agent),
+            (2, self.pause_agent),
+            (1, self.second_replica),
+            (3, self.crash_manager),
+            (3, self.pause_manager),
+            (1, self.second_manager),
+            (4, self.cut),
+            (3, self.break_stream),
+            (1, self.lose_api),
+        ]
+
+    def begin(self) -> None:
+        """Go on until the calm."""
+        for _ in range(3):
+            self.world.make()
+        self._again(self.world.plan.user_every, self._users)
+        self._again(self.world.plan.break_every, self._breakages)
+
+    def _again(self, every: float, choices: list[tuple[int, Callable[[], None]]]) -> None:
+        time = self.world.time
+        if every <= 0:
+            return
+
+        def act() -> None:
+            if not self.world.troubled:
+                return
+            weights = [weight for weight, _ in choices]
+            (chosen,) = time.rng.choices([each for _, each in choices], weights)
+            chosen()
+            self._again(every, choices)
+
+        time.after(time.between(0.1, 2 * every), act)
+
+    def _some(self, found: list[Any]) -> Any:
+        return self.world.time.rng.choice(found) if found else None
+
+    def _later(self, seconds: float, act: Callable[[], None]) -> None:
+        """Undo a breakage later; the calm undoes all that are left."""
+        self.world.time.after(seconds, lambda: act() if self.world.troubled else None)
+
+    # --- users ------------------------------------------------------------------------------------------------------
+
+    def delete_owner(self) -> None:
+        """Delete a pod or a Job."""
+        resource = self._some([POD, JOB])
+        chosen = self._some(self.world.home.all(resource))
+        if chosen is not None:
+            self.world.time.say("user", f"deletes {resource.kind} {chosen['metadata']['name']}")
+            self.world.home.delete(resource, chosen["metadata"]["name"])
+
+    def switch_active(self) -> None:
+        """Deactivate a workload, and perhaps activate it again."""
+        chosen = self._some(self.world.home.all(WORKLOAD))
+        if chosen is None:
+            return
+        name, active = chosen["metadata"]["name"], chosen["spec"].get("active", True)
+        self.world.time.say("user", f"sets active of {name} to {not active}")
+        self.world.home.change(WORKLOAD, name, {"spec": {"active": not active}})
+        if active:
+            back = {"spec": {"active": True}}
+            self._later(
+                self.world.time.between(0.1, 20.0), lambda: self.world.home.change(WORKLOAD, name, back) and None
+            )
+
+    def stop_queue(self) -> None:
+        """Stop a queue for a while."""
+        name, policy = self._some(sorted(QUEUES)), self._some(["Hold", "HoldAndDrain"])
+        self.world.time.say("user", f"queue {name}: {policy}")
+        self.world.home.change(CLUSTER_QUEUE, name, {"spec": {"stopPolicy": policy}})
+        go_on = {"spec": {"stopPolicy": "None"}}
+        self._later(
+            self.world.time.between(0.1, 30.0), lambda: self.world.home.change(CLUSTER_QUEUE, name, go_on) and None
+        )
+
+    def delete_on_worker(self) -> None:
+        """Let somebody delete an object of ours on a worker."""
+        worker = self.world.workers[self._some(list(WORKERS))]
+        resource = self._some([POD, JOB])
+        chosen = self._some(worker.all(resource))
+        if chosen is not None:
+            self.world.time.say("somebody", f"deletes {resource.kind} {chosen['metadata']['name']} on {worker.name}")
+            worker.delete(resource, chosen["metadata"]["name"])
+
+    def touch(self) -> None:
+        """Let somebody annotate an object, so that versions move on."""
+        cluster, resource = self._some(
+            [(self.world.home, POD), (self.world.home, WORKLOAD), *((each, POD) for each in self.world.workers.values())]
+        )
+        chosen = self._some(cluster.all(resource))
+        if chosen is not None:
+            mark = {"metadata": {"annotations": {"example.com/touched": f"{self.world.time.now:.3f}"}}}
+            cluster.change(resource, chosen["metadata"]["name"], mark)
+
+    # --- breakages --------------------------------------------------------------------------------------------------
+
+    def crash_agent(self) -> None:
+        """Kill an agent; another starts."""
+        world, name = self.world, self._some(list(WORKERS))
+        agent = self._some(world.alive(name))
+        if agent is None:
+            return
+        world.time.say("chaos", f"kills agent {agent.name}")
+        agent.kill()
+        self._later(world.time.between(0.1, 40.0), lambda: world.alive(name) or world.start_agent(name))
+
+    def pause_agent(self) -> None:
+        """Stop an agent's process for a while."""
+        agent = self._some(self.world.alive(self._some(list(WORKERS))))
+        if agent is None or agent.process.paused:
+            return
+        self.world.time.say("chaos", f"pauses agent {agent.name}")
+        agent.pause()
+        self._later(self.world.time.between(0.1, 90.0), agent.wake)
+
+    def second_replica(self) -> None:
+        """Start another replica of an agent."""
+        name = self._some(list(WORKERS))
+        if len(self.world.alive(name)) < 2:
+            agent = self.world.start_agent(name)
+            self.world.time.say("chaos", f"starts a replica {agent.name}")
+
+    def crash_manager(self) -> None:
+        """Kill a manager."""
+        manager = self._some(self.world.managers)
+        if manager is not None:
+            self.world.time.say("chaos", f"kills manager {manager.name}")
+            manager.kill()
+            self._later(self.world.time.between(0.1, 20.0), lambda: self.world.managers or self.world.start_manager())
+
+    def pause_manager(self) -> None:
+        """Stop a manager's process for a while; often there is another."""
+        manager = self._some(self.world.managers)
+        if manager is None or manager.process.paused:
+            return
+        if self.world.time.chance(0.6):
+            self.second_manager()
+        self.world.time.say("chaos", f"pauses manager {manager.name}")
+        manager.pause()
+        self._later(self.world.time.between(0.1, 90.0), manager.wake)
+
+    def second_manager(self) -> None:
+        """Start a standby."""
+        if len(self.world.managers) < 2:
+            manager = self.world.start_manager()
+            self.world.time.say("chaos", f"starts a standby {manager.name}")
+
+    def cut(self) -> None:
+        """Cut a worker off for seconds or minutes."""
+        world, name = self.world, self._some(list(WORKERS))
+        if name in world.net.cut:
+            return
+        world.time.say("chaos", f"cuts {name} off")
+        world.net.partition(name)
+        seconds = world.time.between(0.1, self._some([2.0, 30.0, 120.0]))
+        self._later(seconds, lambda: world.net.mend(name))
+
+    def break_stream(self) -> None:
+        """Break the streams of a worker."""
+        self.world.net.break_all(self._some(list(WORKERS)))
+
+    def lose_api(self) -> None:
+        """Take an API server away from one process."""
+        world = self.world
+        process = self._some([*world.managers, *(each for name in WORKERS for each in world.alive(name))])
+        if process is None:
+            return
+        world.time.say("chaos", f"{process.name} does not reach its API server")
+        if process in world.managers:
+            process.port.down = process.local.port.down = True
+        else:
+            process.reach(reachable=False)
+
+        def back() -> None:
+            if process.process.dead:
+                return
+            if hasattr(process, "reach"):
+                process.reach(reachable=True)
+            else:
+                process.port.down = process.local.port.down = False
+
+        self._later(world.time.between(0.5, 30.0), back)
