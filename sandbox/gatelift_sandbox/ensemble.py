@@ -18,7 +18,7 @@ from gatelift.cli.manifests import deploy_folder
 from gatelift_sandbox import applying, children
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.installation import Installation
-from gatelift_sandbox.provider import Cluster, NodeShape, Provider, Settings, default_home, load
+from gatelift_sandbox.provider import Cluster, Provider, Settings, default_home, load
 from gatelift_sandbox.state import State
 
 MANAGEMENT = "management"
@@ -26,14 +26,14 @@ WORKERS_MAX = 5
 """Six real control planes are what a laptop bears; the providers' own limits are a little higher."""
 DAEMONS = "daemons.json"
 QUEUES = Path("samples/queues.yaml")
-_NODE = NodeShape()
 AGENT = {
     "capacity": [
-        {"flavor": "default-flavor", "resource": "cpu", "nominal": _NODE.cpu},
-        {"flavor": "default-flavor", "resource": "memory", "nominal": _NODE.memory},
+        {"flavor": "default-flavor", "resource": "cpu", "nominal": "4"},
+        {"flavor": "default-flavor", "resource": "memory", "nominal": "16Gi"},
     ],
 }
-"""Settings of the agents. They admit as much as a worker's one stand-in node has: the fuller, the dearer the bid."""
+"""Settings of the agents. Each admits half of what a worker's one stand-in node has, and less than the sample queue may
+use: a full queue needs both workers."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):

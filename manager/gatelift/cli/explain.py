@@ -97,7 +97,7 @@ def explanation_of(workload: Workload, now: dt.datetime) -> Explanation:
             for each in workload.status.admission_checks
         ),
         history=tuple(
-            f"{age(each.last_transition_time, now):>4} ago  {each.type}={each.status} ({each.reason})"
+            f"{age(each.last_transition_time, now)} ago: {each.type}={each.status} ({each.reason})"
             f"{f' {each.message}' if each.message else ''}"
             for each in ordered
         ),

@@ -134,18 +134,18 @@ async def _workloads(client: Client, namespace: str, output: Output) -> None:
             (
                 workload.metadata.namespace,
                 workload.metadata.name,
-                maker_of(workload),
-                workload.spec.queue_name,
                 situation.state,
-                situation.reason,
                 placement_of(workload).cluster,
-                record.epoch_of(workload),
+                workload.spec.queue_name,
                 age(workload.metadata.creation_timestamp, now),
+                situation.reason,
+                maker_of(workload),
+                record.epoch_of(workload),
                 situation.message,
             )
         )
     show(
-        ("Namespace", "Name", "For", "Queue", "State", "Reason", "Cluster", "Epoch", "Age", "Message"),
+        ("Namespace", "Name", "State", "Cluster", "Queue", "Age", "Reason", "For", "Epoch", "Message"),
         sorted(rows, key=lambda row: (str(row[0]), str(row[1]))),
         output,
         nothing="No workloads. Label a pod or a Job with kueue.x-k8s.io/queue-name to make one.",
