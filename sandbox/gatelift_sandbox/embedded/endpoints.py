@@ -255,7 +255,8 @@ def _namespace(call: Call, kind: Kind) -> str:
 
 def _document(call: Call) -> Document:
     if call.content_type not in (answers.JSON, ""):
-        raise unsupported_media_type([answers.JSON])
+        note = "; the embedded API server reads no protobuf, use `kubectl apply -f` with a manifest"
+        raise unsupported_media_type([answers.JSON], note if "protobuf" in call.content_type else "")
     found: Any = parsed(call.body)
     if not isinstance(found, dict):
         raise bad_request("the request body is not a JSON object")
