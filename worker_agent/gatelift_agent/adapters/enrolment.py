@@ -154,6 +154,8 @@ class Enrolment:
             self.waiting_for = ""
             self.current = replace(current, bundle=bundle)
             await self.install(response.certificate, response.ca_bundle)
+            if not self.usable():
+                raise EnrolmentError("certificate: is not valid by this machine's clock; set the clock and try again")
         elif response.status == pb.ENROLL_STATUS_REFUSED:
             raise EnrolmentError(f"enrolment of {self._cluster} was refused: {response.text}")
         else:

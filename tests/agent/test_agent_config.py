@@ -1,0 +1,110 @@
+"""The agent's configuration: what is accepted, what a person reads when it is not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gatelift_agent import config as configuration
+from gatelift_agent.core.settings import FlavorCapacity
+from gatelift_wire import tokens
+
+TOKEN = tokens.compose("w1", bytes(24), b"-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n")
+GOOD: dict[str, Any] = {"cluster": "w1", "manager": "manager.example.com:7443"}
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("GATELIFT_"):
+            monkeypatch.delenv(name)
+
+
+def _load(tmp_path: Path, document: object) -> configuration.Configuration:
+    path = tmp_path / "agent.yaml"
+    path.write_text(document if isinstance(document, str) else yaml.safe_dump(document))
+    return configuration.load(path)
+
+
+def test_two_settings_are_enough(tmp_path: Path) -> None:
+    loaded = _load(tmp_path, GOOD)
+    settings = loaded.core_settings("i", "1")
+    assert settings.kinds == ("Pod", "Job")
+    assert settings.capacity == ()
+    assert "gatelift-system" in settings.policy.denied_namespaces
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATELIFT_AGENT_MANAGER", "other:1")
+    monkeypatch.setenv("GATELIFT_AGENT_POLICY__HOST_NETWORK", "true")
+    loaded = _load(tmp_path, {**GOOD, "policy": {"privileged": True}})
+    assert loaded.manager == "other:1"
+    assert loaded.core_settings("i", "1").policy.host_network
+    assert loaded.core_settings("i", "1").policy.privileged
+
+
+def test_the_environment_alone_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATELIFT_AGENT_CLUSTER", "w1")
+    monkeypatch.setenv("GATELIFT_AGENT_MANAGER", "m:1")
+    assert configuration.load(None).cluster == "w1"
+
+
+def test_capacities_are_quantities(tmp_path: Path) -> None:
+    capacity = [
+        {"flavor": "default", "resource": "cpu", "nominal": "2500m"},
+        {"flavor": "default", "resource": "memory", "nominal": "1Gi"},
+        {"flavor": "gpu", "resource": "nvidia.com/gpu", "nominal": 4},
+    ]
+    assert _load(tmp_path, {**GOOD, "capacity": capacity}).core_settings("i", "1").capacity == (
+        FlavorCapacity(flavor="default", resource="cpu", nominal=2500),
+        FlavorCapacity(flavor="default", resource="memory", nominal=1024**3),
+        FlavorCapacity(flavor="gpu", resource="nvidia.com/gpu", nominal=4),
+    )
+
+
+def test_a_token_is_never_shown(tmp_path: Path) -> None:
+    assert TOKEN not in repr(_load(tmp_path, {**GOOD, "token": TOKEN}))
+
+
+BAD: dict[str, tuple[object, str]] = {
+    "no cluster": ({"manager": "m:1"}, "cluster: is required; set it in the file or as GATELIFT_AGENT_CLUSTER"),
+    "no manager": ({"cluster": "w1"}, "manager: is required; set it in the file or as GATELIFT_AGENT_MANAGER"),
+    "unknown key": ({**GOOD, "polcy": {}}, "polcy: is no key of the configuration; remove it or mend its spelling"),
+    "unknown key inside": ({**GOOD, "policy": {"hostPat": True}}, "policy.hostPat: is no key"),
+    "bad name": ({**GOOD, "cluster": "No Good"}, "cluster: cluster name 'No Good': must be a DNS label"),
+    "no port": ({**GOOD, "manager": "manager"}, "manager: 'manager' is no address; write host:port"),
+    "port too high": ({**GOOD, "enrol": "m:70000"}, "enrol: 'm:70000' is no address; write host:port"),
+    "unknown kind": ({**GOOD, "kinds": ["Pod", "Cron"]}, "kinds: 'Cron' is not served; known are Pod, Job"),
+    "bad quantity": (
+        {**GOOD, "capacity": [{"flavor": "f", "resource": "cpu", "nominal": "lots"}]},
+        "capacity.0.nominal: ",
+    ),
+    "not a number": ({**GOOD, "replicas": "many"}, "replicas: "),
+    "too many replicas": ({**GOOD, "replicas": 99}, "replicas: "),
+    "token of nobody": ({**GOOD, "token": "secret"}, "token: is not one of ours"),
+    "token of another": (
+        {**GOOD, "cluster": "w2", "token": TOKEN},
+        "token: is for cluster w1, this is w2; use the token of this cluster",
+    ),
+    "contradicting times": ({**GOOD, "leaderElection": {"leaseSeconds": 5}}, "leaderElection: "),
+    "not YAML": ("cluster: [", "is not YAML"),
+    "not a mapping": ("- a", "a mapping of settings is needed"),
+}
+
+
+@pytest.mark.parametrize("case", BAD, ids=list(BAD))
+def test_a_mistake_is_one_line_with_path_rule_and_way_out(tmp_path: Path, case: str) -> None:
+    document, text = BAD[case]
+    with pytest.raises(configuration.ConfigError) as raised:
+        _load(tmp_path, document)
+    assert text in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(configuration.ConfigError, match="--config"):
+        configuration.load(tmp_path / "missing.yaml")

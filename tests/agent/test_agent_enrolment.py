@@ -1,0 +1,186 @@
+"""How an agent comes to its certificate and keeps it, against the manager's real ports."""
+
+from __future__ import annotations
+
+import datetime as dt
+import stat
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from gatelift.adapters import authority
+from gatelift.core import events
+from gatelift_agent.adapters import enrolment as enrolments
+from gatelift_agent.adapters.enrolment import Enrolment, EnrolmentError
+from gatelift_agent.adapters.identity_store import DirectoryStore, Identity, IdentityStoreError, SecretStore
+from gatelift_agent.adapters.targets import Target
+from gatelift_kube.client import Client
+from gatelift_kube.config import from_kubeconfig
+from gatelift_kube.tasks import spawn
+from gatelift_sandbox.embedded.cluster import EmbeddedCluster
+from gatelift_wire import identity, tokens
+from support.until import until
+from support.wire_edge import HOST, Edge, utc_now
+
+DAY = dt.timedelta(days=1)
+
+
+@pytest_asyncio.fixture
+async def edge() -> AsyncIterator[Edge]:
+    made = Edge()
+    await made.start()
+    yield made
+    await made.stop()
+
+
+def _token(edge: Edge, name: str = "w1", secret: bytes = bytes(24)) -> str:
+    """Expect a cluster, as `gatelift cluster add` does."""
+    token = tokens.compose(name, secret, edge.state.bundle)
+    edge.put(name, spec={"tokenDigest": tokens.digest(token), "tokenExpiresAt": "2999-01-01T00:00:00Z"}, status={})
+    return token
+
+
+def _enrolment(edge: Edge, folder: Path, token: str, *, later: dt.timedelta = dt.timedelta()) -> Enrolment:
+    target = Target(address=f"{HOST}:{edge.enrol.port}")
+    store = DirectoryStore(folder)
+    return Enrolment(store, "w1", target, token, b"", utc_now=lambda: utc_now() + later)
+
+
+def _approve(edge: Edge, name: str = "w1") -> None:
+    asked = edge.cluster(name).status.enrolment
+    assert asked is not None
+    edge.patch_spec(name, approvedRequest=asked.key_digest)
+
+
+async def _enrolled(edge: Edge, folder: Path) -> Identity:
+    """Return an identity as an earlier enrolment left it."""
+    key = enrolments.new_key()
+    request = enrolments.signing_request(key, "w1")
+    certificate = authority.sign_agent(edge.state, request, identity.uri_of("w1"), DAY, utc_now())
+    found = Identity(key=key, certificate=certificate, bundle=edge.state.bundle)
+    await DirectoryStore(folder).save(found)
+    issued = (utc_now() - DAY).strftime("%Y-%m-%dT%H:%M:%SZ")
+    edge.put("w1", spec={}, status={"keyDigest": authority.request_digest(request), "certificateIssuedAt": issued})
+    return found
+
+
+async def test_a_token_and_a_persons_word_give_a_certificate(edge: Edge, tmp_path: Path) -> None:
+    folder = tmp_path / "identity"
+    asking = spawn("enrol", _enrolment(edge, folder, _token(edge)).ready())
+    await until(lambda: edge.cluster("w1").status.enrolment, "the agent asks")
+    _approve(edge)
+    found = await asking
+    assert identity.peer_of(found.certificate).cluster == "w1"
+    assert found.bundle == edge.state.bundle
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+
+
+async def test_what_a_person_has_to_do_is_said_while_it_waits(edge: Edge, tmp_path: Path) -> None:
+    enrolment = _enrolment(edge, tmp_path, _token(edge))
+    asking = spawn("enrol", enrolment.ready())
+    await until(lambda: "gatelift cluster approve w1" in enrolment.waiting_for, "the text is there")
+    assert not enrolment.usable()
+    asking.cancel()
+
+
+async def test_a_restart_uses_what_is_kept_and_asks_nobody(edge: Edge, tmp_path: Path) -> None:
+    first = await _enrolled(edge, tmp_path)
+    again = _enrolment(edge, tmp_path, "")
+    assert await again.ready() == first
+    assert not any(isinstance(each, events.EnrolmentAsked) for each in edge.events)
+
+
+async def test_after_expiry_the_same_key_renews_without_a_token(edge: Edge, tmp_path: Path) -> None:
+    first = await _enrolled(edge, tmp_path)
+    request = enrolments.signing_request(first.key, "w1")
+    expired = authority.sign_agent(edge.state, request, identity.uri_of("w1"), DAY, utc_now() - 2 * DAY)
+    await DirectoryStore(tmp_path).save(replace(first, certificate=expired))
+    renewed = await _enrolment(edge, tmp_path, "").ready()
+    assert renewed.key == first.key
+    assert enrolments.validity(renewed.certificate).seconds_left(utc_now()) > 0
+
+
+async def test_a_clock_that_is_wrong_is_said_instead_of_asking_for_ever(edge: Edge, tmp_path: Path) -> None:
+    await _enrolled(edge, tmp_path)
+    with pytest.raises(EnrolmentError, match="set the clock"):
+        await _enrolment(edge, tmp_path, "", later=30 * DAY).ready()
+
+
+async def test_the_first_answer_is_trusted_by_the_tokens_hash_of_the_ca(edge: Edge, tmp_path: Path) -> None:
+    _token(edge)
+    stranger = authority.new_state(utc_now())
+    token = tokens.compose("w1", bytes(24), stranger.bundle)
+    with pytest.raises(EnrolmentError, match="not signed by the CA that the token names"):
+        await _enrolment(edge, tmp_path, token).ready()
+
+
+async def test_a_wrong_token_is_refused_with_the_managers_text(edge: Edge, tmp_path: Path) -> None:
+    _token(edge)
+    token = tokens.compose("w1", b"x" * 24, edge.state.bundle)
+    with pytest.raises(EnrolmentError, match=r"enrolment of w1 was refused: .*token"):
+        await _enrolment(edge, tmp_path, token).ready()
+
+
+async def test_without_token_and_certificate_the_way_out_is_said(edge: Edge, tmp_path: Path) -> None:
+    with pytest.raises(EnrolmentError, match="gatelift cluster add NAME"):
+        await _enrolment(edge, tmp_path, "").ready()
+    nowhere = Enrolment(DirectoryStore(tmp_path), "w1", None, "", b"", utc_now=utc_now)
+    with pytest.raises(EnrolmentError, match="set enrol: host:port"):
+        await nowhere.ready()
+
+
+async def test_a_certificate_of_another_key_or_name_is_not_installed(edge: Edge, tmp_path: Path) -> None:
+    await _enrolled(edge, tmp_path)
+    enrolment = _enrolment(edge, tmp_path, "")
+    kept = await enrolment.ready()
+    request = enrolments.signing_request(enrolments.new_key(), "w1")
+    stranger = authority.sign_agent(edge.state, request, identity.uri_of("w1"), DAY, utc_now())
+    with pytest.raises(EnrolmentError, match="another key"):
+        await enrolment.install(stranger, edge.state.bundle)
+    other = authority.sign_agent(edge.state, enrolment.signing_request(), identity.uri_of("w2"), DAY, utc_now())
+    with pytest.raises(EnrolmentError, match="is for cluster w2"):
+        await enrolment.install(other, edge.state.bundle)
+    with pytest.raises(EnrolmentError, match="cannot be used"):
+        await enrolment.install(b"rubbish", b"")
+    assert enrolment.current == kept
+
+
+async def test_a_renewed_certificate_is_kept_for_the_next_process(edge: Edge, tmp_path: Path) -> None:
+    await _enrolled(edge, tmp_path)
+    enrolment = _enrolment(edge, tmp_path, "")
+    await enrolment.ready()
+    fresh = authority.sign_agent(edge.state, enrolment.signing_request(), identity.uri_of("w1"), 2 * DAY, utc_now())
+    await enrolment.install(fresh, edge.state.bundle)
+    assert enrolment.renew_in() > DAY.total_seconds()
+    kept = await DirectoryStore(tmp_path).load()
+    assert kept is not None
+    assert kept.certificate == fresh
+
+
+async def test_a_directory_that_cannot_be_used_says_so(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(IdentityStoreError, match="identityDirectory"):
+        await DirectoryStore(blocked / "inside").save(Identity(key=b"k"))
+
+
+async def test_a_secret_keeps_an_identity_too(tmp_path: Path) -> None:
+    cluster = EmbeddedCluster("w1")
+    await cluster.start()
+    path = tmp_path / "kubeconfig"
+    path.write_text(cluster.kubeconfig())
+    async with Client.connect(await from_kubeconfig(str(path))) as client:
+        store = SecretStore(client, "default", "gatelift-agent-identity")
+        assert await store.load() is None
+        await store.save(Identity(key=b"key"))
+        assert await store.load() == Identity(key=b"key")
+        await store.save(Identity(key=b"key", certificate=b"certificate", bundle=b"bundle"))
+        assert await store.load() == Identity(key=b"key", certificate=b"certificate", bundle=b"bundle")
+    async with Client.connect(await from_kubeconfig(str(path))) as client:
+        await cluster.stop()
+        with pytest.raises(IdentityStoreError, match="cannot be written"):
+            await SecretStore(client, "default", "other").save(Identity(key=b"key"))
