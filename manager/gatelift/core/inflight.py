@@ -6,7 +6,7 @@ deciding again; after an outcome that nobody can tell, read first. A wait that o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gatelift_kube.resources import ObjectRef
 
@@ -19,12 +19,16 @@ RETRY_SECONDS_MAX = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outstanding:
-    """A write or read whose outcome has not come. `purpose` is for the story and the tests; `uid` of the Workload."""
+    """A write or read whose outcome has not come. `purpose` is for the story and the tests; `uid` of the Workload.
+
+    `gone`: UID of the object that the watch has seen go meanwhile; an answer that still shows it is older than that.
+    """
 
     ref: ObjectRef
     purpose: str
     decided_on: str = ""
     uid: str = ""
+    gone: str = ""
 
 
 @dataclass(slots=True)
@@ -58,6 +62,12 @@ class InFlight:
         if outstanding is not None:
             self.by_ref.pop(outstanding.ref, None)
         return outstanding
+
+    def overtake(self, ref: ObjectRef, uid: str) -> None:
+        """Note that the watch has seen an object go while a request for it is out."""
+        request_id = self.by_ref.get(ref)
+        if request_id is not None:
+            self.by_id[request_id] = replace(self.by_id[request_id], gone=uid)
 
     def busy(self, ref: ObjectRef) -> bool:
         """Say whether a request for the object is out."""

@@ -79,8 +79,10 @@ class Knowledge:
     departed: dict[str, None] = field(default_factory=dict)
 
     def put_workload(self, workload: Workload) -> bool:
-        """Keep a Workload; False when what is known is newer."""
+        """Keep a Workload; False when what is known is newer, also that it is gone."""
         key = key_of(workload.metadata)
+        if workload.metadata.uid in self.departed:
+            return False
         known = self.workloads.get(key)
         if known is not None:
             if older(workload.metadata, known.metadata):

@@ -30,6 +30,7 @@ from gatelift.core.events import (
 )
 from gatelift.core.inflight import Outstanding
 from gatelift.core.inventories import Comparison
+from gatelift.core.knowledge import key_of
 from gatelift.core.ledger import Ledger
 from gatelift.core.link_values import Links, PlacementsInventoried, Upcall, WriteIds
 from gatelift.core.state import Core, Settings
@@ -163,6 +164,8 @@ class Machine:
         elif isinstance(event, ObjectSeen):
             self._seen(event.resource, event.object, event.raw, now)
         else:
+            ref = ObjectRef(event.resource, key_of(event.object.metadata))
+            self.core.inflight.overtake(ref, event.object.metadata.uid)
             intake.gone(self.core, event.resource, event.object)
             self.core.ledger.stirred = True
 
@@ -231,7 +234,7 @@ class Machine:
         if isinstance(event, WriteDone):
             core.inflight.succeeded(outstanding.ref)
             core.budget.earn()
-            if event.object is not None:
+            if event.object is not None and event.object.metadata.uid != outstanding.gone:
                 self._seen(outstanding.ref.resource, event.object, event.raw, now)
             self._tell_of(outstanding, event.object)
         else:
@@ -276,7 +279,8 @@ class Machine:
             core.inflight.was_read(ref)
             known = core.known(ref)
             if event.object is not None:
-                self._seen(ref.resource, event.object, event.raw, now)
+                if event.object.metadata.uid != outstanding.gone:
+                    self._seen(ref.resource, event.object, event.raw, now)
             elif known is not None:
                 intake.gone(core, ref.resource, known)
         self._look_at(ref)

@@ -1,0 +1,84 @@
+"""An answer to a write may come after the watch has told that the object is gone: it brings nothing back."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift.core import events
+from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.writes import WriteDone
+from support.builders_manager import NAMESPACE, a_pod, a_setting
+from support.manager_world import SUCCEEDED, a_world
+
+LATE = [pytest.param(WORKLOAD, id="the workload"), pytest.param(POD, id="the user's pod")]
+
+
+@pytest.mark.parametrize("resource", LATE)
+def test_the_answer_of_the_write_that_let_an_object_go_does_not_bring_it_back(resource: Resource) -> None:
+    world = a_world(a_setting())
+    world.api.apply(a_pod().document())
+    world.settle()
+    late: list[events.Event] = []
+    put = world.put
+
+    def hold(event: events.Event) -> None:
+        about = event.object if isinstance(event, WriteDone) else None
+        last = about is not None and about.metadata.deletion_timestamp is not None and not about.metadata.finalizers
+        if last and type(about).__name__ == resource.kind:
+            late.append(event)
+        else:
+            put(event)
+
+    world.put = hold  # type: ignore[method-assign]  # answers pass through it
+    world.api.delete(ObjectRef(POD, ObjectKey(NAMESPACE, "one")))
+    world.advance(5.0)
+    assert late, "the object went by a write of ours"
+    assert not world.all("Workload")
+    for event in late:
+        world.give(event)
+    world.advance(60.0)
+
+    core = world.machine.core
+    assert not core.attempts
+    assert not core.knowledge.workloads
+    assert not core.knowledge.owners
+    assert not core.ledger.charges
+    assert not world.all("Workload"), "nothing is made for a pod that is gone"
+
+
+def test_the_answer_of_a_status_write_to_a_queue_that_was_deleted_meanwhile_does_not_bring_it_back() -> None:
+    world = a_world(a_setting())
+    late: list[events.Event] = []
+    put = world.put
+
+    def hold(event: events.Event) -> None:
+        if isinstance(event, WriteDone) and type(event.object).__name__ == "ClusterQueue":
+            late.append(event)
+        else:
+            put(event)
+
+    world.put = hold  # type: ignore[method-assign]  # answers pass through it
+    world.api.apply(a_pod().document())
+    world.advance(2.0)
+    assert late, "the queue's numbers were written"
+    (queue,) = [ref for ref in world.api.objects if ref.resource.kind == "ClusterQueue"]
+    world.api.delete(queue)
+    world.settle()
+    for event in late:
+        world.give(event)
+    world.settle()
+    assert not world.machine.core.knowledge.cluster_queues
+
+
+def test_a_pod_of_the_same_name_is_taken_up_after_a_late_answer_about_its_predecessor() -> None:
+    world = a_world(a_setting())
+    for _ in range(2):
+        world.api.apply(a_pod().document())
+        world.settle()
+        key = world.agents["a"].commits[-1]
+        world.agents["a"].finish(key, SUCCEEDED)
+        world.settle()
+        world.api.delete(ObjectRef(POD, ObjectKey(NAMESPACE, "one")))
+        world.advance(5.0)
+    assert len(world.agents["a"].commits) == 2
+    assert not world.machine.core.attempts
