@@ -51,7 +51,7 @@ class SimAgent:
             stands=lambda: not (self.process.dead or self.process.paused),
             reaches=lambda: not self.port.down,
             gained=self._gained,
-            extended=lambda until: self.process.post(events.LeadershipExtended(valid_until=until)),
+            extended=self.extend,
             lost=lambda: self.process.post(events.LeadershipLost()),
         )
 
@@ -59,6 +59,10 @@ class SimAgent:
         self.process.post(
             events.LeadershipGained(term=term, settle_seconds=0.0 if vacant and term == 1 else settle_seconds(TIMES))
         )
+        self.process.post(events.LeadershipExtended(valid_until=until))
+
+    def extend(self, until: float) -> None:
+        """Hear that the Lease was renewed."""
         self.process.post(events.LeadershipExtended(valid_until=until))
 
     def serve(self, term: int, until: float) -> None:

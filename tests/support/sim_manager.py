@@ -72,7 +72,7 @@ class SimManager:
 
     def _extended(self, until: float) -> None:
         self.process.post(events.LeadershipExtended(valid_until=until))
-        self.local.process.post(events.LeadershipExtended(valid_until=until))
+        self.local.extend(until)
 
     def _lost(self) -> None:
         self.cluster.timeline.say(self.name, "no longer leads")

@@ -39,6 +39,7 @@ class Truth:
         """All (workload, epoch, cluster) that were ever let go."""
         self.checks = 0
         self._owners: dict[str, str] = {}
+        self._users: set[str] = set()
         self._lifted: dict[str, dict[str, Run]] = {}
         self._running: dict[str, dict[str, Run]] = {}
         self._epochs: dict[str, int] = {}
@@ -117,6 +118,9 @@ class Truth:
         document = msgspec.json.decode(change.after.raw)
         meta = document["metadata"]
         key = f"{cluster}/{'pod' if is_pod else 'job'}/{meta['uid']}"
+        if cluster == LOCAL:
+            here = not change.removed and not meta.get("deletionTimestamp")
+            (self._users.add if here else self._users.discard)(meta["uid"])
         uid, epoch = self._placement(cluster, meta)
         if not uid:
             return
@@ -173,11 +177,18 @@ class Truth:
         """Return the milli-CPU that each queue has admitted."""
         used: Counter[str] = Counter()
         for document in self.workloads.values():
-            if holds(document, "QuotaReserved") and not holds(document, "Finished"):
+            uid = document["metadata"]["uid"]
+            going = document["metadata"].get("deletionTimestamp") or self._orphaned(document)
+            if holds(document, "QuotaReserved") and not holds(document, "Finished") and (self.live(uid) or not going):
                 admission = document["status"]["admission"]
                 for each in admission["podSetAssignments"]:
                     used[admission["clusterQueue"]] += milli(each.get("resourceUsage", {}).get("cpu", "0"))
         return used
+
+    def _orphaned(self, workload: Doc) -> bool:
+        """Say whether the user's object is being deleted or gone: its quota needs no write to be free."""
+        owners = workload["metadata"].get("ownerReferences", [])
+        return bool(owners) and not any(owner["uid"] in self._users for owner in owners)
 
     def check_quota(self, queues: dict[str, int]) -> None:
         """Check that no queue has admitted more than it has."""
