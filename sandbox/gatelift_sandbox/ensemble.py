@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -26,14 +27,11 @@ WORKERS_MAX = 5
 """Six real control planes are what a laptop bears; the providers' own limits are a little higher."""
 DAEMONS = "daemons.json"
 QUEUES = Path("samples/queues.yaml")
-AGENT = {
-    "capacity": [
-        {"flavor": "default-flavor", "resource": "cpu", "nominal": "4"},
-        {"flavor": "default-flavor", "resource": "memory", "nominal": "16Gi"},
-    ],
-}
-"""Settings of the agents. Each admits half of what a worker's one stand-in node has, and less than the sample queue may
-use: a full queue needs both workers."""
+WORKER_PODS = 4
+"""How many pods of the samples an agent admits: half of what a stand-in node has room for, and fewer than the sample
+queue admits, so that a full queue needs both workers."""
+POD_MILLICORES = 1000
+"""What one pod of the samples asks for."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +46,7 @@ class Plan:
 
     provider: str
     workers: int = 2
+    pod_millicores: int = POD_MILLICORES  # smaller where real nodes share this machine; quotas shrink with it
     detached: bool = False
     home: Path = field(default_factory=default_home)
     kubeconfigs: Path = Path("kubeconfigs")
@@ -116,7 +115,7 @@ async def up(plan: Plan) -> Ensemble:
         folder=plan.folder,
         management=management,
         workers=workers,
-        agent_settings=dict.fromkeys(plan.worker_names, AGENT),
+        agent_settings={name: {"capacity": _capacity(plan.pod_millicores)} for name in plan.worker_names},
         detached=plan.detached,
         say=plan.say,
     )
@@ -135,20 +134,35 @@ async def _install(raised: Ensemble) -> None:
     try:
         await asyncio.gather(installation.start_webhooks(), installation.start_manager())
         async with await installation.admin(installation.management) as client:
-            await applying.apply(client, queues(raised.plan.worker_names))
+            await applying.apply(client, queues(raised.plan))
         await asyncio.gather(*(installation.start_agent(worker) for worker in installation.workers))
     finally:
         raised.save()
     await installation.wait_connected(*raised.plan.worker_names)
 
 
-def queues(workers: tuple[str, ...]) -> list[dict[str, object]]:
-    """Return the sample queues, dispatching to these workers."""
+def queues(plan: Plan) -> list[dict[str, Any]]:
+    """Return the sample queues, dispatching to the plan's workers, with room for as many of its pods as they say."""
     documents = applying.documents((deploy_folder() / QUEUES).read_text(encoding="utf-8"))
     for document in documents:
         if document["kind"] == "MultiKueueConfig":
-            document["spec"]["clusters"] = list(workers)
+            document["spec"]["clusters"] = list(plan.worker_names)
+        if document["kind"] == "ClusterQueue":
+            for quota in _cpu_quotas(document):
+                quota["nominalQuota"] = f"{quota['nominalQuota'] * plan.pod_millicores}m"
     return documents
+
+
+def _cpu_quotas(cluster_queue: dict[str, Any]) -> list[dict[str, Any]]:
+    groups = cluster_queue["spec"]["resourceGroups"]
+    return [
+        each for group in groups for flavor in group["flavors"] for each in flavor["resources"] if each["name"] == "cpu"
+    ]
+
+
+def _capacity(pod_millicores: int) -> list[dict[str, str]]:
+    cpu = {"flavor": "default-flavor", "resource": "cpu", "nominal": f"{WORKER_PODS * pod_millicores}m"}
+    return [cpu, {"flavor": "default-flavor", "resource": "memory", "nominal": "16Gi"}]
 
 
 async def end(home: Path, kubeconfigs: Path, say: Callable[[str], None]) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, nullcontext
@@ -40,6 +39,7 @@ from gatelift_sandbox import behaviour, records
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.ensemble import Ensemble
 from gatelift_sandbox.installation import Daemon
+from gatelift_sandbox.kind import pod_image
 
 NAMESPACE = "default"
 QUEUE, HOME_QUEUE = "everywhere", "at-home"
@@ -53,6 +53,8 @@ PLACED_BY_GATELIFT = "gatelift.dev/workload-uid"
 
 LONG, CANCELLED, GIANT, STAYS = "long", "cancelled", "giant", "at-home"
 SHORT_PODS = 5
+GIANT_SIZE = 100
+"""Far more than the sample queue has room for."""
 LONG_SECONDS = 35.0
 """Longer than an agent is away after a kill: it has to outwait the Lease, and the last writes, of the killed one."""
 
@@ -72,11 +74,11 @@ class Piece:
     does: Behaviour
     pods: int = 0  # 0: a single pod, else a Job of so many pods
     queue: str = QUEUE
-    cpu: str = "1"
+    size: int = 1  # CPU of a pod, in units of the plan's `pod_millicores`
 
-    def manifest(self, *, real_kubelet: bool, image: str) -> Json:
+    def manifest(self, *, pod_millicores: int, real_kubelet: bool, image: str) -> Json:
         """Return what a user would write."""
-        container = {"name": "main", "resources": {"requests": {"cpu": self.cpu}}}
+        container = {"name": "main", "resources": {"requests": {"cpu": f"{self.size * pod_millicores}m"}}}
         grace = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 5}
         template = {"metadata": {}, "spec": {**grace, "containers": [container]}}
         shaped = behaviour.shape(template, self.does, real_kubelet=real_kubelet, image=image)
@@ -91,7 +93,7 @@ PIECES: tuple[Piece, ...] = (
     Piece(name=LONG, does=Behaviour(run_seconds=LONG_SECONDS)),
     Piece(name=CANCELLED, does=Behaviour()),
     Piece(name="train", pods=3, does=Behaviour(run_seconds=6.0)),
-    Piece(name=GIANT, does=Behaviour(), cpu="100"),
+    Piece(name=GIANT, does=Behaviour(), size=GIANT_SIZE),
     Piece(name=STAYS, does=Behaviour(run_seconds=4.0), queue=HOME_QUEUE),
     Piece(name="sweep", pods=4, does=Behaviour(run_seconds=3.0)),
     *(Piece(name=f"short-{number}", does=Behaviour(run_seconds=3.0)) for number in range(1, SHORT_PODS + 1)),
@@ -153,10 +155,12 @@ class Stage:
     # --- acts, in order ----------------------------------------------------------------------------------------------
 
     async def _submit(self) -> None:
-        real = self.raised.management.capabilities.real_kubelet
-        image = os.environ.get("GATELIFT_TEST_IMAGE", "busybox:1.36")
         for piece in PIECES:
-            document = piece.manifest(real_kubelet=real, image=image)
+            document = piece.manifest(
+                pod_millicores=self.raised.plan.pod_millicores,
+                real_kubelet=self.raised.management.capabilities.real_kubelet,
+                image=pod_image(),
+            )
             resource = JOB if piece.pods else POD
             await self._management.create(resource, NAMESPACE, json.dumps(document).encode())
 
@@ -176,7 +180,7 @@ class Stage:
             return row is not None and row.state == WAITS and "maximum" in row.why
 
         await self._until(said, f"pod {GIANT} says why it waits")
-        return f"{GIANT} asks for 100 CPUs of 6"
+        return f"{GIANT} asks for more than its queue has"
 
     async def _deleted(self) -> str:
         await self._until(lambda: self.board.state(CANCELLED).startswith(RUNS), f"pod {CANCELLED} runs")
@@ -198,7 +202,6 @@ class Stage:
         self.raised.installation.kill(daemon)
         deadline = self._killed_at + DEAD_SECONDS
         while time.monotonic() < deadline:
-            await self._look()
             await self._untouched(cluster, "while its agent was dead")
             await asyncio.sleep(LOOK_SECONDS)
         return f"{_pods(len(self._before))} on {cluster}"
@@ -255,6 +258,7 @@ class Stage:
     async def _untouched(self, cluster: str, when: str) -> None:
         """Check the pods that ran when the agent was killed: the same ones, none deleted, none restarted."""
         now = {pod["metadata"]["uid"]: pod for pod in await self._list(cluster, POD)}
+        await self._look()  # after the list: what is cleaned up there was shown as finished here before
         for uid, before in self._before.items():
             name = before["metadata"]["name"]
             pod = now.get(uid)

@@ -38,6 +38,10 @@ class ProviderName(enum.StrEnum):
     K3S = "k3s"
 
 
+REAL_NODES = frozenset({ProviderName.KIND, ProviderName.K3S})
+REAL_NODE_MILLICORES = 50
+"""What a pod of the demo asks for on real nodes, three of which share this machine with their own system pods."""
+
 ProviderOption = Annotated[
     ProviderName,
     typer.Option(
@@ -73,7 +77,8 @@ async def _demo(provider: ProviderName, keep: bool) -> None:
 
     console = Console(highlight=False)
     progress = Progress(console)
-    raised = await _raise(progress, provider, workers=2, detached=keep)
+    small = REAL_NODE_MILLICORES if provider in REAL_NODES else None
+    raised = await _raise(progress, provider, workers=2, detached=keep, pod_millicores=small)
     kept = False
     try:
         async with story.Stage.open(raised, console) as stage:
@@ -110,14 +115,22 @@ async def _down() -> None:
     console.print(f"ended: {', '.join(ended)}" if ended else f"nothing is up (looked in {home})")
 
 
-async def _raise(progress: Progress, provider: ProviderName, *, workers: int, detached: bool) -> Ensemble:
+async def _raise(
+    progress: Progress, provider: ProviderName, *, workers: int, detached: bool, pod_millicores: int | None = None
+) -> Ensemble:
     """Raise everything; failures become one line."""
     from gatelift_sandbox import ensemble  # noqa: PLC0415  # only these verbs need the sandbox
     from gatelift_sandbox.errors import AlreadyThereError, SandboxError  # noqa: PLC0415
 
     title = f"1 management cluster and {workers} worker{'s' if workers > 1 else ''} of provider {provider.value}"
     with progress.step(f"raising {title}, with Gatelift on them") as say:
-        plan = ensemble.Plan(provider=provider.value, workers=workers, detached=detached, say=say)
+        plan = ensemble.Plan(
+            provider=provider.value,
+            workers=workers,
+            pod_millicores=pod_millicores or ensemble.POD_MILLICORES,
+            detached=detached,
+            say=say,
+        )
         try:
             return await ensemble.up(plan)
         except AlreadyThereError as error:
