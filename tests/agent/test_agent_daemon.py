@@ -1,0 +1,290 @@
+"""The agent as a process runs it: real HTTP to a cluster, real gRPC to a manager; and the agent of `local`."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+import pytest_asyncio
+
+from gatelift.adapters.local_stream import LocalStream
+from gatelift.core import commands as manager_commands
+from gatelift.core import events as manager_events
+from gatelift.core.link_values import Reported
+from gatelift_agent.adapters import health as health_adapter
+from gatelift_agent.app import Agent
+from gatelift_agent.config import Configuration
+from gatelift_agent.local_agent import start_local_agent
+from gatelift_kube.client import Client
+from gatelift_kube.clock import monotonic
+from gatelift_kube.config import ClusterConfig, from_kubeconfig
+from gatelift_kube.resources import NAMESPACE, POD, ObjectKey, ObjectRef
+from gatelift_kube.tasks import spawn
+from gatelift_sandbox.embedded.cluster import EmbeddedCluster
+from gatelift_wire import messages as m
+from gatelift_wire.keys import PlacementKey
+from support.until import until
+from support.wire_edge import HOST, Edge
+
+SYSTEM, TEAM = "gatelift-system", "team-a"
+KEY = PlacementKey("w-1", 1)
+SPEC = msgspec.json.encode({"containers": [{"name": "main", "image": "app"}]})
+
+
+async def _cluster(name: str, tmp_path: Path) -> tuple[EmbeddedCluster, ClusterConfig]:
+    cluster = EmbeddedCluster(name)
+    await cluster.start()
+    path = tmp_path / f"{name}.kubeconfig"
+    path.write_text(cluster.kubeconfig())
+    config = await from_kubeconfig(str(path))
+    async with Client.connect(config) as client:
+        for namespace, labels in ((SYSTEM, {}), (TEAM, {"gatelift.dev/accept": "true"})):
+            document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}}
+            await client.create(NAMESPACE, "", msgspec.json.encode(document))
+    return cluster, config
+
+
+@dataclass
+class Running:
+    """An agent's process, and what is around it."""
+
+    edge: Edge
+    cluster: EmbeddedCluster
+    config: ClusterConfig
+    folder: Path
+    agents: list[Agent] = field(default_factory=list)
+    tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    async def start(self, **settings: Any) -> Agent:
+        ready = asyncio.Event()
+        identity = self.edge.identities["w1"]
+        self.folder.mkdir(exist_ok=True)
+        for name, content in (
+            ("tls.key", identity.key.pem),
+            ("tls.crt", identity.certificate),
+            ("ca.crt", identity.bundle),
+        ):
+            (self.folder / name).write_bytes(content)
+        document = {
+            "cluster": "w1",
+            "manager": f"{HOST}:{self.edge.server.port}",
+            "identity_directory": str(self.folder),
+            "health": f"{HOST}:0",
+            **settings,
+        }
+        agent = Agent(config=Configuration(**document), cluster=self.config, on_ready=lambda _agent: ready.set())
+        self.agents.append(agent)
+        self.tasks.append(spawn("agent", agent.run()))
+        async with asyncio.timeout(10):
+            await ready.wait()
+        return agent
+
+    async def stop(self, agent: Agent) -> None:
+        agent.stop.set()
+        async with asyncio.timeout(15):
+            await self.tasks[self.agents.index(agent)]
+
+    def reports(self, kind: type[Any]) -> list[Any]:
+        return [each.message for each in self.edge.told(Reported) if isinstance(each.message, kind)]
+
+
+@pytest_asyncio.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Running]:
+    edge = Edge("w1")
+    await edge.start()
+    cluster, config = await _cluster("w1", tmp_path)
+    made = Running(edge, cluster, config, tmp_path / "identity")
+    yield made
+    for agent, task in zip(made.agents, made.tasks, strict=True):
+        agent.stop.set()
+        await asyncio.wait({task}, timeout=15)
+    await edge.stop()
+    await cluster.stop()
+
+
+def _place(edge: Edge) -> None:
+    digest = hashlib.sha256(SPEC).hexdigest()
+    template = m.ObjectTemplate(name="p", pod_set="main", template=digest)
+    edge.send("w1", m.Offer(key=KEY, kind="Pod", namespace=TEAM, name="p", queue="q"))
+    edge.send("w1", m.TemplateBlob(hash=digest, content=SPEC))
+    edge.send("w1", m.Commit(key=KEY, kind="Pod", namespace=TEAM, name="p", queue="q", objects=(template,)))
+
+
+async def _get(agent: Agent, path: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as session, session.get(f"http://{agent.status_address}{path}") as response:
+        return response.status, await response.text()
+
+
+async def test_a_pod_is_made_let_go_and_reported_by_the_running_process(running: Running) -> None:
+    agent = await running.start()
+    await until(lambda: running.edge.is_open("w1"), "the session opens")
+    _place(running.edge)
+    await until(lambda: running.reports(m.GatesLifted), "it is let go")
+    found = running.cluster.store.look(("", "pods"), TEAM, "p")
+    assert found is not None
+    assert not found["spec"].get("schedulingGates")
+    assert (await _get(agent, "/readyz"))[0] == 200
+    status, text = await _get(agent, "/metrics")
+    assert status == 200
+    assert 'gatelift_agent_placements{state="Running"} 1.0' in text
+    assert "gatelift_agent_lift_seconds_count 1.0" in text
+    assert "gatelift_agent_connected 1.0" in text
+
+
+async def test_a_clean_stop_gives_the_lease_back_and_the_next_process_goes_on_at_once(running: Running) -> None:
+    first = await running.start()
+    await until(lambda: running.edge.is_open("w1"), "the session opens")
+    _place(running.edge)
+    await until(lambda: running.reports(m.GatesLifted), "it is let go")
+    await running.stop(first)
+    lease = running.cluster.store.look(("coordination.k8s.io", "leases"), SYSTEM, "gatelift-agent")
+    assert lease is not None
+    assert not lease["spec"].get("holderIdentity")
+    await until(lambda: not running.edge.is_open("w1"), "the session ends")
+    began = monotonic()
+    await running.start()
+    await until(lambda: running.edge.is_open("w1"), "the second session opens")
+    assert monotonic() - began < 5.0, "nothing of the first process is under way, so nothing is waited for"
+    found = running.cluster.store.look(("", "pods"), TEAM, "p")
+    assert found is not None
+    assert not found["metadata"].get("deletionTimestamp")
+
+
+async def test_a_second_replica_stands_by(running: Running) -> None:
+    await running.start()
+    await until(lambda: running.edge.is_open("w1"), "the session opens")
+    second = await running.start()
+    status, text = await _get(second, "/readyz")
+    assert (status, text) == (200, "ok\n")
+    assert "gatelift_agent_leader 0.0" in (await _get(second, "/metrics"))[1]
+    assert len(running.edge.opened_streams()) == 1
+
+
+async def test_a_cluster_that_goes_away_is_said_and_its_return_too(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health_adapter, "PROBE_SECONDS", 0.05)
+    monkeypatch.setattr(health_adapter, "PROBE_LIMIT_SECONDS", 0.2)
+    agent = await running.start()
+    await until(lambda: running.edge.is_open("w1"), "the session opens")
+    await running.cluster.suspend()
+
+    def reachable() -> bool:
+        view = running.edge.links.state("w1")
+        return view is not None and view.api_reachable
+
+    await until(lambda: not reachable(), "the manager is told")
+    assert "gatelift_agent_api_reachable 0.0" in (await _get(agent, "/metrics"))[1]
+    await running.cluster.resume()
+    await until(reachable, "the manager is told of the return", seconds=10)
+
+
+async def test_an_agent_without_identity_says_what_it_waits_for(running: Running, tmp_path: Path) -> None:
+    agent = Agent(
+        config=Configuration(
+            cluster="w1",
+            manager=f"{HOST}:{running.edge.server.port}",
+            identity_directory=str(tmp_path / "empty"),
+            health=f"{HOST}:0",
+        ),
+        cluster=running.config,
+    )
+    running.agents.append(agent)
+    running.tasks.append(spawn("agent", agent.run()))
+    await until(lambda: agent.status_address, "it listens")
+
+    async def text() -> str:
+        return (await _get(agent, "/readyz"))[1]
+
+    found = ""
+    async with asyncio.timeout(10):
+        while "set enrol: host:port" not in found:
+            found = await text()
+            await asyncio.sleep(0.05)
+    assert found.startswith("not enrolled: ")
+
+
+# --- local -------------------------------------------------------------------------------------------------------
+
+
+async def test_the_agent_of_local_lets_the_users_own_pod_go(tmp_path: Path) -> None:
+    cluster, config = await _cluster("management", tmp_path)
+    posted: list[manager_events.Event] = []
+    stream = LocalStream(posted.append)
+    async with Client.connect(config) as client:
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "namespace": TEAM, "labels": {"kueue.x-k8s.io/managed": "true"}},
+            "spec": {**msgspec.json.decode(SPEC), "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]},
+        }
+        await client.create(POD, TEAM, msgspec.json.encode(pod))
+        agent = await start_local_agent(
+            client, stream, instance="local-1", term=1, leads_until=lambda: monotonic() + 10.0
+        )
+        links = _links(posted, stream)
+        await until(links, "the local session opens")
+        stream_id = next(each.stream_id for each in posted if isinstance(each, manager_events.StreamOpened))
+        digest = hashlib.sha256(SPEC).hexdigest()
+        template = m.ObjectTemplate(name="p", pod_set="main", template=digest)
+        frame = m.Frame(
+            session=1,
+            term=1,
+            sequence=1,
+            messages=(
+                m.Offer(key=KEY, kind="Pod", namespace=TEAM, name="p", queue="q"),
+                m.Commit(key=KEY, kind="Pod", namespace=TEAM, name="p", queue="q", objects=(template,)),
+            ),
+        )
+        stream.send(manager_commands.SendFrame(stream_id=stream_id, frame=frame))
+
+        def let_go() -> bool:
+            found = cluster.store.look(("", "pods"), TEAM, "p")
+            return found is not None and not found["spec"].get("schedulingGates")
+
+        await until(let_go, "the pod is let go")
+        served = await client.get(ObjectRef(POD, ObjectKey(TEAM, "p")))
+        assert served.object.metadata.labels["gatelift.dev/workload-uid"] == "w-1"
+        await agent.stop()
+        assert not agent.failure
+    await cluster.stop()
+
+
+def _links(posted: list[manager_events.Event], stream: LocalStream) -> Callable[[], bool]:
+    """Play the manager: welcome, grant, ask for the inventory; return what says that it was answered."""
+    seen = 0
+
+    def turn() -> bool:
+        nonlocal seen
+        opened = [each for each in posted if isinstance(each, manager_events.StreamOpened)]
+        frames = [each.frame for each in posted if isinstance(each, manager_events.FrameArrived)]
+        while opened and seen < len(frames):
+            frame = frames[seen]
+            seen += 1
+            for control in frame.control:
+                answer = _answer(control)
+                if answer is not None:
+                    reply = m.Frame(session=1, term=1, sequence=1, control=(answer,))
+                    stream.send(manager_commands.SendFrame(stream_id=opened[-1].stream_id, frame=reply))
+        return any(isinstance(each, m.InventoryChunk) for frame in frames for each in frame.control)
+
+    return turn
+
+
+def _answer(control: m.Control) -> m.Control | None:
+    match control:
+        case m.Hello():
+            return m.Welcome(session=1, instance="manager", version=1, resume=False, origin="origin")
+        case m.LeaseRenew(sent_at=sent_at):
+            return m.LeaseGranted(sent_at=sent_at, seconds=45.0)
+        case m.CreditGrant():
+            return m.InventoryRequest(request=1)
+        case _:
+            return None
