@@ -1,4 +1,4 @@
-"""An answer to a write may come after the watch has told that the object is gone: it brings nothing back."""
+"""Answers to writes that come late or never: they bring nothing back, and nothing waits for them for ever."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from gatelift.core import events
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
-from gatelift_kube.writes import WriteDone
+from gatelift_kube.writes import Create, Delete, Patch, WriteDone, WriteError, WriteFailed
 from support.builders_manager import NAMESPACE, a_pod, a_setting
 from support.manager_world import SUCCEEDED, a_world
 
@@ -82,3 +82,24 @@ def test_a_pod_of_the_same_name_is_taken_up_after_a_late_answer_about_its_predec
         world.advance(5.0)
     assert len(world.agents["a"].commits) == 2
     assert not world.machine.core.attempts
+
+
+def test_a_workload_whose_create_was_lost_is_made_after_all() -> None:
+    world = a_world(a_setting())
+    lost: list[int] = []
+    write = world._write
+
+    def lose_first(command: Create | Patch | Delete) -> None:
+        if isinstance(command, Create) and not lost:
+            lost.append(command.write_id)
+            world.put(WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message="timeout"))
+        else:
+            write(command)
+
+    world._write = lose_first  # type: ignore[method-assign]  # one write never lands
+    world.api.apply(a_pod().document())
+    world.advance(5.0)
+    assert lost
+    assert len(world.all("Workload")) == 1
+    assert world.agents["a"].commits
+    assert not world.machine.core.creating

@@ -306,11 +306,14 @@ class Core:
             owner = self.knowledge.owner_of(known)
             if owner is not None:
                 self.mark_owner(owner)
+            self.creating.pop(key, None)
             return
-        ref = self.creating.pop(key, None)
+        ref = self.creating.get(key)  # kept until the Workload is seen: a create of unknown outcome is read first
         waiting = self.knowledge.owners.get(ref) if ref is not None else None
         if waiting is not None:
             self.mark_owner(waiting)
+        else:
+            self.creating.pop(key, None)
 
     def known(self, ref: ObjectRef) -> KubeObject | None:
         """Return what is known of an object of a kind that the machine writes."""

@@ -171,5 +171,8 @@ def _ending_failed(
         tracked.removed = tracked.removed or asked.purpose is not Purpose.STOP
         if known is not None:
             observing.gone_for_sure(world, tracked, known, now)
-    elif event.error in {WriteError.FORBIDDEN, WriteError.DENIED}:
+        return
+    if asked.purpose is Purpose.REMOVE and event.error is not WriteError.CONFLICT:
+        tracked.removed = False  # it may still be there, and nobody else removes it
+    if event.error in {WriteError.FORBIDDEN, WriteError.DENIED}:
         world.note("warning", f"cannot {asked.purpose.value}: {event.message}; it is tried again", placement)
