@@ -87,6 +87,7 @@ class ApiPort:
             self._timeline.after(self._timeline.between(0.0005, 0.01), lambda: self._answer(command, outcome))
 
     def _unsure(self, command: ApiWrite) -> None:
+        self._timeline.say(self.who, f"{type(command).__name__} {command.ref} unknown")
         text = f"{command.ref}: nobody can tell"
         self._answer(command, WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message=text))
 
