@@ -37,7 +37,6 @@ from support.until import until
 from support.wire_edge import DAY, HOST, Edge, Identity, Key, RawStream, WireAgent, signed, utc_now
 
 KEY = PlacementKey("uid-of-w1", 1)
-HELLO = Frame(session=0, control=(Hello(instance="a"),))
 
 
 @pytest.fixture
@@ -169,7 +168,6 @@ async def test_a_certificate_that_names_no_cluster_is_told_so_and_opens_no_strea
         .public_bytes(serialization.Encoding.PEM)
     )
     async with raw(edge, Identity(key=key, certificate=certificate, bundle=edge.state.bundle)) as stream:
-        await stream.write(HELLO)
         reason, text, _ = await stream.ending()
     assert reason is CloseReason.UNKNOWN_CLUSTER
     assert "must have exactly one alternative name gatelift://cluster/<name>, has 0" in text
@@ -195,7 +193,6 @@ async def test_a_valid_certificate_alone_opens_no_session(
     edge: Edge, made: Callable[[Edge], Identity], reason: CloseReason, text: str
 ) -> None:
     async with raw(edge, made(edge)) as stream:
-        await stream.write(HELLO)
         assert await stream.ending() == (reason, text, grpc.StatusCode.OK)
     assert not edge.told(LinkOpened)
 

@@ -69,6 +69,9 @@ _OPTIONS = (
     ("grpc.so_reuseport", 0),
 )
 
+GRPC_ERRORS = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
+"""What reading and writing raise once the peer or the server has ended the stream."""
+
 Credentials = Callable[[], tuple[bytes, bytes, bytes]]
 """Returns the server's key, its certificate chain and the bundle of CAs that agents must be signed by, as of now.
 
@@ -247,7 +250,7 @@ class AgentsServer:
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await context.write(data)
-        except TimeoutError:
+        except (TimeoutError, *GRPC_ERRORS):
             return
 
     async def _read(self, stream_id: int, requests: AsyncIterator[bytes], stream: _Stream) -> None:
@@ -257,7 +260,7 @@ class AgentsServer:
                 if stream_id not in self._streams:
                     return
                 self._post(_arrived(stream_id, data))
-        except grpc.RpcError as error:
+        except GRPC_ERRORS as error:
             stream.break_off(f"stream broke: {type(error).__name__}")
         stream.break_off("the agent hung up")
 
@@ -274,7 +277,7 @@ class AgentsServer:
             except TimeoutError:
                 stream.break_off(f"the agent does not read: a frame was not taken within {WRITE_SECONDS_MAX:g} s")
                 return
-            except (grpc.RpcError, grpc.aio.UsageError, asyncio.InvalidStateError) as error:
+            except GRPC_ERRORS as error:
                 stream.break_off(f"stream broke: {type(error).__name__}")
                 return
             stream.bytes_waiting -= len(data)

@@ -105,7 +105,7 @@ class EnrolServer:
             waiting.set_result(command)
 
     def issue(self, command: IssueCertificate, lifetime: dt.timedelta, now: dt.datetime) -> None:
-        """Sign; the outcome is posted."""
+        """Sign; the outcome is posted in the loop's next turn, since the core waits for this to return."""
         state = self._state()
         try:
             uri = identity.uri_of(command.cluster)
@@ -115,7 +115,7 @@ class EnrolServer:
             issued = CertificateIssued(request_id=command.request_id, certificate=b"", ca_bundle=b"", text=str(error))
         else:
             issued = CertificateIssued(request_id=command.request_id, certificate=certificate, ca_bundle=state.bundle)
-        self._post(issued)
+        asyncio.get_running_loop().call_soon(self._post, issued)
 
     async def _enroll(self, data: bytes, context: Any) -> bytes:
         try:

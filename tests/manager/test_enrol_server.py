@@ -1,0 +1,299 @@
+"""The enrolment port on a real wire: a token, a person's approval, a certificate; and everything that is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import grpc
+import pytest
+from cryptography import x509
+
+from gatelift.adapters import authority, enrol_server
+from gatelift.core.enrolment import EnrolmentSettings
+from gatelift_agent.adapters.enrolment import Enrolment, EnrolmentError
+from gatelift_agent.adapters.identity_store import DirectoryStore
+from gatelift_agent.adapters.targets import Target
+from gatelift_kube.tasks import spawn
+from gatelift_wire import identity, tokens
+from gatelift_wire.v1 import agent_pb2 as pb
+from support.until import until
+from support.wire_edge import DAY, HOST, Edge, Identity, Key, RawStream, WireAgent, channel, utc_now
+
+PENDING, APPROVED, REFUSED = pb.ENROLL_STATUS_PENDING, pb.ENROLL_STATUS_APPROVED, pb.ENROLL_STATUS_REFUSED
+METHOD = f"/{enrol_server.SERVICE}/Enroll"
+LIMIT_SECONDS = 5.0
+
+
+@pytest.fixture
+async def edge() -> AsyncIterator[Edge]:
+    made = Edge()
+    await made.start()
+    yield made
+    await made.stop()
+
+
+def expect(edge: Edge, name: str = "w1", secret: bytes = bytes(24), expires: dt.timedelta = DAY) -> str:
+    """Do what `gatelift cluster add` does; return the token."""
+    token = tokens.compose(name, secret, edge.state.bundle)
+    spec = {
+        "tokenDigest": tokens.digest(token),
+        "tokenExpiresAt": f"{utc_now() + expires:%Y-%m-%dT%H:%M:%SZ}",
+        "approvedRequest": "",
+        "revoked": False,
+    }
+    edge.put(name, spec=spec)
+    return token
+
+
+def approve(edge: Edge, name: str = "w1") -> None:
+    """Do what `gatelift cluster approve` does."""
+    request = edge.cluster(name).status.enrolment
+    assert request is not None
+    edge.patch_spec(name, approvedRequest=request.key_digest)
+
+
+async def call(edge: Edge, data: bytes, bundle: bytes = b"") -> pb.EnrollResponse:
+    async with channel(edge.enrol.port, None, bundle or edge.state.bundle) as dialled:
+        response: bytes = await dialled.unary_unary(METHOD)(data, timeout=LIMIT_SECONDS)
+    return pb.EnrollResponse.FromString(response)
+
+
+async def ask(edge: Edge, token: str, key: Key, cluster: str = "w1") -> pb.EnrollResponse:
+    request = pb.EnrollRequest(cluster=cluster, request=key.request(), token=token)
+    return await call(edge, request.SerializeToString())
+
+
+async def enrolled(edge: Edge, key: Key, name: str = "w1") -> Identity:
+    token = expect(edge, name)
+    await ask(edge, token, key, name)
+    approve(edge, name)
+    response = await ask(edge, token, key, name)
+    assert response.status == APPROVED
+    return Identity(key=key, certificate=response.certificate, bundle=response.ca_bundle)
+
+
+async def test_a_token_then_a_persons_approval_give_a_certificate_that_opens_a_session(edge: Edge) -> None:
+    key = Key.new()
+    token = expect(edge)
+    first = await ask(edge, token, key)
+    assert (first.status, first.text) == (PENDING, "waits for a person: 'gatelift cluster approve w1'")
+    assert not first.certificate
+    assert first.retry_after_seconds == enrol_server.RETRY_SECONDS
+    assert (await ask(edge, token, key)).status == PENDING, "asking does not approve"
+    approve(edge)
+    last = await ask(edge, token, key)
+    assert last.status == APPROVED
+    assert identity.peer_of(last.certificate).cluster == "w1"
+    assert edge.cluster("w1").status.key_digest == key.digest
+    shown = Identity(key=key, certificate=last.certificate, bundle=last.ca_bundle)
+    agent = await WireAgent(edge.server.port, shown).connect()
+    await agent.close()
+
+
+async def test_the_agents_own_enrolment_trusts_the_port_by_the_tokens_hash_of_its_ca(
+    edge: Edge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enrol_server, "RETRY_SECONDS", 0.5)
+    edge.rotate(lambda state: authority.announce(state, utc_now()))
+    token = expect(edge)
+    target = Target(address=f"{HOST}:{edge.enrol.port}")
+    enrolment = Enrolment(DirectoryStore(tmp_path), "w1", target, token, b"", utc_now=utc_now)
+    ready = spawn("enrolment", enrolment.ready())
+    await until(lambda: edge.api.objects["w1"].get("status") and edge.cluster("w1").status.enrolment)
+    approve(edge)
+    async with asyncio.timeout(LIMIT_SECONDS):
+        found = await ready
+    assert identity.peer_of(found.certificate).cluster == "w1"
+    assert found.bundle == edge.state.bundle, "both CAs, since a rotation is announced"
+
+
+async def test_an_agent_gives_its_token_to_no_port_whose_ca_the_token_does_not_name(edge: Edge, tmp_path: Path) -> None:
+    expect(edge)
+    foreign = tokens.compose("w1", bytes(24), authority.new_state(utc_now()).bundle)
+    target = Target(address=f"{HOST}:{edge.enrol.port}")
+    enrolment = Enrolment(DirectoryStore(tmp_path), "w1", target, foreign, b"", utc_now=utc_now)
+    with pytest.raises(EnrolmentError, match="is not signed by the CA that the token names"):
+        await enrolment.ready()
+    assert not [each for each in edge.events if type(each).__name__ == "EnrolmentAsked"]
+
+
+async def test_the_policy_that_takes_the_token_for_approval_answers_at_once() -> None:
+    edge = Edge(settings=EnrolmentSettings(approve_by_token=True))
+    await edge.start()
+    try:
+        assert (await ask(edge, expect(edge), Key.new())).status == APPROVED
+    finally:
+        await edge.stop()
+
+
+async def test_a_wrong_a_used_and_an_expired_token_are_refused_each_with_the_way_out(edge: Edge) -> None:
+    token = expect(edge)
+    wrong = await ask(edge, token[:-1] + ("0" if token[-1] != "0" else "1"), Key.new())
+    assert (wrong.status, wrong.text) == (
+        REFUSED,
+        "token: is not the one last printed for w1; run 'gatelift cluster add w1'",
+    )
+    await ask(edge, token, Key.new())
+    used = await ask(edge, token, Key.new())
+    assert (used.status, used.text) == (
+        REFUSED,
+        "token: was used by another key; print a new one with 'gatelift cluster add w1'",
+    )
+    expired = await ask(edge, expect(edge, "w2", expires=-DAY), Key.new(), "w2")
+    assert expired.status == REFUSED
+    assert expired.text.startswith("token: expired at 20")
+    assert expired.text.endswith("print a new one with 'gatelift cluster add w2'")
+
+
+async def test_a_token_of_one_cluster_enrols_no_other(edge: Edge) -> None:
+    token = expect(edge)
+    expect(edge, "w2", secret=bytes(range(24)))
+    answer = await ask(edge, token, Key.new(), "w2")
+    assert answer.status == REFUSED
+    assert edge.cluster("w2").status.enrolment is None
+
+
+async def test_the_approved_key_renews_without_a_token_after_its_certificate_ended(edge: Edge) -> None:
+    key = Key.new()
+    await enrolled(edge, key)
+    status = edge.api.objects["w1"]["status"]
+    long_ago = f"{utc_now() - 20 * DAY:%Y-%m-%dT%H:%M:%SZ}"
+    edge.put("w1", status={**status, "certificateIssuedAt": long_ago})  # type: ignore[dict-item]
+    renewed = await ask(edge, "", key)
+    assert renewed.status == APPROVED
+    shown = Identity(key=key, certificate=renewed.certificate, bundle=renewed.ca_bundle)
+    agent = await WireAgent(edge.server.port, shown).connect()
+    await agent.close()
+    status = edge.api.objects["w1"]["status"]
+    too_long_ago = f"{utc_now() - 40 * DAY:%Y-%m-%dT%H:%M:%SZ}"
+    edge.put("w1", status={**status, "certificateIssuedAt": too_long_ago})  # type: ignore[dict-item]
+    await until(lambda: edge.links.worker_cluster("w1") == edge.cluster("w1"))
+    refused = await ask(edge, "", key)
+    assert (refused.status, refused.text) == (
+        REFUSED,
+        "key: its certificate ended more than 30 days ago; enrol w1 anew with a token",
+    )
+
+
+async def test_a_key_that_nobody_approved_renews_nothing(edge: Edge) -> None:
+    await enrolled(edge, Key.new())
+    answer = await ask(edge, "", Key.new())
+    assert (answer.status, answer.text) == (
+        REFUSED,
+        "key: is not the one that was approved for w1; enrol anew with a token",
+    )
+
+
+async def test_a_removed_cluster_gets_nothing_and_its_old_key_opens_nothing_once_it_is_added_again(edge: Edge) -> None:
+    key = Key.new()
+    shown = await enrolled(edge, key)
+    edge.patch_spec("w1", revoked=True, approvedRequest="", tokenDigest="")
+    refused = await ask(edge, "", key)
+    assert (refused.status, refused.text) == (
+        REFUSED,
+        "cluster: w1 was revoked; 'gatelift cluster add w1' takes it in again",
+    )
+    await until(lambda: not edge.cluster("w1").status.key_digest)
+    token = expect(edge)
+    stream = RawStream(edge.server.port, shown, edge.state.bundle)
+    assert (await stream.ending())[1].startswith("this key is not the one that was approved last for w1")
+    await stream.close()
+    assert (await ask(edge, "", key)).status == REFUSED
+    assert (await ask(edge, token, key)).status == PENDING, "the same key may ask again, and a person decides"
+
+
+MALFORMED = {
+    "a name that is none": (
+        {"cluster": "Not/A.Name"},
+        (
+            "cluster name 'Not/A.Name': must be a DNS label (a-z, 0-9 and -, at most 63 characters, beginning and "
+            "ending with a letter or digit); choose another name"
+        ),
+    ),
+    "no signing request": (
+        {"request": b""},
+        "request: is no PEM certificate signing request; make it with the agent",
+    ),
+    "a signing request that is too large": (
+        {"request": b"x" * (authority.REQUEST_BYTES_MAX + 1)},
+        "request: 16385 bytes, 16384 allowed; send one PEM signing request",
+    ),
+    "the management cluster's own name": (
+        {"cluster": "local"},
+        "cluster: 'local' is the management cluster itself and needs no agent; choose another name",
+    ),
+    "a cluster that nobody expects": (
+        {"cluster": "w9"},
+        "cluster: w9 is not expected here; run 'gatelift cluster add w9' in the management cluster",
+    ),
+}
+
+
+@pytest.mark.parametrize(("parts", "text"), MALFORMED.values(), ids=MALFORMED.keys())
+async def test_a_malformed_request_is_refused_in_one_line(edge: Edge, parts: dict[str, object], text: str) -> None:
+    filled = {"cluster": "w1", "request": Key.new().request(), "token": expect(edge), **parts}
+    answer = await call(edge, pb.EnrollRequest(**filled).SerializeToString())  # type: ignore[arg-type]  # of the table
+    assert (answer.status, answer.text) == (REFUSED, text)
+
+
+async def test_bytes_that_are_no_request_and_too_many_of_them_end_the_call_and_nothing_else(edge: Edge) -> None:
+    codes = []
+    for data in (b"\xff\xff\xff", b"\x00" * (enrol_server.REQUEST_BYTES_MAX + 1)):
+        with pytest.raises(grpc.aio.AioRpcError) as failed:
+            await call(edge, data)
+        codes.append(failed.value.code())
+    assert codes == [grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED]
+    assert (await ask(edge, expect(edge), Key.new())).status == PENDING
+
+
+async def test_a_client_that_does_not_trust_the_ca_sends_nothing(edge: Edge) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await call(edge, b"", authority.new_state(utc_now()).bundle)
+    assert failed.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_a_standby_says_ask_again_and_asks_nobody() -> None:
+    edge = Edge(leads=False)
+    await edge.start()
+    try:
+        answer = await ask(edge, expect(edge), Key.new())
+        assert (answer.status, answer.text) == (PENDING, "this manager is a standby; ask again")
+        assert not [each for each in edge.events if type(each).__name__ == "EnrolmentAsked"]
+    finally:
+        await edge.stop()
+
+
+async def test_a_core_that_does_not_answer_is_not_waited_for_without_end(
+    edge: Edge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enrol_server, "ANSWER_SECONDS", 0.2)
+    edge.answers_enrolment = False
+    token = expect(edge)
+    answers = await asyncio.gather(*(ask(edge, token, Key.new()) for _ in range(4)))
+    assert {(each.status, each.text) for each in answers} == {(PENDING, "the manager is busy; ask again")}
+    edge.answers_enrolment = True
+    assert (await ask(edge, token, Key.new())).status == PENDING
+
+
+async def test_requests_beyond_the_limit_are_turned_away_while_others_wait(
+    edge: Edge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(enrol_server, "ANSWER_SECONDS", 1.0)
+    edge.answers_enrolment = False
+    data = pb.EnrollRequest(cluster="w1", request=Key.new().request(), token=expect(edge)).SerializeToString()
+    flood = [spawn("flood", call(edge, data)) for _ in range(enrol_server.REQUESTS_MAX + 8)]
+    results = await asyncio.gather(*flood, return_exceptions=True)
+    codes = [each.code() for each in results if isinstance(each, grpc.aio.AioRpcError)]
+    assert codes == [grpc.StatusCode.RESOURCE_EXHAUSTED] * 8
+    assert sum(1 for each in results if isinstance(each, pb.EnrollResponse)) == enrol_server.REQUESTS_MAX
+
+
+async def test_the_chain_that_is_shown_ends_in_the_ca_whose_hash_a_token_carries(edge: Edge) -> None:
+    token = tokens.parse(expect(edge))
+    served = edge.server_pair.certificate + edge.state.bundle
+    shown = x509.load_pem_x509_certificates(served)
+    assert [each.issuer == shown[1].subject for each in shown] == [True, True]
+    assert tokens.ca_hash(edge.state.bundle) == token.ca_hash
