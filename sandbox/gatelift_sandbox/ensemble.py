@@ -165,6 +165,11 @@ def _capacity(pod_millicores: int) -> list[dict[str, str]]:
     return [cpu, {"flavor": "default-flavor", "resource": "memory", "nominal": "16Gi"}]
 
 
+def is_up(home: Path) -> bool:
+    """Return whether anything of ours is written down under this home."""
+    return (folder_of(home) / DAEMONS).exists() or bool(State(home).entries())
+
+
 async def end(home: Path, kubeconfigs: Path, say: Callable[[str], None]) -> list[str]:
     """End whatever is up under this home, of any provider and process; return the names of the clusters ended."""
     path = folder_of(home) / DAEMONS

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
 from gatelift.cli.listing import placement_of, situation_of
@@ -29,6 +27,7 @@ ADMITTED = "admitted"
 FINISHED = "finished"
 FAILED = "failed"
 _STYLES = {WAITS: "yellow", QUEUED: "yellow", ADMITTED: "cyan", RUNS: "cyan", FINISHED: "green", DELETED: "dim"}
+HEADINGS = ("WORK", "STATE", "CLUSTER", "WHY")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,24 +105,27 @@ class Board:
             Text(str(promise), style=_MARK_STYLES[promise.mark], no_wrap=True, overflow="ellipsis")
             for promise in self.promises
         ]
-        return Group(Text(f"{seconds:4.0f} s"), *lines, Text(""), table(sorted(self.rows.values(), key=_order)))
+        return Group(Text(f"{seconds:4.0f} s"), *lines, Text(""), *table(sorted(self.rows.values(), key=_order)))
 
 
 def _order(row: Row) -> tuple[str, str]:
     return row.kind, row.name
 
 
-def table(rows: Sequence[Row]) -> Table:
-    """Return the rows as a table that keeps one line a row whatever the width."""
-    made = Table(box=None, pad_edge=False, show_edge=False, header_style="bold")
-    made.add_column("WORK", no_wrap=True, min_width=max((len(row.kind) + len(row.name) + 1 for row in rows), default=0))
-    made.add_column("STATE", no_wrap=True, min_width=len(FINISHED) + 4)
-    made.add_column("CLUSTER", no_wrap=True, min_width=10)
-    made.add_column("WHY", no_wrap=True, overflow="ellipsis")
-    for row in rows:
-        style = _STYLES.get(row.state.split()[0], "red")
-        made.add_row(f"{row.kind} {row.name}", Text(row.state, style=style), row.cluster, escape(row.why))
-    return made
+def table(rows: Sequence[Row]) -> list[Text]:
+    """Return the rows as lines of equal columns; what is too wide for a terminal is cut there, never folded."""
+    cells = [(f"{row.kind} {row.name}", row.state, row.cluster, row.why) for row in rows]
+    widths = [
+        max(len(heading), *(len(cell[index]) for cell in cells), 0) for index, heading in enumerate(HEADINGS[:-1])
+    ]
+    found = [_line(cell, widths, "", _STYLES.get(cell[1].split()[0], "red")) for cell in cells]
+    return [_line(HEADINGS, widths, "bold", "bold"), *found]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], style: str, state_style: str) -> Text:
+    work, state, cluster = (f"{cell:<{width}}  " for cell, width in zip(cells[:-1], widths, strict=True))
+    parts = (work, style), (state, state_style), (cluster + cells[-1], style)
+    return Text.assemble(*parts, no_wrap=True, overflow="ellipsis")
 
 
 def rows_of(pods: Iterable[Json], jobs: Iterable[Json], workloads: Iterable[Workload]) -> list[Row]:

@@ -107,12 +107,15 @@ async def _down() -> None:
 
     console = Console(highlight=False)
     home = default_home()
-    with Progress(console).step("ending everything") as say:
-        try:
+    try:
+        if not ensemble.is_up(home):
+            console.print(f"nothing is up (looked in {home})", soft_wrap=True)
+            return
+        with Progress(console).step("ending everything") as say:
             ended = await ensemble.end(home, KUBECONFIGS, say)
-        except SandboxError as error:
-            raise CliError(str(error)) from error
-    console.print(f"ended: {', '.join(ended)}" if ended else f"nothing is up (looked in {home})")
+    except SandboxError as error:
+        raise CliError(str(error)) from error
+    console.print(f"ended: {', '.join(ended) or 'the daemons'}", soft_wrap=True)
 
 
 async def _raise(

@@ -1,0 +1,62 @@
+"""`gatelift explain`: which workload is meant, and what is told of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+
+import msgspec
+
+from gatelift.cli.explain import explanation_of
+from gatelift_kube.objects.kueue import Workload
+from support.cli_stage import Stage, admitted, condition
+
+WHY = "couldn't assign flavors to pod set main: insufficient quota for cpu in flavor fast"
+TEAM = ("-n", "team")
+
+
+def test_a_workload_that_waits_says_why_and_since_when(stage: Stage) -> None:
+    stage.workload("big", status={"conditions": [condition("QuotaReserved", "False", "ExceedsMaxQuota", WHY)]})
+    said = stage.run("explain", "big", *TEAM)
+    assert said.code == 0
+    first, *rest = said.out.splitlines()
+    assert first == "team/pod-big: Pending (ExceedsMaxQuota)"
+    facts = {line[2:10].strip(): line[12:] for line in rest}
+    assert facts["made for"] == "pod/big"
+    assert facts["because"] == WHY
+    assert "QuotaReserved=False (ExceedsMaxQuota)" in facts["history"]
+
+
+def test_a_placed_workload_says_where_with_what_quota_and_by_which_checks(stage: Stage) -> None:
+    stage.workload("runs", status=admitted("worker-2"))
+    told = json.loads(stage.run("explain", "pod/runs", "-o", "json", *TEAM).out)
+    assert told["state"] == "Admitted"
+    assert told["cluster"] == "worker-2"
+    assert told["quota"] == "all (main: 2 cpu from fast)"
+    assert told["checks"] == ["mk Ready: on it"]
+    assert [line.split("=")[0].split()[-1] for line in told["history"]] == ["QuotaReserved", "Admitted"]
+
+
+def test_an_eviction_is_told_with_its_reason() -> None:
+    raw = {
+        "metadata": {"name": "w", "namespace": "team", "annotations": {"gatelift.dev/epoch": "2"}},
+        "status": {"conditions": [condition("Evicted", "True", "AdmissionCheck", "worker-1 refused")]},
+    }
+    workload = msgspec.convert(raw, Workload)
+    told = explanation_of(workload, dt.datetime(2026, 1, 1, 0, 1, 1, tzinfo=dt.UTC))
+    assert (told.state, told.reason, told.because, told.epoch) == ("Evicted", "AdmissionCheck", "worker-1 refused", 2)
+    assert told.history == ("60s ago: Evicted=True (AdmissionCheck) worker-1 refused",)
+
+
+def test_the_present_workload_is_meant_where_an_old_one_was_made_for_the_same_name(stage: Stage) -> None:
+    stage.workload("again", status={"conditions": [condition("Finished", "True", "Succeeded")]})
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "again", "uid": "uid-job"}
+    stage.workload("later", ownerReferences=[owner])
+    assert json.loads(stage.run("explain", "again", "-o", "json", *TEAM).out)["made_for"] == "job/again"
+    assert json.loads(stage.run("explain", "pod/again", "-o", "json", *TEAM).out)["made_for"] == "pod/again"
+
+
+def test_a_workloads_own_name_comes_first(stage: Stage) -> None:
+    stage.workload("x")
+    stage.workload("y", ownerReferences=[{"apiVersion": "v1", "kind": "Pod", "name": "pod-x", "uid": "u"}])
+    assert json.loads(stage.run("explain", "pod-x", "-o", "json", *TEAM).out)["workload"] == "team/pod-x"

@@ -1,0 +1,218 @@
+"""`gatelift get` and `gatelift cluster` against a fake API server: what is printed, and how failures end."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from gatelift_kube.resources import CONFIG_MAP, WORKER_CLUSTER, WORKLOAD
+from support.cli_stage import Stage, admitted, condition, say
+from support.fake_apiserver import status_of
+
+NO_QUOTA = "couldn't assign flavors to pod set main: insufficient quota"
+
+
+def test_workloads_show_where_they_are_and_why_they_wait(stage: Stage) -> None:
+    stage.workload("placed", status=admitted("worker-1"))
+    stage.workload("waiting", status={"conditions": [condition("QuotaReserved", "False", "ExceedsMaxQuota", NO_QUOTA)]})
+    said = stage.run("get", "workloads")
+    assert said.code == 0
+    header, placed, waiting = said.out.splitlines()
+    assert " ".join(header.split()) == "NAMESPACE NAME STATE CLUSTER QUEUE AGE REASON FOR EPOCH MESSAGE"
+    assert placed.split()[:5] == ["team", "pod-placed", "Admitted", "worker-1", "main"]
+    assert "pod/waiting" in waiting
+    assert waiting.endswith(NO_QUOTA)
+
+
+def test_workloads_as_json_have_the_columns_as_keys(stage: Stage) -> None:
+    stage.workload("placed", status=admitted("worker-1"), annotations={"gatelift.dev/epoch": "4"})
+    (found,) = json.loads(stage.run("get", "workloads", "-o", "json").out)
+    assert {key: found[key] for key in ("name", "state", "cluster", "epoch", "for")} == {
+        "name": "pod-placed",
+        "state": "Admitted",
+        "cluster": "worker-1",
+        "epoch": 4,
+        "for": "pod/placed",
+    }
+
+
+def test_a_namespace_narrows_the_list_at_the_server(stage: Stage) -> None:
+    stage.run("get", "workloads", "-n", "team")
+    stage.run("get", "workloads")
+    assert [seen.path for seen in stage.server.seen] == [WORKLOAD.path("team"), WORKLOAD.path()]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "state", "reason"),
+    [
+        ([], "Pending", ""),
+        ([condition("QuotaReserved", "False", "Pending")], "Pending", "Pending"),
+        ([condition("QuotaReserved", "True", "QuotaReserved")], "QuotaReserved", ""),
+        ([condition("QuotaReserved", "True", "Q"), condition("Admitted", "True", "A")], "Admitted", ""),
+        ([condition("Admitted", "True", "A"), condition("Evicted", "True", "Deactivated")], "Evicted", "Deactivated"),
+        ([condition("Evicted", "True", "E"), condition("Finished", "True", "Failed")], "Finished", "Failed"),
+    ],
+)
+def test_the_state_is_the_furthest_condition_that_holds(
+    stage: Stage, conditions: list[object], state: str, reason: str
+) -> None:
+    stage.workload("one", status={"conditions": conditions})
+    (found,) = json.loads(stage.run("get", "workloads", "-o", "json").out)
+    assert (found["state"], found["reason"]) == (state, reason)
+
+
+def test_placements_are_only_what_is_placed_and_not_over(stage: Stage) -> None:
+    stage.workload("placed", status=admitted("worker-1"))
+    over = admitted("worker-2")
+    over["conditions"].append(condition("Finished", "True", "Succeeded"))
+    stage.workload("over", status=over)
+    stage.workload("waiting")
+    (found,) = json.loads(stage.run("get", "placements", "-o", "json").out)
+    assert found == {
+        "cluster": "worker-1",
+        "namespace": "team",
+        "name": "pod-placed",
+        "epoch": 1,
+        "pods": 2,
+        "policy": "wait",
+        "term": 3,
+        "state": "placed",
+    }
+
+
+def test_a_queue_that_takes_nothing_says_its_problem(stage: Stage) -> None:
+    stage.local_queue("main", "Can't submit new workloads to clusterQueue")
+    (found,) = json.loads(stage.run("get", "queues", "-o", "json").out)
+    assert (found["name"], found["clusterqueue"], found["pending"]) == ("team/main", "all", 2)
+    assert found["problem"] == "Can't submit new workloads to clusterQueue"
+
+
+def test_a_long_list_is_read_page_by_page(stage: Stage) -> None:
+    for number in range(1100):
+        stage.workload(f"n{number}")
+    assert len(json.loads(stage.run("get", "workloads", "-o", "json").out)) == 1100
+    assert len([seen for seen in stage.server.seen if seen.path.endswith("/workloads")]) > 1
+
+
+def test_clusters_show_their_session_and_what_they_wait_for(stage: Stage) -> None:
+    stage.server.put(
+        WORKER_CLUSTER,
+        "worker-1",
+        spec={"cordoned": True, "tokenDigest": "t"},
+        status={
+            "session": 3,
+            "placements": 2,
+            "agentVersion": "1.2.3",
+            "conditions": [condition("Connected", "True", "Connected")],
+            "enrolment": {"keyDigest": "k", "tokenDigest": "t"},
+        },
+    )
+    (found,) = yaml.safe_load(stage.run("cluster", "list", "-o", "yaml").out)
+    assert (found["state"], found["session"], found["placements"], found["agent"]) == ("Connected", 3, 2, "1.2.3")
+    assert found["notes"] == "cordoned, waits for approval"
+    assert stage.run("get", "clusters", "-o", "yaml").out == stage.run("cluster", "list", "-o", "yaml").out
+
+
+def test_no_clusters_says_how_to_take_one_in(stage: Stage) -> None:
+    assert "gatelift cluster add NAME" in stage.run("get", "clusters").out
+
+
+def test_adding_a_cluster_prints_its_token_and_the_steps(stage: Stage) -> None:
+    stage.server.put(CONFIG_MAP, "gatelift-ca", "gatelift-system", data={"ca.crt": "PEM"})
+    said = stage.run("cluster", "add", "worker-1", "--manager", "m.example:7443")
+    assert said.code == 0
+    made = stage.server.find(WORKER_CLUSTER, "worker-1")
+    assert made is not None
+    token = next(word for word in said.out.split() if word.startswith("gl1.worker-1."))
+    assert token not in json.dumps(made), "only the digest of a token is kept"
+    for step in ("deploy/overlays/worker", "gatelift-agent-bootstrap", "m.example:7443", "cluster approve worker-1"):
+        assert step in said.out
+
+
+def test_the_token_alone_is_for_scripts(stage: Stage) -> None:
+    stage.server.put(CONFIG_MAP, "gatelift-ca", "gatelift-system", data={"ca.crt": "PEM"})
+    assert stage.run("cluster", "add", "worker-1", "--token-only").out.count("\n") == 1
+
+
+def test_cordoning_is_a_write_to_the_object(stage: Stage) -> None:
+    stage.server.put(WORKER_CLUSTER, "worker-1", spec={})
+    assert stage.run("cluster", "cordon", "worker-1").code == 0
+    found = stage.server.find(WORKER_CLUSTER, "worker-1")
+    assert found is not None
+    assert found["spec"]["cordoned"] is True
+    assert "takes new work again" in stage.run("cluster", "cordon", "worker-1", "--off").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (("cluster", "cordon", "nope"), 3, "not found"),
+        (("cluster", "approve", "nope"), 3, "not found"),
+        (("cluster", "remove", "local"), 2, "'local' is the management cluster itself"),
+        (("cluster", "add", "local"), 2, "'local' is the management cluster itself"),
+        (("cluster", "add", "Not_A_Name"), 2, "Not_A_Name"),
+        (("cluster", "add", "fresh"), 3, "start the manager, then add clusters"),
+        (("explain", "nix"), 3, "'gatelift get workloads' lists all"),
+    ],
+)
+def test_what_a_person_can_mend_is_one_line_and_an_exit_code(
+    stage: Stage, arguments: tuple[str, ...], code: int, text: str
+) -> None:
+    said = stage.run(*arguments)
+    assert (said.code, said.out) == (code, "")
+    assert said.line.startswith("gatelift: ")
+    assert text in said.line
+
+
+def test_an_agent_that_has_not_asked_cannot_be_approved(stage: Stage) -> None:
+    stage.server.put(WORKER_CLUSTER, "worker-1", spec={})
+    said = stage.run("cluster", "approve", "worker-1")
+    assert said.code == 1
+    assert "has not asked for a certificate yet" in said.line
+
+
+def test_what_is_not_allowed_says_so(stage: Stage) -> None:
+    stage.server.fault("GET", "workloads", status=403, body=status_of(403, "Forbidden", "you may not list workloads"))
+    said = stage.run("get", "workloads")
+    assert said.code == 4
+    assert "you may not list workloads" in said.line
+
+
+def test_a_list_that_is_no_list_is_one_line(stage: Stage) -> None:
+    stage.server.fault("GET", WORKLOAD.plural, status=200, body={"kind": "WorkloadList", "items": 5})
+    said = stage.run("get", "workloads")
+    assert said.code == 4
+    assert said.line.startswith("gatelift: ")
+
+
+def test_a_kubeconfig_that_is_not_there_is_named() -> None:
+    said = say("--kubeconfig", "/nowhere/config", "get", "workloads")
+    assert said.code == 4
+    assert "/nowhere/config" in said.line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("get", "pods"),
+        ("get", "workloads", "-o", "xml"),
+        ("explain",),
+        ("up", "--workers", "0"),
+        ("up", "--workers", "9"),
+        ("demo", "--provider", "cloud"),
+    ],
+)
+def test_wrong_use_is_exit_code_2_without_a_stack_trace(arguments: tuple[str, ...]) -> None:
+    said = say(*arguments)
+    assert said.code == 2
+    assert "Error: " in said.err
+    assert "Traceback" not in said.err
+
+
+def test_every_verb_has_a_line_of_help() -> None:
+    said = say("--help")
+    assert said.code == 0
+    for verb in ("demo", "up", "down", "manager", "agent", "webhooks", "get", "explain", "cluster", "ca", "version"):
+        assert any(line.split()[:1] == [verb] and len(line.split()) > 3 for line in said.out.splitlines()), verb

@@ -1,0 +1,134 @@
+"""What the demo shows, from objects to lines."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from gatelift.cli.demo_view import Board, Mark, Promise, Row, finished_by_cluster, rows_of
+from gatelift_kube.objects.kueue import Workload
+from support.cli_stage import admitted, condition
+
+LONG_WHY = "couldn't assign flavors to pod set main: " + "insufficient quota, " * 20
+
+
+def pod(name: str = "p", phase: str = "Pending", **metadata: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "uid": f"uid-of-{name}", **metadata}, "spec": {}, "status": {"phase": phase}}
+
+
+def job(name: str = "j", ready: int = 0, parallelism: int = 3) -> dict[str, Any]:
+    metadata = {"name": name, "uid": f"uid-of-{name}"}
+    return {"metadata": metadata, "spec": {"parallelism": parallelism}, "status": {"ready": ready}}
+
+
+def workload(name: str, *conditions: Any, status: dict[str, Any] | None = None) -> Workload:
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": f"uid-of-{name}"}
+    given = status or {"conditions": list(conditions)}
+    return msgspec.convert({"metadata": {"name": f"w-{name}", "ownerReferences": [owner]}, "status": given}, Workload)
+
+
+def row(name: str = "p", state: str = "waits", **fields: str) -> Row:
+    return Row(kind="pod", name=name, state=state, **fields)
+
+
+def picture(board: Board, width: int = 80, height: int = 24) -> list[str]:
+    console = Console(file=StringIO(), width=width, height=height, force_terminal=False)
+    console.print(board.render(12.0))
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("made", "state", "cluster"),
+    [
+        (None, "queued", ""),
+        (workload("p", condition("QuotaReserved", "False", "Pending", "no room")), "waits", ""),
+        (workload("p", condition("QuotaReserved", "True", "QuotaReserved")), "offered", ""),
+        (workload("p", status=admitted("worker-1")), "admitted", "worker-1"),
+        (workload("p", condition("Admitted", "True", "Admitted")), "admitted", "local"),
+        (workload("p", condition("Finished", "True", "Succeeded")), "finished", ""),
+        (workload("p", condition("Finished", "True", "Failed")), "failed (Failed)", ""),
+    ],
+)
+def test_a_pods_row_follows_its_workload(made: Workload | None, state: str, cluster: str) -> None:
+    (found,) = rows_of([pod()], [], [made] if made is not None else [])
+    assert (found.state, found.cluster) == (state, cluster)
+
+
+def test_admitted_work_runs_as_soon_as_a_pod_does_and_until_its_workload_is_finished() -> None:
+    placed = workload("p", status=admitted("worker-1"))
+    for phase, state in (("Pending", "admitted"), ("Running", "runs"), ("Succeeded", "runs")):
+        (found,) = rows_of([pod(phase=phase)], [], [placed])
+        assert found.state == state
+
+
+def test_a_job_says_how_many_of_its_pods_run() -> None:
+    placed = workload("j", status=admitted("worker-1"))
+    assert [rows_of([], [job(ready=n)], [placed])[0].state for n in (0, 2, 3)] == [
+        "admitted",
+        "runs 2 of 3",
+        "runs 3 of 3",
+    ]
+
+
+def test_pods_of_a_job_are_no_work_of_their_own() -> None:
+    assert rows_of([pod(ownerReferences=[{"kind": "Job"}])], [], []) == []
+
+
+def test_a_pod_that_is_being_deleted_is_stopping() -> None:
+    (found,) = rows_of([pod(deletionTimestamp="2026-01-01T00:00:00Z")], [], [workload("p", status=admitted("w"))])
+    assert (found.state, found.cluster) == ("stopping", "w")
+
+
+def test_only_what_changed_is_told() -> None:
+    board = Board()
+    assert [each.name for each in board.update([row("a"), row("b")])] == ["a", "b"]
+    assert board.update([row("a"), row("b")]) == []
+    assert [str(each) for each in board.update([row("a", "runs", cluster="worker-1"), row("b")])] == [
+        "pod a: runs on worker-1"
+    ]
+
+
+def test_what_is_there_no_more_was_deleted_and_is_told_once() -> None:
+    board = Board()
+    board.update([row("a", "runs", cluster="worker-1", why="x")])
+    assert [str(each) for each in board.update([])] == ["pod a: deleted on worker-1"]
+    assert board.update([]) == []
+    assert board.state("a") == "deleted"
+
+
+def test_work_that_was_never_seen_has_no_state() -> None:
+    assert Board().state("a") == ""
+    assert Board().row("a") is None
+
+
+def test_a_promise_says_how_far_it_is() -> None:
+    board = Board(promises=[Promise(text="it works")])
+    assert str(board.promises[0]) == "[ ] it works"
+    assert str(board.mark(0, Mark.DOING)) == "[>] it works"
+    assert str(board.mark(0, Mark.KEPT, "twice")) == "[+] it works: twice"
+    assert str(board.mark(0, Mark.BROKEN)) == "[x] it works"
+
+
+def test_the_picture_fits_a_small_terminal_one_line_a_row() -> None:
+    board = Board(promises=[Promise(text="p" * 100, detail="d" * 100) for _ in range(8)])
+    board.update([row(f"n{number:02}", why=LONG_WHY) for number in range(11)])
+    lines = picture(board)
+    assert len(lines) == 1 + 8 + 1 + 1 + 11
+    assert all(len(line) <= 80 for line in lines)
+    assert all(lines[11 + number].startswith(f"pod n{number:02}  waits") for number in range(11)), "names are never cut"
+
+
+def test_brackets_in_a_message_are_no_markup() -> None:
+    board = Board()
+    board.update([row("a", why="Missing clusters: [red]")])
+    assert "Missing clusters: [red]" in picture(board)[-1]
+
+
+def test_finished_work_is_counted_by_cluster() -> None:
+    rows = [row("a", "finished", cluster="w2"), row("b", "finished", cluster="w1"), row("c", "finished", cluster="w2")]
+    assert finished_by_cluster([*rows, row("d", "runs", cluster="w1")]) == {"w1": 1, "w2": 2}
