@@ -1,0 +1,56 @@
+"""From a workload to its assignment and targets; fewer pods than asked for where that is allowed (2.6)."""
+
+from __future__ import annotations
+
+from support.twin.flavors import Assignment, Pins, Search, assign
+from support.twin.preempting import find_targets, oracle_for
+from support.twin.records import Cursor, QueueView, Snapshot, Work
+from support.twin.targets import Candidate
+
+
+def once(
+    snapshot: Snapshot,
+    view: QueueView,
+    work: Work,
+    cursor: Cursor,
+    counts: list[int] | None = None,
+    pins: Pins | None = None,
+) -> tuple[Assignment, list[Candidate]]:
+    """Assign once; a Preempt assignment gets its joint targets (2.6)."""
+    search = Search(snapshot, view, oracle_for(snapshot, view, work), pins)
+    found = assign(search, work, cursor, counts)
+    if found.mode() != "Preempt":
+        return found, []
+    return found, find_targets(snapshot, view, work, found.usage(), found.cells_in_need())
+
+
+def assignment_and_targets(
+    snapshot: Snapshot, view: QueueView, work: Work, cursor: Cursor
+) -> tuple[Assignment, list[Candidate]]:
+    """Return what a workload gets and whom it would preempt (2.6), with fewer pods if all of them do not fit."""
+    full, targets = once(snapshot, view, work, cursor)
+    if full.mode() == "Fit" or targets:
+        return full, targets
+    can_shrink = any(pods.min_count is not None and pods.min_count < pods.count for pods in work.pod_sets)
+    smaller = _fewer(snapshot, view, work, cursor) if can_shrink else None
+    return smaller or (full, [])
+
+
+def _fewer(
+    snapshot: Snapshot, view: QueueView, work: Work, cursor: Cursor
+) -> tuple[Assignment, list[Candidate]] | None:
+    """Search by halving for the smallest reduction that fits or has targets (2.6)."""
+    counts = [pods.count for pods in work.pod_sets]
+    give = [pods.count - (pods.count if pods.min_count is None else pods.min_count) for pods in work.pod_sets]
+    total = sum(give)
+    low, high = 0, total + 1
+    best = None
+    while low < high:
+        middle = (low + high) // 2
+        fewer = [count - one * middle // total for count, one in zip(counts, give, strict=True)]
+        found, targets = once(snapshot, view, work, cursor, fewer)
+        if found.mode() == "Fit" or targets:
+            best, high = (found, targets), middle
+        else:
+            low = middle + 1
+    return best
