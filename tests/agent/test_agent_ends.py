@@ -130,6 +130,24 @@ def test_a_pod_that_somebody_deletes_is_evicted_when_it_has_stopped() -> None:
     assert stage.written(Delete) == []
 
 
+def test_a_stop_that_comes_while_an_eviction_is_under_way_is_answered_too() -> None:
+    stage = _running()
+    stage.remove(POD, "p")
+    stage.send(m.Stop(key=KEY, reason="Preempted", grace_seconds=1.0))
+    stage.finish(phase="Failed")
+    assert len(stage.peer.of(m.Evicted)) == 1
+    assert [each.reason for each in stage.peer.of(m.Stopped)] == ["Preempted"]
+
+
+def test_a_delete_whose_uid_is_another_one_by_now_has_nothing_left_to_delete() -> None:
+    stage = _running()
+    stage.fail = lambda write: WriteError.CONFLICT if isinstance(write, Delete) else None
+    stage.finish()
+    stage.send(m.Forget(key=KEY))
+    assert len(stage.written(Delete)) == 1
+    assert stage.state() == "none"
+
+
 def test_a_gated_pod_that_somebody_deletes_is_evicted_at_once() -> None:
     stage = _started()
     stage.peer.grants = False

@@ -27,13 +27,16 @@ class Purpose(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One write under way. `name` is the object's name inside its placement, or the shard of a record."""
+    """One write under way. `name` is the object's name inside its placement, or the shard of a record.
+
+    `deletes`: a conflict can only mean that the UID is another one, so what was to be deleted is gone.
+    """
 
     purpose: Purpose
     key: PlacementKey | None
     name: str
     at: float
-    final: bool = False
+    deletes: bool = False
 
 
 class Writes:

@@ -13,6 +13,7 @@ from gatelift_agent.core.objects import Held
 from gatelift_agent.core.placements import SUPERSEDED, EndingKind, Move, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kube.writes import PatchKind
+from gatelift_wire.messages import Stopped
 
 KEPT_SECONDS_MAX = 60.0
 """How long an object that somebody deletes is held up for a manager that does not answer (design 4)."""
@@ -54,6 +55,8 @@ def _report(world: World, placement: Placement) -> None:
     final = reports.final_message(placement)
     if final is not None and not _nobody_asks(placement):
         world.say(final)
+        if placement.stop_asked is not None and not isinstance(final, Stopped):
+            world.say(Stopped(key=placement.key, reason=placement.stop_asked))
     placement.move(Move.REPORTED)
     if placement.ending is not None:
         world.note(

@@ -44,6 +44,16 @@ def drain(world: World, placement: Placement, now: float) -> None:
         placement.move(Move.STILL)
 
 
+def delete(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+    """Delete one object of a placement that goes on: the user deleted its counterpart."""
+    if tracked.asked or tracked.object is None or tracked.object.metadata.deletion_timestamp is not None:
+        return
+    if tracked.retry_at > now:
+        world.wakes.ask(placement.key, tracked.retry_at)
+    elif world.has_room(placement):
+        _carry_out(world, placement, tracked, DeleteStep(), now)
+
+
 def find_out(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
     """Learn whether the object is there: after a create of unknown outcome, or when its labels may have been taken.
 

@@ -261,6 +261,8 @@ def _end_for(world: World, placement: Placement, stop: Stop) -> None:
         message=cut(stop.message),
         grace_seconds=stop.grace_seconds,
     )
+    if placement.ending is not None:
+        placement.stop_asked = stop.reason
     progress.end(world, placement, ending)
 
 

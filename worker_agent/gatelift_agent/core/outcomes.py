@@ -160,7 +160,7 @@ def _lift_failed(world: World, placement: Placement, tracked: Tracked, event: Wr
 def _ending_failed(
     world: World, placement: Placement, tracked: Tracked, asked: Asked, event: WriteFailed, now: float
 ) -> None:
-    if event.error is WriteError.NOT_FOUND:
+    if event.error is WriteError.NOT_FOUND or (event.error is WriteError.CONFLICT and asked.deletes):
         if asked.purpose is Purpose.REMOVE_STRAY:
             held = world.held(tracked)
             if held is not None:

@@ -190,6 +190,8 @@ class Placement:
     confirmed_session: int = 0
     hold_until: float = 0.0
     ending: Ending | None = None
+    stop_asked: str | None = None
+    """Reason of a stop that came after the end was decided for another cause: it is answered as well."""
     forget: bool = False
     recorded: bool = False
     record_asked: bool = False

@@ -81,6 +81,8 @@ def _advance(world: World, placement: Placement, now: float) -> None:
     for tracked in placement.objects.values():
         if tracked.missing:
             draining.find_out(world, placement, tracked, now)
+        elif tracked.delete_asked:
+            draining.delete(world, placement, tracked, now)
     lost = _lost(world, placement)
     if lost is not None:
         end(world, placement, lost)
@@ -109,13 +111,14 @@ def _apply(world: World, placement: Placement, now: float) -> None:
         return
     if placement.state is State.COMMITTED:
         placement.move(Move.APPLY)
-    for tracked in tuple(placement.objects.values()):
+    wanted = [tracked for tracked in placement.objects.values() if not tracked.delete_asked]
+    for tracked in wanted:
         if tracked.object is None and not tracked.asked:
             _make(world, placement, tracked, now)
         if placement.state is not State.APPLYING:
             return
     complete = len(placement.objects) >= placement.objects_wanted
-    if complete and all(tracked.object is not None for tracked in placement.objects.values()):
+    if complete and all(tracked.object is not None for tracked in wanted):
         placement.move(Move.APPLIED)
         world.say(Applied(key=placement.key))
 
@@ -231,7 +234,11 @@ def _refuse(world: World, placement: Placement, refusal: Refusal, text: str) -> 
 
 def _lift(world: World, placement: Placement, now: float) -> None:
     kind = world.kind(placement)
-    waiting = [tracked for tracked in placement.objects.values() if not kind.lifted(tracked.object)]
+    waiting = [
+        tracked
+        for tracked in placement.objects.values()
+        if not tracked.delete_asked and not kind.lifted(tracked.object)
+    ]
     if not waiting:
         placement.move(Move.LIFTED)
         world.say(GatesLifted(key=placement.key))
@@ -288,7 +295,8 @@ def _lost(world: World, placement: Placement) -> Ending | None:
         if obj is None or obj.metadata.deletion_timestamp is None:
             continue
         outcome = kind.outcome(obj)
-        if outcome is None or not outcome.succeeded:
+        # A pod that failed may have failed by its deletion; a Job says Failed by its controller alone.
+        if outcome is None or not (outcome.succeeded or kind.pods_are_children):
             return Ending(
                 kind=EndingKind.EVICTED,
                 reason="WorkerObjectDeleted",

@@ -78,7 +78,7 @@ def observe(world: World, placement: Placement, now: float) -> None:
         if sight != tracked.reported:
             changed.append((tracked, sight))
             known = tracked.reported
-            urgent = urgent or (isinstance(known, Sight) and known.marks != sight.marks) or _is_news(sight)
+            urgent = urgent or (known.marks != sight.marks if isinstance(known, Sight) else _is_news(sight))
     if not changed and (counts == placement.counts_reported or placement.state in STARTING):
         placement.report_at = None
         return

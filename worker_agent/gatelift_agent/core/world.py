@@ -235,7 +235,7 @@ class World:
         grace_seconds: int | None = None,
     ) -> None:
         """Delete an object with its UID as precondition."""
-        write_id = self._ask(purpose, placement, tracked, now)
+        write_id = self._ask(purpose, placement, tracked, now, deletes=True)
         self.commands.append(Delete(write_id=write_id, ref=tracked.ref, uid=uid, grace_seconds=grace_seconds))
 
     def ask_child_delete(self, placement: Placement, pod: Pod, now: float, *, grace_seconds: int | None) -> None:
@@ -245,8 +245,10 @@ class World:
         write_id = self.writes.ask(asked)
         self.commands.append(Delete(write_id=write_id, ref=ref, uid=pod.metadata.uid, grace_seconds=grace_seconds))
 
-    def _ask(self, purpose: Purpose, placement: Placement, tracked: Tracked, now: float) -> int:
-        asked = Asked(purpose=purpose, key=placement.key, name=tracked.name, at=now)
+    def _ask(
+        self, purpose: Purpose, placement: Placement, tracked: Tracked, now: float, *, deletes: bool = False
+    ) -> int:
+        asked = Asked(purpose=purpose, key=placement.key, name=tracked.name, at=now, deletes=deletes)
         tracked.asked = self.writes.ask(asked)
         return tracked.asked
 
