@@ -475,6 +475,18 @@ def served_certificate(edge: Edge) -> x509.Certificate:
     return x509.load_pem_x509_certificate(text.encode())
 
 
+async def test_many_handshakes_at_once_do_the_process_no_harm(edge: Edge) -> None:
+    for _ in range(12):
+        streams = [RawStream(edge.server.port, edge.identities["w1"], edge.state.bundle) for _ in range(40)]
+        reading = [spawn("ending", stream.ending()) for stream in streams]
+        await until(lambda ending=reading: sum(each.done() for each in ending) >= 30)  # type: ignore[misc]  # bound now
+        for stream in streams:
+            await stream.close()
+        await asyncio.gather(*reading, return_exceptions=True)
+    async with agent(edge) as honest:
+        await answers(edge, honest, "w1")
+
+
 async def test_a_handshake_shows_the_servers_certificate_of_now(edge: Edge) -> None:
     before = await asyncio.to_thread(served_certificate, edge)
     edge.server_pair = authority.new_server(edge.state, (HOST, "localhost"), DAY, utc_now())

@@ -19,6 +19,7 @@ import grpc
 import structlog
 
 from gatelift.adapters import authority
+from gatelift.adapters.handshakes import Shown, credentials_of_now
 from gatelift.core.commands import CloseStream, SendFrame
 from gatelift.core.events import Event, FrameArrived, StreamClosed, StreamOpened, StreamViolated
 from gatelift.core.links import STREAMS_MAX
@@ -144,7 +145,7 @@ class AgentsServer:
         server = grpc.aio.server(options=_OPTIONS, maximum_concurrent_rpcs=STREAMS_MAX)
         handlers = {"Session": grpc.stream_stream_rpc_method_handler(self._session)}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
-        self.port = server.add_secure_port(address, mutual_credentials(self._credentials))
+        self.port = server.add_secure_port(address, credentials_of_now(self._shown))
         await server.start()
         self._server = server
         self._watch = spawn("trust in agents", self._watch_trust())
@@ -204,6 +205,10 @@ class AgentsServer:
         while True:
             await asyncio.sleep(TRUST_SECONDS)
             self.drop_untrusted()
+
+    def _shown(self) -> Shown:
+        key, chain, bundle = self._credentials()
+        return Shown(key=key, chain=chain, client_bundle=bundle)
 
     # --- one stream ------------------------------------------------------------------------------------------------
 
@@ -290,13 +295,3 @@ def _arrived(stream_id: int, data: bytes) -> Event:
         return StreamViolated(stream_id=stream_id, text=str(error), too_large=True)
     except WireViolation as error:
         return StreamViolated(stream_id=stream_id, text=str(error))
-
-
-def mutual_credentials(credentials: Credentials) -> grpc.ServerCredentials:
-    """Return credentials that demand a client certificate and are read anew at each handshake."""
-
-    def configuration() -> grpc.ServerCertificateConfiguration:
-        key, chain, bundle = credentials()
-        return grpc.ssl_server_certificate_configuration([(key, chain)], root_certificates=bundle)
-
-    return grpc.dynamic_ssl_server_credentials(configuration(), configuration, require_client_authentication=True)

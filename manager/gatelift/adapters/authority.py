@@ -81,7 +81,8 @@ class AuthorityState:
             for pair in (state.current, state.following):
                 if pair is not None:
                     _load(pair)
-            _certificates(state.bundle)
+            if state.old_certificate is not None:
+                _certificates(state.old_certificate)
         except AuthorityError:
             raise
         except (KeyError, ValueError, TypeError, UnsupportedAlgorithm) as error:

@@ -17,6 +17,7 @@ import structlog
 from google.protobuf.message import DecodeError
 
 from gatelift.adapters import authority
+from gatelift.adapters.handshakes import Shown, credentials_of_now
 from gatelift.core.commands import AnswerEnrolment, EnrolmentVerdict, IssueCertificate
 from gatelift.core.events import CertificateIssued, EnrolmentAsked, Event
 from gatelift_wire import identity
@@ -82,14 +83,7 @@ class EnrolServer:
         handlers = {"Enroll": grpc.unary_unary_rpc_method_handler(self._enroll)}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
 
-        def configuration() -> grpc.ServerCertificateConfiguration:
-            pair = self._server_pair()
-            return grpc.ssl_server_certificate_configuration([(pair.key, pair.certificate + self._state().bundle)])
-
-        credentials = grpc.dynamic_ssl_server_credentials(
-            configuration(), configuration, require_client_authentication=False
-        )
-        self.port = server.add_secure_port(address, credentials)
+        self.port = server.add_secure_port(address, credentials_of_now(self._shown))
         await server.start()
         self._server = server
 
@@ -97,6 +91,11 @@ class EnrolServer:
         """Stop listening."""
         if self._server is not None:
             await self._server.stop(grace=1.0)
+
+    def _shown(self) -> Shown:
+        """Return the server's certificate and, behind it, all CAs: an agent finds there the one its token names."""
+        pair = self._server_pair()
+        return Shown(key=pair.key, chain=pair.certificate + self._state().bundle)
 
     def answer(self, command: AnswerEnrolment) -> None:
         """Hand an answer to whoever waits for it."""
