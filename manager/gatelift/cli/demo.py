@@ -319,11 +319,18 @@ class Stage:
         deadline = time.monotonic() + PROMISE_SECONDS
         while True:
             await self._look()
+            self._check_daemons()
             if await done():
                 return
             if time.monotonic() > deadline:
                 raise BrokenPromiseError(f"not within {PROMISE_SECONDS:g} s: {what}")
             await asyncio.sleep(LOOK_SECONDS)
+
+    def _check_daemons(self) -> None:
+        """Tell of a daemon that ended by itself at once, instead of waiting for what it will not do."""
+        for daemon in self.raised.installation.daemons.values():
+            if not daemon.alive:
+                raise BrokenPromiseError(f"{daemon.name} ended by itself, its log says why: {daemon.log}")
 
     async def _meanwhile(self, work: Awaitable[T]) -> T:
         """Await `work` and keep the picture fresh."""
