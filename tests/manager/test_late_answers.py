@@ -7,6 +7,7 @@ import pytest
 from gatelift.core import events
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import Create, Delete, Patch, WriteDone, WriteError, WriteFailed
+from gatelift_wire.messages import Forget
 from support.builders_manager import NAMESPACE, a_pod, a_setting
 from support.manager_world import SUCCEEDED, a_world
 
@@ -103,3 +104,40 @@ def test_a_workload_whose_create_was_lost_is_made_after_all() -> None:
     assert len(world.all("Workload")) == 1
     assert world.agents["a"].commits
     assert not world.machine.core.creating
+
+
+def test_an_end_that_could_not_be_acknowledged_is_acknowledged_when_the_session_goes_on() -> None:
+    world = a_world(a_setting())
+    world.api.apply(a_pod().document())
+    world.settle()
+    (key,) = world.agents["a"].commits
+    world.watch_late = True  # the report comes, and the link breaks before the end is written
+    world.agents["a"].finish(key, SUCCEEDED)
+    while world.wire:
+        world.step()
+    world.cut("a")
+    world.watch_late = False
+    world.advance(5.0)
+    assert not world.messages(Forget)
+    world.connect("a", resumed=True)
+    world.settle()
+    assert [message.key for _, message in world.messages(Forget)] == [key]
+    assert not world.agents["a"].placements
+    assert not world.machine.core.owed.get("a")
+
+
+def test_what_is_owed_to_a_cluster_ends_with_a_resync_that_lists_it() -> None:
+    world = a_world(a_setting())
+    world.api.apply(a_pod().document())
+    world.settle()
+    (key,) = world.agents["a"].commits
+    world.agents["a"].finish(key, SUCCEEDED)
+    while world.wire:
+        world.step()
+    world.cut("a")
+    world.advance(5.0)
+    world.connect("a")
+    world.settle()
+    assert {message.key for _, message in world.messages(Forget)} == {key}
+    assert not world.agents["a"].placements
+    assert not world.machine.core.owed.get("a")

@@ -42,6 +42,7 @@ class Comparison:
         self._left = deque(sorted(core.on_cluster.get(upcall.cluster, ())))
         self._strays: deque[InventoryEntry] | None = None
         core.comparing.add(upcall.cluster)
+        core.owed.pop(upcall.cluster, None)
 
     def step(self, core: Core, now: float) -> bool:
         """Compare some more; True when all is compared."""

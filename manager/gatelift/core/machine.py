@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from gatelift.core import checks, clusters, intake, invariants, owners, placing, reconcile, texts
+from gatelift.core import checks, clusters, intake, invariants, owners, placing, reconcile, telling, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import AttemptState, Ending, Internal
 from gatelift.core.commands import Command
@@ -236,7 +236,8 @@ class Machine:
             core.budget.earn()
             if event.object is not None and event.object.metadata.uid != outstanding.gone:
                 self._seen(outstanding.ref.resource, event.object, event.raw, now)
-            self._tell_of(outstanding, event.object)
+            if event.object is not None:
+                telling.written(core, outstanding, now)
         else:
             self._failed(outstanding, event, now)
         self._look_at(outstanding.ref)
@@ -316,30 +317,6 @@ class Machine:
         if kind is not None:
             core.agenda.mark(Key(Look.OWNER, ref.key, kind.name))
 
-    def _tell_of(self, outstanding: Outstanding, obj: KubeObject | None) -> None:
-        """Send the Kubernetes events that belong to a write."""
-        core = self.core
-        known = core.knowledge.workloads.get(outstanding.ref.key)
-        if outstanding.ref.resource != WORKLOAD or known is None or obj is None:
-            return
-        attempt = core.attempts.get(known.metadata.uid)
-        uid, ref = known.metadata.uid, outstanding.ref
-        if outstanding.purpose in {"winner", "admit"} and attempt is not None and attempt.reserve is not None:
-            core.event(ref, uid, texts.QUOTA_RESERVED, attempt.reserve.event or attempt.reserve.message)
-            queue = attempt.reserve.admission.cluster_queue
-            core.event(
-                ref, uid, texts.ADMITTED, f"Admitted by ClusterQueue {queue}, wait time since reservation was 0s"
-            )
-            if known.status.cluster_name:
-                core.event(ref, uid, "MultiKueue", texts.admitted_on(known.status.cluster_name))
-        elif outstanding.purpose == "create workload":
-            owner = core.knowledge.owner_of(known)
-            if owner is not None:
-                text = texts.created_workload(str(ref.key))
-                core.event(owner.ref, owner.object.metadata.uid, "CreatedWorkload", text)
-        elif outstanding.purpose == "finish":
-            core.event(ref, uid, "FinishedWorkload", texts.finished_workload(str(ref.key)))
-
     # --- work -----------------------------------------------------------------------------------------------------
 
     def _work(self, now: float) -> None:
@@ -414,5 +391,6 @@ class Machine:
         core.ledger.charge(decision.uid, attempt.epoch, now)
 
 
-def _cluster_changed(core: Core, _key: ObjectKey, _now: float) -> None:
+def _cluster_changed(core: Core, key: ObjectKey, now: float) -> None:
+    placing.pay(core, key.name, now)
     checks.mark_checks(core)

@@ -7,6 +7,7 @@ by sessions: a resync empties the outboxes, so it is said again; a resumed sessi
 from __future__ import annotations
 
 from gatelift.core import dispatch, record, texts
+from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal
 from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView
@@ -14,8 +15,9 @@ from gatelift.core.record import Record
 from gatelift.core.state import Core, blob_hash, ref_of
 from gatelift_kinds.kind import KindError
 from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Commit, Confirm, Forget, ObjectTemplate, SetUserGates, Stop, TemplateBlob
+from gatelift_wire.messages import Commit, Confirm, Forget, Message, ObjectTemplate, SetUserGates, Stop, TemplateBlob
 
 
 def open_view(core: Core, cluster: str) -> ClusterView | None:
@@ -128,18 +130,21 @@ def stop(core: Core, attempt: Attempt, ending: Ending, now: float) -> None:
 
 
 def forget(core: Core, attempt: Attempt, now: float) -> None:
-    """Acknowledge the final state, once. Where the link is down, the next inventory lists it and is answered."""
+    """Acknowledge the final state, once. Where the link is down it is owed until the session goes on."""
     if attempt.forgotten or not attempt.cluster:
         return
-    if open_view(core, attempt.cluster) is not None:
-        core.send(attempt.cluster, (Forget(key=attempt.key),), now)
+    _tell(core, attempt.cluster, attempt.key, Forget(key=attempt.key), now)
     attempt.forgotten = True
 
 
 def drop_stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool) -> None:
     """Answer a placement that is not live (P7): Forget when it is over there, else Stop. Once per session."""
+    if core.halted:
+        return
+    message = Forget(key=key) if over else Stop(key=key, reason=texts.NOT_LIVE)
     view = open_view(core, cluster)
-    if view is None or core.halted:
+    if view is None:
+        _tell(core, cluster, key, message, now)
         return
     told = core.strays.setdefault((cluster, view.session), {})
     if told.get(key) == over:
@@ -147,7 +152,33 @@ def drop_stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over:
     if len(told) >= STRAYS_MAX:
         told.clear()
     told[key] = over
-    core.send(cluster, (Forget(key=key) if over else Stop(key=key, reason=texts.NOT_LIVE),), now)
+    _tell(core, cluster, key, message, now)
+
+
+def _tell(core: Core, cluster: str, key: PlacementKey, message: Message, now: float) -> None:
+    """Say that a placement is to end or to be forgotten; what cannot be said now is owed.
+
+    A session that is resumed asks for no inventory, so nobody else would notice that it was not said.
+    """
+    if open_view(core, cluster) is not None and core.send(cluster, (message,), now).session:
+        return
+    owed = core.owed.setdefault(cluster, {})
+    if len(owed) >= OWED_MAX:
+        del owed[next(iter(owed))]
+    owed[key] = message
+    core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
+
+
+def pay(core: Core, cluster: str, now: float) -> None:
+    """Say what is owed to a cluster that can be talked to again."""
+    if core.halted or open_view(core, cluster) is None:
+        return
+    for key, message in core.owed.pop(cluster, {}).items():
+        _tell(core, cluster, key, message, now)
+
+
+OWED_MAX = 10_000
+"""Messages owed to one cluster; above, the oldest waits for the next resync."""
 
 
 STRAYS_MAX = 10_000

@@ -84,6 +84,8 @@ class Core:
     told_at: dict[str, float] = field(default_factory=dict)
     resynced: dict[str, int] = field(default_factory=dict)  # cluster -> session of its last resync
     strays: dict[tuple[str, int], dict[PlacementKey, bool]] = field(default_factory=dict)
+    owed: dict[str, dict[PlacementKey, Message]] = field(default_factory=dict)
+    """Cluster -> Stop or Forget that it could not be told when it was due; a resync, which lists all, ends the debt."""
     budget: StatusBudget = field(default_factory=StatusBudget)
     doubts: dict[str, dict[tuple[str, PlacementKey], bool]] = field(default_factory=dict)
     creating: dict[ObjectKey, ObjectRef] = field(default_factory=dict)  # Workload -> the user's object
@@ -176,7 +178,15 @@ class Core:
         text = message if len(message) <= EVENT_CHARS_MAX else message[: EVENT_CHARS_MAX - 4] + " ..."
         self.out.append(EmitEvent(ref=ref, uid=uid, warning=warning, reason=reason, message=text))
 
-    def note(self, text: str, attempt: Attempt | None = None, *, warning: bool = False, cluster: str = "") -> None:
+    def note(
+        self,
+        text: str,
+        attempt: Attempt | None = None,
+        *,
+        warning: bool = False,
+        cluster: str = "",
+        fields: tuple[tuple[str, str], ...] = (),
+    ) -> None:
         """Leave a line for the log."""
         self.out.append(
             Note(
@@ -185,6 +195,7 @@ class Core:
                 workload=str(attempt.workload) if attempt else "",
                 epoch=attempt.epoch if attempt else 0,
                 cluster=cluster or (attempt.cluster if attempt else ""),
+                fields=fields,
             )
         )
 
