@@ -210,6 +210,8 @@ class Jobs(Controller):
             if not count and TRACKING_FINALIZER in (meta(pod).get("finalizers") or ()):
                 look.actions.append(_unfinalize(pod))
             look.actions.append(_deletion(pod))
+        if pods:  # they run on until their kubelets say otherwise
+            look.status["terminating"] = look.status.get("terminating", 0) + len(pods)
         if pods and not count:
             _number(look.status, "active", look.status.get("active", 0) - len(pods))
             look.status["ready"] = min(look.status.get("ready", 0), look.status.get("active", 0))
