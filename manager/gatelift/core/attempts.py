@@ -233,6 +233,8 @@ class Attempt:
     waiting: tuple[str, str] | None = None
     epoch_spent: bool = False
     ended_at: float = 0.0
+    reservation_told: bool = False
+    admitted_at: float | None = None
     gates_told: tuple[str, ...] | None = None
     why_not: dict[str, str] = field(default_factory=dict)  # cluster -> why it was not used, for explain
 

@@ -182,7 +182,7 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
         used=record.Used(check=check, epoch=attempt.epoch, term=core.term),
         wall=core.wall.text(now),
     )
-    core.patch_workload(known, body, "release")
+    core.patch_workload(known, body, "release" if evicted is None else "evict and release")
 
 
 def end_before_placement(core: Core, rec: Record, attempt: Attempt, now: float) -> None:

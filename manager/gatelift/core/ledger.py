@@ -67,6 +67,11 @@ class Ledger:
         if known is not None and known.draining_since is None:
             known.draining_since = now
 
+    def draining_since(self, uid: str) -> float | None:
+        """Return when the pods of the present charge were told to stop, None when they were not."""
+        known = self.charges.get(uid)
+        return known.draining_since if known is not None else None
+
     def release(self, uid: str, now: float) -> bool:
         """Let the quota go; False when it was gone before (releasing twice is releasing once)."""
         known = self.charges.get(uid)

@@ -120,6 +120,7 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
     if attempt.state is AttemptState.PENDING and rec.reserved and not rec.finished:
         core.ledger.charge(rec.uid, rec.epoch, now)
         attempt.reserve = _reserve_of(known)
+        attempt.reservation_told = True
         attempt.reserved_at = now
         attempt.follow(Internal.RESERVE)
         if kind is None and rec.admitted:

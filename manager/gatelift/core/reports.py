@@ -5,7 +5,7 @@ Neighbours: `clusters` brings the upcalls of a session, `inventories` the answer
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, endings, placing, record, texts
+from gatelift.core import dispatch, endings, placing, record, telling, texts
 from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.link_values import LinkState, Reported
 from gatelift.core.state import Core, ref_of
@@ -43,7 +43,7 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
         return
     attempt = core.attempts.get(message.key.uid)
     if attempt is not None and attempt.key == message.key and placing.is_live_at(attempt, upcall.cluster):
-        _live(core, attempt, message)
+        _live(core, attempt, message, now)
         return
     stray(core, upcall.cluster, message.key, now, over=isinstance(message, Finished | Stopped | Refused | Evicted))
 
@@ -64,7 +64,7 @@ def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
         core.send(cluster, (Withdraw(key=bid.key),), now)
 
 
-def _live(core: Core, attempt: Attempt, message: Placed) -> None:
+def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
     """Take a report of a live placement: facts are kept, the rest follows from looking again."""
     cluster = attempt.cluster
     match message:
@@ -72,7 +72,9 @@ def _live(core: Core, attempt: Attempt, message: Placed) -> None:
             attempt.follow(Wire.APPLIED)
             dispatch.free_room(core, attempt.uid, cluster)
         case GatesLifted():
-            attempt.follow(Wire.LIFTED)
+            before = attempt.state
+            if attempt.follow(Wire.LIFTED) and attempt.state is not before:
+                telling.lifted(core, attempt, now)
             dispatch.free_room(core, attempt.uid, cluster)
         case ObjectReport():
             _keep(attempt, (message,))

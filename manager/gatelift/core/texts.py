@@ -31,6 +31,13 @@ CLUSTER_QUEUE_RESTARTED = "ClusterQueueRestarted"
 LOCAL_QUEUE_RESTARTED = "LocalQueueRestarted"
 FAILED_TO_START = "FailedToStart"
 
+# Reasons of events
+CREATED_WORKLOAD = "CreatedWorkload"
+FINISHED_WORKLOAD = "FinishedWorkload"
+EVICTED_DUE_TO = "EvictedDueTo"
+MULTIKUEUE = "MultiKueue"
+STARTED = "Started"
+
 # Reasons of a Stop on the wire, and of conditions on stopped pods
 WORKLOAD_DELETED = "WorkloadDeleted"
 OWNER_DELETED = "OwnerDeleted"
@@ -117,6 +124,11 @@ def no_cluster(why_not: Mapping[str, str]) -> str:
 def created_workload(key: str) -> str:
     """Return the message of the event CreatedWorkload."""
     return f"Created Workload: {key}"
+
+
+def started(cluster_queue: str) -> str:
+    """Return the message of the event Started."""
+    return f"Admitted by clusterQueue {cluster_queue}"
 
 
 def finished_workload(key: str) -> str:

@@ -1,0 +1,130 @@
+"""What people and machines are told of a transition that is written: Kubernetes events, log lines, figures.
+
+Reasons and texts are Kueue's where Kueue has them. A note's fields are what `adapters.metrics` counts; they are the
+only place where times leave the core. Nothing is decided here. Neighbour: `machine` calls after each successful write.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import texts
+from gatelift.core.attempts import Attempt
+from gatelift.core.inflight import Outstanding
+from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.state import Core, ref_of
+from gatelift_kube.conditions import find
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import WORKLOAD
+
+WINNER = frozenset({"winner", "admit"})
+EVICTS = frozenset({"evict", "evict and release"})
+RELEASES = frozenset({"release", "evict and release"})
+
+
+def written(core: Core, outstanding: Outstanding, now: float) -> None:
+    """Tell of a write to a Workload that has succeeded."""
+    known = core.knowledge.workloads.get(outstanding.ref.key)
+    if outstanding.ref.resource != WORKLOAD or known is None:
+        return
+    attempt = core.attempts.get(known.metadata.uid)
+    purpose = outstanding.purpose
+    if purpose == "create workload":
+        _owner(core, known, texts.CREATED_WORKLOAD, texts.created_workload(str(outstanding.ref.key)))
+        return
+    if attempt is None:
+        return
+    if purpose == "reserve" or (purpose in WINNER and not attempt.reservation_told):
+        _reserved(core, known, attempt)
+    if purpose in WINNER:
+        _admitted(core, known, attempt, now)
+    if purpose in EVICTS:
+        _evicted(core, known, attempt)
+    if purpose in RELEASES:
+        _released(core, known, attempt, now)
+    if purpose == "finish":
+        _finished(core, known, attempt, now)
+
+
+def _reserved(core: Core, known: Workload, attempt: Attempt) -> None:
+    attempt.reservation_told = True
+    if attempt.reserve is None:
+        return
+    _workload(core, known, texts.QUOTA_RESERVED, attempt.reserve.event or attempt.reserve.message)
+    seconds = {"queued_seconds": attempt.reserve.wait_seconds}
+    core.note("quota reserved", attempt, fields=_fields(core, known, attempt, "reserved", seconds))
+
+
+def _admitted(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
+    attempt.admitted_at = now
+    waited = max(0.0, now - attempt.reserved_at)
+    queued = attempt.reserve.wait_seconds if attempt.reserve is not None else 0.0
+    _workload(core, known, texts.ADMITTED, texts.admitted_event(queue_of(core, known, attempt), waited))
+    if known.status.cluster_name:
+        _workload(core, known, texts.MULTIKUEUE, texts.admitted_on(known.status.cluster_name))
+    seconds = {"queued_seconds": queued, "checks_seconds": waited}
+    core.note("admitted", attempt, fields=_fields(core, known, attempt, "admitted", seconds))
+
+
+def _evicted(core: Core, known: Workload, attempt: Attempt) -> None:
+    said = find(known.status.conditions, texts.EVICTED)
+    if said is None:
+        return
+    _workload(core, known, texts.EVICTED_DUE_TO + said.reason, said.message)
+    fields = _fields(core, known, attempt, "evicted", {})
+    core.note(f"evicted: {said.message}", attempt, fields=(*fields, ("reason", said.reason)))
+
+
+def _released(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
+    since = core.ledger.draining_since(attempt.uid)
+    seconds = {"drained_seconds": max(0.0, now - since)} if since is not None else {}
+    said = find(known.status.conditions, texts.EVICTED)
+    fields = _fields(core, known, attempt, "released", seconds)
+    core.note("quota released", attempt, fields=(*fields, ("reason", said.reason if said is not None else "")))
+
+
+def _finished(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
+    text = texts.finished_workload(f"{known.metadata.namespace}/{known.metadata.name}")
+    if not _owner(core, known, texts.FINISHED_WORKLOAD, text):
+        _workload(core, known, texts.FINISHED_WORKLOAD, text)
+    said, admitted = (find(known.status.conditions, type_) for type_ in (texts.FINISHED, texts.ADMITTED))
+    began = core.wall.at(admitted.last_transition_time if admitted is not None else None, now)
+    fields = _fields(core, known, attempt, "finished", {"ran_seconds": max(0.0, now - began)})
+    core.note("finished", attempt, fields=(*fields, ("reason", said.reason if said is not None else "")))
+
+
+def queue_of(core: Core, known: Workload, attempt: Attempt) -> str:
+    """Return the ClusterQueue that an attempt is charged to."""
+    if attempt.reserve is not None:
+        return attempt.reserve.admission.cluster_queue
+    admission = known.status.admission
+    return admission.cluster_queue if admission is not None else core.knowledge.cluster_queue_of(known)
+
+
+def _fields(
+    core: Core, known: Workload, attempt: Attempt, transition: str, seconds: dict[str, float]
+) -> tuple[tuple[str, str], ...]:
+    """Return what a log line says besides workload, epoch and cluster."""
+    about = (("transition", transition), ("cluster_queue", queue_of(core, known, attempt)), ("uid", attempt.uid))
+    return (*about, *((name, f"{value:.3f}") for name, value in seconds.items()))
+
+
+def _workload(core: Core, known: Workload, reason: str, message: str) -> None:
+    core.event(ref_of(known), known.metadata.uid, reason, message)
+
+
+def _owner(core: Core, known: Workload, reason: str, message: str) -> bool:
+    """Tell of it at the user's object; False when there is none."""
+    owner = core.knowledge.owner_of(known)
+    if owner is not None:
+        core.event(owner.ref, owner.object.metadata.uid, reason, message)
+    return owner is not None
+
+
+def lifted(core: Core, attempt: Attempt, now: float) -> None:
+    """Tell that a placement was let go. On `local` that is the user's own object; elsewhere it stays a mirror."""
+    known = core.knowledge.workloads.get(attempt.workload)
+    if known is None:
+        return
+    if attempt.cluster == LOCAL_CLUSTER:
+        _owner(core, known, texts.STARTED, texts.started(queue_of(core, known, attempt)))
+    seconds = {"lift_seconds": max(0.0, now - attempt.admitted_at)} if attempt.admitted_at is not None else {}
+    core.note("let go", attempt, fields=_fields(core, known, attempt, "lifted", seconds))
