@@ -43,7 +43,8 @@ class Twin:
     world: World = field(default_factory=World)
     queues: dict[str, TwinQueue] = field(default_factory=dict)
     generations: dict[str, int] = field(default_factory=dict)
-    cycles: int = 0
+    cycles: dict[str, int] = field(default_factory=dict)
+    """Cycles so far, by the name of the tree."""
     texts: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     # -- structure -----------------------------------------------------------------------------------------------
@@ -140,11 +141,12 @@ class Twin:
 
     # -- cycle ---------------------------------------------------------------------------------------------------
 
-    def cycle(self, now: float, only: set[str] | None = None) -> Outcome:
-        """Run one scheduling cycle (2.4); `only` limits it to these ClusterQueues (trees do not touch each other)."""
-        self.cycles += 1
+    def cycle(self, now: float, root: str | None = None) -> Outcome:
+        """Run one scheduling cycle (2.4), of one tree only if `root` names it: trees do not touch each other."""
+        for name in {self.world.root_name(queue) for queue in self.world.cluster_queues}:
+            self.cycles[name] = self.cycles.get(name, 0) + (root in (None, name))
         outcome = Outcome()
-        heads = self._heads(only)
+        heads = self._heads(root)
         snapshot = self.world.snapshot(now)
         entries = [one for one in (self._nominate(work, queue, snapshot, outcome, now) for queue, work in heads) if one]
         outcome.heads = [work.uid for _, work in heads]
@@ -153,11 +155,13 @@ class Twin:
         self.texts.update(outcome.told)
         return outcome
 
-    def _heads(self, only: set[str] | None) -> list[tuple[TwinQueue, Work]]:
+    def _heads(self, root: str | None) -> list[tuple[TwinQueue, Work]]:
         """Pop one workload from every active queue (2.3, Heads), in name order (7)."""
         found = []
         for name in sorted(self.queues):
-            if name in self.world.cluster_queues and self.world.active(name) and (only is None or name in only):
+            if name not in self.world.cluster_queues or not self.world.active(name):
+                continue
+            if root in (None, self.world.root_name(name)):
                 work = self.queues[name].pop()
                 if work is not None:
                     found.append((self.queues[name], work))
@@ -177,13 +181,13 @@ class Twin:
         self._expire_cursor(work, queue.name)
         view = snapshot.queues[queue.name]
         assignment, targets = assignment_and_targets(snapshot, view, work, work.cursor)
-        work.cursor, work.cursor_cycle = assignment.cursor, self.cycles
+        work.cursor, work.cursor_cycle = assignment.cursor, self.cycles[self.world.root_name(queue.name)]
         work.cursor_generation, work.cursor_shape = self.generations.get(queue.name, 0), work.shape
         return Entry(work, view, assignment, targets)
 
     def _expire_cursor(self, work: Work, queue: str) -> None:
         """Throw the cursor away if the generation rose, but not a fresh one of the same class (2.5)."""
-        fresh = self.cycles - work.cursor_cycle <= 1 and work.cursor_shape == work.shape
+        fresh = self.cycles[self.world.root_name(queue)] - work.cursor_cycle <= 1 and work.cursor_shape == work.shape
         if self.generations.get(queue, 0) > work.cursor_generation and not fresh:
             work.cursor = {}
 

@@ -193,7 +193,8 @@ def _serve_group(
     spec = search.view.spec
     wanted = [name for name in one.requests if name in group.covered_resources]
     tried = -1
-    for index in range(start, len(group.flavors)):
+    # A cursor from before the group lost flavors may point behind its end: the text is silent, both start over then.
+    for index in range(start if start < len(group.flavors) else 0, len(group.flavors)):
         tried = -1 if index == len(group.flavors) - 1 else index
         name = group.flavors[index].name
         obstacle = _obstacle(search, pods, name, wanted)

@@ -1,0 +1,218 @@
+"""Random instances for the twin, from a seed alone, in the form of `support.admission_cases`; and their shrinking."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+from support.admission_cases import Case
+
+FLAVORS = ("red", "green", "blue")
+COHORTS = {"top": "", "mid": "top", "low": "mid", "side": "top"}
+"""Cohort -> parent: three levels."""
+WORKLOADS_MAX = 12
+QUEUES_MAX = 4
+STEPS_MAX = 14
+ONE_IN = 3
+
+
+def _maybe(rng: Random, chance: float) -> bool:
+    return rng.random() < chance
+
+
+def _table(rng: Random, groups: list[dict[str, Any]], low: int, high: int, chance: float) -> dict[str, Any]:
+    """Return limits for some of the cells of `groups`."""
+    found: dict[str, Any] = {}
+    for group in groups:
+        for flavor, quotas in group.items():
+            for resource in quotas:
+                if _maybe(rng, chance):
+                    found.setdefault(flavor, {})[resource] = rng.randint(low, high)
+    return found
+
+
+def _resource_groups(rng: Random) -> list[dict[str, Any]]:
+    names = rng.sample(FLAVORS, rng.randint(1, 3))
+    first = ["cpu"] + ["memory"] * _maybe(rng, 0.3)
+    split = len(names) > 1 and _maybe(rng, 0.25)
+    parts = [(names[:1], ["gpu"]), (names[1:], first)] if split else [(names, first)]
+    return [{flavor: {one: rng.randint(0, 8) for one in resources} for flavor in flavors} for flavors, resources in parts]
+
+
+def quotas(rng: Random, *, limits: bool) -> Case:
+    """Return the quota of a queue or cohort; lending limits stay within nominal."""
+    groups = _resource_groups(rng)
+    found: Case = {"groups": groups}
+    if limits:
+        found["borrow"] = _table(rng, groups, 0, 6, 0.3)
+        lend = _table(rng, groups, 0, 8, 0.3)
+        nominal = {flavor: cells for group in groups for flavor, cells in group.items()}
+        found["lend"] = {f: {r: min(v, nominal[f][r]) for r, v in cells.items()} for f, cells in lend.items()}
+    return found
+
+
+def queue(rng: Random, policies: Callable[[Random], Case]) -> Case:
+    """Return a ClusterQueue."""
+    cohort = rng.choice(["", *COHORTS, "top"])
+    found: Case = {**quotas(rng, limits=bool(cohort)), **policies(rng)}
+    if cohort:
+        found["cohort"] = cohort
+    found["strategy"] = rng.choice(["StrictFIFO", "BestEffortFIFO"])
+    if _maybe(rng, 0.5):
+        can = ["MayStopSearch", "TryNextFlavor"]
+        both = [rng.choice(can), rng.choice(can)]
+        found["fungibility"] = both
+        if both == ["TryNextFlavor", "TryNextFlavor"] and _maybe(rng, 0.6):
+            found["fungibility"] = [*both, rng.choice(["BorrowingOverPreemption", "PreemptionOverBorrowing"])]
+    if _maybe(rng, 0.1):
+        found["selector"] = {"team": "red"}
+    return found
+
+
+def pod_set(rng: Random) -> Case:
+    """Return a pod set."""
+    resources = ["cpu"] + ["memory"] * _maybe(rng, 0.2) + ["gpu"] * _maybe(rng, 0.2)
+    found: Case = {"count": rng.choice([1, 1, 1, 2, 3]), "requests": {one: rng.randint(0 if _maybe(rng, 0.1) else 1, 4) for one in resources}}
+    if _maybe(rng, 0.15):
+        found["selector"] = {"zone": rng.choice(["a", "b"])}
+    if _maybe(rng, 0.3):
+        found["tolerations"] = [["spot", "Exists", "", ""]]
+    if _maybe(rng, 0.1):
+        term = {"matchExpressions": [{"key": "zone", "operator": rng.choice(["In", "NotIn"]), "values": ["a"]}]}
+        required = {"nodeSelectorTerms": [term]}
+        found["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return found
+
+
+def job(rng: Random, queues: list[str]) -> Case:
+    """Return a workload."""
+    sets = {f"s{index}": pod_set(rng) for index in range(rng.choice([1, 1, 1, 2]))}
+    return {"queue": rng.choice(queues), "priority": rng.randint(0, 3), "created": rng.randint(0, 5), "sets": sets}
+
+
+def steps(rng: Random, workloads: list[str], queues: Case) -> list[Any]:
+    """Return events and cycles; every workload is submitted at some time."""
+    waiting = rng.sample(workloads, rng.randint(0, len(workloads)))
+    found: list[Any] = ["cycle"]
+    for _ in range(rng.randint(2, STEPS_MAX)):
+        what = rng.choice(["submit", "submit", "finish", "finish", "confirm", "requeue", "stop", "change", "cycle"])
+        if what == "submit" and waiting:
+            found.append({"submit": waiting.pop()})
+        elif what in ("finish", "confirm", "requeue"):
+            found.append({what: rng.choice(workloads)})
+        elif what == "stop" and _maybe(rng, 0.3):
+            found.append({"stop": [rng.choice(list(queues)), rng.choice(["Hold", "None"])]})
+        elif what == "change" and _maybe(rng, 0.3):
+            name = rng.choice(list(queues))
+            found.append({"change": [name, quotas(rng, limits="cohort" in queues[name])]})
+        if _maybe(rng, 0.4):
+            found.append("cycle")
+    return [*found, *({"submit": one} for one in waiting), "cycle"]
+
+
+def no_policies(rng: Random) -> Case:
+    """Return no preemption policy but the one that the reserve rule looks at."""
+    return {"reclaim": "Any"} if _maybe(rng, 0.2) else {}
+
+
+def instance(seed: int, policies: Callable[[Random], Case] = no_policies) -> Case:
+    """Return the instance of a seed."""
+    rng = Random(seed)  # noqa: S311 - reproducible, not secret
+    names = [f"q{index}" for index in range(rng.randint(1, QUEUES_MAX))]
+    queues = {name: queue(rng, policies) for name in names}
+    cohorts = {}
+    for name, parent in COHORTS.items():
+        if parent or _maybe(rng, 0.3):
+            cohorts[name] = {"parent": parent, **(quotas(rng, limits=bool(parent)) if _maybe(rng, 0.4) else {})}
+    flavors: Case = {}
+    for name in FLAVORS:
+        flavors[name] = {}
+        if _maybe(rng, 0.3):
+            flavors[name]["labels"] = {"zone": rng.choice(["a", "b"])}
+        if _maybe(rng, 0.2):
+            flavors[name]["taints"] = [["spot", "true", "NoSchedule"]]
+    workloads = {f"w{index:02}": job(rng, names) for index in range(rng.randint(1, WORKLOADS_MAX))}
+    return {
+        "sentence": f"seed {seed}",
+        "queues": queues,
+        "cohorts": cohorts,
+        "flavors": flavors,
+        "workloads": workloads,
+        "steps": steps(rng, list(workloads), queues),
+    }
+
+
+# -- shrinking --------------------------------------------------------------------------------------------------------
+
+
+def _smaller(case: Case) -> Iterator[Case]:
+    """Yield cases with one thing less."""
+    for index in range(len(case["steps"])):
+        yield {**case, "steps": case["steps"][:index] + case["steps"][index + 1 :]}
+    for name in case["workloads"]:
+        other = copy.deepcopy(case)
+        del other["workloads"][name]
+        other["steps"] = [s for s in other["steps"] if s == "cycle" or name not in s.values()]
+        yield other
+    for name in case["queues"]:
+        if all(one["queue"] != name for one in case["workloads"].values()):
+            other = copy.deepcopy(case)
+            del other["queues"][name]
+            other["steps"] = [s for s in other["steps"] if s == "cycle" or name not in next(iter(s.values()))]
+            if other["queues"]:
+                yield other
+    for path in _paths(case, ()):
+        other = copy.deepcopy(case)
+        place: Any = other
+        for key in path[:-1]:
+            place = place[key]
+        if isinstance(place[path[-1]], int):
+            place[path[-1]] -= 1
+        else:
+            del place[path[-1]]
+        yield other
+
+
+def _paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """Yield the places of optional fields and of numbers above zero."""
+    optional = {"cohort", "borrow", "lend", "fungibility", "selector", "priority", "created", "labels", "taints"}
+    optional |= {"tolerations", "affinity", "reclaim", "within", "borrowWithin", "groups", "strategy", "memory", "gpu"}
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            here = (*path, key)
+            if (key in optional and len(path) > 1) or (path in (("cohorts",),)) or (len(path) > 2 and path[-1] in ("borrow", "lend", "sets")):
+                yield here
+            if len(path) > 3 and path[-2] == "groups" and len(value) > 1:
+                yield here
+            if isinstance(inner, int) and not isinstance(inner, bool) and inner > 0:
+                yield here
+            elif path != () or key not in ("steps",):
+                yield from _paths(inner, here)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _paths(inner, (*path, index))
+
+
+def shrink(case: Case, fails: Callable[[Case], bool], attempts: int = 3000) -> Case:
+    """Return a smaller case that still fails, after at most `attempts` trials."""
+    left = attempts
+    progress = True
+    while progress and left > 0:
+        progress = False
+        for other in _smaller(case):
+            left -= 1
+            if left <= 0:
+                break
+            if _fails(other, fails):
+                case, progress = other, True
+                break
+    return case
+
+
+def _fails(case: Case, fails: Callable[[Case], bool]) -> bool:
+    try:
+        return fails(case)
+    except (KeyError, IndexError, StopIteration, ValueError):
+        return False  # cut too much: no case any more

@@ -1,0 +1,293 @@
+"""Plays one case on the fast engine and on the twin, with the same events and wake-ups, and names every difference.
+
+The form of a case is that of `support.admission_cases`, so that a shrunk difference can be kept as a table case.
+How the two are made to run in step:
+
+* The fast engine runs rounds over one tree at a time; the twin runs one cycle of that tree for each of them. Trees do
+  not influence each other, so the order among trees says nothing.
+* Batching of wake-ups: Kueue flushes everything that is inadmissible a second after any release; the fast engine
+  wakes, by an index, what a release may help. The twin is therefore woken with exactly what the fast engine chooses
+  to look at. That this is enough is checked at rest: flushing the whole twin must bring no further decision.
+* Re-evaluation: Kueue evaluates the head of a StrictFIFO queue, or one that lost, in every cycle; the fast engine
+  leaves it alone until something changes. The twin evaluates it literally; that must not change anything.
+* Flavor cursor: an entry that lost goes on behind the flavor it had. When nothing fits there, Kueue parks it until
+  the next flush; the fast engine looks at all flavors again in the next round. The twin is woken then, too.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from gatelift_admission.cycle import Cycle, Round
+from gatelift_admission.engine import Engine
+from gatelift_admission.entry import Phase
+from gatelift_admission.model import Decision, Inadmissible, Reserve
+from gatelift_admission.state import State
+from gatelift_kube.objects.kueue import ClusterQueue, Cohort, CohortSpec, Workload
+from gatelift_kube.objects.meta import Condition, ObjectMeta
+from support.admission_cases import Case, _flavor, _groups, _pod_set, _queue
+from support.admission_objects import local_queue, reserved_status, workload
+from support.twin.engine import Outcome, Twin
+
+START = 1767225600.0
+"""Unix time of 2026-01-01T00:00:00Z, from which the creation times of workloads count."""
+CALLS_MAX = 400
+"""Calls of `cycle` in which an instance this small has to come to rest."""
+EXTRA_CYCLES = 6
+"""Cycles the twin is given at rest: more than the flavors of a group, so that every cursor comes round."""
+FIGURES = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|[kMGTPE]i?)?")
+
+
+class Difference(AssertionError):  # noqa: N818 - it is what the test is about
+    """The engines disagree."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """One round of the fast engine: the heads it took and what it decided."""
+
+    heads: list[str]
+    decisions: list[Decision] = field(default_factory=list)
+
+
+class WatchedCycle(Cycle):
+    """The fast engine's cycle, whose rounds are written down."""
+
+    __slots__ = ("seen",)
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state)
+        self.seen: list[Seen] = []
+
+    def _open(self) -> Round:
+        opened = super()._open()
+        self.seen.append(Seen([entry.uid for entry, _, _ in opened.heads]))
+        return opened
+
+    def _process(self, round_: Round, decisions: list[Decision], limit: int) -> int:
+        before = len(decisions)
+        done = super()._process(round_, decisions, limit)
+        self.seen[-1].decisions += decisions[before:]
+        return done
+
+
+@dataclass(slots=True)
+class Both:
+    """Both engines and the objects as an API server would hold them."""
+
+    case: Case
+    fast: Engine = field(default_factory=Engine)
+    twin: Twin = field(default_factory=Twin)
+    objects: dict[str, Workload] = field(default_factory=dict)
+    reserves: dict[str, Reserve] = field(default_factory=dict)
+    queues: dict[str, Any] = field(default_factory=dict)
+    told: dict[str, tuple[str, str]] = field(default_factory=dict)
+    clock: float = START
+    version: int = 1
+    cycles: int = 0
+
+    def play(self) -> None:
+        """Play all steps; raises Difference."""
+        self._watch()
+        self._feed_structure()
+        later = {step["submit"] for step in self.case["steps"] if isinstance(step, dict) and "submit" in step}
+        for name in self.case["workloads"]:
+            if name not in later:
+                self._submit(name)
+        for step in self.case["steps"]:
+            self.clock += 1
+            self._step(step)
+
+    def _watch(self) -> None:
+        self.fast.wall_clock(START, START)
+        self.fast._cycle = WatchedCycle(self.fast.state)
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def _feed_structure(self) -> None:
+        case = self.case
+        self._namespace("ns", {})
+        for name, labels in case.get("namespaces", {}).items():
+            self._namespace(name, labels)
+        for name, spec in case["flavors"].items():
+            flavor = _flavor(name, spec or {})
+            self.fast.flavor_changed(flavor)
+            self.twin.feed(flavor, self.clock)
+        for name, spec in case.get("cohorts", {}).items():
+            cohort = Cohort(ObjectMeta(name=name), CohortSpec(spec.get("parent", ""), _groups(spec)))
+            self.fast.cohort_changed(cohort)
+            self.twin.feed(cohort, self.clock)
+        for name, spec in case["queues"].items():
+            self.queues[name] = spec
+            self._queue(name)
+            local = local_queue(name, name)
+            self.fast.local_queue_changed(local)
+            self.twin.feed(local, self.clock)
+
+    def _namespace(self, name: str, labels: dict[str, str]) -> None:
+        self.fast.namespace_changed(name, labels)
+        self.twin.world.namespaces[name] = labels
+
+    def _queue(self, name: str) -> None:
+        made: ClusterQueue = _queue(name, self.queues[name])
+        self.fast.cluster_queue_changed(made)
+        self.twin.feed(made, self.clock)
+
+    def _feed(self, uid: str, status: Any = None) -> None:
+        self.version += 1
+        spec = self.case["workloads"][uid]
+        self.objects[uid] = workload(
+            uid,
+            *(_pod_set(one, fields) for one, fields in (spec.get("sets") or {"main": spec}).items()),
+            queue=spec.get("queue", "cq"),
+            namespace=spec.get("namespace", "ns"),
+            priority=spec.get("priority"),
+            created=spec.get("created", 0),
+            version=self.version,
+            status=status,
+        )
+        self.fast.workload_changed(self.objects[uid], self.clock)
+        self.twin.feed(self.objects[uid], self.clock)
+
+    def _submit(self, uid: str) -> None:
+        self._feed(uid)
+
+    def _step(self, step: Any) -> None:
+        if step == "cycle":
+            self._cycle()
+            return
+        ((what, value),) = step.items()
+        if what == "submit":
+            self._submit(value)
+        elif what == "stop":
+            self.queues[value[0]] = {**self.queues[value[0]], "stop": value[1]}
+            self._queue(value[0])
+        elif what == "change":
+            self.queues[value[0]] = {**self.queues[value[0]], **value[1]}
+            self._queue(value[0])
+        elif what == "finish":
+            if value in self.objects:
+                self.fast.workload_removed(value)
+                self.twin.remove(value)
+                del self.objects[value]
+                self.reserves.pop(value, None)
+        elif value in self.reserves:
+            if what == "confirm":
+                self._feed(value, self._written(value))
+            elif what == "requeue":
+                self._feed(value, self._written(value))
+                self._feed(value)
+                del self.reserves[value]
+            else:
+                raise ValueError(f"no step is called {what!r}")
+
+    def _written(self, uid: str) -> Any:
+        status = reserved_status(self.reserves[uid].admission)
+        stamp = f"2026-01-01T00:{int(self.twin.world.works[uid].reserved_at - START) // 60:02}:{int(self.twin.world.works[uid].reserved_at - START) % 60:02}Z"
+        conditions = tuple(Condition(one.type, one.status, one.reason, "", stamp) for one in status.conditions)
+        return reserved_status(self.reserves[uid].admission).__class__(conditions=conditions, admission=status.admission)
+
+    # -- in step ---------------------------------------------------------------------------------------------------
+
+    def _cycle(self) -> None:
+        watched = self.fast._cycle
+        assert isinstance(watched, WatchedCycle)
+        for _ in range(CALLS_MAX):
+            result = self.fast.cycle(self.clock, 1000)
+            for one in result.decisions:
+                if isinstance(one, Reserve):
+                    self.reserves[one.uid] = one
+                    self.told.pop(one.uid, None)
+                elif isinstance(one, Inadmissible):
+                    self.told[one.uid] = (one.reason, one.message)
+            for seen in watched.seen:
+                self._same_round(seen)
+            watched.seen.clear()
+            if not result.more:
+                break
+        else:
+            raise Difference("the fast engine does not come to rest")
+        self._same_texts()
+        self._nobody_is_forgotten()
+
+    def _same_round(self, seen: Seen) -> None:
+        """Let the twin run the cycle of one round, woken with the same heads; compare what was decided."""
+        heads = [uid for uid in seen.heads if uid in self.twin.world.works]
+        if not heads:
+            return
+        self.cycles += 1
+        for uid in heads:
+            self.twin.wake(uid)
+        root = self.twin.world.root_name(self.twin.queue_for(self.twin.world.works[heads[0]]))
+        outcome = self.twin.cycle(self.clock, root)
+        missing = set(heads) - set(outcome.heads)
+        if missing:
+            raise Difference(f"round {self.cycles}: fast takes heads {sorted(heads)}, twin {outcome.heads}")
+        self._same_decisions(seen, outcome)
+
+    def _same_decisions(self, seen: Seen, outcome: Outcome) -> None:
+        fast = [self._plain(one) for one in seen.decisions if isinstance(one, Reserve)]
+        twin = [self._granted(uid) for uid in outcome.admitted]
+        if fast != twin:
+            raise Difference(
+                f"round {self.cycles}, heads {seen.heads} / {outcome.heads}: fast reserves {fast}, twin {twin}, which says {outcome.told}"
+            )
+
+    def _plain(self, one: Reserve) -> Any:
+        charged = {
+            ps.name: (dict(ps.flavors), ps.count) for ps in one.admission.pod_set_assignments
+        }
+        return one.uid, one.admission.cluster_queue, charged
+
+    def _granted(self, uid: str) -> Any:
+        work = self.twin.world.works[uid]
+        return uid, work.queue, {one.name: (one.flavors, one.count) for one in work.granted}
+
+    # -- at rest ---------------------------------------------------------------------------------------------------
+
+    def _same_texts(self) -> None:
+        """Compare what waiting workloads were told last."""
+        for uid, work in self.twin.world.works.items():
+            if work.reserved:
+                if _without_zeros(self.fast.charged(uid)) != _without_zeros(work.charge()):
+                    raise Difference(f"{uid} is charged {self.fast.charged(uid)}, by the twin {work.charge()}")
+                continue
+            mine, theirs = self.told.get(uid), self.twin.texts.get(uid)
+            if mine is None or theirs is None:
+                continue
+            if (mine[0], FIGURES.sub("#", mine[1])) != (theirs[0], FIGURES.sub("#", theirs[1])):
+                raise Difference(f"{uid} is told {mine}, by the twin {theirs}")
+
+    def _nobody_is_forgotten(self) -> None:
+        """Flush a copy of the twin and run it on: nobody may be admitted whom the fast engine has not seen."""
+        for flushed in (False, True):
+            rest = copy.deepcopy(self.twin)
+            for name in rest.world.cluster_queues if flushed else ():
+                rest.flush(name, self.clock)
+            for _ in range(EXTRA_CYCLES + len(rest.world.works) * flushed):
+                outcome = rest.cycle(self.clock)
+                if outcome.admitted or outcome.preempted:
+                    raise Difference(
+                        f"at rest the twin goes on{' after a flush' if flushed else ''}: admits {outcome.admitted}, preempts {outcome.preempted}"
+                    )
+
+
+def difference(case: Case) -> str | None:
+    """Return the first difference of a case, None if the engines agree."""
+    try:
+        Both(case).play()
+    except Difference as found:
+        return str(found)
+    return None
+
+
+def _without_zeros(usage: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+    return {cell: amount for cell, amount in usage.items() if amount}
+
+
+def phases(engine: Engine, uids: list[str]) -> dict[str, Phase | None]:
+    """Return where workloads stand."""
+    return {uid: engine.phase(uid) for uid in uids}
