@@ -12,7 +12,7 @@ say = @printf '\033[1m== %s\033[0m\n' "$(1)"
 WIRE := protos/gatelift_wire/v1
 GENERATED := $(WIRE)/agent_pb2.py
 
-.PHONY: help demo test e2e check control-plane bench clean lock setup
+.PHONY: help demo test simulate e2e check control-plane bench clean lock setup
 
 help: ## What can be made here
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -37,6 +37,10 @@ demo: setup ## One management cluster, two workers, pods and Jobs that travel (P
 test: setup ## Everything that needs no external program, a few minutes
 	$(call say,Tests that need no external program)
 	$(BIN)/python -m pytest -n auto -m "not e2e" $(TEST_ARGS)
+
+simulate: setup ## Whole installations on simulated time, seed after seed (GATELIFT_RUNS=2000 GATELIFT_FIRST_SEED=1000)
+	$(call say,Simulated installations$(,) as many as GATELIFT_RUNS says)
+	GATELIFT_RUNS=$${GATELIFT_RUNS:-1000} $(BIN)/python -m pytest tests/simulation -k more_seeds $(TEST_ARGS)
 
 control-plane: setup ## Builds kube-apiserver, etcd, ... once into a cache (about four minutes)
 	$(call say,Real control planes: looking for binaries$(,) building what is missing)

@@ -29,7 +29,7 @@ class Timeline:
         self.trace: deque[str] = deque(maxlen=TRACE_LINES)
         self._digest = hashlib.sha256()
         self._count = 0
-        self._heap: list[tuple[float, int, Callable[[], None]]] = []
+        self._heap: list[tuple[float, int, Callable[[], object]]] = []
 
     @property
     def wall(self) -> float:
@@ -41,7 +41,7 @@ class Timeline:
         """Hash of all that was said."""
         return self._digest.hexdigest()
 
-    def after(self, seconds: float, act: Callable[[], None]) -> None:
+    def after(self, seconds: float, act: Callable[[], object]) -> None:
         """Let something happen later."""
         self._count += 1
         heapq.heappush(self._heap, (self.now + max(0.0, seconds), self._count, act))

@@ -44,7 +44,7 @@ class ApiPort:
         self._lanes: dict[ObjectRef, deque[tuple[ApiWrite, float]]] = {}
 
     def end(self) -> None:
-        """The process is gone: nobody hears answers; what is on its way may still land."""
+        """End with the process: nobody hears answers; what is on its way may still land."""
         self.over = True
         self._lanes.clear()
 
@@ -111,7 +111,7 @@ class ApiPort:
         def look() -> None:
             fails = self.down or time.chance(self.cluster.faults.write_lost)
             found = failed() if fails else answer()
-            time.after(time.between(0.0005, 0.05), lambda: self.over or self._post(found))
+            time.after(time.between(0.0005, 0.05), lambda: None if self.over else self._post(found))
 
         time.after(time.between(0.0005, 0.05), look)
 

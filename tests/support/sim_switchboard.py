@@ -61,9 +61,7 @@ class Switchboard:
         stream = SimStream(
             cluster=agent.cluster.name if not agent.local else "local",
             agent=End(
-                frame=lambda frame: agent.process.post(
-                    agent_events.FrameArrived(stream_id=stream_id, frame=frame)
-                ),
+                frame=lambda frame: agent.process.post(agent_events.FrameArrived(stream_id=stream_id, frame=frame)),
                 closed=lambda text: agent.process.post(agent_events.StreamClosed(stream_id=stream_id, text=text)),
             ),
             manager=End(
@@ -96,7 +94,7 @@ class Switchboard:
 
     def _pass(self, local: Any, stream: SimStream, to: End, frame: Frame) -> None:
         if local is not None and local.local:  # inside one process: in order, at once, never lost
-            self._time.after(0.0, lambda: to.over or to.frame(frame))
+            self._time.after(0.0, lambda: None if to.over else to.frame(frame))
         else:
             self.net.send(stream, to, frame)
 

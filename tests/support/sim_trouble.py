@@ -59,7 +59,7 @@ class Trouble:
     def _some(self, found: list[Any]) -> Any:
         return self.world.time.rng.choice(found) if found else None
 
-    def _later(self, seconds: float, act: Callable[[], None]) -> None:
+    def _later(self, seconds: float, act: Callable[[], object]) -> None:
         """Undo a breakage later; the calm undoes all that are left."""
         self.world.time.after(seconds, lambda: act() if self.world.troubled else None)
 
@@ -83,9 +83,7 @@ class Trouble:
         self.world.home.change(WORKLOAD, name, {"spec": {"active": not active}})
         if active:
             back = {"spec": {"active": True}}
-            self._later(
-                self.world.time.between(0.1, 20.0), lambda: self.world.home.change(WORKLOAD, name, back) and None
-            )
+            self._later(self.world.time.between(0.1, 20.0), lambda: self.world.home.change(WORKLOAD, name, back))
 
     def stop_queue(self) -> None:
         """Stop a queue for a while."""
@@ -93,9 +91,7 @@ class Trouble:
         self.world.time.say("user", f"queue {name}: {policy}")
         self.world.home.change(CLUSTER_QUEUE, name, {"spec": {"stopPolicy": policy}})
         go_on = {"spec": {"stopPolicy": "None"}}
-        self._later(
-            self.world.time.between(0.1, 30.0), lambda: self.world.home.change(CLUSTER_QUEUE, name, go_on) and None
-        )
+        self._later(self.world.time.between(0.1, 30.0), lambda: self.world.home.change(CLUSTER_QUEUE, name, go_on))
 
     def delete_on_worker(self) -> None:
         """Let somebody delete an object of ours on a worker."""
@@ -109,7 +105,11 @@ class Trouble:
     def touch(self) -> None:
         """Let somebody annotate an object, so that versions move on."""
         cluster, resource = self._some(
-            [(self.world.home, POD), (self.world.home, WORKLOAD), *((each, POD) for each in self.world.workers.values())]
+            [
+                (self.world.home, POD),
+                (self.world.home, WORKLOAD),
+                *((each, POD) for each in self.world.workers.values()),
+            ]
         )
         chosen = self._some(cluster.all(resource))
         if chosen is not None:

@@ -114,7 +114,7 @@ class Truth:
 
     # --- what may run -------------------------------------------------------------------------------------------
 
-    def _object(self, cluster: str, is_pod: bool, change: Change) -> None:  # noqa: FBT001 (internal)
+    def _object(self, cluster: str, is_pod: bool, change: Change) -> None:
         document = msgspec.json.decode(change.after.raw)
         meta = document["metadata"]
         key = f"{cluster}/{'pod' if is_pod else 'job'}/{meta['uid']}"
@@ -201,9 +201,7 @@ def wanted(workload: Doc) -> int:
     """Return the milli-CPU that a workload asks for."""
     return sum(
         each.get("count", 1)
-        * sum(
-            milli(container["resources"]["requests"]["cpu"]) for container in each["template"]["spec"]["containers"]
-        )
+        * sum(milli(container["resources"]["requests"]["cpu"]) for container in each["template"]["spec"]["containers"])
         for each in workload["spec"]["podSets"]
     )
 

@@ -227,10 +227,12 @@ class SimWorld:
             for each in self.truth.workloads.values()
             for owner in each["metadata"].get("ownerReferences", [])
         }
-        for resource in (POD, JOB):
-            for each in self.home.all(resource):
-                if each["metadata"]["labels"].get("kueue.x-k8s.io/queue-name") and each["metadata"]["uid"] not in owned:
-                    problems.append(f"{resource.kind} {each['metadata']['name']} has no workload")
+        problems += [
+            f"{resource.kind} {each['metadata']['name']} has no workload"
+            for resource in (POD, JOB)
+            for each in self.home.all(resource)
+            if "kueue.x-k8s.io/queue-name" in each["metadata"]["labels"] and each["metadata"]["uid"] not in owned
+        ]
         return [*problems, *self._strays(live)]
 
     def _strays(self, live: dict[str, Any]) -> list[str]:

@@ -1,0 +1,130 @@
+"""Runs of whole simulated installations: whatever breaks, nothing runs twice, and everything comes to its end.
+
+A failure prints its seed. `GATELIFT_SEED=296 python -m pytest tests/simulation -k one_seed` lives through that run
+again and prints its trace; `make simulate GATELIFT_RUNS=2000` runs many more seeds than `make test` does.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gatelift_kube.resources import POD
+from support.sim_faults import Faults
+from support.sim_truth import TruthError
+from support.sim_world import Plan, SimWorld
+
+SEEDS = 200
+"""Runs of `make test`: some twenty seconds on one core."""
+BATCH = 20
+TRACE_LINES = 200
+LONG = Plan(trouble_seconds=400.0, user_every=6.0, break_every=12.0, workloads=30)
+GENTLE = Plan(faults=Faults(), break_every=0.0)
+SEED = os.environ.get("GATELIFT_SEED", "")
+RUNS = int(os.environ.get("GATELIFT_RUNS", "0"))
+FIRST = int(os.environ.get("GATELIFT_FIRST_SEED", "0"))
+
+_PRINT_DIGEST = """
+import sys
+from support.sim_world import SimWorld
+print(SimWorld(int(sys.argv[1])).run().time.digest)
+"""
+
+
+def live_through(seed: int, plan: Plan | None = None) -> SimWorld:
+    """Run a seed; a broken promise is told with the seed and the last lines of the trace."""
+    world = SimWorld(seed, plan)
+    try:
+        return world.run()
+    except Exception as problem:
+        trace = "\n".join(list(world.time.trace)[-TRACE_LINES:])
+        where = f"seed {seed} at {world.time.now:.3f} s ({world.faults})"
+        raise AssertionError(f"{where}: {type(problem).__name__}: {problem}\n{trace}") from problem
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, BATCH))
+def test_whatever_breaks_nothing_runs_twice_and_all_comes_to_its_end(first: int) -> None:
+    for seed in range(first, first + BATCH):
+        world = live_through(seed)
+        assert world.truth.runs or world.made == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_without_faults_every_workload_runs_or_waits_for_quota(seed: int) -> None:
+    world = live_through(seed, GENTLE)
+    assert world.truth.runs
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_long_trouble_ends_well(seed: int) -> None:
+    live_through(seed, LONG)
+
+
+def test_one_seed_is_one_run() -> None:
+    first, second = live_through(7), live_through(7)
+    assert first.time.digest == second.time.digest
+    assert first.time.steps == second.time.steps > 1000
+    assert live_through(8).time.digest != first.time.digest
+
+
+def test_one_seed_is_one_run_in_another_process_too() -> None:
+    tests = Path(__file__).parent.parent
+    digests = {
+        subprocess.run(  # noqa: S603 (our own interpreter and program)
+            [sys.executable, "-c", _PRINT_DIGEST, "7"],
+            env={
+                **os.environ,
+                "PYTHONHASHSEED": hash_seed,
+                "PYTHONPATH": f"{tests}:{os.environ.get('PYTHONPATH', '')}",
+            },
+            capture_output=True,
+            text=True,
+            timeout=50,
+            check=True,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert digests == {live_through(7).time.digest + "\n"}
+
+
+def test_one_seed() -> None:
+    """Replay `GATELIFT_SEED` (default: 0), the trace on standard output."""
+    world = SimWorld(int(SEED or 0))
+    try:
+        world.run()
+    finally:
+        sys.stdout.write("\n".join(world.time.trace) + "\n" if SEED else "")
+
+
+@pytest.mark.timeout(0)
+def test_more_seeds_when_asked_for() -> None:
+    """Run `GATELIFT_RUNS` seeds (default: none) from `GATELIFT_FIRST_SEED` on; all failing seeds are told at the end."""
+    failed: dict[int, str] = {}
+    for seed in range(FIRST, FIRST + RUNS):
+        try:
+            SimWorld(seed, LONG if seed % 10 == 9 else None).run()
+        except Exception as problem:  # noqa: BLE001 (each seed is judged, all are told)
+            failed[seed] = f"{type(problem).__name__}: {problem}"
+            sys.stdout.write(f"seed {seed}: {failed[seed]}\n")
+    assert not failed
+
+
+def test_the_outside_check_notices_a_second_run() -> None:
+    world = SimWorld(0, GENTLE)
+    world.make()
+    world.pass_seconds(30.0)
+    (uid, runs) = next(iter(world.truth.all_live().items()))
+    ((epoch, cluster),) = runs
+    other = "a" if cluster == "b" else "b"
+    labels = {"gatelift.dev/workload-uid": uid, "gatelift.dev/epoch": str(epoch)}
+    pod = {
+        "metadata": {"name": "second", "namespace": "team", "labels": labels},
+        "spec": {"containers": [{"name": "main", "image": "work"}]},
+    }
+
+    with pytest.raises(TruthError, match="the record says"):
+        world.workers[other].create(POD, pod)
