@@ -224,8 +224,8 @@ class Client:
     async def _write(self, method: str, path: str, body: bytes, content_type: str, seconds: float) -> Answer:
         # The server gives up at the same moment as we do. Without this a write that waited in one of its queues could
         # land long after we had called its outcome unknown (protocol rule R1).
-        query = f"timeout={max(1, int(seconds * 1000))}ms"
-        return _checked(await self._transport.request(method, path, query, body, content_type, seconds=seconds))
+        answer = await self._transport.request(method, path, "", body, content_type, seconds=seconds, told=True)
+        return _checked(answer)
 
     async def _read(self, path: str, query: str, seconds: float) -> Answer:
         deadline = self._clock() + seconds

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,7 +21,7 @@ from gatelift_kube.config import ClusterConfig
 from gatelift_kube.errors import TimedOutError, UndecodableError, UnreachableError, from_status
 
 CONNECTIONS_MAX = 128
-"""Connections to one API server: 36 for writes in flight, one for each watch (about 20 kinds), the rest for reads."""
+"""Requests under way to one API server: 36 writes, the rest reads. Watches come on top, a connection for each."""
 CONNECT_SECONDS_MAX = 5.0
 """TCP and TLS on the slowest link we serve; a connection that was not made has done nothing."""
 KEEP_ALIVE_SECONDS = 55.0
@@ -47,9 +49,20 @@ class Transport(Protocol):
     """One API server by HTTP. Raises UnreachableError, TimedOutError, ConfigError, and nothing of its HTTP library."""
 
     async def request(
-        self, method: str, path: str, query: str = "", body: bytes = b"", content_type: str = "", *, seconds: float
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        body: bytes = b"",
+        content_type: str = "",
+        *,
+        seconds: float,
+        told: bool = False,
     ) -> Answer:
-        """Send one request; any HTTP status is an answer. `path` and `query` are already encoded."""
+        """Send one request; any HTTP status is an answer. `path` and `query` are already encoded.
+
+        `told`: the query gets `timeout=` with what is left of `seconds` when the request is sent.
+        """
         ...
 
     def lines(self, path: str, query: str, *, idle_seconds: float) -> AsyncGenerator[bytes, None]:
@@ -73,20 +86,57 @@ class HttpTransport:
         self._config = config
         self._connections = connections
         self._user_agent = user_agent
+        # Requests wait here, first come first served. In aiohttp's own queue one that came later may take the
+        # connection that was freed for one that waits: under load some requests waited until their time was up.
+        self._turns = asyncio.Semaphore(connections)
         self._session: aiohttp.ClientSession | None = None
 
     async def request(
-        self, method: str, path: str, query: str = "", body: bytes = b"", content_type: str = "", *, seconds: float
+        self,
+        method: str,
+        path: str,
+        query: str = "",
+        body: bytes = b"",
+        content_type: str = "",
+        *,
+        seconds: float,
+        told: bool = False,
     ) -> Answer:
         """Send one request; see `Transport`."""
         headers = await self._headers()
         if content_type:
             headers["Content-Type"] = content_type
+        began = asyncio.get_running_loop().time()
+        async with self._turn(seconds):
+            left = max(0.001, began + seconds - asyncio.get_running_loop().time())
+            if told:
+                query = f"timeout={max(1, round(left * 1000))}ms"
+            answer = await self._exchange(method, self._url(path, query), body, headers, left)
+        self._look_at(answer.status)
+        return answer
+
+    @asynccontextmanager
+    async def _turn(self, seconds: float) -> AsyncIterator[None]:
+        """Wait for a connection's turn; a request that did not get one in time was not sent."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._turns.acquire()
+        except TimeoutError as error:
+            text = f"{self._config.server}: no turn within {seconds:.3g} s, {self._connections} requests are under way"
+            raise UnreachableError(text, maybe_done=False) from error
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    async def _exchange(
+        self, method: str, url: yarl.URL, body: bytes, headers: dict[str, str], seconds: float
+    ) -> Answer:
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT_SECONDS_MAX))
         try:
             async with self._open().request(
                 method,
-                self._url(path, query),
+                url,
                 data=body or None,
                 headers=headers,
                 timeout=timeout,
@@ -94,11 +144,9 @@ class HttpTransport:
                 proxy=self._config.proxy or None,
                 server_hostname=self._config.server_name or None,
             ) as response:
-                answer = await _read(response)
+                return await _read(response)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _translated(error, self._config.server, seconds) from error
-        self._look_at(answer.status)
-        return answer
 
     async def lines(self, path: str, query: str, *, idle_seconds: float) -> AsyncGenerator[bytes, None]:
         """Stream lines; see `Transport`."""
@@ -133,7 +181,7 @@ class HttpTransport:
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             connector = aiohttp.TCPConnector(
-                limit=self._connections,
+                limit=0,  # `_turns` bounds requests, whoever watches bounds watches
                 keepalive_timeout=KEEP_ALIVE_SECONDS,
                 ssl=self._config.tls if self._config.tls is not None else True,
                 socket_factory=_socket,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import ssl
 from contextlib import aclosing
@@ -14,9 +15,11 @@ from gatelift_kube.client import Client, Selection
 from gatelift_kube.config import ClusterConfig
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.resources import POD, WORKLOAD, Resource
+from gatelift_kube.tasks import spawn
 from gatelift_kube.transport import HttpTransport
 from support.fake_apiserver import FakeApiServer, ref_of, status_of
 from support.serving import write_serving_certificate
+from support.until import until
 
 
 async def test_a_read_object_is_typed_and_its_json_is_kept(server: FakeApiServer, client: Client) -> None:
@@ -132,7 +135,47 @@ async def test_a_write_is_sent_once_and_carries_its_time_limit_to_the_server(
     with pytest.raises(errors.ServerError) as caught:
         await client.create(POD, "ns", b'{"metadata":{"name":"p"}}', seconds=3.0)
     assert caught.value.maybe_done is True
-    assert [seen.query["timeout"] for seen in server.asked("POST")] == ["3000ms"]
+    (told,) = [int(seen.query["timeout"].removesuffix("ms")) for seen in server.asked("POST")]
+    assert 2900 <= told <= 3000
+
+
+async def test_a_request_that_gets_no_turn_in_time_was_not_sent(server: FakeApiServer) -> None:
+    server.fault("POST", "pods", hang=True)
+    async with Client(HttpTransport(server.config, connections=1)) as client:
+        first = spawn("first", client.create(POD, "ns", b'{"metadata":{"name":"a"}}', seconds=5.0))
+        await until(lambda: len(server.asked("POST")) == 1)
+        with pytest.raises(
+            errors.UnreachableError, match=r"no turn within 0\.05 s, 1 requests are under way"
+        ) as caught:
+            await client.create(POD, "ns", b'{"metadata":{"name":"b"}}', seconds=0.05)
+        first.cancel()
+    assert caught.value.maybe_done is False
+    assert len(server.asked("POST")) == 1
+
+
+async def test_requests_get_their_turns_in_order_and_tell_the_server_what_is_left_of_their_time(
+    server: FakeApiServer,
+) -> None:
+    names = [f"p{number:02}" for number in range(20)]
+    async with Client(HttpTransport(server.config, connections=1)) as client:
+        bodies = [json.dumps({"metadata": {"name": name}}).encode() for name in names]
+        await asyncio.gather(*(client.create(POD, "ns", body, seconds=5.0) for body in bodies))
+        made = [json.loads(seen.body)["metadata"]["name"] for seen in server.asked("POST")]
+    told = [int(seen.query["timeout"].removesuffix("ms")) for seen in server.asked("POST")]
+    assert made == names
+    assert told == sorted(told, reverse=True)
+
+
+async def test_a_watch_takes_no_request_s_turn(server: FakeApiServer) -> None:
+    server.put(POD, "p", "ns")
+    async with Client(HttpTransport(server.config, connections=1)) as client:
+        lines = client.watch(POD, since="0")
+        async with aclosing(lines):
+            watching = spawn("watch", anext(lines))
+            await until(lambda: server.watching == 1)
+            assert (await client.get(ref_of(POD, "p", "ns"), seconds=2.0)).object.metadata.name == "p"
+            watching.cancel()
+            await asyncio.wait([watching])
 
 
 async def test_a_write_whose_connection_breaks_may_have_been_done(server: FakeApiServer, client: Client) -> None:
