@@ -24,6 +24,8 @@ class Manager:
     stage: Stage
     kind: str = "Pod"
     name: str = "p"
+    evicts: bool = False
+    """Ends the first epoch once it runs, as an eviction does; the second one may finish."""
     epoch: int = 1
     offered: bool = False
     committed: bool = False
@@ -57,6 +59,8 @@ class Manager:
             self.stage.send(m.Forget(key=key))
         if self.key in keys and self.committed:
             self.stage.confirm(self.key)
+            if self.evicts and self.epoch == 1:
+                self.stage.send(m.Stop(key=self.key, reason="Evicted"))
         elif self.key in keys:
             self.stage.send(m.Forget(key=self.key))
         elif self.committed and not self.done:
@@ -74,6 +78,8 @@ class Manager:
                 self.stage.send(*commit_messages(self.key, self.kind, self.name))
             case m.Bid():
                 self.offered = False
+            case m.GatesLifted() if self.evicts and self.epoch == 1:
+                self.stage.send(m.Stop(key=self.key, reason="Evicted"))
             case m.Finished():
                 self.finished.append(message)
                 self.done, self.committed = True, False
@@ -96,6 +102,8 @@ class Cluster:
 
     stage: Stage
     finishes: bool = True
+    runs_on_in_epoch: str = ""
+    """Pods of this epoch run until they are deleted."""
     running: dict[str, str] = field(default_factory=dict)
     started: list[tuple[str, str]] = field(default_factory=list)
 
@@ -136,7 +144,7 @@ class Cluster:
                 self.started.append((meta["uid"], epoch))
                 self.stage.run(name)
                 return True
-            if self.finishes:
+            if self.finishes and epoch != self.runs_on_in_epoch:
                 self.running.pop(meta["uid"], None)
                 self.stage.finish(name)
                 return True

@@ -131,6 +131,7 @@ class Stage:
         self.watched: set[str] = set()
         self.watching = False
         self.cut = False
+        self.answers_first = False
         self.performed = 0
         self.crash_before: int | None = None
         self.crash_after: int | None = None
@@ -445,6 +446,7 @@ class Stage:
                 pass
 
     def _write(self, command: ApiWrite, *, answered: bool = True) -> None:
+        waiting = len(self.events)
         try:
             stored = self._carry_out(command)
         except ApiError as error:
@@ -455,8 +457,9 @@ class Stage:
         else:
             found = decode(command.ref.resource, stored) if stored is not None else None
             outcome = WriteDone(write_id=command.write_id, object=found, raw=stored.raw if stored is not None else b"")
-        if answered:
-            # The answer comes behind the watch events of the write, or before them: both happen; here behind.
+        if answered and self.answers_first:
+            self.events.insert(waiting, outcome)  # the watch is slower than the answer
+        elif answered:
             self._answer(outcome)
 
     def _answer(self, outcome: WriteDone | WriteFailed) -> None:
