@@ -253,8 +253,7 @@ class _Process:
         return f"not listed yet: {', '.join(kinds)}" if kinds else ""
 
     def _refresh(self) -> None:
-        self._metrics.queue.set(self._loop.waiting)
-        self._metrics.writes_held.set(self._api.writes_held)
+        self._metrics.refresh(self._machine, waiting=self._loop.waiting, writes_held=self._api.writes_held)
 
 
 def _budget(config: Configuration) -> Budget:

@@ -1,18 +1,27 @@
 """Prometheus metrics of the manager, fed by what passes the loop: events, commands and notes. Decides nothing.
 
-Names that Kueue has are Kueue's (`kueue_...`), ours begin with `gatelift_`.
+Names that Kueue has are Kueue's (`kueue_...`), ours begin with `gatelift_`. What `core.telling` says of a transition is
+counted here; gauges are next door, in `gauges`.
 """
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from gatelift.adapters.gauges import Gauges
 from gatelift.core.commands import Command, IssueCertificate, Note, Read, SendFrame
 from gatelift.core.events import Event
+from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.machine import Machine
 from gatelift_kube.writes import Create, Delete, EmitEvent, Patch, WriteFailed
 
 HANDLE_BUCKETS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 """Seconds; 0.02 is what one `handle` may take at the most."""
+
+KUEUE_BUCKETS = (1.0, 2.5, 5.0, *(10.0 * 2.0**power for power in range(11)))
+"""Seconds; Kueue's: 1, 2.5, 5, then doubling to 10240."""
+
+LIFT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class Metrics:
@@ -43,23 +52,19 @@ class Metrics:
         self._certificates = Counter(
             "gatelift_certificates_issued_total", "Certificates asked of the authority", registry=self.registry
         )
-        self._admitted = Counter(
-            "kueue_admitted_workloads_total", "Workloads admitted", ["cluster_queue"], registry=self.registry
-        )
-        self._evicted = Counter(
-            "kueue_evicted_workloads_total", "Workloads evicted", ["cluster_queue", "reason"], registry=self.registry
-        )
-        self._dispatched = Counter(
-            "kueue_multikueue_workloads_dispatched_total", "Commits sent", ["cluster"], registry=self.registry
-        )
-        self._finished = Counter(
-            "kueue_finished_workloads_total", "Workloads finished", ["cluster_queue"], registry=self.registry
-        )
+        self._transitions = _Transitions(self.registry)
+        self._gauges = Gauges(self.registry)
         self.leader = Gauge(
             "gatelift_leader_term", "Term of this process as leader, 0 as standby", registry=self.registry
         )
         self.queue = Gauge("gatelift_event_queue", "Events that wait for the core", registry=self.registry)
         self.writes_held = Gauge("gatelift_writes_held", "Writes that wait or are under way", registry=self.registry)
+
+    def refresh(self, machine: Machine, *, waiting: int, writes_held: int) -> None:
+        """Set the gauges before a scrape."""
+        self._gauges.set(machine)
+        self.queue.set(waiting)
+        self.writes_held.set(writes_held)
 
     def handled(self, event: Event, seconds: float) -> None:
         """Count one event."""
@@ -89,15 +94,60 @@ class Metrics:
     def _note(self, note: Note) -> None:
         self._notes.labels(note.level).inc()
         fields = dict(note.fields)
-        queue = fields.get("cluster_queue", "")
-        match fields.get("transition"):
+        if "transition" in fields:
+            self._transitions.count(fields, note.cluster)
+
+
+class _Transitions:
+    """Counters and waits of workloads, by the ClusterQueue that they are charged to."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(name, text, ["cluster_queue", *labels], registry=registry)
+
+        def waits(name: str, text: str, *labels: str) -> Histogram:
+            return Histogram(name, text, ["cluster_queue", *labels], buckets=KUEUE_BUCKETS, registry=registry)
+
+        self._reserved = counter("kueue_quota_reserved_workloads_total", "Workloads that got quota")
+        self._queued = waits("kueue_quota_reserved_wait_time_seconds", "From queued to quota reserved")
+        self._admitted = counter("kueue_admitted_workloads_total", "Workloads admitted")
+        self._waited = waits("kueue_admission_wait_time_seconds", "From queued to admitted")
+        self._checked = waits("kueue_admission_checks_wait_time_seconds", "From quota reserved to admitted")
+        self._placed = counter("kueue_multikueue_workloads_admitted_total", "Admitted on a worker cluster", "cluster")
+        self._evicted = counter("kueue_evicted_workloads_total", "Workloads evicted", "reason")
+        self._drained = waits("kueue_workload_eviction_latency_seconds", "From told to stop to released", "reason")
+        self._finished = counter("kueue_finished_workloads_total", "Workloads finished")
+        self._ran = waits("kueue_execution_time_seconds", "From admitted to finished")
+        self._lifted = Histogram(
+            "gatelift_admitted_to_lifted_seconds",
+            "From the winner written to its agent's word that the gates are off",
+            ["cluster"],
+            buckets=LIFT_BUCKETS,
+            registry=registry,
+        )
+
+    def count(self, fields: dict[str, str], cluster: str) -> None:
+        """Count one transition."""
+        queue, reason = fields.get("cluster_queue", ""), fields.get("reason", "")
+        seconds = {name: float(text) for name, text in fields.items() if name.endswith("_seconds")}
+        match fields["transition"]:
+            case "reserved":
+                self._reserved.labels(queue).inc()
+                self._queued.labels(queue).observe(seconds["queued_seconds"])
             case "admitted":
                 self._admitted.labels(queue).inc()
+                self._checked.labels(queue).observe(seconds["checks_seconds"])
+                self._waited.labels(queue).observe(seconds["queued_seconds"] + seconds["checks_seconds"])
+                if cluster and cluster != LOCAL_CLUSTER:
+                    self._placed.labels(queue, cluster).inc()
+            case "lifted" if "lift_seconds" in seconds:
+                self._lifted.labels(cluster).observe(seconds["lift_seconds"])
             case "evicted":
-                self._evicted.labels(queue, fields.get("reason", "")).inc()
-            case "dispatched":
-                self._dispatched.labels(note.cluster).inc()
+                self._evicted.labels(queue, reason).inc()
+            case "released" if reason and "drained_seconds" in seconds:
+                self._drained.labels(queue, reason).observe(seconds["drained_seconds"])
             case "finished":
                 self._finished.labels(queue).inc()
+                self._ran.labels(queue).observe(seconds["ran_seconds"])
             case _:
                 pass

@@ -1,0 +1,91 @@
+"""Gauges of the manager, set from what the machine knows when somebody scrapes. Reads only; decides nothing.
+
+Names and labels are Kueue's where Kueue has them. Nothing is kept between scrapes, so a queue or cluster that is gone
+is gone here too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from prometheus_client import CollectorRegistry, Gauge
+
+from gatelift.core.attempts import AttemptState
+from gatelift.core.link_values import LinkState
+from gatelift.core.machine import Machine
+from gatelift_admission import amounts
+from gatelift_admission.statuses import QueueFigures
+from gatelift_kube.objects.kueue import FlavorUsage
+
+MILLI = 1000
+"""Kueue's gauges count CPU in cores, the engine in thousandths."""
+
+
+class Gauges:
+    """What is pending, reserved, admitted and placed now."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, text: str, labels: list[str]) -> Gauge:
+            return Gauge(name, text, labels, registry=registry)
+
+        queue = ["cluster_queue"]
+        cell = ["cohort", "cluster_queue", "flavor", "resource"]
+        self._pending = gauge(
+            "kueue_pending_workloads",
+            "Workloads that wait for quota; status is always `all`: ready and inadmissible ones together",
+            [*queue, "status"],
+        )
+        self._reserving = gauge("kueue_reserving_active_workloads", "Workloads that hold quota", queue)
+        self._admitted = gauge("kueue_admitted_active_workloads", "Workloads that are admitted", queue)
+        self._status = gauge("kueue_cluster_queue_status", "1 at what the queue is", [*queue, "status"])
+        self._reservation = gauge("kueue_cluster_queue_resource_reservation", "Quota reserved", cell)
+        self._usage = gauge("kueue_cluster_queue_resource_usage", "Quota used by admitted workloads", cell)
+        self._attempts = gauge("gatelift_attempts", "Admission cycles by state", ["state"])
+        self._clusters = gauge("gatelift_cluster_state", "1 at the state a worker cluster is in", ["cluster", "state"])
+        self._placements = gauge("gatelift_cluster_placements", "Placements on a worker cluster", ["cluster"])
+        self._credits = gauge("gatelift_cluster_credits", "Un-applied placements that it takes", ["cluster"])
+
+    def set(self, machine: Machine) -> None:
+        """Set all gauges; about 3 us a queue cell and 0.1 us an attempt."""
+        core = machine.core
+        for each in (self._pending, self._reserving, self._admitted, self._status, self._reservation, self._usage):
+            each.clear()
+        for name, queue in core.knowledge.cluster_queues.items():
+            figures = core.ledger.engine.cluster_queue_status(name)
+            if figures is not None:
+                self._queue(name, queue.spec.cohort_name, figures)
+        states = Counter(attempt.state for attempt in core.attempts.values())
+        for state in AttemptState:
+            self._attempts.labels(state.value).set(states[state])
+        for each in (self._clusters, self._placements, self._credits):
+            each.clear()
+        for name in core.links.clusters():
+            view = core.links.state(name)
+            if view is None:
+                continue
+            for link_state in LinkState:
+                self._clusters.labels(name, link_state.value).set(view.state is link_state)
+            self._placements.labels(name).set(len(core.on_cluster.get(name, ())))
+            self._credits.labels(name).set(view.credits)
+
+    def _queue(self, name: str, cohort: str, figures: QueueFigures) -> None:
+        self._pending.labels(name, "all").set(figures.pending_workloads)
+        self._reserving.labels(name).set(figures.reserving_workloads)
+        self._admitted.labels(name).set(figures.admitted_workloads)
+        stands = "active" if figures.active.status else "terminating" if _terminates(figures) else "pending"
+        for status in ("active", "pending", "terminating"):
+            self._status.labels(name, status).set(status == stands)
+        for gauge, usage in ((self._reservation, figures.flavors_reservation), (self._usage, figures.flavors_usage)):
+            _fill(gauge, cohort, name, usage)
+
+
+def _terminates(figures: QueueFigures) -> bool:
+    return figures.active.reason == "Terminating"
+
+
+def _fill(gauge: Gauge, cohort: str, name: str, usage: tuple[FlavorUsage, ...]) -> None:
+    for flavor in usage:
+        for resource in flavor.resources:
+            amount = amounts.parse(resource.total, resource.name)
+            value = amount / MILLI if resource.name == "cpu" else amount
+            gauge.labels(cohort, name, flavor.name, resource.name).set(value)

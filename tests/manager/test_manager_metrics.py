@@ -1,0 +1,124 @@
+"""What a workload's way leaves in the metrics, under Kueue's names, and in the log: nothing unseen, nothing twice."""
+
+from __future__ import annotations
+
+from gatelift.adapters.metrics import Metrics
+from gatelift.core.commands import Note
+from gatelift_kube import resources
+from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import Stop
+from support.builders_manager import a_pod, a_setting
+from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+
+QUEUE = {"cluster_queue": "shared"}
+CELL = {"cohort": "", "cluster_queue": "shared", "flavor": "default", "resource": "cpu"}
+
+
+class Counted:
+    """A world of two clusters and the metrics that its notes make."""
+
+    def __init__(self) -> None:
+        self.world: World = a_world(a_setting(cpu="4", clusters=("a", "b")), clusters=("a", "b"))
+        self.metrics = Metrics()
+        self._seen = 0
+
+    def value(self, name: str, **labels: str) -> float | None:
+        for note in self.world.notes[self._seen :]:
+            self.metrics.performed(note)
+        self._seen = len(self.world.notes)
+        self.metrics.refresh(self.world.machine, waiting=0, writes_held=0)
+        return self.metrics.registry.get_sample_value(name, labels)
+
+    def said(self, transition: str) -> list[Note]:
+        return [note for note in self.world.notes if dict(note.fields).get("transition") == transition]
+
+
+def a_running_pod() -> Counted:
+    counted = Counted()
+    counted.world.api.apply(a_pod("one").asking(cpu="1").document())
+    counted.world.settle()
+    counted.world.agents["a"].show(_placed(counted.world), RUNNING)
+    counted.world.settle()
+    return counted
+
+
+def test_a_running_workload_is_counted_where_kueues_dashboards_look() -> None:
+    counted = a_running_pod()
+    assert counted.value("kueue_quota_reserved_workloads_total", **QUEUE) == 1
+    assert counted.value("kueue_admitted_workloads_total", **QUEUE) == 1
+    assert counted.value("kueue_multikueue_workloads_admitted_total", **QUEUE, cluster="a") == 1
+    assert counted.value("kueue_admission_wait_time_seconds_count", **QUEUE) == 1
+    assert counted.value("kueue_admission_checks_wait_time_seconds_count", **QUEUE) == 1
+    assert counted.value("gatelift_admitted_to_lifted_seconds_count", cluster="a") == 1
+    assert counted.value("kueue_admitted_active_workloads", **QUEUE) == 1
+    assert counted.value("kueue_reserving_active_workloads", **QUEUE) == 1
+    assert counted.value("kueue_pending_workloads", **QUEUE, status="all") == 0
+    assert counted.value("kueue_cluster_queue_resource_usage", **CELL) == 1.0
+    assert counted.value("kueue_cluster_queue_status", **QUEUE, status="active") == 1
+    assert counted.value("gatelift_cluster_placements", cluster="a") == 1
+    assert counted.value("gatelift_attempts", state="Running") == 1
+    assert counted.value("kueue_finished_workloads_total", **QUEUE) is None
+
+
+def test_a_finished_workload_leaves_its_time_and_no_usage() -> None:
+    counted = a_running_pod()
+    counted.world.advance(30.0)
+    counted.world.agents["a"].finish(_placed(counted.world), SUCCEEDED)
+    counted.world.settle()
+    assert counted.value("kueue_finished_workloads_total", **QUEUE) == 1
+    assert counted.value("kueue_execution_time_seconds_sum", **QUEUE) == 30.0
+    assert counted.value("kueue_admitted_active_workloads", **QUEUE) == 0
+    assert counted.value("kueue_cluster_queue_resource_usage", **CELL) == 0.0
+
+
+def test_what_waits_for_quota_is_pending() -> None:
+    counted = Counted()
+    counted.world.api.apply(a_pod("giant").asking(cpu="500").document())
+    counted.world.settle()
+    assert counted.value("kueue_pending_workloads", **QUEUE, status="all") == 1
+    assert counted.value("kueue_reserving_active_workloads", **QUEUE) == 0
+
+
+def test_an_eviction_is_counted_once_with_its_reason_and_how_long_the_pods_took_to_stop() -> None:
+    counted = a_running_pod()
+    agent = counted.world.agents["a"]
+    agent.silent = True
+    counted.world.api.edit(
+        ObjectRef(resources.WORKLOAD, _workload(counted.world)), lambda found: found["spec"].update(active=False)
+    )
+    counted.world.advance(5.0)
+    agent.silent = False
+    agent.receive(agent.session, agent.applied, Stop(key=_placed(counted.world), reason="Deactivated"))
+    counted.world.settle()
+    assert counted.value("kueue_evicted_workloads_total", **QUEUE, reason="Deactivated") == 1
+    assert counted.value("kueue_workload_eviction_latency_seconds_sum", **QUEUE, reason="Deactivated") == 5.0
+    assert [event.reason for event in counted.world.emitted].count("EvictedDueToDeactivated") == 1
+
+
+def test_a_queue_that_is_gone_is_gone_from_the_gauges() -> None:
+    counted = Counted()
+    assert counted.value("kueue_cluster_queue_status", **QUEUE, status="active") == 1
+    counted.world.api.delete(ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared")))
+    counted.world.settle()
+    assert counted.value("kueue_cluster_queue_status", **QUEUE, status="active") is None
+
+
+def test_each_transition_is_one_log_line_that_names_workload_epoch_and_cluster() -> None:
+    counted = a_running_pod()
+    counted.world.agents["a"].finish(_placed(counted.world), SUCCEEDED)
+    counted.world.settle()
+    key = str(_workload(counted.world))
+    for transition in ("reserved", "admitted", "lifted", "finished"):
+        said = counted.said(transition)
+        assert [(note.workload, note.epoch) for note in said] == [(key, 1)], transition
+        assert transition == "reserved" or said[0].cluster == "a"
+
+
+def _placed(world: World) -> PlacementKey:
+    return next(iter(world.agents["a"].placements))
+
+
+def _workload(world: World) -> ObjectKey:
+    meta = world.find("Workload")["metadata"]
+    return ObjectKey(meta["namespace"], meta["name"])
