@@ -11,16 +11,20 @@ How the parts fit
     flavors    which flavor, how well it fits     matching   taints, affinity, selectors
     ordering   who goes first                     pending    one queue: classes, head, wake-up index
     queues     ClusterQueue and LocalQueue        checks     required AdmissionChecks
+    holders    who holds quota, in order          preemption who has to leave for whom
+    nomination what could be done for one head    claims     what a round has promised to others
     state      all that is known                  statuses, explain, texts, validation   what people see
 
 A cycle, as Kueue's, for one cohort tree at a time (trees do not influence each other):
 
 1. take the head of every ready ClusterQueue of the tree;
-2. nominate each: hard obstacles first (failed checks, namespace, limits), then flavor assignment against the tree;
+2. nominate each: hard obstacles first (failed checks, namespace, limits), then flavor assignment against the tree,
+   and if it does not fit as it is, who would have to leave;
 3. order: less borrowing, higher priority, earlier, UID;
-4. process one by one: what still fits is charged at once (*assumed*) and becomes a `Reserve`; what lost to an
-   earlier entry stays in its queue; what cannot fit is parked under what it lacks, and keeps room for itself in the
-   cohort until the end of the round if its own quota is held by others (Kueue's reserve rule);
+4. process one by one: what still fits is charged at once (*assumed*) and becomes a `Reserve`; what fits once others
+   have left becomes a `Preempt` for each of them, waits at the head of its queue, and is charged until the end of the
+   round; what lost to an earlier entry stays in its queue; what cannot fit is parked under what it lacks, and keeps
+   room for itself in the cohort until the end of the round if its own quota is held by others (the reserve rule);
 5. repeat until no queue of the tree has a head worth evaluating.
 
 Nothing waits for I/O and nothing polls: the next cycle of a parked head comes when `state.released` finds what it
@@ -31,13 +35,16 @@ call, and an entry that changed in between is left out of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 
 from gatelift_admission import amounts, checks, texts
+from gatelift_admission.claims import Claims
 from gatelift_admission.entry import Entry, Phase, has_failed_checks
-from gatelift_admission.flavors import AssignedPodSet, Assignment, Mode, assign
-from gatelift_admission.model import Decision, GrantedPodSet, Reserve, Usage
+from gatelift_admission.flavors import AssignedPodSet, Assignment, Mode
+from gatelift_admission.model import Decision, GrantedPodSet, Reserve
+from gatelift_admission.nomination import Plan, nominate
 from gatelift_admission.ordering import entry_key, waiting_since
+from gatelift_admission.preemption.issue import decision
+from gatelift_admission.preemption.oracle import preempts
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.state import State
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment
@@ -50,7 +57,7 @@ class Nominee:
     entry: Entry
     ticket: int
     queue: QueueModel
-    assignment: Assignment
+    plan: Plan
 
 
 @dataclass(slots=True)
@@ -63,9 +70,10 @@ class Round:
     heads: list[tuple[Entry, int, QueueModel]]
     nominees: list[Nominee] = field(default_factory=list)
     ordered: bool = False
-    reserved: list[tuple[str, Usage]] = field(default_factory=list)
+    claims: Claims = field(default_factory=Claims)
     lost: list[QueueModel] = field(default_factory=list)
     progress: bool = False
+    admitted: bool = False
 
 
 class Cycle:
@@ -111,7 +119,7 @@ class Cycle:
         for node in tree.members.get(root, ()):
             queue = state.queues[node.name]
             pending = queue.pending
-            entry = pending.next_head(partial(tree.free, node)) if node.name in names else None
+            entry = pending.next_head(state.room(queue)) if node.name in names else None
             if entry is None and pending.blocked_reserves:
                 entry = pending.blocked
             if entry is not None and queue.admits:
@@ -129,8 +137,8 @@ class Cycle:
             if self._obstacle(entry, queue):
                 round_.progress = True
                 continue
-            assignment = assign(self._state.market(queue), entry.pod_sets, entry.cursor)
-            round_.nominees.append(Nominee(entry, ticket, queue, assignment))
+            plan = nominate(self._state, entry, queue, cursor=entry.cursor)
+            round_.nominees.append(Nominee(entry, ticket, queue, plan))
         return done
 
     def _obstacle(self, entry: Entry, queue: QueueModel) -> bool:
@@ -154,7 +162,7 @@ class Cycle:
         if not round_.ordered:
             round_.nominees.sort(
                 key=lambda one: entry_key(
-                    one.assignment.borrowing, one.entry.priority, one.entry.timestamp, one.entry.uid
+                    one.plan.assignment.borrowing, one.entry.priority, one.entry.timestamp, one.entry.uid
                 ),
                 reverse=True,
             )
@@ -168,65 +176,114 @@ class Cycle:
         return done
 
     def _decide(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
-        state = self._state
-        entry, queue, assignment = nominee.entry, nominee.queue, nominee.assignment
-        tree = state.ensure()
-        node = tree.queues[queue.name]
-        if assignment.mode is Mode.FIT:
-            if tree.fits(node, assignment.usage):
-                decisions.append(self._reserve(entry, queue, assignment))
-                round_.progress = True
-            else:
-                self._lose(round_, entry, queue, assignment)
-            return
-        if entry.cursor:  # only the flavors behind the cursor were tried: once more, from the first
-            entry.cursor = ()
-            round_.lost.append(queue)
+        state, entry, queue, plan = self._state, nominee.entry, nominee.queue, nominee.plan
+        claims, tree = round_.claims, state.ensure()
+        if any(not target.entry.charged for target in plan.targets):  # gone while the round was cut
+            self._lose(round_, entry, queue, plan.assignment, texts.LOST_TO_ANOTHER)
             round_.progress = True
             return
-        round_.progress |= queue.pending.blocked is not entry
-        self._park(round_, entry, queue, assignment)
-        if assignment.mode is not Mode.NO_FIT and queue.spec.preemption.reclaim_within_cohort != "Any":
-            self._keep_room(round_, queue, assignment)
+        deferred = False
+        if claims.overlap(plan.targets):
+            plan, deferred = self._again(round_, entry, queue, plan.assignment)
+        assignment = plan.assignment
+        if assignment.mode is Mode.NO_FIT or (assignment.mode is not Mode.FIT and not plan.targets):
+            self._cannot(round_, entry, queue, assignment)
+        elif deferred:
+            self._wait(round_, entry, queue, assignment, texts.DEFERRED)
+        elif claims.overlap(plan.targets):
+            self._lose(round_, entry, queue, assignment, texts.OVERLAPPING)
+        elif not claims.fits(tree, tree.queues[queue.name], assignment.usage, plan.targets):
+            self._lose(round_, entry, queue, assignment, texts.LOST_TO_ANOTHER)
+        elif assignment.mode is Mode.FIT:
+            decisions.append(self._reserve(entry, queue, assignment))
+            round_.progress = round_.admitted = True
+        else:
+            self._preempt(round_, entry, queue, plan, decisions)
 
-    def _lose(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:
-        """Leave an entry in its queue that an earlier entry of this round took the room from."""
+    def _again(self, round_: Round, entry: Entry, queue: QueueModel, before: Assignment) -> tuple[Plan, bool]:
+        """Nominate with the same flavors as if all claimed victims were gone; True: then it fits, later."""
+        claims, tree = round_.claims, self._state.ensure()
+        entry.cursor = ()
+        self.nominations += 1
+        mark = claims.without_victims(tree)
+        plan = nominate(self._state, entry, queue, claimed=frozenset(claims.victims), pins=before.pins)
+        tree.undo(mark)
+        return plan, plan.assignment.mode is Mode.FIT
+
+    def _cannot(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:
+        """Set aside what fits neither now nor by preemption, or go on to its next flavors."""
+        tree = self._state.ensure()
+        if assignment.has_more_flavors:
+            entry.cursor = assignment.cursor
+            self._retry(round_, queue, entry)
+            self._state.tell(entry, (assignment.reason, assignment.message))
+        elif entry.lost:  # an earlier flavor may have room again: once more, from the first
+            entry.cursor, entry.lost = (), False
+            self._retry(round_, queue, entry)
+            return
+        else:
+            assignment.lacks_anything |= bool(entry.cursor)
+            round_.progress |= queue.pending.blocked is not entry
+            self._park(round_, entry, queue, assignment)
+        if assignment.mode is not Mode.NO_FIT and queue.spec.preemption.reclaim_within_cohort != "Any":
+            round_.claims.keep_room(tree, tree.queues[queue.name], assignment)
+
+    def _retry(self, round_: Round, queue: QueueModel, entry: Entry) -> None:
+        """Evaluate an entry again in the next round."""
+        if queue.pending.blocked is entry:
+            queue.pending.unblock()
+        round_.lost.append(queue)
+        round_.progress = True
+
+    def _preempt(self, round_: Round, entry: Entry, queue: QueueModel, plan: Plan, decisions: list[Decision]) -> None:
+        """Ask all targets to leave that were not asked before, and let the entry wait at the head of its queue."""
+        state = self._state
+        node = state.node(queue.name)
+        for target in plan.targets:
+            victim = target.entry
+            round_.claims.victims[victim.uid] = target
+            if state.holders.holds[victim.uid].evicted:
+                continue
+            victim.evicted = True
+            state.holders.note(victim)
+            decisions.append(decision(entry, node, target))
+            round_.progress = True
+        text = texts.pending_preemption(plan.assignment.message, len(plan.targets))
+        self._wait(round_, entry, queue, plan.assignment, text)
+
+    def _wait(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:
+        """Keep an entry at the head of its queue, and its room until the round ends, while others leave for it."""
+        state = self._state
+        tree = state.ensure()
+        round_.claims.keep(tree, tree.queues[queue.name], assignment.usage)
+        round_.progress |= queue.pending.blocked is not entry
+        entry.cursor, entry.lost = (), False
+        queue.pending.waits(entry)
+        state.tell(entry, (texts.WAITING_FOR_PREEMPTED, text))
+
+    def _lose(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:
+        """Leave an entry in its queue that an earlier entry of this round took the room or the victims from."""
         entry.cursor = assignment.cursor if assignment.has_more_flavors else ()
+        entry.lost = bool(entry.cursor)
         round_.progress |= assignment.has_more_flavors
         round_.lost.append(queue)
-        self._state.tell(entry, (texts.WAITING_FOR_QUOTA, texts.LOST_TO_ANOTHER))
+        if queue.pending.blocked is entry:
+            queue.pending.unblock()
+        self._state.tell(entry, (texts.WAITING_FOR_QUOTA, text))
 
     def _park(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:
         """Leave an entry (and its equals) until what it lacks is there."""
         state = self._state
-        one = queue.pending.fail(entry, assignment, lambda cell: state.free(queue.name, cell))
+        one = queue.pending.fail(entry, assignment, state.room(queue))
         if one is None:  # room came free while the round was cut
             round_.lost.append(queue)
             round_.progress = True
             return
-        queue.pending.blocked_reserves = queue.pending.strict and assignment.mode is not Mode.NO_FIT
+        entry.cursor, entry.lost = (), False
         if one.fresh:
             state.bypassed[id(one)] = one
         state.tell(entry, (assignment.reason, assignment.message))
         state.offer(queue)
-
-    def _keep_room(self, round_: Round, queue: QueueModel, assignment: Assignment) -> None:
-        """Charge, until the round ends, what a head may claim of its own quota that others hold (reserve rule)."""
-        tree = self._state.ensure()
-        node = tree.queues[queue.name]
-        if node.parent is None:
-            return
-        room: Usage = {}
-        for cell, amount in assignment.usage.items():
-            used, nominal, limit = node.usage.get(cell, 0), node.nominal(cell), node.borrowing_limit(cell)
-            if assignment.borrowing == 0:
-                room[cell] = max(0, min(amount, amounts.sub(nominal, used)))
-            elif limit is None:
-                room[cell] = amount
-            else:
-                room[cell] = max(0, min(amount, amounts.sub(amounts.add(nominal, limit), used)))
-        tree.add_usage(node, room)
-        round_.reserved.append((queue.name, room))
 
     def _reserve(self, entry: Entry, queue: QueueModel, assignment: Assignment) -> Reserve:
         """Charge the assignment and describe the reservation that has to be written."""
@@ -242,7 +299,8 @@ class Cycle:
             for one in assignment.pod_sets
         )
         entry.granted_queue, entry.phase, entry.held_counts = queue.name, Phase.ASSUMED, None
-        entry.cursor = ()
+        entry.cursor, entry.lost, entry.evicted = (), False, False
+        entry.reserved_at = state.now + state.unix_offset
         state.tell(entry, None)
         entry.told = None
         state.settle(entry)
@@ -266,9 +324,11 @@ class Cycle:
         """Give back the room that was only kept, and offer the queues again that may have a head."""
         state = self._state
         tree = state.ensure()
-        for name, room in round_.reserved:
-            tree.remove_usage(tree.queues[name], room)
-        state.resettle(round_.root, {cell for _, room in round_.reserved for cell in room})
+        kept = round_.claims.give_back(tree)
+        if kept:
+            state.resettle(round_.root, kept)
+        if round_.admitted:
+            self._look_at_waiting(round_.root)
         round_.progress |= state.versions.get(round_.root, 0) != round_.version
         for queue in round_.lost:
             if round_.progress:
@@ -278,6 +338,15 @@ class Cycle:
                 state.stalled.setdefault(round_.root, {})[queue.name] = None
         if not state.ready.get(round_.root, True):
             del state.ready[round_.root]
+
+    def _look_at_waiting(self, root: str) -> None:
+        """Offer heads again that wait for others to leave: who came in this round may be one more to choose."""
+        state = self._state
+        for node in state.ensure().members.get(root, ()):
+            queue = state.queues[node.name]
+            if queue.pending.blocked_reserves and preempts(queue.spec.preemption):
+                queue.pending.unblock()
+                state.offer(queue)
 
 
 def _written(one: AssignedPodSet) -> PodSetAssignment:

@@ -51,6 +51,10 @@ class Entry:
     """Why no cycle can admit it, whatever the quota."""
     granted: tuple[GrantedPodSet, ...] = ()
     granted_queue: str = ""
+    evicted: bool = False
+    """Holds quota and is on its way out: its object says so, or a cycle has just decided it."""
+    reserved_at: float = 0.0
+    """Unix time of the reservation, as long as the object does not show it."""
     charged: Usage = field(default_factory=dict)
     charged_queue: str = ""
     charged_local: ObjectKey | None = None
@@ -65,6 +69,8 @@ class Entry:
     ticket: int = 0
     """Raised at each change of place, which makes older places in heaps void."""
     cursor: Cursor = ()
+    lost: bool = False
+    """Lost to another entry while its flavors were gone through: once more from the first before it is parked."""
     told: tuple[str, str] | None = None
     want: tuple[str, str] | None = None
     asked: tuple[str, str] | None = None

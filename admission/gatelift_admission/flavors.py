@@ -1,15 +1,16 @@
 """Flavor assignment: which flavor each resource of each pod set would be charged to, and how well that fits.
 
 Pod sets go in order, resources by name, one search per resource group; usage that earlier pod sets of the same
-workload were given counts. The rules (modes, fungibility, cursor, texts) are those of Kueue's flavor assigner. Until
-preemption is added, the answer to "could preemption help" is always *no candidates*, which is what Kueue answers for
-queues whose preemption policies are Never. Neighbours: `tree` for quota, `matching` for nodes, `cycle` calls `assign`.
+workload were given counts. The rules (modes, fungibility, cursor, texts) are those of Kueue's flavor assigner. What
+preemption could do for a cell is asked of `Market.ask`; a queue that may not preempt has no need to ask, the answer is
+*no candidates*. Neighbours: `tree` for quota, `matching` for nodes, `preemption.oracle` answers, `cycle` calls
+`assign`.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gatelift_admission import amounts, texts
@@ -22,6 +23,8 @@ Cursor = tuple[dict[str, int], ...]
 """Per pod set and resource: index of the flavor tried last, -1 once the last flavor of the group was reached."""
 Option = tuple[tuple[Cell, int], ...]
 """Cells and amounts that all have to be available for one flavor to fit."""
+Pins = tuple[dict[str, str], ...]
+"""Per pod set: the one flavor that each resource may be given."""
 
 
 class Mode(enum.IntEnum):
@@ -34,6 +37,8 @@ class Mode(enum.IntEnum):
     FIT = 4
 
 
+Ask = Callable[[Cell, int], tuple[Mode, int]]
+"""What preemption could make of an amount in a cell: NO_CANDIDATES, PREEMPT or RECLAIM; and the borrowing level."""
 SEVERITY = {texts.WAITING_FOR_QUOTA: 0, texts.EXCEEDS_MAX_QUOTA: 1, texts.NO_MATCHING_FLAVOR: 2}
 
 
@@ -56,7 +61,7 @@ class Catalogue:
     has_choice: bool
 
     @classmethod
-    def of(cls, spec: ClusterQueueSpec) -> Catalogue:
+    def of(cls, spec: ClusterQueueSpec, *, fair_sharing: bool = False) -> Catalogue:
         """Prepare the catalogue of a ClusterQueue; the first group that names a resource serves it."""
         groups = tuple(
             Group(frozenset(group.covered_resources), tuple(flavor.name for flavor in group.flavors))
@@ -64,6 +69,7 @@ class Catalogue:
         )
         by_resource = {name: group for group in reversed(groups) for name in group.resources}
         borrows = spec.preemption.borrow_within_cohort.policy != "Never"
+        borrows = borrows or (fair_sharing and spec.preemption.reclaim_within_cohort != "Never")
         return cls(
             groups, by_resource, spec.flavor_fungibility, borrows, any(len(group.flavors) > 1 for group in groups)
         )
@@ -71,7 +77,7 @@ class Catalogue:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One flavor tried for one group of one pod set."""
+    """One flavor tried for one group of one pod set; mode and level are those of its worst resource."""
 
     flavor: str
     mode: Mode
@@ -80,6 +86,10 @@ class Attempt:
     reason: str
     option: Option
     """What has to be available for this flavor; empty when no release of quota can help."""
+    borrowing: int = 0
+    """The highest level over its resources."""
+    short: tuple[Cell, ...] = ()
+    """Cells in which somebody would have to leave."""
 
     def text(self) -> str:
         """Return the attempt as the QuotaReserved event lists it."""
@@ -103,6 +113,7 @@ class AssignedPodSet:
     flavors: dict[str, str] = field(default_factory=dict)
     mode: Mode = Mode.FIT
     level: int = 0
+    short: tuple[Cell, ...] = ()
     reasons: list[str] = field(default_factory=list)
     reason: str = ""
     attempts: list[Attempt] = field(default_factory=list)
@@ -117,6 +128,8 @@ class Assignment:
     usage: Usage = field(default_factory=dict)
     mode: Mode = Mode.FIT
     borrowing: int = 0
+    needs: frozenset[Cell] = frozenset()
+    """Cells in which somebody would have to leave."""
     lacks: tuple[Option, ...] = ()
     """The options of the first search that failed: one of them must become available before the workload can fit."""
     lacks_anything: bool = False
@@ -150,6 +163,11 @@ class Assignment:
         return tuple(one.tried for one in self.pod_sets)
 
     @property
+    def pins(self) -> Pins:
+        """Return the flavors that were found, as the only ones for another search."""
+        return tuple(dict(one.flavors) for one in self.pod_sets)
+
+    @property
     def has_more_flavors(self) -> bool:
         """Return whether a search ended before the last flavor of its group."""
         return any(index != -1 for one in self.pod_sets for index in one.tried.values())
@@ -164,6 +182,10 @@ class Market:
     catalogue: Catalogue
     flavors: Mapping[str, ResourceFlavor]
     ignore_undeclared: bool = False
+    ask: Ask | None = None
+    """None: preemption is out of the question."""
+    pins: Pins | None = None
+    """If set, no other flavors are considered."""
 
 
 def assign(market: Market, pod_sets: tuple[PodSetRequest, ...], cursor: Cursor = ()) -> Assignment:
@@ -171,10 +193,11 @@ def assign(market: Market, pod_sets: tuple[PodSetRequest, ...], cursor: Cursor =
     result = Assignment()
     for index, pod_set in enumerate(pod_sets):
         tried = cursor[index] if index < len(cursor) else {}
-        assigned = _assign_pod_set(market, pod_set, result.usage, tried, result)
+        assigned = _assign_pod_set(market, index, pod_set, tried, result)
         result.pod_sets.append(assigned)
         result.mode = min(result.mode, assigned.mode)
         result.borrowing = max(result.borrowing, assigned.level)
+        result.needs = result.needs.union(assigned.short)
         for resource, flavor in assigned.flavors.items():
             cell = (flavor, resource)
             result.usage[cell] = amounts.add(result.usage.get(cell, 0), assigned.requests[resource])
@@ -184,7 +207,7 @@ def assign(market: Market, pod_sets: tuple[PodSetRequest, ...], cursor: Cursor =
 
 
 def _assign_pod_set(
-    market: Market, pod_set: PodSetRequest, assumed: Usage, tried: Mapping[str, int], result: Assignment
+    market: Market, index: int, pod_set: PodSetRequest, tried: Mapping[str, int], result: Assignment
 ) -> AssignedPodSet:
     requests = pod_set.totals()
     by_resource = market.catalogue.by_resource
@@ -201,7 +224,7 @@ def _assign_pod_set(
             _fail(out, [texts.resource_unavailable(resource)], texts.NO_MATCHING_FLAVOR)
             break
         wanted = [name for name in sorted(requests) if name in group.resources]
-        search = _Search(market, pod_set, {name: requests[name] for name in wanted}, assumed)
+        search = _Search(market, index, pod_set, {name: requests[name] for name in wanted}, result.usage)
         best = search.run(group, tried.get(resource, -1) + 1)
         out.attempts += search.attempts
         out.tried.update(dict.fromkeys(wanted, search.last))
@@ -217,6 +240,7 @@ def _assign_pod_set(
 
 def _fail(out: AssignedPodSet, reasons: list[str], reason: str) -> None:
     out.flavors = {}
+    out.short = ()
     out.mode = Mode.NO_FIT
     out.reasons = reasons
     out.reason = reason
@@ -225,7 +249,8 @@ def _fail(out: AssignedPodSet, reasons: list[str], reason: str) -> None:
 def _take(out: AssignedPodSet, wanted: list[str], best: Attempt, search: _Search) -> None:
     out.flavors.update(dict.fromkeys(wanted, best.flavor))
     out.mode = min(out.mode, best.mode)
-    out.level = max(out.level, best.level)
+    out.level = max(out.level, best.borrowing)
+    out.short += best.short
     if best.mode is not Mode.FIT:
         out.reasons += search.reasons()
         out.reason = max(out.reason or texts.WAITING_FOR_QUOTA, search.reason(), key=lambda one: SEVERITY[one])
@@ -234,10 +259,11 @@ def _take(out: AssignedPodSet, wanted: list[str], best: Attempt, search: _Search
 class _Search:
     """One search through the flavors of one group for one pod set."""
 
-    __slots__ = ("assumed", "attempts", "last", "market", "pod_set", "wanted")
+    __slots__ = ("assumed", "attempts", "index", "last", "market", "pod_set", "wanted")
 
-    def __init__(self, market: Market, pod_set: PodSetRequest, wanted: Amounts, assumed: Usage) -> None:
+    def __init__(self, market: Market, index: int, pod_set: PodSetRequest, wanted: Amounts, assumed: Usage) -> None:
         self.market = market
+        self.index = index
         self.pod_set = pod_set
         self.wanted = wanted
         self.assumed = assumed
@@ -255,7 +281,10 @@ class _Search:
             self.last = -1 if index == end else index
             if not _try_next(fungibility, attempt):
                 return attempt
-            if attempt.mode is not Mode.NO_FIT and (best is None or _preferred(fungibility, attempt, best)):
+            found = (attempt.mode, attempt.level)
+            if attempt.mode is not Mode.NO_FIT and (
+                best is None or _preferred(fungibility, found, (best.mode, best.level))
+            ):
                 best = attempt
         return best
 
@@ -269,6 +298,14 @@ class _Search:
         return min(found, key=lambda reason: SEVERITY[reason], default=texts.NO_MATCHING_FLAVOR)
 
     def _attempt(self, flavor: str) -> Attempt:
+        pins = self.market.pins
+        if pins is not None:
+            resource = next(iter(self.wanted))
+            pinned = pins[self.index].get(resource) if self.index < len(pins) else None
+            if pinned != flavor:
+                return Attempt(
+                    flavor, Mode.NO_FIT, 0, (texts.not_pinned(flavor, resource),), texts.NO_MATCHING_FLAVOR, ()
+                )
         known = self.market.flavors.get(flavor)
         objection = texts.flavor_not_found(flavor) if known is None else flavor_objection(known, self.pod_set)
         if objection is not None:
@@ -277,9 +314,11 @@ class _Search:
 
     def _quota(self, flavor: str) -> Attempt:
         tree, node = self.market.tree, self.market.node
-        mode, level = Mode.FIT, 0
+        worst = (Mode.FIT, 0)
+        borrowing = 0
         reasons: list[str] = []
         needs: list[tuple[Cell, int]] = []
+        short: list[Cell] = []
         exceeds = False
         for resource, request in self.wanted.items():
             cell = (flavor, resource)
@@ -288,25 +327,33 @@ class _Search:
             free = tree.free(node, cell)
             most = tree.potential(node, cell)
             if value > most:
-                mode, exceeds = Mode.NO_FIT, True
+                worst, exceeds = (Mode.NO_FIT, 0), True
                 printed = (amounts.to_text(amount, resource) for amount in (assumed, request, most))
                 reasons.append(texts.insufficient_maximum(resource, flavor, *printed))
                 continue
-            height, below_root = tree.lowest_fit(node, cell, value)
-            level = max(level, height)
+            level, below_root = tree.lowest_fit(node, cell, value)
+            mode = Mode.FIT
             needs.append((cell, value))
             if value > free:
                 more = amounts.to_text(amounts.sub(value, free), resource)
                 reasons.append(texts.insufficient_unused(resource, flavor, more))
-                mode = min(mode, self._beyond_free(cell, value, below_root=below_root))
+                mode, level = self._beyond_free(cell, value, level, below_root=below_root)
+                if mode is not Mode.NO_FIT:
+                    short.append(cell)
+            borrowing = max(borrowing, level)
+            if _preferred(self.market.catalogue.fungibility, worst, (mode, level)):
+                worst = (mode, level)
+        mode, level = worst
         reason = "" if mode is Mode.FIT else texts.EXCEEDS_MAX_QUOTA if exceeds else texts.WAITING_FOR_QUOTA
         option = () if exceeds else tuple(needs)
-        return Attempt(flavor, mode, level, tuple(reasons), reason, option)
+        return Attempt(flavor, mode, level, tuple(reasons), reason, option, borrowing, tuple(short))
 
-    def _beyond_free(self, cell: Cell, value: int, *, below_root: bool) -> Mode:
-        """Return NO_CANDIDATES where Kueue would look for victims (and find none), NO_FIT elsewhere."""
-        may_ask = self.market.node.nominal(cell) >= value or below_root
-        return Mode.NO_CANDIDATES if may_ask or self.market.catalogue.can_preempt_while_borrowing else Mode.NO_FIT
+    def _beyond_free(self, cell: Cell, value: int, level: int, *, below_root: bool) -> tuple[Mode, int]:
+        """Return what preemption could make of it, NO_FIT where it may not help, and the borrowing level."""
+        market = self.market
+        if market.node.nominal(cell) < value and not below_root and not market.catalogue.can_preempt_while_borrowing:
+            return Mode.NO_FIT, level
+        return market.ask(cell, value) if market.ask is not None else (Mode.NO_CANDIDATES, level)
 
 
 def _try_next(fungibility: FlavorFungibility, attempt: Attempt) -> bool:
@@ -317,10 +364,13 @@ def _try_next(fungibility: FlavorFungibility, attempt: Attempt) -> bool:
     return attempt.level > 0 and fungibility.when_can_borrow == "TryNextFlavor"
 
 
-def _preferred(fungibility: FlavorFungibility, new: Attempt, old: Attempt) -> bool:
-    """Return whether `new` beats `old`; a tie keeps the earlier flavor."""
-    if (new.mode is Mode.NO_CANDIDATES) != (old.mode is Mode.NO_CANDIDATES):
-        return old.mode is Mode.NO_CANDIDATES
+def _preferred(fungibility: FlavorFungibility, new: tuple[Mode, int], old: tuple[Mode, int]) -> bool:
+    """Return whether a mode at a borrowing level beats another one strictly."""
+    for mode in (Mode.NO_FIT, Mode.NO_CANDIDATES):
+        if new[0] is mode:
+            return old[0] < mode or (old[0] is mode and mode is not Mode.NO_FIT and new[1] < old[1])
+        if old[0] is mode:
+            return True
     if fungibility.preference == "PreemptionOverBorrowing":
-        return (-new.level, new.mode) > (-old.level, old.mode)
-    return (new.mode, -new.level) > (old.mode, -old.level)
+        return (-new[1], new[0]) > (-old[1], old[0])
+    return (new[0], -new[1]) > (old[0], -old[1])

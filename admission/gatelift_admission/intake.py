@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatelift_admission.amounts import QuantityError
 from gatelift_admission.entry import Entry, Phase, backoff_unix, granted_of, phase_of
-from gatelift_admission.ordering import condition
+from gatelift_admission.ordering import condition, is_true
 from gatelift_admission.state import State
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
@@ -63,6 +63,8 @@ def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
         state.unqueue(entry)
         if was in {Phase.PENDING, Phase.FINISHED}:
             entry.held_counts = None
+            entry.evicted = False
+        entry.evicted = entry.evicted or is_true(entry.workload, "Evicted")
         _read_grant(entry)
     elif entry.held_counts is None:
         entry.granted, entry.granted_queue = (), ""

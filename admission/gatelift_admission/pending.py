@@ -3,24 +3,28 @@
 A class holds all members that any evaluation would treat alike. When its representative does not fit, a
 BestEffortFIFO queue parks the whole class; a StrictFIFO queue stops behind its head. Both are recorded under the cell
 of quota that is missing, so that a release wakes exactly those whose missing amounts may now be there: nothing polls,
-and ten thousand equal workloads cost one evaluation. Neighbours: `cycle` takes heads, `state` feeds and wakes.
+and ten thousand equal workloads cost one evaluation. In a queue that may preempt, what preemption could give counts as
+available when it is asked whom to wake. A workload whose victims are still leaving heads its queue (*sticky*).
+Neighbours: `cycle` takes heads, `state` feeds and wakes, `preemption.oracle.Room` says what is available.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from gatelift_admission.entry import Entry, Shape
-from gatelift_admission.flavors import Assignment, Option
+from gatelift_admission.flavors import Assignment, Mode, Option
 from gatelift_admission.model import Cell
 from gatelift_admission.ordering import pending_key
+from gatelift_admission.preemption.oracle import Room
 
 _VOID_SLACK = 64
 """Void items a heap may carry beyond its live ones before it is rebuilt: keeps memory within twice the need."""
 
-Free = Callable[[Cell], int]
+WatchKey = tuple[Cell, int | None]
+"""A cell, and the priority that waits for it: None in a queue that preempts nobody."""
 
 
 @dataclass(slots=True, eq=False)
@@ -39,6 +43,8 @@ class PendingClass:
     """Members to be told that an equivalent workload failed."""
     options: tuple[Option, ...] = ()
     """What the class lacked when it was evaluated last; void once the structure changes."""
+    reserves: bool = False
+    """As the blocked head of a StrictFIFO queue it keeps room for itself in its cohort."""
     offered: int = 0
     """Ticket of the member by which the class stands in the queue's heap, 0 if it does not."""
 
@@ -83,6 +89,7 @@ class PendingQueue:
         "blocked",
         "blocked_reserves",
         "classes",
+        "sticky",
         "strict",
     )
 
@@ -92,10 +99,13 @@ class PendingQueue:
         self.aside: dict[str, Entry] = {}
         """Individually inadmissible: backing off, or its namespace or limits do not suit."""
         self.blocked: Entry | None = None
-        """The head behind which a StrictFIFO queue waits."""
+        """The head behind which a StrictFIFO queue waits, or that waits for its victims to leave."""
         self.blocked_reserves = False
+        """The blocked head takes part in every round of its tree."""
+        self.sticky: Entry | None = None
+        """The workload for which others were preempted last: it goes first in a BestEffortFIFO queue."""
         self._heap: list[tuple[tuple[int, float, str], int, PendingClass]] = []
-        self._watches: dict[Cell, list[tuple[int, int, _Watch]]] = {}
+        self._watches: dict[WatchKey, list[tuple[int, int, _Watch]]] = {}
         self._eager: list[tuple[PendingClass, int]] = []
         self._sequence = 0
         self._tickets = 0
@@ -127,7 +137,9 @@ class PendingQueue:
         """Take an entry out, wherever it is; unknown ones are ignored."""
         self.aside.pop(entry.uid, None)
         if self.blocked is entry:
-            self._unblock()
+            self.unblock()
+        if self.sticky is entry:
+            self.sticky = None
         one = self.classes.get(entry.shape)
         if one is None or one.members.pop(entry.uid, None) is None:
             return
@@ -144,6 +156,11 @@ class PendingQueue:
         return None if entry is None or entry is self.blocked else entry
 
     def _first(self) -> Entry | None:
+        sticky = self.sticky
+        if sticky is not None and not self.strict:
+            one = self.classes.get(sticky.shape)
+            if one is not None and not one.parked and sticky.uid in one.members:
+                return sticky
         while self._heap:
             key, ticket, one = self._heap[0]
             head = one.head() if not one.parked and one.members else None
@@ -165,7 +182,16 @@ class PendingQueue:
             heapq.heapify(self._heap)
         heapq.heappush(self._heap, (pending_key(one.priority, head.timestamp, head.uid), head.ticket, one))
 
-    def fail(self, entry: Entry, assignment: Assignment, free: Free) -> PendingClass | None:
+    def waits(self, entry: Entry) -> None:
+        """Record that the head waits for others to leave: it heads the queue, and any release wakes it."""
+        one = self.classes[entry.shape]
+        one.park += 1
+        one.options = ()
+        self._watch_anything(one)
+        self.sticky = self.blocked = entry
+        self.blocked_reserves = True
+
+    def fail(self, entry: Entry, assignment: Assignment, room: Room) -> PendingClass | None:
         """Record that the head does not fit: park its class, or block a StrictFIFO queue, until something changes.
 
         Returns None, with nothing recorded, if by now nothing is missing.
@@ -177,11 +203,15 @@ class PendingQueue:
             one.options = ()
         else:
             one.options = assignment.lacks
-            if not self._register(one, free):
+            if any(all(need <= room.free(cell) for cell, need in option) for option in one.options):
                 one.park += 1
                 return None
+            self._register(one, room)
+        if self.blocked is entry:
+            self.unblock()
         if self.strict:
-            self.blocked = entry
+            one.reserves = assignment.mode is not Mode.NO_FIT
+            self.blocked, self.blocked_reserves = entry, one.reserves
             return one
         one.parked = True
         reason = assignment.reason
@@ -190,11 +220,12 @@ class PendingQueue:
             one.fresh = [other for other in one.members.values() if other is not entry]
         return one
 
-    def _register(self, one: PendingClass, free: Free) -> bool:
-        """Watch for each option of the class; False if one of them lacks nothing."""
-        return not any([self._settle(_Watch(one, one.park, option), free) for option in one.options])  # noqa: C419 - all
+    def _register(self, one: PendingClass, room: Room) -> None:
+        """Watch for each option of the class; for any release where preemption only seems to be able to help."""
+        if any([self._settle(_Watch(one, one.park, option), room) for option in one.options]):  # noqa: C419 - all
+            self._watch_anything(one)
 
-    def next_head(self, free: Free) -> Entry | None:
+    def next_head(self, room: Room) -> Entry | None:
         """Return the workload to evaluate next; woken classes that by now lack something again go back unevaluated.
 
         What a class lacks follows from its shape and the structure alone, so comparing is as good as evaluating.
@@ -204,26 +235,29 @@ class PendingQueue:
             if entry is None:
                 return None
             one = self.classes[entry.shape]
-            if not one.options or any(all(need <= free(cell) for cell, need in option) for option in one.options):
+            if not one.options or any(
+                all(room.covers(cell, one.priority, need) for cell, need in option) for option in one.options
+            ):
                 return entry
             one.park += 1
-            self._register(one, free)
+            self._register(one, room)
             if self.strict:
-                self.blocked = entry
+                self.blocked, self.blocked_reserves = entry, one.reserves
             else:
                 one.parked = True
 
-    def _settle(self, watch: _Watch, free: Free) -> bool:
+    def _settle(self, watch: _Watch, room: Room) -> bool:
         """Register a watch under its first missing cell; True if nothing is missing (then it is registered nowhere)."""
+        priority = watch.owner.priority
         for cell, need in watch.option:
-            if need > free(cell):
-                self._watch(watch, cell, need)
+            if not room.covers(cell, priority, need):
+                self._watch(watch, (cell, priority if room.preempts else None), need)
                 return False
         return True
 
-    def _watch(self, watch: _Watch, cell: Cell, need: int) -> None:
+    def _watch(self, watch: _Watch, key: WatchKey, need: int) -> None:
         self._sequence += 1
-        watches = self._watches.setdefault(cell, [])
+        watches = self._watches.setdefault(key, [])
         if len(watches) > 2 * len(self.classes) + _VOID_SLACK:
             watches[:] = [item for item in watches if item[2].owner.park == item[2].park]
             heapq.heapify(watches)
@@ -241,21 +275,26 @@ class PendingQueue:
             if one.park == park and one.members:
                 self._wake(one)
 
-    def release(self, cell: Cell, free: Free) -> bool:
-        """Wake all whose missing amounts may be there now that `cell` has more room; True if any woke."""
-        watches = self._watches.get(cell)
-        if not watches:
-            return False
-        room = free(cell)
-        woken = False
-        while watches and watches[0][0] <= room:
+    def release(self, cells: Collection[Cell], room: Room) -> None:
+        """Wake all whose missing amounts may be there now that `cells` have more room.
+
+        Where others may be preempted, who came since may be worth more than what came free: all cells are looked at.
+        """
+        if not self._watches:
+            return
+        for key in list(self._watches) if room.preempts else [(cell, None) for cell in cells]:
+            watches = self._watches.get(key)
+            if watches:
+                self._release(key, watches, room)
+
+    def _release(self, key: WatchKey, watches: list[tuple[int, int, _Watch]], room: Room) -> None:
+        cell, priority = key
+        while watches and room.covers(cell, priority or 0, watches[0][0]):
             _, _, watch = heapq.heappop(watches)
-            if watch.owner.park == watch.park and watch.owner.members and self._settle(watch, free):
+            if watch.owner.park == watch.park and watch.owner.members and self._settle(watch, room):
                 self._wake(watch.owner)
-                woken = True
         if not watches:
-            del self._watches[cell]
-        return woken
+            del self._watches[key]
 
     def _wake(self, one: PendingClass) -> None:
         one.park += 1
@@ -263,9 +302,10 @@ class PendingQueue:
             one.parked = False
             self._offer(one)
         if self.blocked is not None and self.blocked.shape == one.shape:
-            self._unblock()
+            self.unblock()
 
-    def _unblock(self) -> None:
+    def unblock(self) -> None:
+        """Let the blocked head be evaluated again."""
         self.blocked = None
         self.blocked_reserves = False
 
@@ -273,7 +313,7 @@ class PendingQueue:
         """Wake every class and the blocked head; return the entries set aside, for the caller to place again."""
         self._watches.clear()
         self._eager.clear()
-        self._unblock()
+        self.unblock()
         for one in self.classes.values():
             one.options = ()
             one.park += 1

@@ -11,17 +11,19 @@ import heapq
 from collections import OrderedDict
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from functools import partial
 
 from gatelift_admission import texts
 from gatelift_admission.amounts import QuantityError
-from gatelift_admission.entry import Entry, Phase, Shape, effective_priority, out_of_queue_reason, shape_of
-from gatelift_admission.flavors import Market
+from gatelift_admission.entry import RESERVING, Entry, Phase, Shape, effective_priority, out_of_queue_reason, shape_of
+from gatelift_admission.flavors import Market, Pins
+from gatelift_admission.holders import Holders
 from gatelift_admission.ledger import Ledger
 from gatelift_admission.matching import selector_matches
 from gatelift_admission.model import Cell, PodSetRequest, Settings, Usage
 from gatelift_admission.ordering import queue_timestamp
 from gatelift_admission.pending import PendingClass
+from gatelift_admission.preemption.candidates import Scene
+from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts
 from gatelift_admission.queues import LocalModel, QueueModel, cluster_queue_active, node_spec, readable_quotas
 from gatelift_admission.requests import Defaults, limit_errors, pod_set_requests
 from gatelift_admission.tree import Node, NodeSpec, Tree
@@ -61,6 +63,8 @@ class State:
     entries: dict[str, Entry] = field(default_factory=dict)
     submitted: dict[ObjectKey, dict[str, Entry]] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
+    holders: Holders = field(default_factory=Holders)
+    foreign: Foreign = field(default_factory=Foreign)
     outdated: bool = True
     built: int = 0
     """How often the tree was built."""
@@ -137,22 +141,39 @@ class State:
             raise RuntimeError("the quota tree was not built: call ensure() first")
         return tree.queues[name]
 
-    def market(self, queue: QueueModel) -> Market:
-        """Return where the workloads of `queue` look for flavors."""
+    def market(self, queue: QueueModel, oracle: Oracle | None = None, pins: Pins | None = None) -> Market:
+        """Return where the workloads of `queue` look for flavors; without `oracle`, nobody would have to leave."""
         tree = self.ensure()
         node = tree.queues[queue.name]
-        return Market(tree, node, queue.catalogue, self.flavors, self.settings.ignore_undeclared)
+        ask = oracle.ask if oracle is not None else None
+        return Market(tree, node, queue.catalogue, self.flavors, self.settings.ignore_undeclared, ask, pins)
+
+    def oracle(self, entry: Entry, queue: QueueModel, claimed: frozenset[str] = frozenset()) -> Oracle | None:
+        """Return who tells what preemption could do for `entry`; None in a queue that may not preempt."""
+        policy = queue.spec.preemption
+        if not preempts(policy):
+            return None
+        tree = self.ensure()
+        scene = Scene(tree=tree, holders=self.holders, claimed=claimed)
+        return Oracle(
+            scene=scene,
+            node=tree.queues[queue.name],
+            policy=policy,
+            priority=entry.priority,
+            timestamp=entry.timestamp,
+        )
+
+    def room(self, queue: QueueModel) -> Room:
+        """Return what a queue has and might get; the tree must be up to date."""
+        policy = queue.spec.preemption
+        tree = self.ensure()
+        return Room(tree, tree.queues[queue.name], policy, self.holders, self.foreign, preempts(policy))
 
     def offer(self, queue: QueueModel) -> None:
         """Make a queue ready if it admits and has a head."""
         if self.outdated or not queue.admits or queue.pending.head() is None:
             return
         self.ready.setdefault(self.node(queue.name).root, {})[queue.name] = None
-
-    def free(self, name: str, cell: Cell) -> int:
-        """Return what a queue may still take of a cell, at least 0."""
-        tree = self.ensure()
-        return tree.free(tree.queues[name], cell)
 
     def namespace_defaults(self, namespace: str) -> Defaults:
         """Return what a namespace adds to its pods."""
@@ -170,7 +191,11 @@ class State:
     def settle(self, entry: Entry) -> None:
         """Charge an entry what is due and wake what waits for the cells that came free."""
         root_of = entry.charged_queue
-        freed = self.ledger.settle(entry)
+        freed: Collection[Cell] = self.ledger.settle(entry)
+        if entry.phase not in RESERVING:
+            entry.evicted = False
+        if self.holders.note(entry):  # its priority or its being evicted: others may choose it now
+            freed = entry.charged
         if freed:
             self.released(root_of, freed)
 
@@ -192,9 +217,7 @@ class State:
         tree = self.ensure()
         for node in tree.members.get(root, ()):
             queue = self.queues[node.name]
-            free = partial(tree.free, node)
-            for cell in cells:
-                queue.pending.release(cell, free)
+            queue.pending.release(cells, self.room(queue))
             self.offer(queue)
 
     def touch(self, root: str) -> None:
@@ -241,11 +264,15 @@ class State:
         same = (entry.queue, entry.shape, entry.timestamp) == (target.name, reading.shape, reading.timestamp)
         same = same and entry.obstacle == reading.obstacle
         if not same or backing_off or entry.uid in target.pending.aside:
+            sticky = target.pending.sticky is entry
             self.unqueue(entry)
             entry.priority, entry.timestamp = reading.priority, reading.timestamp
             entry.pod_sets, entry.shape = reading.pod_sets, reading.shape
             entry.cursor, entry.obstacle = (), reading.obstacle
             self._queue(entry, target, backing_off=backing_off)
+            if sticky:
+                target.pending.sticky = entry
+                self.offer(target)
         if said is not None:
             self.tell(entry, said)
 

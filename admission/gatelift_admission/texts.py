@@ -16,6 +16,8 @@ MISCONFIGURED = "Misconfigured"
 SUSPENDED = "Suspended"
 DEACTIVATED = "Deactivated"
 ADMISSION_GATED = "AdmissionGated"
+WAITING_FOR_PREEMPTED = "WaitingForPreemptedWorkloads"
+PREEMPTED = "Preempted"
 CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
 LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
 
@@ -25,6 +27,8 @@ NO_RESERVATION = "The workload has no reservation"
 WAITING = "Workload is pending evaluation in the scheduling queue"
 BYPASSED = "Bypassed scheduling evaluation because an equivalent workload recently failed"
 LOST_TO_ANOTHER = "Workload no longer fits after processing another workload"
+OVERLAPPING = "Workload has overlapping preemption targets with another workload"
+DEFERRED = f"{OVERLAPPING}, but will fit after these preemptions complete"
 CHECKS_FAILED = "The workload has failed admission checks"
 NAMESPACE_MISMATCH = "workload namespace doesn't match ClusterQueue selector"
 WORKLOAD_DEACTIVATED = "The workload is deactivated"
@@ -82,6 +86,11 @@ def flavor_not_found(flavor: str) -> str:
     return f"flavor {flavor} not found"
 
 
+def not_pinned(flavor: str, resource: str) -> str:
+    """Return why a flavor is skipped when an assignment is made again for the flavors found before."""
+    return f"skipping flavor {flavor} as it is not found in the nomination mapping for resource {resource}"
+
+
 def resource_unavailable(resource: str) -> str:
     """Return why a resource that no group covers cannot be granted."""
     return f"resource {resource} unavailable in ClusterQueue"
@@ -90,6 +99,33 @@ def resource_unavailable(resource: str) -> str:
 def cannot_assign(pod_set: str, reasons: list[str]) -> str:
     """Return the part of the assignment message about one pod set."""
     return f"couldn't assign flavors to pod set {pod_set}: {', '.join(sorted(reasons))}"
+
+
+def pending_preemption(assignment: str, count: int) -> str:
+    """Return the message of a workload that waits for `count` others to stop."""
+    return cut(f"{assignment}. Pending the preemption of {count} workload(s)", CONDITION_MESSAGE_MAX)
+
+
+def preempted(preemptor: str, why: str, paths: tuple[str, str]) -> str:
+    """Return the message of a victim: `preemptor` as `identity` gives it, paths of preemptor and preemptee."""
+    return cut(
+        f"Preempted to accommodate a workload ({preemptor}) due to {why}; preemptor path: {paths[0]}; "
+        f"preemptee path: {paths[1]}",
+        CONDITION_MESSAGE_MAX,
+    )
+
+
+def preempts(victim: str, key: str, why: str, paths: tuple[str, str]) -> str:
+    """Return the message of the event PreemptedWorkload on the preemptor."""
+    return cut(
+        f"Preempted workload {key} ({victim}) due to {why}; preemptor path: {paths[0]}; preemptee path: {paths[1]}",
+        EVENT_MESSAGE_MAX,
+    )
+
+
+def identity(uid: str, job_uid: str) -> str:
+    """Return how messages about preemption name a workload."""
+    return f"UID: {uid or 'UNKNOWN'}, JobUID: {job_uid or 'UNKNOWN'}"
 
 
 def missing(kind: str, name: str) -> str:

@@ -71,7 +71,7 @@ class Node:
 class Tree:
     """All trees of all cohorts. Names of queues and cohorts are separate name spaces."""
 
-    __slots__ = ("_known", "_log", "_marks", "cohorts", "cyclic", "members", "queues")
+    __slots__ = ("_known", "_log", "_marks", "changes", "cohorts", "cyclic", "members", "queues")
 
     def __init__(self, queues: Iterable[NodeSpec] = (), cohorts: Iterable[NodeSpec] = ()) -> None:
         """Build the trees; a cohort that is only named exists without quota and without parent."""
@@ -94,6 +94,8 @@ class Tree:
         """Answers of `available` since the last change of usage."""
         self._log: list[tuple[Usage, Cell, int | None]] = []
         self._marks = 0
+        self.changes = 0
+        """Raised by each change of usage that is not part of a simulation."""
         for node in self.queues.values():
             node.root = self._root_name(node)
             if node.name not in self.cyclic:
@@ -180,6 +182,11 @@ class Tree:
         """Return whether every cell of `usage` is available now."""
         return all(amount <= self.free(node, cell) for cell, amount in usage.items())
 
+    def within_quota(self, node: Node, cells: Iterable[Cell]) -> bool:
+        """Return whether the node uses, in each of `cells`, no more than the quota of its subtree."""
+        usage, subtree = node.usage, node.subtree
+        return all(usage.get(cell, 0) <= subtree.get(cell, 0) for cell in cells)
+
     def add_usage(self, node: Node, usage: Usage) -> None:
         """Charge `usage` to the node; what exceeds its local quota reaches its ancestors."""
         for cell, amount in usage.items():
@@ -206,6 +213,8 @@ class Tree:
     def _set(self, node: Node, cell: Cell, value: int) -> None:
         if self._marks:
             self._log.append((node.usage, cell, node.usage.get(cell)))
+        else:
+            self.changes += 1
         self._known.clear()
         if value:
             node.usage[cell] = value

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import pytest
 
 from support.admission_cases import Case, Player, all_cases
@@ -11,17 +13,19 @@ ALL = list(all_cases())
 
 @pytest.mark.parametrize("case", ALL, ids=[case["sentence"].replace(" ", "-") for case in ALL])
 def test_case(case: Case) -> None:
-    player = Player(case)
+    player = Player(deepcopy(case))
     player.play()
     found = player.outcome()
     expected = case["expect"]
     for what, value in expected.items():
-        if what in {"reserved", "conditions", "evicted", "unreserved", "checks"}:
+        if what in {"reserved", "conditions", "evicted", "unreserved", "checks", "preempted"}:
             assert found[what] == value, what
         else:
             assert {name: found[what][name] for name in value} == value, what
     if "conditions" not in expected:
         assert found["conditions"] == {}
+    if "preempted" not in expected:
+        assert found["preempted"] == {}
 
 
 def test_every_sentence_is_said_once() -> None:

@@ -5,7 +5,8 @@ Fields of a case (all but `sentence`, `workloads` and `expect` optional):
 
     sentence    what the case shows; `origin` names where the fact comes from
     queues      name -> {flavors: {flavor: {resource: nominal}}, borrow, lend (same form), cohort, strategy, stop,
-                selector, checks: {check: [flavors]}, reclaim,
+                selector, checks: {check: [flavors]},
+                preempt: {within, reclaim, borrow: policy or [policy, threshold]}, reclaim (short for one of these),
                 fungibility: [whenCanBorrow, whenCanPreempt, preference]};
                 `groups` instead of `flavors` for several resource groups. Each queue has a LocalQueue of its name.
     cohorts     name -> {parent, flavors, borrow, lend}
@@ -14,12 +15,15 @@ Fields of a case (all but `sentence`, `workloads` and `expect` optional):
     namespaces  name -> labels; `ns` exists
     workloads   name -> {queue, priority, created, namespace, sets: {pod set: {count, requests, selector, tolerations,
                 affinity}}} or, for one pod set `main`, its fields at once;
-                `held: {pod set: {resource: flavor}}` makes it admitted from the start
+                `held: {pod set: {resource: flavor}}` makes it admitted from the start, at second `reserved_at`;
+                `evicted: true` says that it was told to stop
     steps       default [cycle]; `cycle`, {finish: w}, {release: w}, {forget: w}, {submit: w} (then it is not fed at
-                the start), {stop: [queue, policy]}, {label: [namespace, labels]}, {count: [w, {pod set: count}]}
+                the start), {stop: [queue, policy]}, {label: [namespace, labels]}, {count: [w, {pod set: count}]},
+                {stopped: w} (its eviction ends: it waits again), {priority: [w, value]}
     expect      reserved: {w: {pod set: {resource: flavor}}} (all that hold a decision or `held`),
                 conditions, evicted, unreserved: {w: [reason, message]}, pending: {queue: [w in order]},
                 usage: {queue: {flavor: {resource: [total, borrowed]}}}, checks: {w: [check]},
+                preempted: {w: [reason, preemptor]} (absent: nobody), messages: {w: message of its preemption},
                 active: {queue: [reason, message]}
 """
 
@@ -34,7 +38,7 @@ import yaml
 
 from gatelift_admission.amounts import multiply, parse, to_text
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Evict, Inadmissible, Reserve, Unreserve
+from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Unreserve
 from gatelift_kube.objects.core import Taint, Toleration
 from gatelift_kube.objects.kueue import (
     Admission,
@@ -42,6 +46,7 @@ from gatelift_kube.objects.kueue import (
     AdmissionCheckRule,
     AdmissionCheckSpec,
     AdmissionChecksStrategy,
+    BorrowWithinCohort,
     ClusterQueue,
     Cohort,
     CohortSpec,
@@ -53,9 +58,10 @@ from gatelift_kube.objects.kueue import (
     Preemption,
     ResourceGroup,
     Workload,
+    WorkloadStatus,
 )
 from gatelift_kube.objects.meta import Condition, LabelSelector, ObjectMeta
-from support.admission_objects import cluster_queue, flavor, local_queue, pod_set, reserved_status, rest, workload
+from support.admission_objects import cluster_queue, flavor, local_queue, pod_set, rest, workload
 
 CASES = Path(__file__).parent.parent / "admission" / "cases"
 Case = dict[str, Any]
@@ -88,6 +94,16 @@ def _groups(spec: Mapping[str, Any]) -> tuple[ResourceGroup, ...]:
     )
 
 
+def _preemption(spec: Mapping[str, Any]) -> Preemption:
+    fields = spec.get("preempt", {})
+    borrow = fields.get("borrow", "Never")
+    return Preemption(
+        within_cluster_queue=fields.get("within", "Never"),
+        reclaim_within_cohort=spec.get("reclaim", fields.get("reclaim", "Never")),
+        borrow_within_cohort=BorrowWithinCohort(*([borrow] if isinstance(borrow, str) else borrow)),
+    )
+
+
 def _queue(name: str, spec: Mapping[str, Any]) -> ClusterQueue:
     rules = tuple(AdmissionCheckRule(check, tuple(only)) for check, only in spec.get("checks", {}).items())
     selector = spec.get("selector", {})
@@ -99,7 +115,7 @@ def _queue(name: str, spec: Mapping[str, Any]) -> ClusterQueue:
         stop_policy=spec.get("stop"),
         namespace_selector=None if selector is None else LabelSelector(match_labels=selector),
         flavor_fungibility=FlavorFungibility(*spec.get("fungibility", ())),
-        preemption=Preemption(reclaim_within_cohort=spec.get("reclaim", "Never")),
+        preemption=_preemption(spec),
         admission_checks_strategy=AdmissionChecksStrategy(rules) if rules else None,
     )
 
@@ -116,6 +132,9 @@ class Player:
     evicted: dict[str, list[str]] = field(default_factory=dict)
     unreserved: dict[str, list[str]] = field(default_factory=dict)
     checks: dict[str, list[str]] = field(default_factory=dict)
+    preempted: dict[str, list[str]] = field(default_factory=dict)
+    messages: dict[str, str] = field(default_factory=dict)
+    priorities: dict[str, int] = field(default_factory=dict)
 
     def play(self) -> None:
         """Feed all objects and take all steps."""
@@ -156,7 +175,7 @@ class Player:
         sets = spec.get("sets") or {"main": spec}
         made = tuple(_pod_set(one, fields) for one, fields in sets.items())
         self.version += 1
-        status = reserved_status(_held(spec, sets)) if "held" in spec else None
+        status = _status(spec, sets) if "held" in spec else None
         if status is not None:
             self.reserved[name] = spec["held"]
         return workload(
@@ -164,7 +183,7 @@ class Player:
             *made,
             queue=spec.get("queue", "cq"),
             namespace=spec.get("namespace", "ns"),
-            priority=spec.get("priority"),
+            priority=self.priorities.get(name, spec.get("priority")),
             created=spec.get("created", 0),
             active=spec.get("active", True),
             version=self.version,
@@ -192,6 +211,14 @@ class Player:
         elif what == "stop":
             name, policy = value
             self.engine.cluster_queue_changed(_queue(name, {**self.case["queues"][name], "stop": policy}))
+        elif what == "stopped":
+            self.engine.release(value)
+            self.reserved.pop(value, None)
+            self.case["workloads"][value].pop("held", None)
+            self.engine.workload_changed(self.workload(value), 0.0)
+        elif what == "priority":
+            name, self.priorities[name] = value
+            self.engine.workload_changed(self.workload(name), 0.0)
         elif what == "label":
             self.engine.namespace_changed(*value)
         else:
@@ -206,6 +233,10 @@ class Player:
                     self.checks[one.uid] = list(one.checks)
             elif isinstance(one, Inadmissible):
                 self.conditions[one.uid] = [one.reason, one.message]
+            elif isinstance(one, Preempt):
+                assert one.uid not in self.preempted, f"{one.uid} is asked to leave twice"
+                self.preempted[one.uid] = [one.reason, one.preemptor_uid]
+                self.messages[one.uid] = one.message
             elif isinstance(one, Evict):
                 self.evicted[one.uid] = [one.reason, one.message]
             elif isinstance(one, Unreserve):
@@ -224,7 +255,7 @@ class Player:
                 one.name: {cell.name: [str(cell.total), str(cell.borrowed)] for cell in one.resources}
                 for one in figures.flavors_reservation
             }
-        for what in ("reserved", "conditions", "evicted", "unreserved", "checks"):
+        for what in ("reserved", "conditions", "evicted", "unreserved", "checks", "preempted", "messages"):
             found[what] = getattr(self, what)
         return found
 
@@ -247,6 +278,18 @@ def _pod_set(name: str, fields: Mapping[str, Any]) -> Any:
         affinity=fields.get("affinity"),
         tolerations=tuple(Toleration(*one) for one in fields.get("tolerations", ())),
     )
+
+
+def _status(spec: Mapping[str, Any], sets: Mapping[str, Any]) -> WorkloadStatus:
+    seconds = spec.get("reserved_at", 0)
+    at = f"2026-01-01T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}Z"
+    conditions = [
+        Condition("QuotaReserved", "True", "QuotaReserved", last_transition_time=at),
+        Condition("Admitted", "True", "Admitted"),
+    ]
+    if spec.get("evicted"):
+        conditions.append(Condition("Evicted", "True", "Preempted"))
+    return WorkloadStatus(conditions=tuple(conditions), admission=_held(spec, sets))
 
 
 def _held(spec: Mapping[str, Any], sets: Mapping[str, Any]) -> Admission:

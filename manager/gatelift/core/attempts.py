@@ -171,6 +171,8 @@ class Ending:
     reason: str
     message: str
     evict: bool = True
+    preempted: str = ""
+    """Reason of the condition Preempted, "" if nobody else took its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -181,6 +181,7 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
         requeue=requeue_for(core, known, reason, now),
         used=record.Used(check=check, epoch=attempt.epoch, term=core.term),
         wall=core.wall.text(now),
+        preempted=ending.preempted if ending is not None else "",
     )
     core.patch_workload(known, body, "release" if evicted is None else "evict and release")
 

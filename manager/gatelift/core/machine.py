@@ -34,7 +34,7 @@ from gatelift.core.knowledge import key_of
 from gatelift.core.ledger import Ledger
 from gatelift.core.link_values import Links, PlacementsInventoried, Upcall, WriteIds
 from gatelift.core.state import Core, Settings
-from gatelift_admission.model import Evict, Inadmissible, Reserve, Unreserve
+from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Unreserve
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
@@ -375,7 +375,20 @@ class Machine:
                     if attempt is not None and attempt.state is not AttemptState.ENDED:
                         evict = isinstance(decision, Evict)
                         attempt.ending = Ending(reason=decision.reason, message=decision.message, evict=evict)
+                case Preempt():
+                    self._preempt(decision)
             core.mark_workload(decision.key)
+
+    def _preempt(self, decision: Preempt) -> None:
+        """Let an attempt end for another workload, unless it ends already."""
+        core = self.core
+        attempt = core.attempts.get(decision.uid)
+        if attempt is None or attempt.state is AttemptState.ENDED or attempt.ending is not None:
+            return
+        attempt.ending = Ending(reason=texts.PREEMPTED, message=decision.message, preempted=decision.reason)
+        core.event(ObjectRef(WORKLOAD, decision.key), decision.uid, texts.PREEMPTED, decision.message)
+        preemptor = ObjectRef(WORKLOAD, decision.preemptor)
+        core.event(preemptor, decision.preemptor_uid, texts.PREEMPTED_WORKLOAD, decision.preemptor_message)
 
     def _reserve(self, decision: Reserve, now: float) -> None:
         core = self.core

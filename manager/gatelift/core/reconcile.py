@@ -165,7 +165,9 @@ def _evict(core: Core, known: Workload, rec: Record, attempt: Attempt, now: floa
         endings.end_before_placement(core, rec, attempt, now)
         return
     if ending.evict and not rec.evicted:
-        body = record.eviction_patch(known, ending.reason, ending.message, core.wall.text(now))
+        body = record.eviction_patch(
+            known, ending.reason, ending.message, core.wall.text(now), preempted=ending.preempted
+        )
         core.patch_workload(known, body, "evict")
         return
     placing.stop(core, attempt, ending, now)

@@ -221,14 +221,23 @@ def adoption_patch(workload: Workload, term: int) -> bytes:
     return _patch(workload, {"admissionChecks": states})
 
 
-def eviction_patch(workload: Workload, reason: str, message: str, wall: str) -> bytes:
-    """Write Evicted=True; the winner stays until it has stopped, so that a restart knows whom to ask."""
-    evicted = _condition(workload, texts.EVICTED, TRUE, reason, message)
+def eviction_patch(workload: Workload, reason: str, message: str, wall: str, *, preempted: str = "") -> bytes:
+    """Write Evicted=True; the winner stays until it has stopped, so that a restart knows whom to ask.
+
+    `preempted`: reason of Preempted=True, which says the same; "" where no other workload is the cause.
+    """
     status = {
-        "conditions": put(workload.status.conditions, evicted, wall),
+        "conditions": _evicted(workload, (reason, message), preempted, wall),
         "schedulingStats": {"evictions": _counted(workload, reason)},
     }
     return _patch(workload, status)
+
+
+def _evicted(workload: Workload, said: tuple[str, str], preempted: str, wall: str) -> tuple[Condition, ...]:
+    conditions = put(workload.status.conditions, _condition(workload, texts.EVICTED, TRUE, *said), wall)
+    if preempted:
+        conditions = put(conditions, _condition(workload, texts.PREEMPTED, TRUE, preempted, said[1]), wall)
+    return conditions
 
 
 def _counted(workload: Workload, reason: str) -> list[dict[str, Any]]:
@@ -267,15 +276,17 @@ def release_patch(
     requeue: Requeue | None,
     used: Used,
     wall: str,
+    preempted: str = "",
 ) -> bytes:
     """Give the reservation back: QuotaReserved=False, Admitted=False, no admission, no winner, checks reset.
 
     `evicted` (reason, message) sets Evicted=True in the same write when no write of its own came before (the work had
-    already ended). `requeue` None: it comes back when what stopped it says so (queue restarted, reactivated).
+    already ended), with `preempted` as in `eviction_patch`. `requeue` None: it comes back when what stopped it says so
+    (queue restarted, reactivated).
     """
     conditions = workload.status.conditions
     if evicted is not None:
-        conditions = put(conditions, _condition(workload, texts.EVICTED, TRUE, *evicted), wall)
+        conditions = _evicted(workload, evicted, preempted, wall)
     conditions = put(conditions, _condition(workload, texts.QUOTA_RESERVED, FALSE, reason, message), wall)
     if find(conditions, texts.ADMITTED) is not None:
         lost = texts.WORKLOAD_HAS_NO_RESERVATION

@@ -30,6 +30,7 @@ LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
 CLUSTER_QUEUE_RESTARTED = "ClusterQueueRestarted"
 LOCAL_QUEUE_RESTARTED = "LocalQueueRestarted"
 FAILED_TO_START = "FailedToStart"
+PREEMPTED_WORKLOAD = "PreemptedWorkload"
 
 # Reasons of events
 CREATED_WORKLOAD = "CreatedWorkload"

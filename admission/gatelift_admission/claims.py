@@ -1,0 +1,70 @@
+"""What a round has promised: victims that were claimed, and room that is kept until the round ends.
+
+Both exist only while a round is processed. Room is charged to the tree like usage, so that later entries see it, and is
+given back at the end; victims count as gone when an entry is asked whether it fits. Neighbour: `cycle`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gatelift_admission import amounts
+from gatelift_admission.flavors import Assignment
+from gatelift_admission.model import Cell, Usage
+from gatelift_admission.preemption.candidates import Target
+from gatelift_admission.tree import Node, Tree
+
+
+@dataclass(slots=True)
+class Claims:
+    """The promises of one round."""
+
+    victims: dict[str, Target] = field(default_factory=dict)
+    kept: list[tuple[Node, Usage]] = field(default_factory=list)
+
+    def overlap(self, targets: Iterable[Target]) -> bool:
+        """Return whether somebody of `targets` was claimed already."""
+        return any(target.entry.uid in self.victims for target in targets)
+
+    def without_victims(self, tree: Tree, more: Iterable[Target] = ()) -> int:
+        """Take all victims, and `more`, out of the tree; returns the mark to undo that."""
+        mark = tree.mark()
+        gone = {**self.victims, **{target.entry.uid: target for target in more}}
+        for target in gone.values():
+            tree.remove_usage(target.node, target.entry.charged)
+        return mark
+
+    def fits(self, tree: Tree, node: Node, usage: Usage, targets: Iterable[Target]) -> bool:
+        """Return whether `usage` fits once all claimed victims and `targets` have left."""
+        if not self.victims and not targets:
+            return tree.fits(node, usage)
+        mark = self.without_victims(tree, targets)
+        found = tree.fits(node, usage)
+        tree.undo(mark)
+        return found
+
+    def keep(self, tree: Tree, node: Node, usage: Usage) -> None:
+        """Charge `usage` until the round ends; a queue without cohort takes it from nobody."""
+        if node.parent is not None:
+            tree.add_usage(node, usage)
+            self.kept.append((node, usage))
+
+    def keep_room(self, tree: Tree, node: Node, assignment: Assignment) -> None:
+        """Keep what a head may claim of its own quota, or of what it may borrow, that others hold (reserve rule)."""
+        room: Usage = {}
+        for cell, amount in assignment.usage.items():
+            used, nominal, limit = node.usage.get(cell, 0), node.nominal(cell), node.borrowing_limit(cell)
+            if assignment.borrowing == 0:
+                room[cell] = max(0, min(amount, amounts.sub(nominal, used)))
+            elif limit is None:
+                room[cell] = amount
+            else:
+                room[cell] = max(0, min(amount, amounts.sub(amounts.add(nominal, limit), used)))
+        self.keep(tree, node, room)
+
+    def give_back(self, tree: Tree) -> set[Cell]:
+        """Give all kept room back; returns its cells."""
+        for node, room in self.kept:
+            tree.remove_usage(node, room)
+        return {cell for _, room in self.kept for cell in room}

@@ -1,0 +1,156 @@
+"""Who may be preempted, in which order: policies and streams of candidates, nothing decided yet.
+
+A stream yields what one ClusterQueue holds, already in order, so that a search stops reading as soon as it has
+enough. Neighbours: `holders` keeps the order, `classical` and `fair` choose among what streams yield.
+"""
+
+from __future__ import annotations
+
+import enum
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from gatelift_admission.entry import Entry
+from gatelift_admission.holders import Holders, VictimKey
+from gatelift_admission.model import Cell, Usage
+from gatelift_admission.tree import Node, Tree
+from gatelift_kube.objects.kueue import Preemption
+
+NEVER = "Never"
+ANY = "Any"
+LOWER = "LowerPriority"
+LOWER_OR_NEWER = "LowerOrNewerEqualPriority"
+
+
+class Reason(enum.Enum):
+    """Why somebody is preempted: `value` is the reason of the condition Preempted."""
+
+    IN_QUEUE = "InClusterQueue"
+    RECLAIM = "InCohortReclamation"
+    FAIR_SHARING = "InCohortFairSharing"
+    RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A workload that has to leave, where it holds quota, and why."""
+
+    entry: Entry
+    node: Node
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seeker:
+    """Who needs room: its queue's node and policy, its place in the order, and what it would use."""
+
+    node: Node
+    policy: Preemption
+    priority: int
+    timestamp: float
+    usage: Usage
+    needs: frozenset[Cell]
+    """Cells in which somebody has to leave."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Where victims are looked for. `claimed`: UIDs that count as gone already."""
+
+    tree: Tree
+    holders: Holders
+    claimed: frozenset[str] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What one queue offers. `lca`: the lowest cohort above both queues; None for the seeker's own queue."""
+
+    node: Node
+    policy: str
+    lca: Node | None = None
+    advantage: bool = False
+    """The seeker's side stays within its own quota below `lca` (hierarchical advantage)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One workload of a stream."""
+
+    key: VictimKey
+    entry: Entry
+    stream: Stream
+
+
+def allows(policy: str, seeker: Seeker, priority: int, timestamp: float) -> bool:
+    """Return whether `policy` lets the seeker preempt somebody of this priority and queue timestamp."""
+    if policy == ANY:
+        return True
+    if policy == NEVER:
+        return False
+    if seeker.priority > priority:
+        return True
+    return policy == LOWER_OR_NEWER and seeker.priority == priority and seeker.timestamp < timestamp
+
+
+def read(scene: Scene, seeker: Seeker, stream: Stream, *, leaving: bool) -> Iterator[Candidate]:
+    """Yield the candidates of one stream in order: lower priority, later reservation, UID."""
+    known = scene.holders.of(stream.node.name)
+    if stream.policy == NEVER:
+        return
+    for key in known.leaving if leaving else known.running:
+        if key[0] > seeker.priority and stream.policy != ANY:
+            return
+        uid = key[2]
+        hold = scene.holders.holds[uid]
+        if uid in scene.claimed or seeker.needs.isdisjoint(hold.usage):
+            continue
+        if allows(stream.policy, seeker, key[0], hold.timestamp):
+            yield Candidate(key, known.entries[uid], stream)
+
+
+def merged(scene: Scene, seeker: Seeker, streams: Iterable[Stream], *, leaving: bool) -> Iterator[Candidate]:
+    """Yield the candidates of several streams as one ordered stream."""
+    listed = [read(scene, seeker, stream, leaving=leaving) for stream in streams]
+    if len(listed) == 1:
+        return listed[0]
+    return heapq.merge(*listed, key=lambda one: one.key)
+
+
+def any_of(scene: Scene, seeker: Seeker, streams: Iterable[Stream]) -> bool:
+    """Return whether at least one of the streams has a candidate."""
+    for stream in streams:
+        for leaving in (False, True):
+            for _ in read(scene, seeker, stream, leaving=leaving):
+                return True
+    return False
+
+
+def enough(scene: Scene, seeker: Seeker, streams: Iterable[Stream]) -> bool:
+    """Return False if the seeker would not fit even with everybody of `streams` gone, by sums alone.
+
+    What is freed anywhere raises what is available by at most as much, so a sum that is too small ends the search.
+    """
+    listed = list(streams)
+    for cell, amount in seeker.usage.items():
+        missing = amount - scene.tree.available(seeker.node, cell)
+        if amount <= 0 or missing <= 0:
+            continue
+        for stream in listed:
+            if missing <= 0:
+                break
+            missing -= obtainable(scene.holders, stream, cell, seeker.priority)
+        if missing > 0:
+            return False
+    return True
+
+
+def obtainable(holders: Holders, stream: Stream, cell: Cell, priority: int) -> int:
+    """Return how much of `cell` the candidates of a stream hold, or somewhat more."""
+    known = holders.of(stream.node.name)
+    if stream.policy == ANY:
+        return known.total(cell)
+    if stream.policy == NEVER:
+        return 0
+    return known.below(cell, priority, equal=stream.policy == LOWER_OR_NEWER)

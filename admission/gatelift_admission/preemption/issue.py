@@ -1,0 +1,46 @@
+"""The words of a preemption: who leaves for whom, why, and where both stand in the tree. Neighbour: `cycle`."""
+
+from __future__ import annotations
+
+from gatelift_admission import texts
+from gatelift_admission.entry import Entry
+from gatelift_admission.model import Preempt
+from gatelift_admission.preemption.candidates import Reason, Target
+from gatelift_admission.tree import Node
+
+JOB_UID_LABEL = "kueue.x-k8s.io/job-uid"
+WHY = {
+    Reason.IN_QUEUE: "prioritization in the ClusterQueue",
+    Reason.RECLAIM: "reclamation within the cohort",
+    Reason.FAIR_SHARING: "Fair Sharing within the cohort",
+    Reason.RECLAIM_WHILE_BORROWING: "reclamation within the cohort while borrowing",
+}
+
+
+def decision(preemptor: Entry, node: Node, target: Target) -> Preempt:
+    """Return the decision that `target` has to leave for `preemptor`, which waits in the queue of `node`."""
+    victim, why = target.entry, WHY[target.reason]
+    paths = (path(node), path(target.node))
+    return Preempt(
+        uid=victim.uid,
+        key=victim.key,
+        reason=target.reason.value,
+        message=texts.preempted(_identity(preemptor), why, paths),
+        preemptor_uid=preemptor.uid,
+        preemptor=preemptor.key,
+        preemptor_message=texts.preempts(_identity(victim), str(victim.key), why, paths),
+    )
+
+
+def path(node: Node) -> str:
+    """Return where a queue stands: `/root/.../queue`."""
+    names = []
+    at: Node | None = node
+    while at is not None:
+        names.append(at.name)
+        at = at.parent
+    return "/" + "/".join(reversed(names))
+
+
+def _identity(entry: Entry) -> str:
+    return texts.identity(entry.uid, entry.workload.metadata.labels.get(JOB_UID_LABEL, ""))

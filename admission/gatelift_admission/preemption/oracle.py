@@ -1,0 +1,137 @@
+"""Questions about preemption, asked by the cycle and by flavor assignment, and what may be had at most.
+
+`Oracle` answers for one workload: who has to leave (`targets`), and what a flavor could become in one cell (`ask`).
+`Room` answers for a queue, by sums alone and therefore sometimes too hopefully: is it worth evaluating again?
+Neighbours: `cycle` makes both; `flavors` only sees `ask`; `pending` only sees `Room`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gatelift_admission.flavors import Mode
+from gatelift_admission.holders import Holders
+from gatelift_admission.model import Cell, Usage
+from gatelift_admission.preemption import classical
+from gatelift_admission.preemption.candidates import ANY, LOWER_OR_NEWER, NEVER, Scene, Seeker, Target
+from gatelift_admission.tree import Node, Tree
+from gatelift_kube.objects.kueue import Preemption
+
+
+def preempts(policy: Preemption) -> bool:
+    """Return whether a queue may ever preempt anybody."""
+    return policy.within_cluster_queue != NEVER or policy.reclaim_within_cohort != NEVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Oracle:
+    """Answers for one workload of one queue."""
+
+    scene: Scene
+    node: Node
+    policy: Preemption
+    priority: int
+    timestamp: float
+
+    def targets(self, usage: Usage, needs: frozenset[Cell]) -> tuple[Target, ...]:
+        """Return who has to leave so that `usage` fits, nobody if that cannot be had."""
+        if not preempts(self.policy):
+            return ()
+        seeker = Seeker(
+            node=self.node,
+            policy=self.policy,
+            priority=self.priority,
+            timestamp=self.timestamp,
+            usage=usage,
+            needs=needs,
+        )
+        return classical.find(self.scene, seeker)
+
+    def ask(self, cell: Cell, amount: int) -> tuple[Mode, int]:
+        """Return what preemption could make of `amount` in one cell, and at which borrowing level it would fit then."""
+        found = self.targets({cell: amount}, frozenset((cell,)))
+        tree = self.scene.tree
+        if not found:
+            return Mode.NO_CANDIDATES, tree.lowest_fit(self.node, cell, amount)[0]
+        mark = tree.mark()
+        for one in found:
+            tree.remove_usage(one.node, one.entry.charged)
+        level, _ = tree.lowest_fit(self.node, cell, amount)
+        tree.undo(mark)
+        own = any(one.node is self.node for one in found)
+        return (Mode.PREEMPT if own else Mode.RECLAIM), level
+
+
+@dataclass(slots=True)
+class Foreign:
+    """The queues that use more than their quota, per tree; found again when the usage has changed."""
+
+    changes: int = -1
+    by_root: dict[str, dict[str, bool]] | None = None
+
+    def exceeding(self, tree: Tree, root: str) -> dict[str, bool]:
+        """Return the queues of a tree that exceed their quota in some cell."""
+        if self.by_root is None or self.changes != tree.changes:
+            self.by_root, self.changes = {}, tree.changes
+        found = self.by_root.get(root)
+        if found is None:
+            found = {
+                node.name: True
+                for node in tree.members.get(root, ())
+                if any(amount > node.subtree.get(cell, 0) for cell, amount in node.usage.items())
+            }
+            self.by_root[root] = found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a queue has, or might get by preemption, in each cell."""
+
+    tree: Tree
+    node: Node
+    policy: Preemption
+    holders: Holders
+    foreign: Foreign
+    preempts: bool
+
+    def free(self, cell: Cell) -> int:
+        """Return what is available now, at least 0."""
+        return self.tree.free(self.node, cell)
+
+    def covers(self, cell: Cell, priority: int, need: int) -> bool:
+        """Return whether `need` is available, or could be after preemption, by sums; never False when it could."""
+        free = self.tree.free(self.node, cell)
+        if need <= free:
+            return True
+        if not self.preempts:
+            return False
+        within = self.policy.within_cluster_queue
+        own = 0
+        if within != NEVER:
+            own = self.holders.of(self.node.name).below(cell, priority, equal=within == LOWER_OR_NEWER)
+            if need <= free + own:
+                return True
+        return self._reclaims(cell, need, own) and need <= free + own + self._foreign(cell, priority, need - free - own)
+
+    def _reclaims(self, cell: Cell, need: int, own: int) -> bool:
+        """Return whether others of the cohort may have to leave: within its own quota, unless it may borrow."""
+        parent = self.node.parent
+        if parent is None or self.policy.reclaim_within_cohort == NEVER:
+            return False
+        if self.policy.borrow_within_cohort.policy != NEVER or parent.parent is not None:
+            return True
+        return self.node.usage.get(cell, 0) + need - own <= self.node.nominal(cell)
+
+    def _foreign(self, cell: Cell, priority: int, missing: int) -> int:
+        """Return what others could have to give of `cell`; not counted beyond `missing`."""
+        everybody = self.policy.reclaim_within_cohort == ANY
+        found = 0
+        for name in self.foreign.exceeding(self.tree, self.node.root):
+            if name == self.node.name:
+                continue
+            known = self.holders.of(name)
+            found += known.total(cell) if everybody else known.below(cell, priority)
+            if found >= missing:
+                break
+        return found
