@@ -14,7 +14,8 @@ from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
 from support.agent_drivers import Cluster
-from support.agent_stage import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC, Stage, commit_messages, decode
+from support.agent_stage import Stage
+from support.agent_values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC, commit_messages, decode
 
 
 def _started() -> Stage:

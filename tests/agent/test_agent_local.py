@@ -13,7 +13,8 @@ from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
 from support.agent_drivers import Cluster
-from support.agent_stage import JOB_SPEC, KEY, NAMESPACE_NAME, POD_SPEC, Stage
+from support.agent_stage import Stage
+from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME, POD_SPEC
 
 GATE = {"name": "kueue.x-k8s.io/admission"}
 

@@ -8,7 +8,8 @@ from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import Delete, WriteError
 from gatelift_wire import messages as m
 from support.agent_drivers import Cluster
-from support.agent_stage import KEY, Stage
+from support.agent_stage import Stage
+from support.agent_values import KEY
 
 
 @pytest.mark.parametrize("error", [WriteError.UNKNOWN, WriteError.FORBIDDEN, WriteError.INVALID])

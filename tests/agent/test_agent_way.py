@@ -18,7 +18,8 @@ from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
 from support.agent_drivers import Cluster
-from support.agent_stage import KEY, NAMESPACE_NAME, POD_SPEC, Stage, commit_messages
+from support.agent_stage import Stage
+from support.agent_values import KEY, NAMESPACE_NAME, POD_SPEC, commit_messages
 
 OTHER = PlacementKey("w-2", 1)
 ADMISSION = {"name": "kueue.x-k8s.io/admission"}

@@ -12,7 +12,8 @@ from typing import Any
 from gatelift_kube.resources import JOB, POD
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
-from support.agent_stage import NAMESPACE_NAME, CrashError, Stage, commit_messages
+from support.agent_stage import Stage
+from support.agent_values import NAMESPACE_NAME, CrashError, commit_messages
 
 STEPS_MAX = 400
 

@@ -7,10 +7,8 @@ order of the writes. The agent can be thrown away and started anew at any moment
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -19,7 +17,6 @@ from gatelift_agent.core import commands, events
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.placements import Placement
 from gatelift_agent.core.settings import Mode, Policy, Settings
-from gatelift_kube import decoding
 from gatelift_kube.errors import from_status, write_error
 from gatelift_kube.resources import (
     CONFIG_MAP,
@@ -51,63 +48,19 @@ from gatelift_wire import messages as m
 from gatelift_wire import session as wire
 from gatelift_wire.keys import LABEL_ORIGIN, PlacementKey
 from gatelift_wire.session_manager import ManagerSession
-
-ORIGIN = "origin-1"
-NAMESPACE_NAME = "team-a"
-KEY = PlacementKey("w-1", 1)
-MANAGED = "kueue.x-k8s.io/managed"
-START = 1000.0
-
-POD_SPEC: dict[str, Any] = {"containers": [{"name": "main", "image": "app"}]}
-JOB_SPEC: dict[str, Any] = {
-    "parallelism": 2,
-    "completions": 2,
-    "suspend": True,
-    "template": {"spec": {**POD_SPEC, "restartPolicy": "Never"}},
-}
-
-
-class Ids:
-    """UIDs and name endings, counted."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def uid(self) -> str:
-        self.count += 1
-        return f"uid-{self.count}"
-
-    def suffix(self) -> str:
-        self.count += 1
-        return f"x{self.count:04d}"
-
-
-@dataclass
-class Held:
-    """A write that a test keeps from landing."""
-
-    command: ApiWrite
-
-
-@dataclass
-class Peer:
-    """The manager: a real session, and what it heard."""
-
-    session: ManagerSession
-    number: int = 0
-    request: int = 0
-    heard: list[m.Message] = field(default_factory=list)
-    inventories: list[tuple[m.InventoryEntry, ...]] = field(default_factory=list)
-    open: bool = False
-    grants: bool = True
-    confirm_all: bool = True
-
-    def of(self, kind: type[Any]) -> list[Any]:
-        return [message for message in self.heard if isinstance(message, kind)]
-
-
-class CrashError(Exception):
-    """The agent's process dies here."""
+from support.agent_values import (
+    KEY,
+    MANAGED,
+    NAMESPACE_NAME,
+    ORIGIN,
+    START,
+    CrashError,
+    Held,
+    Ids,
+    Peer,
+    commit_messages,
+    decode,
+)
 
 
 class Stage:
@@ -530,28 +483,3 @@ class Stage:
 _WATCHED = {
     (resource.group, resource.plural): resource for resource in (POD, JOB, NAMESPACE, NODE, RESOURCE_FLAVOR, CONFIG_MAP)
 }
-
-
-def decode(resource: Resource, stored: Stored) -> Any:
-    struct = decoding.STRUCTS[resource.group, resource.kind]
-    return msgspec.json.decode(stored.raw, type=struct)
-
-
-def commit_messages(
-    key: PlacementKey = KEY,
-    kind: str = "Pod",
-    name: str = "p",
-    spec: dict[str, Any] | None = None,
-    metadata: dict[str, Any] | None = None,
-    **fields: Any,
-) -> tuple[m.Message, m.Message]:
-    """Return the template and the commit of a placement of one object."""
-    content = msgspec.json.encode(spec or (POD_SPEC if kind == "Pod" else JOB_SPEC))
-    digest = hashlib.sha256(content).hexdigest()
-    template = m.ObjectTemplate(
-        name=name, pod_set="main", template=digest, metadata=msgspec.json.encode(metadata or {})
-    )
-    commit = m.Commit(
-        key=key, kind=kind, namespace=NAMESPACE_NAME, name=name, queue="queue", objects=(template,), **fields
-    )
-    return m.TemplateBlob(hash=digest, content=content), commit

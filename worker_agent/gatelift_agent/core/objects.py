@@ -99,11 +99,6 @@ class Objects:
             for uid in [uid for uid, pod in pods.items() if pod.metadata.namespace == namespace]:
                 del pods[uid]
 
-    def clear(self) -> None:
-        """Forget everything, before objects are listed anew."""
-        self._own.clear()
-        self._children.clear()
-
     def _child_seen(self, pod: Pod) -> bool:
         key = ownership.key_of(pod.metadata)
         if key is None:

@@ -11,7 +11,7 @@ Orthogonal to the state is `confirmed_session`: the session in which the manager
 from __future__ import annotations
 
 import enum
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 from gatelift_kube.resources import ObjectRef
@@ -193,8 +193,6 @@ class Placement:
     stop_asked: str | None = None
     """Reason of a stop that came after the end was decided for another cause: it is answered as well."""
     forget: bool = False
-    recorded: bool = False
-    record_asked: bool = False
     ended_at: float | None = None
     committed_at: float = 0.0
     counts_reported: tuple[PodSetCounts, ...] = ()
@@ -210,11 +208,3 @@ class Placement:
         if target is None:
             raise IllegalMoveError(f"placement {self.key}: {move.name} in state {self.state.value}")
         self.state = target
-
-    def writes_in_flight(self) -> bool:
-        """Say whether a write to any of its objects is under way."""
-        return any(tracked.asked for tracked in self.objects.values())
-
-    def existing(self) -> Iterator[Tracked]:
-        """Its objects that are there."""
-        return (tracked for tracked in self.objects.values() if tracked.object is not None)

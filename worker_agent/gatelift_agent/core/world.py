@@ -5,7 +5,6 @@ Everything is rebuilt at a start from the worker's objects and the manager's con
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -278,7 +277,3 @@ class World:
     def held(self, tracked: Tracked) -> Held | None:
         """Return the newest known version of a tracked object."""
         return self.objects.get(tracked.ref)
-
-    def live_on(self, namespace: str) -> Iterator[Placement]:
-        """Placements with objects in a namespace."""
-        return (placement for placement in self.placements.values() if placement.namespace == namespace)

@@ -1,0 +1,99 @@
+"""Values of the agent's stage: what is placed, what stands for the manager and for writes that do not land."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from gatelift_kube import decoding
+from gatelift_kube.resources import Resource
+from gatelift_kube.writes import ApiWrite
+from gatelift_sandbox.embedded.watches import Stored
+from gatelift_wire import messages as m
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.session_manager import ManagerSession
+
+ORIGIN = "origin-1"
+NAMESPACE_NAME = "team-a"
+KEY = PlacementKey("w-1", 1)
+MANAGED = "kueue.x-k8s.io/managed"
+START = 1000.0
+
+POD_SPEC: dict[str, Any] = {"containers": [{"name": "main", "image": "app"}]}
+JOB_SPEC: dict[str, Any] = {
+    "parallelism": 2,
+    "completions": 2,
+    "suspend": True,
+    "template": {"spec": {**POD_SPEC, "restartPolicy": "Never"}},
+}
+
+
+class Ids:
+    """UIDs and name endings, counted."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def uid(self) -> str:
+        self.count += 1
+        return f"uid-{self.count}"
+
+    def suffix(self) -> str:
+        self.count += 1
+        return f"x{self.count:04d}"
+
+
+@dataclass
+class Held:
+    """A write that a test keeps from landing."""
+
+    command: ApiWrite
+
+
+@dataclass
+class Peer:
+    """The manager: a real session, and what it heard."""
+
+    session: ManagerSession
+    number: int = 0
+    request: int = 0
+    heard: list[m.Message] = field(default_factory=list)
+    inventories: list[tuple[m.InventoryEntry, ...]] = field(default_factory=list)
+    open: bool = False
+    grants: bool = True
+    confirm_all: bool = True
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [message for message in self.heard if isinstance(message, kind)]
+
+
+class CrashError(Exception):
+    """The agent's process dies here."""
+
+
+def decode(resource: Resource, stored: Stored) -> Any:
+    struct = decoding.STRUCTS[resource.group, resource.kind]
+    return msgspec.json.decode(stored.raw, type=struct)
+
+
+def commit_messages(
+    key: PlacementKey = KEY,
+    kind: str = "Pod",
+    name: str = "p",
+    spec: dict[str, Any] | None = None,
+    metadata: dict[str, Any] | None = None,
+    **fields: Any,
+) -> tuple[m.Message, m.Message]:
+    """Return the template and the commit of a placement of one object."""
+    content = msgspec.json.encode(spec or (POD_SPEC if kind == "Pod" else JOB_SPEC))
+    digest = hashlib.sha256(content).hexdigest()
+    template = m.ObjectTemplate(
+        name=name, pod_set="main", template=digest, metadata=msgspec.json.encode(metadata or {})
+    )
+    commit = m.Commit(
+        key=key, kind=kind, namespace=NAMESPACE_NAME, name=name, queue="queue", objects=(template,), **fields
+    )
+    return m.TemplateBlob(hash=digest, content=content), commit
