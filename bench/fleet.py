@@ -31,6 +31,8 @@ from gatelift_sandbox.provider import Cluster, NodeShape, Provider, Settings, lo
 
 NAMESPACE = "bench"
 QUEUE = "bench"
+NARROW = "narrow"
+"""A queue with room for one pod at a time: the next one shows when quota is free again."""
 CHECK = "workers"
 FLAVOR = "default-flavor"
 WORKERS = ("w1", "w2")
@@ -47,9 +49,7 @@ _CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/"
 _WEBHOOKS = ("mutatingwebhookconfigurations/gatelift", "validatingwebhookconfigurations/gatelift")
 
 
-def queues(quota: str = AMPLE) -> str:
-    """Return manifests of one queue that dispatches to the workers, with so much CPU."""
-    return f"""
+_COMMON = f"""
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {{name: {FLAVOR}}}
@@ -65,10 +65,15 @@ metadata: {{name: {CHECK}}}
 spec:
   controllerName: kueue.x-k8s.io/multikueue
   parameters: {{apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: workers}}
----
+"""
+
+
+def queue(name: str, quota: str) -> str:
+    """Return manifests of a queue that dispatches to the workers, with so much CPU."""
+    return f"""
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
-metadata: {{name: {QUEUE}}}
+metadata: {{name: {name}}}
 spec:
   namespaceSelector: {{}}
   admissionChecksStrategy: {{admissionChecks: [{{name: {CHECK}}}]}}
@@ -78,8 +83,8 @@ spec:
 ---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: LocalQueue
-metadata: {{name: {QUEUE}, namespace: {NAMESPACE}}}
-spec: {{clusterQueue: {QUEUE}}}
+metadata: {{name: {name}, namespace: {NAMESPACE}}}
+spec: {{clusterQueue: {name}}}
 """
 
 
@@ -158,7 +163,7 @@ async def _remove_all(client: Client, resource: Resource) -> None:
 
 
 @asynccontextmanager
-async def fleet(*, audit: bool = False, quota: str = AMPLE) -> AsyncIterator[Fleet]:
+async def fleet(*, audit: bool = False) -> AsyncIterator[Fleet]:
     """Make a fleet in a folder of its own, Gatelift installed but stopped; end and remove all of it at the end."""
     async with AsyncExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gatelift-bench-")))
@@ -178,7 +183,9 @@ async def fleet(*, audit: bool = False, quota: str = AMPLE) -> AsyncIterator[Fle
         for cluster in (management, *workers):
             clients[cluster.name] = await installation.admin(cluster)
             stack.push_async_callback(clients[cluster.name].aclose)
-        await applying.apply(clients["mgmt"], yaml.safe_load_all(queues(quota)))
+        await applying.apply(
+            clients["mgmt"], yaml.safe_load_all("---".join((_COMMON, queue(QUEUE, AMPLE), queue(NARROW, POD_CPU))))
+        )
         made = Fleet(
             home=settings.home,
             provider=provider,

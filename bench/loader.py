@@ -29,7 +29,8 @@ from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen
 from gatelift_sandbox.behaviour import Behaviour, shape
 from gatelift_sandbox.embedded.patching import json_patch
 
-CREATES_IN_FLIGHT = 32
+CREATES_IN_FLIGHT = 16
+"""Enough to keep the API server busy; more only wait there, and make everybody else wait with them."""
 ROUND_SECONDS_MAX = 300.0
 RUN_SECONDS = 0.5
 """Long enough that running and over are two states that everybody sees, so that all writes of the road are made."""
@@ -174,15 +175,15 @@ async def watching(clients: Mapping[str, Client]) -> AsyncIterator[Watcher]:
         await watcher.stop()
 
 
-def manifest(name: str, *, cpu: str = POD_CPU, run_seconds: float = RUN_SECONDS) -> dict[str, Any]:
+def manifest(name: str, *, queue: str = QUEUE, run_seconds: float = RUN_SECONDS) -> dict[str, Any]:
     """Return the pod as a user writes it."""
     document = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {markers.QUEUE_NAME: QUEUE}},
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {markers.QUEUE_NAME: queue}},
         "spec": {
             "restartPolicy": "Never",
-            "containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}],
+            "containers": [{"name": "main", "resources": {"requests": {"cpu": POD_CPU}}}],
         },
     }
     return shape(document, Behaviour(run_seconds=run_seconds), real_kubelet=False, image=IMAGE)

@@ -39,6 +39,8 @@ from gatelift_wire.keys import FINALIZER_REPORT, LABEL_ORIGIN, PlacementKey
 from gatelift_wire.messages import DisconnectPolicy
 
 CONNECTIONS = 64
+PATIENCE = 120.0
+"""Seconds a write may take: all workloads are written at once, so the last ones wait long for their turn."""
 ORIGIN = "write-floor"
 MANAGED = "kueue.x-k8s.io/managed=true"
 OVER = ("Succeeded", "Failed")
@@ -108,16 +110,16 @@ class Floor:
         await self._patch_workload(workload, record.finished_patch(workload, "Succeeded", "", to_text(wall())))
         release = KIND.release_step(_pod(user))
         if release is not None:
-            await self._management.patch(_ref(pod), release.body, release.kind)
+            await self._management.patch(_ref(pod), release.body, release.kind, seconds=PATIENCE)
         unhold = without_finalizer(over.metadata, FINALIZER_REPORT)
         if unhold is not None:
-            await worker.patch(_ref(pod), unhold, PatchKind.JSON)
-        await worker.delete(_ref(pod), uid=over.metadata.uid)
+            await worker.patch(_ref(pod), unhold, PatchKind.JSON, seconds=PATIENCE)
+        await worker.delete(_ref(pod), uid=over.metadata.uid, seconds=PATIENCE)
         del self._remotes[name]
 
     async def _admit(self, pod: Pod, raw: bytes, cluster: str) -> Workload:
         body = KIND.workload_document(pod, raw, Priority())
-        created = await self._management.create(WORKLOAD, NAMESPACE, body)
+        created = await self._management.create(WORKLOAD, NAMESPACE, body, seconds=PATIENCE)
         workload = _workload(created)
         grant = PodSetAssignment(name="main", flavors={"cpu": FLAVOR}, resource_usage={"cpu": POD_CPU}, count=1)
         choice = record.Choice(cluster=cluster, epoch=1, term=1, policy=DisconnectPolicy.WAIT, check=CHECK)
@@ -127,21 +129,21 @@ class Floor:
 
     async def _patch_workload(self, workload: Workload, body: bytes) -> Workload:
         ref = ObjectRef(WORKLOAD, ObjectKey(NAMESPACE, workload.metadata.name))
-        return _workload(await self._management.patch(ref, body, subresource="status"))
+        return _workload(await self._management.patch(ref, body, subresource="status", seconds=PATIENCE))
 
     async def _mirror(self, user: Served, status: bytes) -> Served:
         body = KIND.mirror_patch(_pod(user), user.raw, status)
         if body is None:
             return user
-        return await self._management.patch(_ref(_pod(user)), body, subresource="status")
+        return await self._management.patch(_ref(_pod(user)), body, subresource="status", seconds=PATIENCE)
 
 
 async def _apply_and_lift(worker: Client, pod: Pod, raw: bytes, workload: Workload) -> None:
     (part,) = KIND.parts(pod, raw)
     sane = Part(name=part.name, pod_set=part.pod_set, metadata=part.metadata, spec=sanitise("Pod", part.spec, Policy()))
     placing = Placing(key=PlacementKey(workload.metadata.uid, 1), origin=ORIGIN, namespace=NAMESPACE)
-    created = await worker.create(POD, NAMESPACE, KIND.document(sane, placing))
-    await worker.patch(_ref(pod), KIND.lift_patch(_pod(created)), PatchKind.JSON)
+    created = await worker.create(POD, NAMESPACE, KIND.document(sane, placing), seconds=PATIENCE)
+    await worker.patch(_ref(pod), KIND.lift_patch(_pod(created)), PatchKind.JSON, seconds=PATIENCE)
 
 
 def _ref(pod: Pod) -> ObjectRef:
