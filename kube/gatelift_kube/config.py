@@ -131,7 +131,7 @@ async def from_kubeconfig(path: str = "", context: str | None = None) -> Cluster
     except TimeoutError:
         raise ConfigError(f"kubeconfig {where}: its exec plugin took more than {EXEC_SECONDS_MAX:g} s") from None
     except _loader_errors(package) as error:
-        raise ConfigError(f"kubeconfig {where}: {_one_line(error)}") from None
+        raise ConfigError(f"kubeconfig {where}: {_what(error)}") from None
     user = _user_of(loader)
     if "exec" in user and not settings.api_key.get("BearerToken") and not settings.cert_file:
         command = user["exec"].get("command", "?")
@@ -194,6 +194,20 @@ def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
+def _what(error: Exception) -> str:
+    """Return what is wrong with a kubeconfig and the way out."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark
+        return f"is not YAML{f' in line {mark.line + 1}' if mark else ''}; mend the syntax there"
+    text = _one_line(error)
+    if "Expected object with name" in text:
+        name = text.partition("with name ")[2].split(" ", 1)[0]
+        return f"names {name!r}, which it does not hold; choose another with --context, or mend current-context"
+    if isinstance(error, TypeError | AttributeError):
+        return "is empty or no kubeconfig; name another file with --kubeconfig or KUBECONFIG"
+    return f"{text}; mend it, or name another file with --kubeconfig"
+
+
 def _user_of(loader: Any) -> dict[str, Any]:
     """Return the user section of the chosen context as a plain dictionary."""
     user = getattr(loader, "_user", None)
@@ -209,7 +223,8 @@ def _tls(settings: Any, where: str) -> ssl.SSLContext | None:
         if settings.cert_file:
             context.load_cert_chain(settings.cert_file, settings.key_file)
     except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"{where}: certificate or key cannot be used: {_one_line(error)}") from None
+        rule = "must be PEM; write the file anew, with 'kubectl config view --raw --flatten' where it works"
+        raise ConfigError(f"{where}: certificate or key cannot be used ({_one_line(error)}): {rule}") from None
     if not settings.verify_ssl:
         # The file says insecure-skip-tls-verify; kubectl obeys it too.
         context.check_hostname = False

@@ -5,6 +5,7 @@ A mistake is one line that names the path of the key, what is wrong, and the way
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource
+from pydantic_settings.exceptions import SettingsError
 
 T = TypeVar("T")
 
@@ -80,7 +82,49 @@ def checked(make: Callable[[], T], environment_prefix: str) -> T:
     try:
         return make()
     except ValidationError as error:
-        raise ConfigError("\n".join(_line(problem, environment_prefix) for problem in error.errors())) from error
+        # A section that only the environment sets is checked by itself: its path begins with its own name.
+        head = () if error.title == "Configuration" else (to_camel(error.title.lower()),)
+        lines = [_line({**each, "loc": (*head, *each["loc"])}, environment_prefix) for each in error.errors()]
+        raise ConfigError("\n".join(lines)) from error
+    except SettingsError as error:
+        found = re.search(r'field "(\w+)"', str(error))
+        name = f"{environment_prefix}{found[1].upper() if found else '...'}"
+        raise ConfigError(f"{name}: is not JSON; set single values instead, as {name}__KEY=value") from error
+
+
+def _rule(problem: Any) -> str:
+    """Return what has to be written, in our words for the mistakes that are made most."""
+    limits = problem.get("ctx") or {}
+    match problem["type"]:
+        case "literal_error" | "enum":
+            return f"must be {_EXPECTED.get(limits['expected'], limits['expected'])}"
+        case "greater_than_equal":
+            return f"must be at least {limits['ge']:g}"
+        case "greater_than":
+            return f"must be above {limits['gt']:g}"
+        case "less_than_equal":
+            return f"must be at most {limits['le']:g}"
+        case "less_than":
+            return f"must be below {limits['lt']:g}"
+        case kind:
+            return _TYPES.get(kind.rpartition("_")[0], str(problem["msg"]).removeprefix("Value error, "))
+
+
+_EXPECTED = {"True": "true", "False": "false"}
+"""YAML's words for Python's."""
+
+_TYPES = {
+    "int": "must be a whole number",
+    "int_from": "must be a whole number",
+    "float": "must be a number",
+    "bool": "must be true or false",
+    "string": "must be a text: put it in quotes",
+    "tuple": "must be a list: write each item on a line of its own after '- '",
+    "dict": "must be a mapping: write 'key: value' lines under it",
+    "model": "must be a mapping: write 'key: value' lines under it",
+    "model_attributes": "must be a mapping: write 'key: value' lines under it",
+}
+"""Rules by what pydantic calls the type that was wanted (its error types are `int_parsing`, `bool_type` and so on)."""
 
 
 def _line(problem: Any, environment_prefix: str) -> str:
@@ -90,7 +134,9 @@ def _line(problem: Any, environment_prefix: str) -> str:
     if problem["type"] == "missing":
         name = "".join(f"_{letter}" if letter.isupper() else letter.upper() for letter in path)
         return f"{path}: is required; set it in the file or as {environment_prefix}{name}"
-    text = str(problem["msg"]).removeprefix("Value error, ")
+    text = _rule(problem)
     found = problem["input"]
-    shown = f" (found {found!r})" if isinstance(found, str | int | float) else ""
+    if isinstance(found, float) and found.is_integer():
+        found = int(found)
+    shown = f" (found {found!r})" if isinstance(found, str | int | float) and repr(found) not in text else ""
     return (text if text.startswith(f"{path}:") else f"{path}: {text}") + shown

@@ -7,15 +7,17 @@ default, environment wins over file). `gatelift check-config` prints the effecti
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_settings import SettingsConfigDict
 
 from gatelift.durations import parse_duration
 from gatelift_kube.settings_file import ConfigError, EnvironmentSettings, Section, checked, read
+from gatelift_wire.limits import SUSPECT_SECONDS
 
 __all__ = ["ConfigError", "Configuration", "load"]
 
@@ -42,6 +44,9 @@ FRAMEWORKS_OF_KUEUE = (
     "workload.codeflare.dev/appwrapper",
     "sparkoperator.k8s.io/sparkapplication",
 )
+UNUSED_LEASES = ("suspect_after", "lost_after", "stop_after")
+"""Settings of leases that are fixed in this version."""
+
 DISPATCHERS = (
     "scored",
     "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
@@ -76,8 +81,8 @@ class Integrations(Section):
 class ClientConnection(Section):
     """Limits of the manager's own API requests."""
 
-    qps: float = 300
-    burst: int = 500
+    qps: float = Field(default=300, gt=0)
+    burst: int = Field(default=500, ge=1)
 
 
 class Bind(Section):
@@ -113,6 +118,15 @@ class LeaderElection(Section):
     lease_duration: Seconds = 15.0
     renew_deadline: Seconds = 10.0
     retry_period: Seconds = 2.0
+
+    @model_validator(mode="after")
+    def _ordered(self) -> LeaderElection:
+        if not self.lease_duration > self.renew_deadline > 2 * self.retry_period > 0:
+            raise ValueError(
+                "leaseDuration must be above renewDeadline, and that above twice retryPeriod; found "
+                f"{self.lease_duration:g}, {self.renew_deadline:g} and {self.retry_period:g} seconds"
+            )
+        return self
 
 
 class RequeuingStrategy(Section):
@@ -171,6 +185,13 @@ class MultiKueue(Section):
     cluster_profile: dict[str, Any] | None = None
     incremental_dispatcher_config: IncrementalDispatcher | None = None
 
+    @field_validator("dispatcher_name")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        if value not in DISPATCHERS and not re.fullmatch(r"[a-z0-9.-]+/[A-Za-z0-9._-]+", value):
+            raise ValueError(f"must be one of {', '.join(DISPATCHERS)}, or domain/name of a controller of your own")
+        return value
+
 
 class Resources(Section):
     """How resources of pods count."""
@@ -192,7 +213,7 @@ class Dispatch(Section):
 class Leases(Section):
     """Leases of agents (design 7)."""
 
-    renew: Seconds = 10.0
+    renew: Seconds = Field(default=10.0, gt=0, lt=SUSPECT_SECONDS)
     suspect_after: Seconds = 15.0
     lost_after: Seconds = 60.0
     stop_after: Seconds = 2400.0
@@ -201,10 +222,18 @@ class Leases(Section):
 class Certificates(Section):
     """Certificates of agents."""
 
-    lifetime: Seconds = 24 * 3600.0
+    lifetime: Seconds = Field(default=24 * 3600.0, ge=60)
     renew_by_key_for: Seconds = 30 * 24 * 3600.0
     token_lifetime: Seconds = 24 * 3600.0
     server_names: tuple[str, ...] = ("localhost", "127.0.0.1")
+
+    @field_validator("server_names")
+    @classmethod
+    def _names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if not re.fullmatch(r"[0-9a-fA-F:.]+|(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", name):
+                raise ValueError(f"{name!r} is no host name or address; write what agents dial, without the port")
+        return value
 
 
 class Gatelift(EnvironmentSettings):
@@ -224,6 +253,15 @@ class Gatelift(EnvironmentSettings):
     advertise: str = ""
     api_in_flight: int = Field(default=64, ge=1, le=1024)
     debug_invariants: bool = False
+
+    @field_validator("listen", "enrol_listen", "advertise")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        port = value.rpartition(":")[2]
+        if value and not (":" in value and port.isascii() and port.isdigit() and int(port) <= 65535):
+            raise ValueError(f"{value!r} is no address; write host:port")
+        return value
+
     dispatch: Dispatch = Dispatch()
     leases: Leases = Leases()
     certificates: Certificates = Certificates()
@@ -259,6 +297,13 @@ class Configuration(Section):
     feature_gates: dict[str, bool] = {}
     gatelift: Gatelift = Field(default_factory=Gatelift)
 
+    @field_validator("namespace")
+    @classmethod
+    def _namespace(cls, value: str) -> str:
+        if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value):
+            raise ValueError(f"{value!r} is no namespace; use lower-case letters, digits and '-', at most 63")
+        return value
+
     def without_effect(self) -> tuple[str, ...]:
         """Name what is set and accepted but does nothing in this version, so that nobody relies on it unseen."""
         sections = (
@@ -276,6 +321,10 @@ class Configuration(Section):
             f"integrations.frameworks: {name}" for name in self.integrations.frameworks if name not in FRAMEWORKS_SERVED
         ]
         ignored += [f"featureGates.{name}" for name in self.feature_gates]
+        leases, certificates = self.gatelift.leases, self.gatelift.certificates
+        ignored += [f"gatelift.leases.{to_camel(name)}" for name in UNUSED_LEASES if name in leases.model_fields_set]
+        if "token_lifetime" in certificates.model_fields_set:
+            ignored.append("gatelift.certificates.tokenLifetime")
         if self.multi_kueue.dispatcher_name != "scored":
             ignored.append("multiKueue.dispatcherName: only 'scored' is served in this version")
         return tuple(ignored)

@@ -171,7 +171,7 @@ async def test_an_exec_plugin_that_fails_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("current-context: x\ncontexts: []\nclusters: []\nusers: []\n", "object with name x in"),
+        ("current-context: x\ncontexts: []\nclusters: []\nusers: []\n", "names 'x', which it does not hold"),
         ("{", "kubeconfig .*config.yaml: "),
         ("just text", "kubeconfig .*config.yaml: "),
         ("", "kubeconfig .*config.yaml: "),

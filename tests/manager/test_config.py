@@ -29,18 +29,18 @@ BAD = {
     ),
     "a step size of zero": (
         "multiKueue:\n  incrementalDispatcherConfig:\n    stepSize: 0",
-        "multiKueue.incrementalDispatcherConfig.stepSize: Input should be greater than or equal to 1",
+        "multiKueue.incrementalDispatcherConfig.stepSize: must be at least 1",
     ),
     "leader election switched off": (
         "leaderElection:\n  leaderElect: false",
-        "leaderElection.leaderElect: Input should",
+        "leaderElection.leaderElect: must be true",
     ),
-    "another kind": ("kind: Pod", "kind: Input should be 'Configuration' (found 'Pod')"),
+    "another kind": ("kind: Pod", "kind: must be 'Configuration' (found 'Pod')"),
     "a list instead of a mapping": ("- a", "holds a list, a mapping of settings is needed"),
     "broken YAML": ("a: [1", "is not YAML; mend the syntax there"),
     "a number of offers out of bounds": (
         "gatelift:\n  dispatch:\n    offersAtOnce: 500",
-        "gatelift.dispatch.offersAtOnce: Input should be less than or equal to 64",
+        "gatelift.dispatch.offersAtOnce: must be at most 64",
     ),
 }
 

@@ -141,6 +141,15 @@ class Configuration(EnvironmentSettings):
         del host
         return value
 
+    @field_validator("proxy")
+    @classmethod
+    def _http(cls, value: str) -> str:
+        address = value.removeprefix("http://")
+        port = address.rpartition(":")[2]
+        if value and not (address != value and ":" in address and port.isascii() and port.isdigit()):
+            raise ValueError(f"{value!r} is no HTTP proxy; write http://host:port")
+        return value
+
     @field_validator("kinds")
     @classmethod
     def _known_kinds(cls, value: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,8 +14,9 @@ from cryptography import x509
 from gatelift.adapters import authority
 from gatelift.adapters.authority_store import NAME
 from gatelift.cli.clusters import target_of
-from gatelift.cli.connection import CliError, run
+from gatelift.cli.connection import NOT_FOUND, CliError, run
 from gatelift_kube.client import Client
+from gatelift_kube.errors import NotFoundError
 from gatelift_kube.objects.core import Secret
 from gatelift_kube.resources import SECRET, ObjectKey, ObjectRef
 
@@ -72,7 +73,11 @@ def _change(context: typer.Context, namespace: str, step: Change) -> None:
 
 
 async def _read(client: Client, namespace: str) -> tuple[authority.AuthorityState, str]:
-    served = await client.get(ObjectRef(SECRET, ObjectKey(namespace, NAME)))
+    try:
+        served = await client.get(ObjectRef(SECRET, ObjectKey(namespace, NAME)))
+    except NotFoundError as error:
+        text = f"no Secret {namespace}/{NAME}: start the manager, which makes it, or name its --namespace"
+        raise CliError(text, NOT_FOUND) from error
     secret = msgspec.json.decode(served.raw, type=Secret)
     try:
         return authority.AuthorityState.from_secret(secret.data), secret.metadata.resource_version

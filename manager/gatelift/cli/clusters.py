@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import secrets
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Awaitable, Mapping
+from typing import Annotated, TypeVar
 
 import msgspec
 import typer
@@ -24,6 +24,8 @@ from gatelift_wire import identity, tokens
 
 CA_CONFIG_MAP = "gatelift-ca"
 """Where the manager publishes the bundle that agents have to trust; certificates are no secret."""
+
+T = TypeVar("T")
 
 TOKEN_LIFETIME = dt.timedelta(hours=24)
 
@@ -81,7 +83,7 @@ def add(
 @app.command()
 def approve(context: typer.Context, name: Name) -> None:
     """Approve the certificate request of a worker cluster's agent."""
-    digest = run(target_of(context), lambda client: _approve(client, name))
+    digest = run(target_of(context), lambda client: _expected(name, _approve(client, name)))
     typer.echo(f"{name} approved (key {digest[:16]}...); its agent gets a certificate at its next request")
 
 
@@ -90,14 +92,14 @@ def cordon(
     context: typer.Context, name: Name, off: Annotated[bool, typer.Option("--off", help="Take new work again.")] = False
 ) -> None:
     """Send no new work to a worker cluster; what runs there goes on."""
-    run(target_of(context), lambda client: _patch(client, name, {"spec": {"cordoned": not off}}))
+    run(target_of(context), lambda client: _expected(name, _patch(client, name, {"spec": {"cordoned": not off}})))
     typer.echo(f"{name} {'takes new work again' if off else 'gets no new work; what runs there goes on'}")
 
 
 @app.command()
 def remove(context: typer.Context, name: Name) -> None:
     """Revoke a worker cluster's certificate and close its session. Its running work is not touched."""
-    run(target_of(context), lambda client: _remove(client, name))
+    run(target_of(context), lambda client: _expected(name, _remove(client, name)))
     typer.echo(f"{name} revoked; when its placements are over: kubectl delete workercluster {name}")
 
 
@@ -197,7 +199,8 @@ async def _approve(client: Client, name: str) -> str:
     served = await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))
     found = served.object
     request = found.status.enrolment if isinstance(found, WorkerCluster) else None
-    if request is None or not request.key_digest:
+    token = found.spec.token_digest if isinstance(found, WorkerCluster) else ""
+    if request is None or not request.key_digest or request.token_digest != token:
         raise CliError(f"{name}: its agent has not asked for a certificate yet; start the agent with its token first")
     await _patch(client, name, {"spec": {"approvedRequest": request.key_digest}})
     return request.key_digest
@@ -207,6 +210,15 @@ async def _remove(client: Client, name: str) -> None:
     if name == LOCAL_CLUSTER:
         raise CliError("name: 'local' is the management cluster itself and cannot be removed", USAGE)
     await _patch(client, name, {"spec": {"revoked": True, "approvedRequest": "", "tokenDigest": ""}})
+
+
+async def _expected(name: str, work: Awaitable[T]) -> T:
+    """Return what `work` returns; that there is no such cluster is told with the way out."""
+    try:
+        return await work
+    except NotFoundError as error:
+        text = f"no WorkerCluster {name}: 'gatelift cluster list' shows those that are there"
+        raise CliError(text, NOT_FOUND) from error
 
 
 async def _patch(client: Client, name: str, body: Mapping[str, object]) -> None:

@@ -16,7 +16,7 @@ import typer
 from gatelift_kube import event_loop
 from gatelift_kube.client import Client
 from gatelift_kube.config import auto
-from gatelift_kube.errors import ApiError, KubeError, NotFoundError
+from gatelift_kube.errors import ApiError, ConfigError, KubeError, NotFoundError
 
 FAILED, USAGE, NOT_FOUND, UNREACHABLE, TIMED_OUT, STOPPED = 1, 2, 3, 4, 5, 130
 
@@ -54,9 +54,13 @@ def end_well(work: Awaitable[T]) -> T:
         return event_loop.run(awaited())
     except CliError as error:
         _fail(str(error), error.code)
+    except ConfigError as error:
+        _fail(str(error), USAGE)
     except NotFoundError as error:
         _fail(str(error), NOT_FOUND)
     except KubeError as error:
+        if isinstance(error, ApiError) and error.status in {401, 403}:
+            _fail(f"{error}; ask for that right, or choose another user with --context", UNREACHABLE)
         _fail(str(error), FAILED if isinstance(error, ApiError) and error.status in {409, 422} else UNREACHABLE)
     except KeyboardInterrupt:
         _fail("stopped", STOPPED)
