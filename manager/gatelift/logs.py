@@ -10,7 +10,9 @@ import structlog
 
 def configure(*, human: bool = False, level: int = logging.INFO) -> None:
     """Set logging up for the process; `human` prints short coloured lines instead of JSON."""
-    renderer = structlog.dev.ConsoleRenderer() if human else structlog.processors.JSONRenderer(sort_keys=False)
+    # A plain traceback: one with the values of local variables would show keys and tokens.
+    console = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    renderer = console if human else structlog.processors.JSONRenderer(sort_keys=False)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gatelift_kube.resources import ObjectRef
 from gatelift_kube.writes import ApiEvent, KubeObject
@@ -72,7 +72,7 @@ class EnrolmentAsked:
 
     request_id: int
     cluster: str
-    token: str
+    token: str = field(repr=False)
     key_digest: str
     request: bytes
 

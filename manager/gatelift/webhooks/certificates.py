@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from cryptography import x509
@@ -39,9 +39,9 @@ class Material:
     """PEM: `bundle` has all authorities, the newest first; `authority_key` is the newest's."""
 
     bundle: bytes
-    authority_key: bytes
+    authority_key: bytes = field(repr=False)
     certificate: bytes
-    key: bytes
+    key: bytes = field(repr=False)
 
     def to_data(self) -> dict[str, str]:
         """Return the `data` of a Secret."""

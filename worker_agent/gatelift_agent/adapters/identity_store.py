@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -31,7 +31,7 @@ class IdentityStoreError(Exception):
 class Identity:
     """Key (PEM), certificate chain (PEM, empty until enrolled) and trusted CAs (PEM). Never logged."""
 
-    key: bytes
+    key: bytes = field(repr=False)
     certificate: bytes = b""
     bundle: bytes = b""
 
