@@ -138,5 +138,6 @@ def _line(problem: Any, environment_prefix: str) -> str:
     found = problem["input"]
     if isinstance(found, float) and found.is_integer():
         found = int(found)
-    shown = f" (found {found!r})" if isinstance(found, str | int | float) and repr(found) not in text else ""
+    told = isinstance(found, str | float) and repr(found) in text
+    shown = f" (found {found!r})" if isinstance(found, str | int | float) and not told else ""
     return (text if text.startswith(f"{path}:") else f"{path}: {text}") + shown

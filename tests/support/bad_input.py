@@ -1,6 +1,6 @@
 """What a person sees of a mistake: one function a door, each drives the real code and returns the text shown.
 
-Neighbour: the table in `test_bad_input`.
+Neighbour: the table `tests/bad_input.yaml`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ from gatelift_kube.config import auto
 from gatelift_kube.errors import ConfigError
 from gatelift_kube.objects import kueue
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_wire import codec, tokens
-from gatelift_wire.messages import Frame
+from gatelift_kube.resources import CONFIG_MAP, SECRET, WORKER_CLUSTER
+from gatelift_wire import codec, limits, tokens
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import CountsReport, CreditGrant, Frame, GatesLifted, LeaseRenew, ObjectReport, PodSetCounts
 from gatelift_wire.violations import WireViolation
-from support.fake_apiserver import FakeApiServer
+from support.fake_apiserver import FakeApiServer, status_of
 
 MANAGER, AGENT = manager_config.load, agent_config.load
 CA = b"-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n"
@@ -125,7 +127,7 @@ def job(text: str) -> str:
     return _denied({"kind": "Job", **yaml.safe_load(textwrap.dedent(text))})
 
 
-def changed(text: str) -> str:
+def changed_job(text: str) -> str:
     """Return why a change is denied: two documents, before and after."""
     before, after = yaml.safe_load_all(textwrap.dedent(text))
     return _denied({"kind": "Job", **after}, {"kind": "Job", **before})
@@ -149,8 +151,30 @@ workload = _object(kueue.Workload, validation_workload.workload_errors)
 # --- the wire ------------------------------------------------------------------------------------------------------
 
 
-def wire(made: bytes | Frame) -> str:
-    """Return the text of the Close that an agent gets for what it wrote."""
+def report(*messages: Any, **parts: Any) -> Frame:
+    """Make a frame of an agent."""
+    return Frame(session=1, sequence=1, messages=messages, **parts)
+
+
+KEY = PlacementKey("uid", 1)
+FRAMES: dict[str, bytes | Frame] = {
+    "bytes that are no frame": b"\xff",
+    "a frame that is too large": b"\x00" * (limits.FRAME_BYTES_MAX + 1),
+    "a placement without a workload": report(GatesLifted(key=PlacementKey("", 1))),
+    "an epoch that cannot be": report(GatesLifted(key=PlacementKey("u", 0))),
+    "a name that no object can have": report(ObjectReport(key=KEY, kind="Pod", name="x" * 300, uid="u", status=b"{}")),
+    "a status that no API server takes": report(
+        ObjectReport(key=KEY, kind="Pod", name="x", uid="u", status=b"x" * (2 << 20))
+    ),
+    "a clock that is no number": report(control=(LeaseRenew(sent_at=float("nan")),)),
+    "credits below zero": report(control=(CreditGrant(credits=-1),)),
+    "pods below zero": report(CountsReport(key=KEY, pod_sets=(PodSetCounts(name="m", active=-1),))),
+}
+
+
+def wire(name: str) -> str:
+    """Return reason and text of the Close that an agent gets for what it wrote."""
+    made = FRAMES[name]
     try:
         codec.decode_from_agent(made if isinstance(made, bytes) else codec.encode_from_agent(made))
     except WireViolation as violation:
@@ -158,19 +182,15 @@ def wire(made: bytes | Frame) -> str:
     return "(accepted)"
 
 
-def enrolment(asked: dict[str, str]) -> str:
-    """Return the refusal of an enrolment; `spec` as JSON overrides what `gatelift cluster add w1` wrote."""
-    spec = {"tokenDigest": tokens.digest(TOKEN), "tokenExpiresAt": "2027-12-01T00:00:00Z"}
-    spec |= json.loads(asked.get("spec", "{}"))
-    document = {"metadata": {"name": "w1"}, "spec": spec, "status": json.loads(asked.get("status", "{}"))}
-    found = msgspec.convert(document, WorkerCluster) if asked.get("cluster", "w1") == "w1" else None
-    event = EnrolmentAsked(
-        request_id=1,
-        cluster=asked.get("cluster", "w1"),
-        token=asked.get("token", TOKEN),
-        key_digest=asked.get("key", "k1"),
-        request=b"csr",
-    )
+def enrolment(asked: dict[str, Any]) -> str:
+    """Return the refusal of an enrolment. Otherwise than `asked` says, all is as after `gatelift cluster add w1`."""
+    spec = {"tokenDigest": tokens.digest(TOKEN), "tokenExpiresAt": "2027-12-01T00:00:00Z", **asked.get("spec", {})}
+    used = {"enrolment": {"keyDigest": asked.get("used_by", ""), "tokenDigest": tokens.digest(TOKEN)}}
+    document = {"metadata": {"name": "w1"}, "spec": spec, "status": used if "used_by" in asked else {}}
+    cluster = asked.get("cluster", "w1")
+    shown = {"": TOKEN, "wrong": TOKEN[:-1] + "x", "none": ""}[asked.get("token", "")]
+    event = EnrolmentAsked(request_id=1, cluster=cluster, token=shown, key_digest="key", request=b"csr")
+    found = msgspec.convert(document, WorkerCluster) if cluster == "w1" else None
     answers = Enrolments(WriteIds(), EnrolmentSettings()).asked(event, found, AT)
     (answer,) = [each for each in answers if isinstance(each, AnswerEnrolment)]
     return answer.text
@@ -197,24 +217,53 @@ def command(line: str) -> str:
         return _ran(words, {"KUBECONFIG": str(missing)}).replace(str(missing), "MISSING")
 
 
+def empty(_: FakeApiServer) -> None:
+    """Have an API server without any objects of ours."""
+
+
+def forbids(server: FakeApiServer) -> None:
+    """Have an API server where this user may not list."""
+    server.fault("GET", "/", times=9, status=403, body=status_of(403, "Forbidden", 'User "ada" cannot list resource'))
+
+
+def expects_w1(server: FakeApiServer) -> None:
+    """Have a cluster whose agent has not asked yet."""
+    server.put(WORKER_CLUSTER, "w1", spec={}, status={})
+
+
+def revokes_w1(server: FakeApiServer) -> None:
+    """Have a revoked cluster of which no manager has taken note."""
+    server.put(WORKER_CLUSTER, "w1", spec={"revoked": True}, status={"keyDigest": "k"})
+    server.put(CONFIG_MAP, "gatelift-ca", "gatelift-system", data={"ca.crt": CA.decode()})
+
+
+def broken_authority(server: FakeApiServer) -> None:
+    """Have a Secret that somebody has edited."""
+    server.put(SECRET, "gatelift-ca", "gatelift-system", data={"ca.crt": "eA=="})
+
+
+def hangs_up(server: FakeApiServer) -> None:
+    """Have an API server that breaks every connection."""
+    server.fault("GET", "/", times=99, drop=True)
+
+
 def against(server: Callable[[FakeApiServer], None]) -> Callable[[str], str]:
     """Return a door: a command line against an API server that is as `server` makes it."""
 
     def said(line: str) -> str:
-        with _served() as (fake, run):
+        with _served() as fake:
             server(fake)
+            user = {"name": "u", "user": {}}
             document = {
                 "apiVersion": "v1",
                 "kind": "Config",
                 "current-context": "c",
                 "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
                 "clusters": [{"name": "c", "cluster": {"server": fake.url}}],
-                "users": [{"name": "u", "user": {}}],
+                "users": [user],
             }
             with written(yaml.safe_dump(document)) as path:
-                text = _ran(line.split(), {"KUBECONFIG": str(path)}).replace(fake.url, "SERVER")
-            run(fake.stop())
-            return text
+                return _ran(line.split(), {"KUBECONFIG": str(path)}).replace(fake.url, "SERVER")
 
     return said
 
@@ -226,7 +275,7 @@ def _ran(words: list[str], environment_: dict[str, str]) -> str:
 
 
 @contextmanager
-def _served() -> Iterator[tuple[FakeApiServer, Callable[[Coroutine[Any, Any, None]], None]]]:
+def _served() -> Iterator[FakeApiServer]:
     """Have an API server that runs in a thread and loop of its own, since a command line has a loop of its own."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
@@ -238,8 +287,30 @@ def _served() -> Iterator[tuple[FakeApiServer, Callable[[Coroutine[Any, Any, Non
     fake = FakeApiServer()
     run(fake.start())
     try:
-        yield fake, run
+        yield fake
     finally:
+        run(fake.stop())
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout=5)
         loop.close()
+
+
+DOORS: dict[str, Callable[[Any], str]] = {
+    "manager_file": manager_file,
+    "agent_file": agent_file,
+    "environment": environment,
+    "pod": pod,
+    "job": job,
+    "changed_job": changed_job,
+    "cluster_queue": cluster_queue,
+    "local_queue": local_queue,
+    "flavor": flavor,
+    "cohort": cohort,
+    "workload": workload,
+    "wire": wire,
+    "enrolment": enrolment,
+    "kubeconfig": kubeconfig,
+    "command": command,
+    **{f"command_{each.__name__}": against(each) for each in (empty, forbids, expects_w1, revokes_w1, hangs_up)},
+    "command_broken_authority": against(broken_authority),
+}

@@ -16,7 +16,7 @@ import typer
 from gatelift_kube import event_loop
 from gatelift_kube.client import Client
 from gatelift_kube.config import auto
-from gatelift_kube.errors import ApiError, ConfigError, KubeError, NotFoundError
+from gatelift_kube.errors import ApiError, ConfigError, KubeError, NotFoundError, UnreachableError
 
 FAILED, USAGE, NOT_FOUND, UNREACHABLE, TIMED_OUT, STOPPED = 1, 2, 3, 4, 5, 130
 
@@ -56,6 +56,8 @@ def end_well(work: Awaitable[T]) -> T:
         _fail(str(error), error.code)
     except ConfigError as error:
         _fail(str(error), USAGE)
+    except UnreachableError as error:
+        _fail(f"{error}; is it up? --kubeconfig and --context choose another", UNREACHABLE)
     except NotFoundError as error:
         _fail(str(error), NOT_FOUND)
     except KubeError as error:
