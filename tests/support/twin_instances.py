@@ -15,7 +15,8 @@ COHORTS = {"top": "", "mid": "top", "low": "mid", "side": "top"}
 WORKLOADS_MAX = 12
 QUEUES_MAX = 4
 STEPS_MAX = 14
-ONE_IN = 3
+SHRINKS_MAX = 1500
+"""Smaller cases tried: half a minute."""
 
 
 def _maybe(rng: Random, chance: float) -> bool:
@@ -97,10 +98,10 @@ def steps(rng: Random, workloads: list[str], queues: Case) -> list[Any]:
     waiting = rng.sample(workloads, rng.randint(0, len(workloads)))
     found: list[Any] = ["cycle"]
     for _ in range(rng.randint(2, STEPS_MAX)):
-        what = rng.choice(["submit", "submit", "finish", "finish", "confirm", "requeue", "stop", "change", "cycle"])
+        what = rng.choice(["submit", "submit", "finish", "finish", "confirm", "stopped", "stop", "change", "cycle"])
         if what == "submit" and waiting:
             found.append({"submit": waiting.pop()})
-        elif what in ("finish", "confirm", "requeue"):
+        elif what in ("finish", "confirm", "stopped"):
             found.append({what: rng.choice(workloads)})
         elif what == "stop" and _maybe(rng, 0.3):
             found.append({"stop": [rng.choice(list(queues)), rng.choice(["Hold", "None"])]})
@@ -169,7 +170,7 @@ def _smaller(case: Case) -> Iterator[Case]:
         for key in path[:-1]:
             place = place[key]
         if isinstance(place[path[-1]], int):
-            place[path[-1]] -= 1
+            place[path[-1]] //= 2
         else:
             del place[path[-1]]
         yield other
@@ -182,7 +183,7 @@ def _paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             here = (*path, key)
-            if (key in optional and len(path) > 1) or (path in (("cohorts",),)) or (len(path) > 2 and path[-1] in ("borrow", "lend", "sets")):
+            if (key in optional and len(path) > 1 and not isinstance(inner, int)) or (path in (("cohorts",),)) or (len(path) > 2 and path[-1] in ("borrow", "lend", "sets")):
                 yield here
             if len(path) > 3 and path[-2] == "groups" and len(value) > 1:
                 yield here
@@ -195,7 +196,7 @@ def _paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
             yield from _paths(inner, (*path, index))
 
 
-def shrink(case: Case, fails: Callable[[Case], bool], attempts: int = 3000) -> Case:
+def shrink(case: Case, fails: Callable[[Case], bool], attempts: int = SHRINKS_MAX) -> Case:
     """Return a smaller case that still fails, after at most `attempts` trials."""
     left = attempts
     progress = True

@@ -85,6 +85,7 @@ class Both:
     reserves: dict[str, Reserve] = field(default_factory=dict)
     queues: dict[str, Any] = field(default_factory=dict)
     told: dict[str, tuple[str, str]] = field(default_factory=dict)
+    common: dict[str, tuple[str, str]] = field(default_factory=dict)
     clock: float = START
     version: int = 1
     cycles: int = 0
@@ -177,7 +178,7 @@ class Both:
         elif value in self.reserves:
             if what == "confirm":
                 self._feed(value, self._written(value))
-            elif what == "requeue":
+            elif what == "stopped":
                 self._feed(value, self._written(value))
                 self._feed(value)
                 del self.reserves[value]
@@ -223,6 +224,8 @@ class Both:
             self.twin.wake(uid)
         root = self.twin.world.root_name(self.twin.queue_for(self.twin.world.works[heads[0]]))
         outcome = self.twin.cycle(self.clock, root)
+        # A text is compared where both evaluated: re-evaluations of the twin may say it with another cursor.
+        self.common.update({uid: text for uid, text in outcome.told.items() if uid in heads or uid not in outcome.heads})
         missing = set(heads) - set(outcome.heads)
         if missing:
             raise Difference(f"round {self.cycles}: fast takes heads {sorted(heads)}, twin {outcome.heads}")
@@ -255,7 +258,7 @@ class Both:
                 if _without_zeros(self.fast.charged(uid)) != _without_zeros(work.charge()):
                     raise Difference(f"{uid} is charged {self.fast.charged(uid)}, by the twin {work.charge()}")
                 continue
-            mine, theirs = self.told.get(uid), self.twin.texts.get(uid)
+            mine, theirs = self.told.get(uid), self.twin.standing(work) or self.common.get(uid)
             if mine is None or theirs is None:
                 continue
             if (mine[0], FIGURES.sub("#", mine[1])) != (theirs[0], FIGURES.sub("#", theirs[1])):

@@ -45,7 +45,6 @@ class Twin:
     generations: dict[str, int] = field(default_factory=dict)
     cycles: dict[str, int] = field(default_factory=dict)
     """Cycles so far, by the name of the tree."""
-    texts: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     # -- structure -----------------------------------------------------------------------------------------------
 
@@ -96,6 +95,20 @@ class Twin:
                 queue.remove(work.uid)
         if target and work.uid not in {**self.queues[target].heap, **self.queues[target].inadmissible}:
             self.queues[target].push(work, now)
+
+    def standing(self, work: Work) -> tuple[str, str] | None:
+        """Return what the workload controller says of one that cannot be served (3.2), None if it can."""
+        if not work.active:
+            return "Deactivated", "The workload is deactivated"
+        local = self.world.local_queues.get((work.namespace, work.local_queue))
+        if local is None:
+            return "Misconfigured", f"LocalQueue {work.local_queue} doesn't exist"
+        if local.spec.stop_policy in ("Hold", "HoldAndDrain"):
+            return "Suspended", f"LocalQueue {work.local_queue} is inactive"
+        name = local.spec.cluster_queue
+        if name not in self.world.cluster_queues:
+            return "Misconfigured", f"ClusterQueue {name} doesn't exist"
+        return None if self.world.active(name) else ("Suspended", f"ClusterQueue {name} is inactive")
 
     # -- workloads -----------------------------------------------------------------------------------------------
 
@@ -152,7 +165,6 @@ class Twin:
         outcome.heads = [work.uid for _, work in heads]
         for entry in Round(snapshot).process_all(entries):
             self._conclude(entry, outcome, now)
-        self.texts.update(outcome.told)
         return outcome
 
     def _heads(self, root: str | None) -> list[tuple[TwinQueue, Work]]:
