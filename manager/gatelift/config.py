@@ -8,10 +8,11 @@ default, environment wins over file). `gatelift check-config` prints the effecti
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_settings import SettingsConfigDict
 
@@ -44,8 +45,36 @@ FRAMEWORKS_OF_KUEUE = (
     "workload.codeflare.dev/appwrapper",
     "sparkoperator.k8s.io/sparkapplication",
 )
-UNUSED_LEASES = ("suspect_after", "lost_after", "stop_after")
-"""Settings of leases that are fixed in this version."""
+GATES_SERVED = frozenset({"WorkloadPriorityClassDefaulting"})
+IN_USE = frozenset(
+    {
+        "apiVersion",
+        "kind",
+        "namespace",
+        "manageJobsWithoutQueueName",
+        "managedJobsNamespaceSelector",
+        "integrations.frameworks",
+        "clientConnection.qps",
+        "metrics.bindAddress",
+        "health.healthProbeBindAddress",
+        "webhook.port",
+        "webhook.host",
+        "leaderElection",
+        "multiKueue.dispatcherName",
+        "featureGates",
+        "gatelift.listen",
+        "gatelift.enrolListen",
+        "gatelift.apiInFlight",
+        "gatelift.debugInvariants",
+        "gatelift.dispatch",
+        "gatelift.leases.renew",
+        "gatelift.certificates.lifetime",
+        "gatelift.certificates.renewByKeyFor",
+        "gatelift.certificates.serverNames",
+    }
+)
+"""Paths that something reads. Everything else that a file sets is named by `without_effect`: what is not listed here
+cannot be forgotten."""
 
 DISPATCHERS = (
     "scored",
@@ -306,28 +335,27 @@ class Configuration(Section):
 
     def without_effect(self) -> tuple[str, ...]:
         """Name what is set and accepted but does nothing in this version, so that nobody relies on it unseen."""
-        sections = (
-            "wait_for_pods_ready",
-            "fair_sharing",
-            "admission_fair_sharing",
-            "controller",
-            "queue_visibility",
-            "visibility",
-            "tls",
-            "internal_cert_management",
-        )
-        ignored = [to_camel(name) for name in sections if getattr(self, name) is not None]
-        ignored += [
-            f"integrations.frameworks: {name}" for name in self.integrations.frameworks if name not in FRAMEWORKS_SERVED
-        ]
-        ignored += [f"featureGates.{name}" for name in self.feature_gates]
-        leases, certificates = self.gatelift.leases, self.gatelift.certificates
-        ignored += [f"gatelift.leases.{to_camel(name)}" for name in UNUSED_LEASES if name in leases.model_fields_set]
-        if "token_lifetime" in certificates.model_fields_set:
-            ignored.append("gatelift.certificates.tokenLifetime")
+        ignored = list(_idle(self, ""))
+        frameworks = self.integrations.frameworks
+        ignored += [f"integrations.frameworks: {name}" for name in frameworks if name not in FRAMEWORKS_SERVED]
+        ignored += [f"integrations.frameworks: without {name}" for name in FRAMEWORKS_SERVED if name not in frameworks]
+        ignored += [f"featureGates.{name}" for name in self.feature_gates if name not in GATES_SERVED]
         if self.multi_kueue.dispatcher_name != "scored":
             ignored.append("multiKueue.dispatcherName: only 'scored' is served in this version")
         return tuple(ignored)
+
+
+def _idle(section: BaseModel, prefix: str) -> Iterator[str]:
+    """Yield the paths that are set and that nothing reads; a section of which nothing is read is one path."""
+    for name in sorted(section.model_fields_set):
+        path = prefix + to_camel(name)
+        if path in IN_USE:
+            continue
+        value = getattr(section, name)
+        if isinstance(value, BaseModel) and any(used.startswith(f"{path}.") for used in IN_USE):
+            yield from _idle(value, f"{path}.")
+        elif value is not None:
+            yield path
 
 
 def load(path: Path | None) -> Configuration:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
 
 from gatelift import config
 from gatelift.durations import parse_duration
@@ -87,7 +90,54 @@ featureGates: {PartialAdmission: true}
         "waitForPodsReady",
         "integrations.frameworks: jobset.x-k8s.io/jobset",
         "featureGates.PartialAdmission",
+        "clientConnection.burst",
+        "multiKueue.origin",
+        "multiKueue.workerLostTimeout",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("objectRetentionPolicies: {workloads: {afterFinished: 1h}}", "objectRetentionPolicies"),
+        ("resources: {excludeResourcePrefixes: [example.com/]}", "resources"),
+        ("integrations: {frameworks: [batch/job]}", "integrations.frameworks: without pod"),
+        ("health: {readinessEndpointName: ready}", "health.readinessEndpointName"),
+        ("gatelift: {leases: {renew: 5s, lostAfter: 2m}}", "gatelift.leases.lostAfter"),
+        ("gatelift: {certificates: {tokenLifetime: 1h}}", "gatelift.certificates.tokenLifetime"),
+        ("multiKueue: {dispatcherName: kueue.x-k8s.io/multikueue-dispatcher-incremental}", "multiKueue.dispatcherName"),
+    ],
+)
+def test_a_setting_that_nothing_reads_is_never_silent(tmp_path: Path, text: str, named: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(HEAD + text + "\n")
+    [said] = config.load(path).without_effect()
+    assert said.startswith(named)
+
+
+def test_every_path_that_is_called_in_use_exists() -> None:
+    def paths(section: type[BaseModel], prefix: str = "") -> Iterator[str]:
+        for name, field in section.model_fields.items():
+            path = prefix + to_camel(name)
+            yield path
+            if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+                yield from paths(field.annotation, f"{path}.")
+
+    assert set(paths(config.Configuration)) >= config.IN_USE
+
+
+def test_what_is_in_use_is_not_named(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        HEAD
+        + """
+metrics: {bindAddress: ":9090"}
+leaderElection: {leaseDuration: 20s}
+featureGates: {WorkloadPriorityClassDefaulting: false}
+gatelift: {leases: {renew: 5s}, dispatch: {offersAtOnce: 2}}
+"""
+    )
+    assert config.load(path).without_effect() == ()
 
 
 def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
