@@ -312,6 +312,8 @@ class Stage:
                 self._list_cluster()
             case commands.WatchNamespaces(namespaces=namespaces):
                 self._list_namespaces(namespaces)
+            case commands.ReadPods():
+                self.events.append(self._pods(command))
             case commands.StopWatching():
                 self.watched, self.watching = set(), False
             case commands.InstallCertificate():
@@ -320,6 +322,11 @@ class Stage:
                 self.notes.append(command)
             case _:
                 raise AssertionError(f"nobody carries out {command}")
+
+    def _pods(self, command: commands.ReadPods) -> events.PodsRead:
+        stored = [each for each in self.store.all(("", "pods")) if each.namespace == command.namespace]
+        chosen = [each for each in stored if dict(command.labels).items() <= each.labels.items()]
+        return events.PodsRead(read_id=command.read_id, pods=tuple(decode(POD, each) for each in chosen))
 
     def _take_write(self, write: ApiWrite) -> None:
         self.writes.append(write)

@@ -11,7 +11,8 @@ from gatelift_agent.core import commands, events
 from gatelift_agent.core.keeper import LABEL as STATE_LABEL
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.settings import Mode, Policy, Settings
-from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, RESOURCE_FLAVOR
+from gatelift_kube.objects.core import Pod
+from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, POD, RESOURCE_FLAVOR
 from gatelift_kube.writes import Create, Delete, EmitEvent, Patch, Synced
 from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from support.sim_cluster import SYSTEM, SimCluster
@@ -110,6 +111,11 @@ class SimAgent:
                 self._watch_cluster()
             case commands.WatchNamespaces(namespaces=namespaces):
                 self._watch_namespaces(namespaces)
+            case commands.ReadPods():
+                self.port.later(
+                    lambda: self._pods(command),
+                    lambda: events.PodsNotRead(read_id=command.read_id, message="not reachable"),
+                )
             case commands.StopWatching():
                 self._stop_watching()
             case commands.Note():
@@ -118,6 +124,12 @@ class SimAgent:
                 pass
             case _:
                 raise AssertionError(f"nobody carries out {command}")
+
+    def _pods(self, command: commands.ReadPods) -> events.PodsRead:
+        wanted = dict(command.labels).items()
+        cluster = self.cluster
+        found = [cluster.typed(POD, each) for each in cluster.store.all(("", "pods")) if wanted <= each.labels.items()]
+        return events.PodsRead(read_id=command.read_id, pods=tuple(each for each in found if isinstance(each, Pod)))
 
     def _watch_cluster(self) -> None:
         self._stop_watching()

@@ -13,7 +13,8 @@ from typing import Any
 import structlog
 
 from gatelift_agent.adapters.health import HealthWatch
-from gatelift_agent.core.events import Event, NamespaceSynced
+from gatelift_agent.core.commands import ReadPods
+from gatelift_agent.core.events import Event, NamespaceSynced, PodsNotRead, PodsRead
 from gatelift_agent.core.keeper import LABEL as STATE_LABEL
 from gatelift_kube.budget import Budget
 from gatelift_kube.client import Client, Selection
@@ -21,6 +22,7 @@ from gatelift_kube.clock import Clock
 from gatelift_kube.errors import ApiError, KubeError
 from gatelift_kube.events import EventRecorder
 from gatelift_kube.executor import Executor, WritesFullError
+from gatelift_kube.objects.core import Pod
 from gatelift_kube.reflector import Reflector
 from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, Resource
 from gatelift_kube.tasks import Supervisor
@@ -37,6 +39,9 @@ from gatelift_wire.keys import LABEL_ORIGIN
 
 OPTIONAL_RETRY_SECONDS = 60.0
 """How often a kind that is not served, or not allowed, is asked for again."""
+
+READS_MAX = 1024
+"""Lists of a Job's pods that wait; the core has no more requests under way at once."""
 
 DRAIN_POLL_SECONDS = 0.05
 
@@ -80,6 +85,7 @@ class WorkerApi:
         self._recorder = EventRecorder(client, "gatelift.dev/agent", instance)
         self._executor = Executor(client, self._answered, limits=limits, record=self._recorder.record, clock=clock)
         self.health = HealthWatch(client, post, own_namespace, clock)
+        self._reads: asyncio.Queue[ReadPods] = asyncio.Queue(maxsize=READS_MAX)
         self._cluster_tasks: list[asyncio.Task[Any]] = []
         self._namespace_tasks: dict[str, list[asyncio.Task[Any]]] = {}
 
@@ -88,6 +94,7 @@ class WorkerApi:
         self._supervisor.spawn("writes", self._executor.run())
         self._supervisor.spawn("kubernetes events", self._recorder.run())
         self._supervisor.spawn("api health", self.health.run())
+        self._supervisor.spawn("reads", self._read_on_request())
 
     @property
     def writes_held(self) -> int:
@@ -112,6 +119,30 @@ class WorkerApi:
         except WritesFullError as error:
             if not isinstance(command, EmitEvent):
                 self._post(WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message=str(error)))
+
+    def read_pods(self, command: ReadPods) -> None:
+        """List pods by a quorum read; the answer is posted."""
+        try:
+            self._reads.put_nowait(command)
+        except asyncio.QueueFull:
+            self._post(PodsNotRead(read_id=command.read_id, message=f"{READS_MAX} reads wait already"))
+
+    async def _read_on_request(self) -> None:
+        while True:
+            command = await self._reads.get()
+            labels = ",".join(f"{name}={value}" for name, value in command.labels)
+            selection = Selection(namespace=command.namespace, labels=labels)
+            try:
+                found = [
+                    served.object
+                    async for page in self._client.list(POD, selection)
+                    for served in page.items
+                    if isinstance(served.object, Pod)
+                ]
+            except KubeError as error:
+                self._post(PodsNotRead(read_id=command.read_id, message=str(error)))
+            else:
+                self._post(PodsRead(read_id=command.read_id, pods=tuple(found)))
 
     # --- watches ------------------------------------------------------------------------------------------------
 

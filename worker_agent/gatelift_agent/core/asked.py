@@ -1,4 +1,4 @@
-"""Writes that are under way: what each was for, so that its outcome finds its way back."""
+"""Requests that are under way: what each was for, so that its outcome finds its way back."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class Purpose(enum.Enum):
     GATES = "user gates"
     STOP = "stop"
     MARK = "mark"  # changes a local object that was never let go, so that a late lift fails (R7)
+    PODS = "pods"  # reads which pods of a Job there are
     CHILD = "child"  # deletes a pod whose Job is gone
     REMOVE = "remove"  # deletes what was forgotten
     REMOVE_STRAY = "remove stray"  # deletes what is ours, has no placement and is in the way

@@ -51,6 +51,18 @@ class WatchNamespaces:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPods:
+    """List the pods with all of these labels by a quorum read; answered once by `PodsRead` or `PodsNotRead`.
+
+    Asked for before it is said that nothing of a Job runs (R7): the watch of pods may be behind that of Jobs.
+    """
+
+    read_id: int
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StopWatching:
     """End all watches: this replica does not lead any more."""
 
@@ -79,6 +91,7 @@ Command = (
     | EmitEvent
     | WatchCluster
     | WatchNamespaces
+    | ReadPods
     | StopWatching
     | OpenStream
     | SendFrame

@@ -7,6 +7,7 @@ every object that ran has stopped by the word of its kind, and no write of ours 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 import msgspec
 
@@ -28,6 +29,12 @@ COLLECT_SECONDS = 10.0
 CHECK_SECONDS = 120.0
 """How long an object that should stop may be silent before it is asked for: four default graceful deletions."""
 
+PODS_AGAIN_SECONDS = 2.0
+"""Pods of a Job that the watch does not show yet are listed again after this: a usual stop takes seconds."""
+
+UNREAD_SECONDS = 5.0
+"""Pause after a list that failed; the client's own retries are behind it."""
+
 ANNOTATION_FOUND = "gatelift.dev/found"
 """Set by a probe on an object whose create had no known outcome."""
 
@@ -39,7 +46,12 @@ def drain(world: World, placement: Placement, now: float) -> None:
         still = _stop(world, placement, tracked, now) and still
     for uid in [uid for uid in placement.lost_children if not world.nodes.may_run(uid, now)]:
         del placement.lost_children[uid]
-    if still and not placement.lost_children and not _orphans_run(world, placement, now):
+    if (
+        still
+        and not placement.lost_children
+        and not _orphans_run(world, placement, now)
+        and _no_pod_unseen(world, placement, now)
+    ):
         placement.ended_at = now
         placement.move(Move.STILL)
 
@@ -52,6 +64,31 @@ def delete(world: World, placement: Placement, tracked: Tracked, now: float) -> 
         world.wakes.ask(placement.key, tracked.retry_at)
     elif world.has_room(placement):
         _carry_out(world, placement, tracked, DeleteStep(), now)
+
+
+def _no_pod_unseen(world: World, placement: Placement, now: float) -> bool:
+    """Say whether a list that began after the stop was complete shows no pod of a Job that may run.
+
+    The watch of pods may be behind that of Jobs by seconds: a pod that was made a moment ago is then not known here.
+    """
+    exists = any(tracked.uid for tracked in placement.objects.values())
+    if placement.pods_clear or not exists or not world.kind(placement).pods_are_children:
+        return True
+    if placement.pods_asked:
+        return False
+    if placement.pods_read_at > now:
+        world.wakes.ask(placement.key, placement.pods_read_at)
+    elif world.has_room(placement):
+        world.ask_pods(placement, now)
+    return False
+
+
+def pods_read(world: World, placement: Placement, found: Iterable[Pod] | None, now: float) -> None:
+    """Take the answer to the list of a Job's pods; None: it could not be read."""
+    placement.pods_asked = False
+    placement.pods_clear = found is not None and not any(pods.holds_resources(pod) for pod in found)
+    placement.pods_read_at = now + (UNREAD_SECONDS if found is None else PODS_AGAIN_SECONDS)
+    world.look(placement.key)
 
 
 def find_out(world: World, placement: Placement, tracked: Tracked, now: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gatelift_kube.objects.core import Pod
 from gatelift_kube.writes import WRITE_SECONDS_MAX, ApiEvent
 from gatelift_wire.messages import Frame
 from gatelift_wire.refusals import CloseReason
@@ -65,6 +66,22 @@ class NamespaceSynced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PodsRead:
+    """Answer to `ReadPods`: the pods that were there at some moment after it was asked."""
+
+    read_id: int
+    pods: tuple[Pod, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodsNotRead:
+    """`ReadPods` could not be carried out."""
+
+    read_id: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamClosed:
     """A stream ended or could not be opened."""
 
@@ -102,6 +119,8 @@ Event = (
     | FrameArrived
     | FrameViolated
     | NamespaceSynced
+    | PodsRead
+    | PodsNotRead
     | StreamClosed
     | ApiHealthChanged
     | CertificateDue

@@ -11,7 +11,7 @@ who knows all that exists.
 
 from __future__ import annotations
 
-from gatelift_agent.core import events, observing, outcomes, policy, progress, rebuilding
+from gatelift_agent.core import draining, events, observing, outcomes, policy, progress, rebuilding
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.commands import Command, StopWatching, WatchCluster, WatchNamespaces
 from gatelift_agent.core.link import Link
@@ -122,6 +122,8 @@ class Machine:
                 self._lose(now)
             case events.ApiHealthChanged():
                 self._api_changed(event)
+            case events.PodsRead() | events.PodsNotRead():
+                self._pods_read(event, now)
             case events.CertificateDue(request=request):
                 world.say(CertificateRequest(request=request))
 
@@ -175,6 +177,14 @@ class Machine:
             outcomes.done(world, asked, event, now)
         else:
             outcomes.failed(world, asked, event, now)
+
+    def _pods_read(self, event: events.PodsRead | events.PodsNotRead, now: float) -> None:
+        world = self._world
+        asked = world.writes.answered(event.read_id)
+        world.room_again()
+        placement = world.placements.get(asked.key) if asked is not None and asked.key is not None else None
+        if placement is not None:
+            draining.pods_read(world, placement, event.pods if isinstance(event, events.PodsRead) else None, now)
 
     def _api_changed(self, event: events.ApiHealthChanged) -> None:
         api = self._world.api

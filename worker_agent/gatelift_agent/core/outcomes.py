@@ -80,7 +80,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             _lift_failed(world, placement, tracked, event)
         case Purpose.STOP | Purpose.UNFINALIZE | Purpose.REMOVE | Purpose.REMOVE_STRAY:
             _ending_failed(world, placement, tracked, asked, event, now)
-        case Purpose.RECORD | Purpose.STATE | Purpose.CHILD:
+        case Purpose.RECORD | Purpose.STATE | Purpose.CHILD | Purpose.PODS:
             pass  # the keeper's own; a child's end is told by the watch
 
 

@@ -199,6 +199,10 @@ class Placement:
     report_at: float | None = None
     lost_children: dict[str, KubeObject] = field(default_factory=dict)
     """Pods of a Job that vanished without a terminal phase, by UID: their containers may still run (P10)."""
+    pods_asked: bool = False
+    """A list of a Job's pods is under way; `pods_clear`: one that began after the stop showed none that may run."""
+    pods_clear: bool = False
+    pods_read_at: float = 0.0
     child_retry_at: dict[str, float] = field(default_factory=dict)
     """Pods of a Job that is gone, by UID: when their deletion may be asked for again."""
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from gatelift_agent.core.admission.quota import Quota
 from gatelift_agent.core.asked import Asked, Purpose, Writes
-from gatelift_agent.core.commands import Command, Note
+from gatelift_agent.core.commands import Command, Note, ReadPods
 from gatelift_agent.core.epochs import EpochMemory
 from gatelift_agent.core.keeper import Keeper
 from gatelift_agent.core.leadership import Leadership
@@ -243,6 +243,13 @@ class World:
         asked = Asked(purpose=Purpose.CHILD, key=placement.key, name=pod.metadata.name, at=now)
         write_id = self.writes.ask(asked)
         self.commands.append(Delete(write_id=write_id, ref=ref, uid=pod.metadata.uid, grace_seconds=grace_seconds))
+
+    def ask_pods(self, placement: Placement, now: float) -> None:
+        """Read which pods of a placement there are."""
+        placement.pods_asked = True
+        read_id = self.writes.ask(Asked(purpose=Purpose.PODS, key=placement.key, name="", at=now))
+        labels = tuple(sorted(self.placing(placement).owner_labels.items()))
+        self.commands.append(ReadPods(read_id=read_id, namespace=placement.namespace, labels=labels))
 
     def _ask(
         self, purpose: Purpose, placement: Placement, tracked: Tracked, now: float, *, deletes: bool = False

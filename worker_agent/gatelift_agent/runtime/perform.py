@@ -28,6 +28,10 @@ class Api(Protocol):
         """Watch Pods and Jobs in exactly these namespaces."""
         ...
 
+    def read_pods(self, command: commands.ReadPods) -> None:
+        """List pods; the answer comes as an event."""
+        ...
+
     def stop_watching(self) -> None:
         """End all watches."""
         ...
@@ -74,6 +78,8 @@ class Performer:
                 self.api.watch_cluster()
             case commands.WatchNamespaces(namespaces=namespaces):
                 self.api.watch_namespaces(namespaces)
+            case commands.ReadPods():
+                self.api.read_pods(command)
             case commands.StopWatching():
                 self.api.stop_watching()
             case commands.InstallCertificate():
