@@ -102,7 +102,7 @@ def test_one_seed() -> None:
 
 @pytest.mark.timeout(0)
 def test_more_seeds_when_asked_for() -> None:
-    """Run `GATELIFT_RUNS` seeds (default: none) from `GATELIFT_FIRST_SEED` on; all failing seeds are told at the end."""
+    """Run `GATELIFT_RUNS` seeds (default: none) from `GATELIFT_FIRST_SEED` on; tell all that fail at the end."""
     failed: dict[int, str] = {}
     for seed in range(FIRST, FIRST + RUNS):
         try:
