@@ -310,7 +310,7 @@ def test_p7_a_report_of_a_newer_epoch_than_the_records_stops_all_dispatch() -> N
     world.advance(5.0)
     assert len(world.messages(Commit)) == 1
     assert not world.messages(Stop), "nothing that runs is stopped"
-    assert any("gatelift recover" in note.text for note in world.notes)
+    assert any("restored from a backup" in note.text and "gatelift.dev/epoch" in note.text for note in world.notes)
 
 
 def test_p7_the_end_of_an_old_epoch_is_acknowledged_and_changes_nothing() -> None:

@@ -94,6 +94,12 @@ def test_clusters_are_ranked_by_fit_then_free_share_then_weight_then_failures_th
     assert rank(fits, ONE_CPU, 1.0) > rank(fits, ONE_CPU, 0.0)
 
 
+def test_among_equals_the_cluster_with_fewer_placements_comes_first() -> None:
+    a, b = replace(A_VIEW, name="a"), replace(A_VIEW, name="b")
+    placed = {"a": 3, "b": 2}
+    assert min([a, b], key=lambda view: rank(view, ONE_CPU, 0.0, placed[view.name])) == b
+
+
 def test_failures_fade() -> None:
     failures = Failures(half_life=100.0)
     failures.failed("a", 0.0)

@@ -167,11 +167,15 @@ def _too_small(view: ClusterView, want: Wanted) -> str:
     return ""
 
 
-Rank = tuple[bool, float, int, float, str]
+Rank = tuple[bool, float, int, float, int, str]
 
 
-def rank(view: ClusterView, want: Wanted, failures: float) -> Rank:
-    """Return the sort key of a cluster: fits without preemption, free share, weight, recent failures, name."""
+def rank(view: ClusterView, want: Wanted, failures: float, placed: int = 0) -> Rank:
+    """Return the sort key of a cluster: fits without preemption, free share, weight, recent failures, load, name.
+
+    `placed` counts what is there already: capacity is reported late, and not at all by a worker without quota of its
+    own, so that without it the first name would get everything.
+    """
     fits, free = True, 1.0
     for name, amount in want.totals().items():
         cells = [entry for entry in view.capacity if entry.resource == name]
@@ -181,7 +185,7 @@ def rank(view: ClusterView, want: Wanted, failures: float) -> Rank:
         nominal = sum(entry.nominal for entry in cells)
         if nominal > 0:
             free = min(free, max(0, nominal - sum(entry.used for entry in cells)) / nominal)
-    return (not fits, -round(free, 3), -view.weight, round(failures, 2), view.name)
+    return (not fits, -round(free, 3), -view.weight, round(failures, 2), placed, view.name)
 
 
 def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> tuple[list[str], bool]:
@@ -204,7 +208,8 @@ def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, n
         if why or view is None:
             attempt.why_not[name] = why
             continue
-        ranked.append((rank(view, want, core.failures.weight(name, now)), name))
+        placed = len(core.on_cluster.get(name, ()))
+        ranked.append((rank(view, want, core.failures.weight(name, now), placed), name))
     return [name for _, name in sorted(ranked)], short
 
 

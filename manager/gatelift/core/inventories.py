@@ -112,7 +112,7 @@ def _droppable(
     if len(unknown) <= max(UNKNOWN_MAX, total * UNKNOWN_SHARE_MAX):
         return entries
     text = f"{len(unknown)} of {total} placements on cluster {cluster} are in no record: none of them is dropped"
-    core.note(f"{text}; if the management cluster was restored, run `gatelift recover`", warning=True)
+    core.note(f"{text}; see docs/operations.md if the management cluster was restored", warning=True)
     return [entry for entry in entries if not _unexplained(core, entry)]
 
 
