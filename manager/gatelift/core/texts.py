@@ -61,7 +61,7 @@ REJECTED = "Rejected"
 
 RESTORED = (
     "a cluster reports a newer epoch than the record: the management cluster seems to be restored from a backup;"
-    " all dispatch is stopped; raise the annotation gatelift.dev/epoch of the Workload above it, then restart the manager"
+    " all dispatch is stopped; raise the Workload's annotation gatelift.dev/epoch above it, then restart the manager"
 )
 
 
