@@ -21,7 +21,7 @@ ANNOTATION_FENCED_THROUGH = "gatelift.dev/fenced-through-session"
 """A person's word, written by `gatelift cluster fenced`: nothing of a session up to this number runs any more."""
 
 ANNOTATION_FENCED_BY = "gatelift.dev/fenced-by"
-"""Who said so; the webhook takes it from the request's own user."""
+"""Who said so, in the words of whoever wrote it; the API server's audit log has the proof."""
 
 CONNECTED = "Connected"
 
