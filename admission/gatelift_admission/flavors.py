@@ -240,6 +240,7 @@ def _assign_pod_set(
 
 def _fail(out: AssignedPodSet, reasons: list[str], reason: str) -> None:
     out.flavors = {}
+    out.tried = {}  # without a flavor there is no cursor: else a hopeless pod set would be tried for ever
     out.short = ()
     out.mode = Mode.NO_FIT
     out.reasons = reasons

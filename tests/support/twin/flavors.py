@@ -135,10 +135,10 @@ def assign(search: Search, work: Work, cursor: Cursor, counts: list[int] | None 
         result.pod_sets.append(one)
         starts = {name: position for (number, name), position in cursor.items() if number == index}
         _assign_pod_set(search, pods, one, starts)
-        result.cursor.update({(index, name): choice.tried for name, choice in one.choices.items()})
         if one.failed:
-            one.choices = {}
+            one.choices = {}  # no flavor, so no cursor either: what failed is tried from the first flavor again
             break
+        result.cursor.update({(index, name): choice.tried for name, choice in one.choices.items()})
         for name, choice in one.choices.items():
             cell = (choice.flavor, name)
             search.assumed[cell] = plus(search.assumed.get(cell, 0), one.requests[name])
@@ -162,8 +162,8 @@ def _assign_pod_set(search: Search, pods: PodSetRequest, one: PodSetResult, star
             one.failed, one.severity, one.texts = True, found.severity(), found.texts()
             return
         one.choices.update(found.best)
-        one.texts += found.texts()
         if min(choice.mode for choice in found.best.values()) < FIT:
+            one.texts += found.texts()
             one.severity = max(filter(None, (one.severity, found.severity())), key=SEVERITIES.index)
 
 
