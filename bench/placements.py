@@ -151,6 +151,10 @@ async def measure(count: int, rounds: int) -> dict[str, Any]:
             print(f"round {number + 1}: gatelift {ours[-1].per_second:6.1f}/s   {_shares(ours[-1], count)}")
     rate = statistics.median(each.per_second for each in ours)
     floor_rate = statistics.median(each.per_second for each in floors)
+    machine = {
+        "gatelift": _median_ms(ours, lambda each: each.usage.total, count),
+        "floor": _median_ms(floors, lambda each: each.usage.total, count),
+    }
     return {
         "per_second": round(rate, 1),
         "floor_per_second": round(floor_rate, 1),
@@ -158,10 +162,8 @@ async def measure(count: int, rounds: int) -> dict[str, Any]:
         "ratios": [round(one.per_second / other.per_second, 3) for one, other in zip(ours, floors, strict=True)],
         "cpu_ms_per_placement": _costs(ours, count),
         "floor_cpu_ms_per_placement": _median_ms(floors, lambda each: each.usage.of("floor"), count),
-        "machine_cpu_ms_per_placement": {
-            "gatelift": _median_ms(ours, lambda each: each.usage.total, count),
-            "floor": _median_ms(floors, lambda each: each.usage.total, count),
-        },
+        "machine_cpu_ms_per_placement": machine,
+        "cpu_ratio": round(machine["floor"] / machine["gatelift"], 3),
     }
 
 
@@ -243,6 +245,7 @@ def main() -> int:
     print("Conditions: " + ", ".join(f"{name} {value}" for name, value in said.items()))
     figures = uvloop.run(measure(given.workloads, given.rounds))
     print(f"gatelift {figures['per_second']}/s, floor {figures['floor_per_second']}/s, ratio {figures['ratio']}")
+    print(f"CPU of all processes, floor to gatelift: {figures['cpu_ratio']} (what the ratio is where CPU is the bound)")
     if given.audited:
         figures["requests"] = uvloop.run(requests(given.audited))
         for side, rows in figures["requests"]["per_workload"].items():
