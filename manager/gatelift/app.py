@@ -49,6 +49,9 @@ CLOCK_SECONDS = 30.0
 
 CONNECTIONS = 64
 
+METRICS_OFF = frozenset({"", "0"})
+"""Values of `metrics.bindAddress` that mean no port of its own, as in Kueue."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Manager:
@@ -61,6 +64,7 @@ class Manager:
     agents_port: int = 0
     enrol_port: int = 0
     status_address: str = ""
+    metrics_address: str = ""
     _failure: str = ""
 
     async def run(self) -> None:
@@ -120,7 +124,7 @@ class _Process:
         self._local = LocalStream(self._loop.post)
         self._local_agent: LocalAgent | None = None
         self._supervisor = Supervisor(manager.fail)
-        self._status = StatusServer(self._metrics.registry, self._missing, self._refresh)
+        self._servers: list[StatusServer] = []
 
     async def run(self) -> None:
         gatelift = self._config.gatelift
@@ -137,18 +141,27 @@ class _Process:
             self._api.start(self._supervisor)
             await self._agents.start(gatelift.listen)
             await self._enrol.start(gatelift.enrol_listen)
-            await self._status.start(self._config.health.health_probe_bind_address)
+            status = await self._serve(self._config.health.health_probe_bind_address)
+            if self._config.metrics.bind_address not in METRICS_OFF:
+                self._manager.metrics_address = await self._serve(self._config.metrics.bind_address)
             self._supervisor.spawn("candidacy", self._become_candidate())
             manager = self._manager
             manager.agents_port, manager.enrol_port = self._agents.port, self._enrol.port
-            manager.status_address = self._status.address
+            manager.status_address = status
             self._log.info(
-                "listening", agents=self._agents.port, enrolment=self._enrol.port, status=self._status.address
+                "listening", agents=self._agents.port, enrolment=self._enrol.port, status=status
             )
             manager.on_ready(manager)
             await manager.stop.wait()
         finally:
             await self._end()
+
+    async def _serve(self, address: str) -> str:
+        """Serve health and metrics at an address; both ports serve both, as the agent's do."""
+        server = StatusServer(self._metrics.registry, self._missing, self._refresh)
+        await server.start(address)
+        self._servers.append(server)
+        return server.address
 
     async def _end(self) -> None:
         self._log.info("stopping")
@@ -157,7 +170,8 @@ class _Process:
             await self._local_agent.stop()
         await self._agents.stop()
         await self._enrol.stop()
-        await self._status.stop()
+        for server in self._servers:
+            await server.stop()
         left = await self._supervisor.stop()
         if left:
             self._log.warning("tasks did not end in time", tasks=left)

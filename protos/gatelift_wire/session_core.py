@@ -167,7 +167,7 @@ class SessionCore(ABC):
         return self._take_out()
 
     def abort(self, reason: CloseReason, text: str, now: float) -> list[SessionOutput]:
-        """End the session or greeting at once, with a typed Close. What may be resumed follows from the reason alone."""
+        """End the session or greeting at once, with a typed Close. What may be resumed follows from the reason."""
         self._expire(now)
         self._end(reason, text, now)
         if reason not in RESUMABLE_AFTER:

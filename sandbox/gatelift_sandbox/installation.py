@@ -37,6 +37,8 @@ ENROL_SECONDS = 60.0
 CONNECT_SECONDS = 60.0
 POLL_SECONDS = 0.1
 TOKEN_SECONDS = 24 * 3600
+METRICS_BESIDE_HEALTH = {"bindAddress": "0"}
+"""Several managers share this host: their metrics are at their health address, and no fixed port is taken."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -146,7 +148,7 @@ class Installation:
         }
         given = dict(self.manager_settings)
         gatelift = {**listen, **given.pop("gatelift", {})}
-        settings = {"health": self._health(name), **given, "gatelift": gatelift}
+        settings = {"health": self._health(name), "metrics": METRICS_BESIDE_HEALTH, **given, "gatelift": gatelift}
         daemon = await self._start(name, self.management, "gatelift-manager", "manager", self._config(name, settings))
         for proxy in self.proxies.values():
             proxy.retarget("127.0.0.1", self._port(name + "-agents"))

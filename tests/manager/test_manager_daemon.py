@@ -1,0 +1,123 @@
+"""The manager as a daemon on an embedded API server, with the rights of `deploy/`: ports, readiness, standby, lead."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from gatelift import config
+from gatelift.app import Manager
+from gatelift_kube.config import ClusterConfig, from_kubeconfig
+from gatelift_kube.resources import WORKER_CLUSTER
+from gatelift_kube.tasks import spawn
+from gatelift_sandbox.installation import Installation
+from gatelift_sandbox.provider import NodeShape, Settings, load
+
+pytestmark = pytest.mark.timeout(120)
+
+LIMIT_SECONDS = 60.0
+"""A start takes about two seconds; a loaded machine gets a minute."""
+POLL_SECONDS = 0.05
+
+CONFIGURATION = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+health: {healthProbeBindAddress: "127.0.0.1:0"}
+metrics: {bindAddress: "127.0.0.1:0"}
+leaderElection: {leaseDuration: 5s, renewDeadline: 3s, retryPeriod: 200ms}
+gatelift: {listen: "127.0.0.1:0", enrolListen: "127.0.0.1:0", debugInvariants: true}
+"""
+
+
+@pytest_asyncio.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[tuple[Installation, ClusterConfig]]:
+    """Raise a management cluster with our manifests, reached as the manager's ServiceAccount."""
+    provider = load("embedded", Settings(home=tmp_path, kubeconfigs=tmp_path / "kc", nodes=NodeShape(count=0)))
+    (management,) = await provider.up(["mgmt"])
+    try:
+        installation = Installation(folder=tmp_path / "installation", management=management, workers=[])
+        await installation.install()
+        yield installation, await from_kubeconfig(str(installation.kubeconfig(management, "gatelift-manager")))
+    finally:
+        await provider.down()
+
+
+@asynccontextmanager
+async def running(reached: ClusterConfig, folder: Path) -> AsyncIterator[Manager]:
+    """Start a manager that listens, and end it."""
+    path = folder / "config.yaml"
+    path.write_text(CONFIGURATION)
+    listens = asyncio.Event()
+    manager = Manager(config=config.load(path), cluster=reached, on_ready=lambda _manager: listens.set())
+    task = spawn("manager", manager.run())
+    try:
+        async with asyncio.timeout(LIMIT_SECONDS):
+            await asyncio.wait({task, spawn("listens", listens.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        assert listens.is_set(), task.exception() if task.done() else ""
+        yield manager
+    finally:
+        manager.stop.set()
+        await task
+
+
+async def get(address: str, path: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as session, session.get(f"http://{address}{path}") as response:
+        return response.status, await response.text()
+
+
+async def term(manager: Manager) -> int:
+    _, text = await get(manager.metrics_address, "/metrics")
+    [line] = [each for each in text.splitlines() if each.startswith("gatelift_leader_term ")]
+    return int(float(line.split()[1]))
+
+
+async def leader_of(*managers: Manager) -> tuple[Manager, int]:
+    """Wait until one of them leads; return it with its term."""
+    async with asyncio.timeout(LIMIT_SECONDS):
+        while True:
+            for manager in managers:
+                if found := await term(manager):
+                    return manager, found
+            await asyncio.sleep(POLL_SECONDS)
+
+
+async def test_a_manager_leads_says_so_on_both_ports_and_hands_over_to_its_standby(
+    cluster: tuple[Installation, ClusterConfig], tmp_path: Path
+) -> None:
+    installation, reached = cluster
+    async with running(reached, tmp_path) as one, running(reached, tmp_path) as other:
+        leader, before = await leader_of(one, other)
+        follower = other if leader is one else one
+        assert await get(leader.status_address, "/healthz") == (200, "ok\n")
+        for manager in (leader, follower):
+            assert await get(manager.status_address, "/readyz") == (200, "ok\n"), "a standby is ready to take over"
+        for address in (leader.status_address, leader.metrics_address):
+            assert "gatelift_handle_seconds_count" in (await get(address, "/metrics"))[1]
+        assert await term(follower) == 0
+        leader.stop.set()
+        _, after = await leader_of(follower)
+        assert after > before, "terms grow with each change of leader"
+    async with await installation.admin(installation.management) as client:
+        page = await client.list_page(WORKER_CLUSTER, limit=10)
+        assert [served.object.metadata.name for served in page.items] == ["local"], "made by the manager itself"
+
+
+async def test_a_port_that_is_taken_ends_the_start_and_leaves_nothing_running(
+    cluster: tuple[Installation, ClusterConfig], tmp_path: Path
+) -> None:
+    _, reached = cluster
+    async with running(reached, tmp_path) as manager:
+        path = tmp_path / "second.yaml"
+        path.write_text(
+            CONFIGURATION.replace(
+                'metrics: {bindAddress: "127.0.0.1:0"', f'metrics: {{bindAddress: "{manager.metrics_address}"'
+            )
+        )
+        with pytest.raises(OSError, match="in use"):
+            await Manager(config=config.load(path), cluster=reached).run()
