@@ -108,8 +108,10 @@ def steps(rng: Random, workloads: list[str], queues: Case) -> list[Any]:
         elif what == "change" and _maybe(rng, 0.3):
             name = rng.choice(list(queues))
             found.append({"change": [name, quotas(rng, limits="cohort" in queues[name])]})
-        if _maybe(rng, 0.4):
+        if _maybe(rng, 0.5):
             found.append("cycle")
+        if _maybe(rng, 0.3):
+            found.append("drain")
     return [*found, *({"submit": one} for one in waiting), "cycle"]
 
 
@@ -118,7 +120,21 @@ def no_policies(rng: Random) -> Case:
     return {"reclaim": "Any"} if _maybe(rng, 0.2) else {}
 
 
-def instance(seed: int, policies: Callable[[Random], Case] = no_policies) -> Case:
+def classical_policies(rng: Random) -> Case:
+    """Return any combination of the policies of classical preemption that is valid."""
+    found: Case = {}
+    if _maybe(rng, 0.6):
+        found["within"] = rng.choice(["LowerPriority", "LowerOrNewerEqualPriority"])
+    if _maybe(rng, 0.6):
+        found["reclaim"] = rng.choice(["LowerPriority", "Any"])
+        if _maybe(rng, 0.4):
+            found["borrow"] = "LowerPriority"
+            if _maybe(rng, 0.5):
+                found["borrow"] = ["LowerPriority", rng.randint(0, 3)]
+    return {"preempt": found} if found else {}
+
+
+def instance(seed: int, policies: Callable[[Random], Case] = classical_policies) -> Case:
     """Return the instance of a seed."""
     rng = Random(seed)  # noqa: S311 - reproducible, not secret
     names = [f"q{index}" for index in range(rng.randint(1, QUEUES_MAX))]
@@ -155,13 +171,13 @@ def _smaller(case: Case) -> Iterator[Case]:
     for name in case["workloads"]:
         other = copy.deepcopy(case)
         del other["workloads"][name]
-        other["steps"] = [s for s in other["steps"] if s == "cycle" or name not in s.values()]
+        other["steps"] = [s for s in other["steps"] if isinstance(s, str) or name not in s.values()]
         yield other
     for name in case["queues"]:
         if all(one["queue"] != name for one in case["workloads"].values()):
             other = copy.deepcopy(case)
             del other["queues"][name]
-            other["steps"] = [s for s in other["steps"] if s == "cycle" or name not in next(iter(s.values()))]
+            other["steps"] = [s for s in other["steps"] if isinstance(s, str) or name not in next(iter(s.values()))]
             if other["queues"]:
                 yield other
     for path in _paths(case, ()):
@@ -179,7 +195,7 @@ def _smaller(case: Case) -> Iterator[Case]:
 def _paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     """Yield the places of optional fields and of numbers above zero."""
     optional = {"cohort", "borrow", "lend", "fungibility", "selector", "priority", "created", "labels", "taints"}
-    optional |= {"tolerations", "affinity", "reclaim", "within", "borrowWithin", "groups", "strategy", "memory", "gpu"}
+    optional |= {"tolerations", "affinity", "reclaim", "preempt", "within", "borrow", "groups", "strategy", "memory", "gpu"}
     if isinstance(value, dict):
         for key, inner in value.items():
             here = (*path, key)

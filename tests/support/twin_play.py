@@ -24,12 +24,12 @@ from typing import Any
 from gatelift_admission.cycle import Cycle, Round
 from gatelift_admission.engine import Engine
 from gatelift_admission.entry import Phase
-from gatelift_admission.model import Decision, Inadmissible, Reserve
+from gatelift_admission.model import Decision, Inadmissible, Preempt, Reserve
 from gatelift_admission.state import State
-from gatelift_kube.objects.kueue import ClusterQueue, Cohort, CohortSpec, Workload
+from gatelift_kube.objects.kueue import ClusterQueue, Cohort, CohortSpec, Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition, ObjectMeta
 from support.admission_cases import Case, _flavor, _groups, _pod_set, _queue
-from support.admission_objects import local_queue, reserved_status, workload
+from support.admission_objects import local_queue, workload
 from support.twin.engine import Outcome, Twin
 
 START = 1767225600.0
@@ -160,6 +160,10 @@ class Both:
         if step == "cycle":
             self._cycle()
             return
+        if step == "drain":
+            for uid in [uid for uid in sorted(self.reserves) if self.twin.world.works[uid].evicted]:
+                self._step({"stopped": uid})
+            return
         ((what, value),) = step.items()
         if what == "submit":
             self._submit(value)
@@ -185,11 +189,14 @@ class Both:
             else:
                 raise ValueError(f"no step is called {what!r}")
 
-    def _written(self, uid: str) -> Any:
-        status = reserved_status(self.reserves[uid].admission)
-        stamp = f"2026-01-01T00:{int(self.twin.world.works[uid].reserved_at - START) // 60:02}:{int(self.twin.world.works[uid].reserved_at - START) % 60:02}Z"
-        conditions = tuple(Condition(one.type, one.status, one.reason, "", stamp) for one in status.conditions)
-        return reserved_status(self.reserves[uid].admission).__class__(conditions=conditions, admission=status.admission)
+    def _written(self, uid: str) -> WorkloadStatus:
+        """Return the status of a reservation as it was written: when it was made, and whether it has to end."""
+        work = self.twin.world.works[uid]
+        minutes, seconds = divmod(int(work.reserved_at - START), 60)
+        at = f"2026-01-01T00:{minutes:02}:{seconds:02}Z"
+        told = [("QuotaReserved", "QuotaReserved"), ("Admitted", "Admitted")] + [("Evicted", "Preempted")] * work.evicted
+        conditions = tuple(Condition(kind, "True", reason, "", at) for kind, reason in told)
+        return WorkloadStatus(conditions=conditions, admission=self.reserves[uid].admission)
 
     # -- in step ---------------------------------------------------------------------------------------------------
 
@@ -232,6 +239,12 @@ class Both:
         self._same_decisions(seen, outcome)
 
     def _same_decisions(self, seen: Seen, outcome: Outcome) -> None:
+        gone = {one.uid: (one.reason, one.preemptor_uid) for one in seen.decisions if isinstance(one, Preempt)}
+        if gone != outcome.preempted:
+            raise Difference(
+                f"round {self.cycles}, heads {seen.heads} / {outcome.heads}: fast preempts {gone}, twin "
+                f"{outcome.preempted}, which says {outcome.told}"
+            )
         fast = [self._plain(one) for one in seen.decisions if isinstance(one, Reserve)]
         twin = [self._granted(uid) for uid in outcome.admitted]
         if fast != twin:

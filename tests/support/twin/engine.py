@@ -55,8 +55,9 @@ class Twin:
             self._workload(one, now)
             return
         if isinstance(one, ClusterQueue):
-            world.cluster_queues[one.metadata.name] = one
-        elif isinstance(one, LocalQueue):
+            self._cluster_queue(one, now)
+            return
+        if isinstance(one, LocalQueue):
             world.local_queues[one.metadata.namespace, one.metadata.name] = one
         elif isinstance(one, Cohort):
             world.cohorts[one.metadata.name] = one
@@ -66,17 +67,27 @@ class Twin:
             world.checks[one.metadata.name] = one
         else:
             raise TypeError(f"nothing feeds a {type(one).__name__}")
-        self.restructured(now)
+        self.restructured(set(world.cluster_queues), now)
 
-    def restructured(self, now: float) -> None:
-        """Settle the queues after a change of structure: every workload to its queue, generations up, all flushed."""
-        for name, cluster_queue in self.world.cluster_queues.items():
-            strategy = cluster_queue.spec.queueing_strategy
-            self.queues.setdefault(name, TwinQueue(name, strategy)).strategy = strategy
+    def _cluster_queue(self, one: ClusterQueue, now: float) -> None:
+        """Take note of a ClusterQueue; a changed spec concerns the trees it was in and is in (2.3, Triggers)."""
+        world, name = self.world, one.metadata.name
+        known = world.cluster_queues.get(name)
+        if known is not None and known.spec == one.spec:
+            return
+        before = {other for other in world.cluster_queues if known and world.root_name(other) == world.root_name(name)}
+        world.cluster_queues[name] = one
+        self.queues.setdefault(name, TwinQueue(name, "")).strategy = one.spec.queueing_strategy
+        after = {other for other in world.cluster_queues if world.root_name(other) == world.root_name(name)}
+        self.restructured(before | after, now)
+
+    def restructured(self, concerned: set[str], now: float) -> None:
+        """Settle after a change of structure: every workload to its queue; generations up and all flushed there."""
+        for name in concerned:
             self.generations[name] = self.generations.get(name, 0) + 1
         for work in self.world.works.values():
             self._place(work, now)
-        for name in self.world.cluster_queues:
+        for name in concerned:
             self.flush(name, now)
 
     def queue_for(self, work: Work) -> str:
