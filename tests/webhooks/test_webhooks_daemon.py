@@ -17,6 +17,7 @@ from gatelift.webhooks import app, owners
 from gatelift.webhooks.app import Daemon, settings_of
 from gatelift.webhooks.certificates import SERVING_LIFETIME, Material
 from gatelift.webhooks.configuration import MUTATING, NAME, VALIDATING
+from gatelift.webhooks.metrics import Metrics
 from gatelift.webhooks.secret import NAME as SECRET_NAME
 from gatelift.webhooks.secret import MaterialStore
 from gatelift.webhooks.server import REQUEST_BYTES_MAX
@@ -116,6 +117,17 @@ async def test_an_object_of_a_wrong_type_is_denied_and_the_daemon_lives(asking: 
     assert not response["allowed"]
     assert "$.metadata.labels" in response["status"]["message"]
     assert (await asking.review("/mutate-pod", "Pod", queued()))["allowed"]
+
+
+def test_reviews_are_counted_by_kind_step_and_status() -> None:
+    metrics = Metrics()
+    for status, seconds in ((200, 0.002), (200, 0.004), (400, 0.001)):
+        metrics.taken("Pod", "mutate", status, seconds)
+    value = metrics.registry.get_sample_value
+    about = {"kind": "Pod", "step": "mutate"}
+    assert value("gatelift_webhook_reviews_total", {**about, "status": "200"}) == 2
+    assert value("gatelift_webhook_reviews_total", {**about, "status": "400"}) == 1
+    assert value("gatelift_webhook_review_seconds_count", about) == 3
 
 
 # --- owners ---
@@ -294,6 +306,8 @@ async def test_health_and_readiness_are_served_in_the_clear(client: Client, serv
             for path in ("/healthz", "/readyz"):
                 async with session.get(f"http://{daemon.status_address}{path}") as answer:
                     assert (answer.status, await answer.text()) == (200, "ok\n")
+            async with session.get(f"http://{daemon.status_address}/metrics") as answer:
+                assert "gatelift_webhook_reviews_total" in await answer.text()
     finally:
         await daemon.stop()
 

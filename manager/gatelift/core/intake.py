@@ -77,9 +77,11 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
             workload_gone(core, key, obj.metadata.uid)
         case kueue.ClusterQueue():
             core.knowledge.cluster_queues.pop(name, None)
+            core.shown_at.pop(Key(Look.CLUSTER_QUEUE, key), None)
             engine.cluster_queue_removed(name)
         case kueue.LocalQueue():
             core.knowledge.local_queues.pop(key, None)
+            core.shown_at.pop(Key(Look.LOCAL_QUEUE, key), None)
             engine.local_queue_removed(key)
         case kueue.AdmissionCheck():
             core.knowledge.checks.pop(name, None)

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import msgspec
 import structlog
-from prometheus_client import CollectorRegistry
 
 from gatelift.config import Configuration
 from gatelift.webhooks.certificates import Material
 from gatelift.webhooks.configuration import NAMESPACE_LABEL, SERVICE, Wanted
 from gatelift.webhooks.injection import Injection
 from gatelift.webhooks.judge import Judge
+from gatelift.webhooks.metrics import Metrics
 from gatelift.webhooks.owners import Owners
 from gatelift.webhooks.secret import MaterialStore
 from gatelift.webhooks.server import WebhookServer
@@ -101,13 +101,14 @@ class Daemon:
             changed=self._wake.set,
         )
         judge = Judge(self._surroundings, Owners(client), namespace=settings.namespace)
-        self._server = WebhookServer(judge, self._surroundings.missing, self._tls)
+        metrics = Metrics()
+        self._server = WebhookServer(judge, self._surroundings.missing, self._tls, metrics.taken)
         service = (SERVICE, f"{SERVICE}.{settings.namespace}", f"{SERVICE}.{settings.namespace}.svc")
         self._store = MaterialStore(
             client, settings.namespace, (*service, *settings.names), wall or (lambda: datetime.now(UTC))
         )
         self._injection = Injection(client)
-        self._status = StatusServer(CollectorRegistry(), self.missing, lambda: None)
+        self._status = StatusServer(metrics.registry, self.missing, lambda: None)
 
     @property
     def port(self) -> int:

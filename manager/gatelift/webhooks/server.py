@@ -12,6 +12,7 @@ from aiohttp import web
 from gatelift.webhooks import configuration, review
 from gatelift.webhooks.judge import Judge
 from gatelift.webhooks.review import BadReviewError, Question
+from gatelift_kube.clock import monotonic
 
 REQUEST_BYTES_MAX = 8 * 1024 * 1024
 """A review holds the object twice, each at most the 3 MiB that an API server takes, and a little around it."""
@@ -23,16 +24,19 @@ KEEPALIVE_SECONDS = 75.0
 STOP_SECONDS = 3.0
 
 Answer = Callable[[str, Question], Awaitable[bytes]]
+Taken = Callable[[str, str, int, float], None]
+"""Told of kind, step, HTTP status and seconds."""
 
 
 class WebhookServer:
     """An HTTPS server on one port. `tls` may be loaded with a new certificate while it runs."""
 
-    def __init__(self, judge: Judge, missing: Callable[[], str], tls: ssl.SSLContext) -> None:
-        """`missing` returns why reviews cannot be answered yet, "" when they can."""
+    def __init__(self, judge: Judge, missing: Callable[[], str], tls: ssl.SSLContext, taken: Taken) -> None:
+        """`missing` returns why reviews cannot be answered yet, "" when they can; `taken` counts them."""
         self._judge = judge
         self._missing = missing
         self._tls = tls
+        self._taken = taken
         self._in_flight = 0
         self._runner: web.AppRunner | None = None
         self._log = structlog.get_logger("gatelift.webhooks")
@@ -42,8 +46,8 @@ class WebhookServer:
         """Listen; port 0 takes a free one (`self.port`). OSError: the address is taken."""
         app = web.Application(client_max_size=REQUEST_BYTES_MAX)
         for kind in configuration.KINDS:
-            app.router.add_post(configuration.path("mutate", kind), self._taking(kind.name, self._judge.mutate))
-            app.router.add_post(configuration.path("validate", kind), self._taking(kind.name, self._judge.validate))
+            for step, answer in (("mutate", self._judge.mutate), ("validate", self._judge.validate)):
+                app.router.add_post(configuration.path(step, kind), self._taking(kind.name, step, answer))
         self._runner = web.AppRunner(
             app, access_log=None, keepalive_timeout=KEEPALIVE_SECONDS, shutdown_timeout=STOP_SECONDS
         )
@@ -56,20 +60,26 @@ class WebhookServer:
         if self._runner is not None:
             await self._runner.cleanup()
 
-    def _taking(self, kind: str, answer: Answer) -> Callable[[web.Request], Awaitable[web.Response]]:
+    def _taking(self, kind: str, step: str, answer: Answer) -> Callable[[web.Request], Awaitable[web.Response]]:
         async def take(request: web.Request) -> web.Response:
-            missing = self._missing()
-            if missing:
-                return web.Response(status=503, text=f"the webhooks are not ready: {missing}; try again\n")
-            if self._in_flight >= IN_FLIGHT_MAX:
-                return web.Response(status=429, text="too many reviews at once; try again\n", headers=_RETRY)
-            self._in_flight += 1
-            try:
-                return await self._answer(kind, answer, request)
-            finally:
-                self._in_flight -= 1
+            began = monotonic()
+            response = await self._take(kind, answer, request)
+            self._taken(kind, step, response.status, monotonic() - began)
+            return response
 
         return take
+
+    async def _take(self, kind: str, answer: Answer, request: web.Request) -> web.Response:
+        missing = self._missing()
+        if missing:
+            return web.Response(status=503, text=f"the webhooks are not ready: {missing}; try again\n")
+        if self._in_flight >= IN_FLIGHT_MAX:
+            return web.Response(status=429, text="too many reviews at once; try again\n", headers=_RETRY)
+        self._in_flight += 1
+        try:
+            return await self._answer(kind, answer, request)
+        finally:
+            self._in_flight -= 1
 
     async def _answer(self, kind: str, answer: Answer, request: web.Request) -> web.Response:
         try:
