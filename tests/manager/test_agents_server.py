@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
-import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 
 import grpc
 import pytest
@@ -22,7 +19,6 @@ from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
     CertificateRequest,
     Close,
-    Cordon,
     CreditGrant,
     Forget,
     Frame,
@@ -33,8 +29,9 @@ from gatelift_wire.messages import (
     Welcome,
 )
 from gatelift_wire.refusals import CloseReason
+from support.edge_sessions import agent, answers, raw
 from support.until import until
-from support.wire_edge import DAY, HOST, Edge, Identity, Key, RawStream, WireAgent, signed, utc_now
+from support.wire_edge import DAY, Edge, Identity, Key, RawStream, signed, utc_now
 
 KEY = PlacementKey("uid-of-w1", 1)
 
@@ -45,36 +42,6 @@ async def edge() -> AsyncIterator[Edge]:
     await made.start()
     yield made
     await made.stop()
-
-
-@asynccontextmanager
-async def raw(edge: Edge, identity: Identity | None = None, **of: str) -> AsyncIterator[RawStream]:
-    """Open a stream that writes what the test says; by default with the identity of w1."""
-    shown = identity or edge.identities[of.get("cluster", "w1")]
-    stream = RawStream(edge.server.port, shown, edge.state.bundle)
-    try:
-        yield stream
-    finally:
-        await stream.close()
-
-
-@asynccontextmanager
-async def agent(edge: Edge, cluster: str = "w1", instance: str = "agent") -> AsyncIterator[WireAgent]:
-    """Connect an honest agent with an open session."""
-    made = WireAgent(edge.server.port, edge.identities[cluster], instance)
-    try:
-        yield await made.connect()
-    finally:
-        await made.close()
-
-
-async def answers(edge: Edge, other: WireAgent, cluster: str) -> None:
-    """Prove that a session works both ways."""
-    await until(lambda: edge.is_open(cluster), "the manager's end is open too")
-    reports, commands = len(edge.told(Reported, cluster)), len(other.delivered)
-    other.report(GatesLifted(key=PlacementKey("uid-of-" + cluster, 1)))
-    edge.send(cluster, Cordon(cordoned=True))
-    await until(lambda: len(edge.told(Reported, cluster)) > reports and len(other.delivered) > commands, "both ways")
 
 
 # --- who gets in ---------------------------------------------------------------------------------------------------
@@ -465,93 +432,6 @@ async def test_a_server_that_stops_says_so_and_ends_every_stream_in_time(edge: E
             _, ending = await asyncio.gather(edge.server.stop(), listening.ending())
         assert ending[:2] == (CloseReason.SHUTTING_DOWN, "this manager stops; ask again")
         assert edge.server.streams == 0
-
-
-# --- certificates over time ----------------------------------------------------------------------------------------
-
-
-def served_certificate(edge: Edge) -> x509.Certificate:
-    text = ssl.get_server_certificate((HOST, edge.server.port), timeout=5)
-    return x509.load_pem_x509_certificate(text.encode())
-
-
-async def test_many_handshakes_at_once_do_the_process_no_harm(edge: Edge) -> None:
-    for _ in range(12):
-        streams = [RawStream(edge.server.port, edge.identities["w1"], edge.state.bundle) for _ in range(40)]
-        reading = [spawn("ending", stream.ending()) for stream in streams]
-        await until(lambda ending=reading: sum(each.done() for each in ending) >= 30)  # type: ignore[misc]  # bound now
-        for stream in streams:
-            await stream.close()
-        await asyncio.gather(*reading, return_exceptions=True)
-    async with agent(edge) as honest:
-        await answers(edge, honest, "w1")
-
-
-async def test_a_handshake_shows_the_servers_certificate_of_now(edge: Edge) -> None:
-    before = await asyncio.to_thread(served_certificate, edge)
-    edge.server_pair = authority.new_server(edge.state, (HOST, "localhost"), DAY, utc_now())
-    after = await asyncio.to_thread(served_certificate, edge)
-    assert before.serial_number != after.serial_number
-    assert after == x509.load_pem_x509_certificate(edge.server_pair.certificate)
-
-
-async def test_a_stream_ends_with_its_certificate_and_the_session_goes_on_with_the_renewed_one(edge: Edge) -> None:
-    async with agent(edge) as short, agent(edge, "w2") as other:
-        await short.renew()
-        edge.moment = utc_now() + dt.timedelta(hours=23)
-        edge.server.drop_untrusted()
-        assert short.open
-        edge.moment = utc_now() + dt.timedelta(hours=25)
-        other.identity = edge.identities["w2"]
-        edge.server.drop_untrusted()
-        await short.closed()
-        await other.closed()
-        await short.connect()
-        assert short.opened[-1].resumed, "nothing had to be said again"
-        await answers(edge, short, "w1")
-
-
-async def test_a_ca_rotation_drops_no_session_before_the_old_one_is_retired(edge: Edge) -> None:
-    async with agent(edge) as connected:
-        old = connected.identity
-        edge.rotate(lambda state: authority.announce(state, utc_now()))
-        await connected.renew()
-        edge.rotate(authority.switch)
-        edge.server.drop_untrusted()
-        await answers(edge, connected, "w1")
-        await connected.renew()
-        assert connected.ended == []
-        async with raw(edge, old) as late:
-            await late.greet(instance="agent", peer_instance="manager")
-        edge.rotate(authority.retire)
-        edge.server.drop_untrusted()
-        await connected.closed()
-        await connected.connect()
-        await answers(edge, connected, "w1")
-        stream = RawStream(edge.server.port, old, edge.state.bundle)
-        with pytest.raises(grpc.RpcError):
-            await stream.greet()
-        await stream.close()
-
-
-async def test_an_agent_that_renewed_after_the_announcement_reaches_the_server_after_the_switch(edge: Edge) -> None:
-    async with agent(edge) as connected:
-        edge.rotate(lambda state: authority.announce(state, utc_now()))
-        await connected.renew()
-        await connected.close()
-        edge.rotate(authority.switch)
-        await until(lambda: edge.told(LinkBroken, "w1"))
-        await connected.closed()
-        await connected.connect()
-        await answers(edge, connected, "w1")
-
-
-async def test_a_certificate_is_renewed_for_the_approved_key_only(edge: Edge) -> None:
-    async with agent(edge) as connected:
-        connected.report(CertificateRequest(request=Key.new().request()))
-        await until(lambda: edge.notes)
-        assert any("is of another key than the approved one" in note for note in edge.notes)
-        assert connected.delivered == []
 
 
 async def test_a_frame_that_cannot_be_encoded_breaks_one_stream_only(edge: Edge) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 
 import pytest
 
 from gatelift.core import events
 from gatelift.core.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
-from gatelift.core.commands import AnswerEnrolment, CloseStream, Command, IssueCertificate, Note, SendFrame
 from gatelift.core.link_values import (
     FencedByPerson,
     HigherTermRead,
@@ -19,14 +17,9 @@ from gatelift.core.link_values import (
     LinkState,
     PlacementsInventoried,
     Reported,
-    Upcall,
-    WriteIds,
 )
-from gatelift.core.links import Links
-from gatelift.core.wall import Wall
 from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.writes import Create, ObjectGone, ObjectSeen, Patch, Synced
-from gatelift_wire import session as wire
+from gatelift_kube.writes import ObjectGone, ObjectSeen
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
     Capacity,
@@ -38,110 +31,13 @@ from gatelift_wire.messages import (
     Frame,
     GatesLifted,
     InventoryEntry,
-    Report,
 )
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession
-from gatelift_wire.session_manager import ManagerSession
+from support.links_bench import Manager
 from support.worker_cluster_api import Api
 
 KEY = PlacementKey("uid-1", 1)
-
-
-class Manager:
-    """Links over an Api, with an AgentSession at the end of each stream."""
-
-    def __init__(self, api: Api, term: int = 1, instance: str = "m1") -> None:
-        self.api = api
-        self.now = 100.0
-        wall = Wall()
-        wall.read(1_800_000_000.0, self.now)
-        self.links = Links(lambda: ManagerSession(instance=instance), WriteIds(), wall)
-        self.links.set_origin("origin-uid")
-        self.agents: dict[int, AgentSession] = {}
-        self.upcalls: list[Upcall] = []
-        self.closed: dict[int, CloseReason] = {}
-        self.delivered: list[object] = []
-        self.issued: list[IssueCertificate] = []
-        self.notes: list[str] = []
-        self.answers: list[AnswerEnrolment] = []
-        self.writes = 0
-        self.hold_writes = False
-        self.held: list[Patch | Create] = []
-        self.inventory: tuple[InventoryEntry, ...] = ()
-        for name in api.objects:
-            self.event(ObjectSeen(WORKER_CLUSTER, api.get(name), b""))
-        self.event(Synced(WORKER_CLUSTER))
-        if term:
-            self.event(events.LeadershipExtended(valid_until=1e9))
-            self.event(events.LeadershipGained(term=term))
-
-    def event(self, event: events.Event, revision: int = 7) -> list[Upcall]:
-        before = len(self.upcalls)
-        outcome = self.links.handle(event, self.now, record_revision=revision)
-        self.upcalls += outcome.upcalls
-        self.perform(outcome.commands)
-        return self.upcalls[before:]
-
-    def perform(self, commands: Iterable[Command]) -> None:
-        for command in commands:
-            match command:
-                case Patch() | Create() if self.hold_writes:
-                    self.held.append(command)
-                case Patch() | Create():
-                    self.writes += 1
-                    self.event(self.api.write(command))
-                case SendFrame():
-                    agent = self.agents.get(command.stream_id)
-                    if agent is not None:
-                        received = wire.FrameReceived(stream_id=1, frame=command.frame)
-                        self.agent_says(command.stream_id, agent.handle(received, self.now))
-                case CloseStream():
-                    self.closed[command.stream_id] = command.close.reason
-                case IssueCertificate():
-                    self.issued.append(command)
-                case Note():
-                    self.notes.append(command.text)
-                case AnswerEnrolment():
-                    self.answers.append(command)
-                case _:
-                    pass
-
-    def agent_says(self, stream: int, outputs: list[wire.SessionOutput]) -> None:
-        for output in outputs:
-            match output:
-                case wire.Transmit():
-                    self.event(events.FrameArrived(stream_id=stream, frame=output.frame))
-                case wire.InventoryAsked():
-                    agent = self.agents[stream]
-                    self.agent_says(stream, agent.answer_inventory(output.request, self.inventory, self.now))
-                case wire.Delivered():
-                    self.delivered.append(output.message)
-                case _:
-                    pass
-
-    def dial(self, stream: int = 1, *, cluster: str = "w1", key: str = "k", agent: AgentSession | None = None) -> None:
-        session = agent or AgentSession(instance=f"agent-{stream}")
-        session.set_facts(credits_=5, api_reachable=True, replicas=1, kinds=("Pod",), now=self.now)
-        session.start(self.now)
-        self.agents[stream] = session
-        self.event(events.StreamOpened(stream_id=stream, cluster=cluster, key_digest=key))
-        self.agent_says(stream, session.handle(wire.StreamOpened(stream_id=1), self.now))
-
-    def report(self, stream: int, *messages: Report) -> None:
-        self.agent_says(stream, self.agents[stream].send(messages, self.now))
-
-    def pass_time(self, seconds: float, *, step: float = 1.0, agents: bool = False) -> None:
-        end = self.now + seconds
-        while self.now < end:
-            self.now = min(end, self.now + step)
-            if agents:
-                for stream, agent in self.agents.items():
-                    self.agent_says(stream, agent.tick(self.now))
-            self.event(events.Ticked())
-
-    def kinds(self) -> list[str]:
-        return [type(upcall).__name__ for upcall in self.upcalls if type(upcall).__name__ != "ClusterChanged"]
 
 
 def test_a_session_number_is_written_before_the_agent_is_welcomed() -> None:
