@@ -58,7 +58,15 @@ def test_a_certificate_is_renewed_when_and_as_often_as_the_page_says() -> None:
 
 
 def test_the_tests_that_the_page_names_are_there() -> None:
-    for name in ("agents_server", "agents_certificates", "foreign_reports", "enrol_server", "authority_store", "links", "enrolment"):
+    for name in (
+        "agents_server",
+        "agents_certificates",
+        "foreign_reports",
+        "enrol_server",
+        "authority_store",
+        "links",
+        "enrolment",
+    ):
         assert f"test_{name}.py" in PAGE
         assert (Path(__file__).parent / f"test_{name}.py").exists()
     assert (ROOT / "tests" / "bad_input.yaml").exists()
