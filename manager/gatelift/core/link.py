@@ -155,6 +155,7 @@ class Link:
     def seen(self, found: WorkerCluster, now: float, out: Outcome) -> None:
         """Take the WorkerCluster as it is now."""
         if found.status.term > self._leading.term > 0:
+            # R3: somebody leads in a later term; whoever reads it steps down.
             out.upcalls.append(HigherTermRead(cluster=self.name, term=found.status.term))
             return
         self._adopt(found)

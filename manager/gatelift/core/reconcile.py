@@ -33,7 +33,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     kind = owners.kind_of(core, known)
     owner = core.knowledge.owner_of(known) if kind is not None else None
     rec = record.read(known, travels=kind is not None)
-    if rec.term > core.term:
+    if rec.term > core.term:  # R3
         core.step_down(f"Workload {key} was written in term {rec.term}, ours is {core.term}")
         return
     attempt = attempt_for(core, known, rec, kind, now)
