@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import aiohttp
@@ -12,10 +13,12 @@ import pytest
 import pytest_asyncio
 
 from gatelift import config
-from gatelift.app import Manager
+from gatelift.adapters.standing import KUEUE_LEASE
+from gatelift.app import Manager, StartRefusedError
 from gatelift_kube.config import ClusterConfig, from_kubeconfig
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.tasks import spawn
+from gatelift_sandbox import applying
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.provider import NodeShape, Settings, load
 
@@ -121,3 +124,28 @@ async def test_a_port_that_is_taken_ends_the_start_and_leaves_nothing_running(
         )
         with pytest.raises(OSError, match="in use"):
             await Manager(config=config.load(path), cluster=reached).run()
+
+
+@pytest.mark.parametrize(("age", "refused"), [(0, True), (3600, False)], ids=["renewed just now", "renewed long ago"])
+async def test_a_manager_starts_only_where_no_kueue_controller_runs(
+    cluster: tuple[Installation, ClusterConfig], tmp_path: Path, age: int, refused: bool
+) -> None:
+    installation, reached = cluster
+    renewed = datetime.now(UTC) - timedelta(seconds=age)
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": KUEUE_LEASE.key.name, "namespace": KUEUE_LEASE.key.namespace},
+        "spec": {"holderIdentity": "kueue-0", "renewTime": f"{renewed:%Y-%m-%dT%H:%M:%S.%fZ}"},
+    }
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KUEUE_LEASE.key.namespace}}
+    async with await installation.admin(installation.management) as client:
+        await applying.apply(client, [namespace, lease])
+    if not refused:
+        async with running(reached, tmp_path) as manager:
+            await leader_of(manager)
+        return
+    path = tmp_path / "config.yaml"
+    path.write_text(CONFIGURATION)
+    with pytest.raises(StartRefusedError, match=r"held by kueue-0.*scale it to 0 first"):
+        await Manager(config=config.load(path), cluster=reached).run()
