@@ -274,7 +274,8 @@ class Cycle:
     def _park(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:
         """Leave an entry (and its equals) until what it lacks is there."""
         state = self._state
-        one = queue.pending.fail(entry, assignment, state.room(queue))
+        changed = state.versions.get(round_.root, 0) != round_.version
+        one = queue.pending.fail(entry, assignment, state.room(queue), changed=changed)
         if one is None:  # room came free while the round was cut
             round_.lost.append(queue)
             round_.progress = True

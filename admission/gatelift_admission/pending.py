@@ -191,10 +191,12 @@ class PendingQueue:
         self.sticky = self.blocked = entry
         self.blocked_reserves = True
 
-    def fail(self, entry: Entry, assignment: Assignment, room: Room) -> PendingClass | None:
+    def fail(self, entry: Entry, assignment: Assignment, room: Room, *, changed: bool) -> PendingClass | None:
         """Record that the head does not fit: park its class, or block a StrictFIFO queue, until something changes.
 
-        Returns None, with nothing recorded, if by now nothing is missing.
+        Returns None, with nothing recorded, if something `changed` since the evaluation and by now nothing is missing.
+        Without a change an option that is there was refused for good reason: another flavor was preferred, and then
+        nobody could be found to leave, or another group or pod set did not fit.
         """
         one = self.classes[entry.shape]
         one.park += 1
@@ -203,7 +205,7 @@ class PendingQueue:
             one.options = ()
         else:
             one.options = assignment.lacks
-            if any(all(need <= room.free(cell) for cell, need in option) for option in one.options):
+            if changed and any(all(need <= room.free(cell) for cell, need in option) for option in one.options):
                 one.park += 1
                 return None
             self._register(one, room)

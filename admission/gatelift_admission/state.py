@@ -65,11 +65,15 @@ class State:
     ledger: Ledger = field(default_factory=Ledger)
     holders: Holders = field(default_factory=Holders)
     foreign: Foreign = field(default_factory=Foreign)
+    closed: set[str] = field(default_factory=set)
+    """ClusterQueues that do not admit; what they hold is not preempted either."""
     outdated: bool = True
     built: int = 0
     """How often the tree was built."""
     versions: dict[str, int] = field(default_factory=dict)
     """Per root: raised whenever something changed that may help a head that had lost."""
+    releases: dict[str, int] = field(default_factory=dict)
+    """Per root: how often quota was released."""
     ready: OrderedDict[str, dict[str, None]] = field(default_factory=OrderedDict)
     """Queues that may have a head worth evaluating, by root."""
     stalled: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -97,13 +101,17 @@ class State:
         self.outdated = False
         self.built += 1
         self.versions.clear()
+        self.releases.clear()
         self.ready.clear()
         self.stalled.clear()
+        self.closed.clear()
         for name in sorted(self.queues):
             queue = self.queues[name]
             was = queue.admits
             queue.cyclic = name in tree.cyclic
             queue.active = cluster_queue_active(queue.object, self.flavors, self.checks)
+            if not queue.admits:
+                self.closed.add(name)
             self.wake_queue(queue)
             if was != queue.admits:
                 self.review_queue(name)
@@ -154,7 +162,7 @@ class State:
         if not preempts(policy):
             return None
         tree = self.ensure()
-        scene = Scene(tree=tree, holders=self.holders, claimed=claimed)
+        scene = Scene(tree=tree, holders=self.holders, claimed=claimed, closed=self.closed)
         return Oracle(
             scene=scene,
             node=tree.queues[queue.name],
@@ -205,6 +213,7 @@ class State:
         if self.outdated or tree is None or name not in tree.queues:
             return
         root = tree.queues[name].root
+        self.releases[root] = self.releases.get(root, 0) + 1
         self.touch(root)
         for node in tree.members.get(root, ()):
             queue = self.queues[node.name]
@@ -268,7 +277,8 @@ class State:
             self.unqueue(entry)
             entry.priority, entry.timestamp = reading.priority, reading.timestamp
             entry.pod_sets, entry.shape = reading.pod_sets, reading.shape
-            entry.cursor, entry.obstacle = (), reading.obstacle
+            entry.search_anew()
+            entry.obstacle = reading.obstacle
             self._queue(entry, target, backing_off=backing_off)
             if sticky:
                 target.pending.sticky = entry

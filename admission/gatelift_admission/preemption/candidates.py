@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gatelift_admission.entry import Entry
@@ -56,11 +56,15 @@ class Seeker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """Where victims are looked for. `claimed`: UIDs that count as gone already."""
+    """Where victims are looked for. `claimed`: UIDs that count as gone already.
+
+    `closed`: inactive queues; Kueue's snapshot leaves them out, so what they hold counts and is never taken.
+    """
 
     tree: Tree
     holders: Holders
     claimed: frozenset[str] = field(default_factory=frozenset)
+    closed: Collection[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ def allows(policy: str, seeker: Seeker, priority: int, timestamp: float) -> bool
 def read(scene: Scene, seeker: Seeker, stream: Stream, *, leaving: bool) -> Iterator[Candidate]:
     """Yield the candidates of one stream in order: lower priority, later reservation, UID."""
     known = scene.holders.of(stream.node.name)
-    if stream.policy == NEVER:
+    if stream.policy == NEVER or stream.node.name in scene.closed:
         return
     for key in known.leaving if leaving else known.running:
         if key[0] > seeker.priority and stream.policy != ANY:
