@@ -136,6 +136,7 @@ class Watcher:
             return
         conditions = workload.status.conditions
         self._mark(owner.name, "workload", now)
+        self.ways[owner.name].cluster = workload.status.cluster_name or self.ways[owner.name].cluster
         for type_, name in (("QuotaReserved", "reserved"), ("Admitted", "admitted"), ("Finished", "finished")):
             if is_true(conditions, type_):
                 self._mark(owner.name, name, now)
