@@ -39,7 +39,7 @@ from dataclasses import dataclass, field
 from gatelift_admission import amounts, checks, texts
 from gatelift_admission.claims import Claims
 from gatelift_admission.entry import Entry, Phase, has_failed_checks
-from gatelift_admission.flavors import AssignedPodSet, Assignment, Mode
+from gatelift_admission.flavors import AssignedPodSet, Assignment, Cursor, Mode
 from gatelift_admission.model import Decision, GrantedPodSet, Reserve
 from gatelift_admission.nomination import Plan, nominate
 from gatelift_admission.ordering import entry_key, waiting_since
@@ -48,6 +48,9 @@ from gatelift_admission.preemption.oracle import preempts
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.state import State
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment
+
+SEARCHES_MAX = 64
+"""How often the search for flavors goes on before a workload is parked: as many as one resource group may have."""
 
 
 @dataclass(slots=True)
@@ -67,6 +70,7 @@ class Round:
     root: str
     built: int
     version: int
+    releases: int
     heads: list[tuple[Entry, int, QueueModel]]
     nominees: list[Nominee] = field(default_factory=list)
     ordered: bool = False
@@ -124,7 +128,7 @@ class Cycle:
                 entry = pending.blocked
             if entry is not None and queue.admits:
                 heads.append((entry, entry.ticket, queue))
-        return Round(root, state.built, state.versions.get(root, 0), heads)
+        return Round(root, state.built, state.versions.get(root, 0), state.releases.get(root, 0), heads)
 
     def _nominate(self, round_: Round, budget: int) -> int:
         done = 0
@@ -213,15 +217,17 @@ class Cycle:
     def _cannot(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:
         """Set aside what fits neither now nor by preemption, or go on to its next flavors."""
         tree = self._state.ensure()
-        if assignment.has_more_flavors:
+        now = (round_.built, self._state.versions.get(round_.root, 0))
+        if assignment.has_more_flavors and entry.searched != now and _is_new(entry, assignment.cursor):
             entry.cursor = assignment.cursor
             self._retry(round_, queue, entry)
             self._state.tell(entry, (assignment.reason, assignment.message))
         elif entry.lost:  # an earlier flavor may have room again: once more, from the first
-            entry.cursor, entry.lost = (), False
+            entry.search_anew()
             self._retry(round_, queue, entry)
             return
         else:
+            entry.searched = now
             assignment.lacks_anything |= bool(entry.cursor)
             round_.progress |= queue.pending.blocked is not entry
             self._park(round_, entry, queue, assignment)
@@ -257,7 +263,7 @@ class Cycle:
         tree = state.ensure()
         round_.claims.keep(tree, tree.queues[queue.name], assignment.usage)
         round_.progress |= queue.pending.blocked is not entry
-        entry.cursor, entry.lost = (), False
+        entry.search_anew()
         queue.pending.waits(entry)
         state.tell(entry, (texts.WAITING_FOR_PREEMPTED, text))
 
@@ -274,13 +280,13 @@ class Cycle:
     def _park(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:
         """Leave an entry (and its equals) until what it lacks is there."""
         state = self._state
-        changed = state.versions.get(round_.root, 0) != round_.version
+        changed = state.releases.get(round_.root, 0) != round_.releases
         one = queue.pending.fail(entry, assignment, state.room(queue), changed=changed)
         if one is None:  # room came free while the round was cut
-            round_.lost.append(queue)
-            round_.progress = True
+            entry.search_anew()
+            self._retry(round_, queue, entry)
             return
-        entry.cursor, entry.lost = (), False
+        entry.search_anew()
         if one.fresh:
             state.bypassed[id(one)] = one
         state.tell(entry, (assignment.reason, assignment.message))
@@ -300,7 +306,8 @@ class Cycle:
             for one in assignment.pod_sets
         )
         entry.granted_queue, entry.phase, entry.held_counts = queue.name, Phase.ASSUMED, None
-        entry.cursor, entry.lost, entry.evicted = (), False, False
+        entry.search_anew()
+        entry.evicted = False
         entry.reserved_at = state.now + state.unix_offset
         state.tell(entry, None)
         entry.told = None
@@ -348,6 +355,14 @@ class Cycle:
             if queue.pending.blocked_reserves and preempts(queue.spec.preemption):
                 queue.pending.unblock()
                 state.offer(queue)
+
+
+def _is_new(entry: Entry, cursor: Cursor) -> bool:
+    """Note where the search would go on; False if it has been there, or if it has gone on often enough."""
+    if cursor in entry.cursors or len(entry.cursors) >= SEARCHES_MAX:
+        return False
+    entry.cursors.append(cursor)
+    return True
 
 
 def _written(one: AssignedPodSet) -> PodSetAssignment:

@@ -71,10 +71,19 @@ class Entry:
     cursor: Cursor = ()
     lost: bool = False
     """Lost to another entry while its flavors were gone through: once more from the first before it is parked."""
+    cursors: list[Cursor] = field(default_factory=list)
+    """Where the search for flavors was continued since it began at the first; none is tried twice."""
+    searched: tuple[int, int] | None = None
+    """State of the tree in which all its flavors were gone through in vain; once is enough."""
     told: tuple[str, str] | None = None
     want: tuple[str, str] | None = None
     asked: tuple[str, str] | None = None
     """The eviction asked for last, so that it is asked for once."""
+
+    def search_anew(self) -> None:
+        """Let the next search for flavors begin at the first."""
+        self.cursor, self.lost = (), False
+        self.cursors.clear()
 
     @property
     def local_queue(self) -> ObjectKey:

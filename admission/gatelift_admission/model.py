@@ -6,7 +6,7 @@ leave the engine. Amounts are ints as `amounts` defines them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gatelift_kube.objects.core import Toleration
@@ -31,6 +31,10 @@ class PodSetRequest:
     node_selector: dict[str, str]
     affinity: dict[str, Any] | None
     tolerations: tuple[Toleration, ...]
+
+    def reduced(self, count: int) -> PodSetRequest:
+        """Return the same pod set with fewer pods."""
+        return replace(self, count=count)
 
     def totals(self) -> Amounts:
         """Return what all pods request together, saturating."""

@@ -1,15 +1,18 @@
-"""What could be done for one head: flavors, and whom it would preempt. Changes nothing.
+"""What could be done for one head: flavors, whom it would preempt, and with how many pods. Changes nothing.
 
 Neighbours: `cycle` nominates and decides; `flavors` assigns; `preemption.oracle` finds targets.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 from gatelift_admission.entry import Entry
-from gatelift_admission.flavors import Assignment, Cursor, Mode, Pins, assign
+from gatelift_admission.flavors import Assignment, Cursor, Market, Mode, Pins, assign
+from gatelift_admission.model import PodSetRequest
 from gatelift_admission.preemption.candidates import Target
+from gatelift_admission.preemption.oracle import Oracle
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.state import State
 
@@ -20,6 +23,11 @@ class Plan:
 
     assignment: Assignment
     targets: tuple[Target, ...] = ()
+
+    @property
+    def possible(self) -> bool:
+        """Return whether it can be had, at once or by preemption."""
+        return self.assignment.mode is Mode.FIT or bool(self.targets)
 
 
 def nominate(
@@ -33,10 +41,40 @@ def nominate(
 ) -> Plan:
     """Return what could be done for `entry` in `queue` with the tree as it stands.
 
-    `claimed`: victims that count as gone (their usage is not in the tree); `pins`: the only flavors to consider.
+    `claimed`: victims that count as gone (their usage is not in the tree); `pins`: the only flavors to consider. A
+    workload that may run with fewer pods (minCount, KEP-420) gets as many as are possible if all are not.
     """
     oracle = state.oracle(entry, queue, claimed)
-    assignment = assign(state.market(queue, oracle, pins), entry.pod_sets, cursor)
+    market = state.market(queue, oracle, pins)
+    full = _plan(market, oracle, entry.pod_sets, cursor)
+    if full.possible or not any(_spare(one) for one in entry.pod_sets):
+        return full
+    full.assignment.lacks_anything = True  # less than it lacks now may be enough
+    return _fewer(market, oracle, entry.pod_sets, cursor) or full
+
+
+def _plan(market: Market, oracle: Oracle | None, pod_sets: tuple[PodSetRequest, ...], cursor: Cursor) -> Plan:
+    assignment = assign(market, pod_sets, cursor)
     if assignment.mode in {Mode.FIT, Mode.NO_FIT} or oracle is None:
         return Plan(assignment)
     return Plan(assignment, oracle.targets(assignment.usage, assignment.needs))
+
+
+def _spare(one: PodSetRequest) -> int:
+    """Return how many pods may be missing."""
+    return max(0, one.count - one.min_count) if one.min_count is not None else 0
+
+
+def _fewer(market: Market, oracle: Oracle | None, pod_sets: tuple[PodSetRequest, ...], cursor: Cursor) -> Plan | None:
+    """Return the plan with the fewest missing pods that is possible, None if none is; found by bisection.
+
+    Each step takes from every pod set its share of what may be missing, rounded down.
+    """
+    total = sum(_spare(one) for one in pod_sets)
+
+    def with_missing(missing: int) -> Plan:
+        reduced = tuple(one.reduced(one.count - _spare(one) * missing // total) for one in pod_sets)
+        return _plan(market, oracle, reduced, cursor)
+
+    missing = bisect_left(range(total + 1), True, key=lambda number: with_missing(number).possible)
+    return with_missing(missing) if missing <= total else None

@@ -76,6 +76,10 @@ class _Watch:
     option: Option
 
 
+def _covered(option: Option, room: Room, priority: int) -> bool:
+    return all(room.covers(cell, priority, need) for cell, need in option)
+
+
 class PendingQueue:
     """The waiting workloads of one ClusterQueue."""
 
@@ -200,14 +204,14 @@ class PendingQueue:
         """
         one = self.classes[entry.shape]
         one.park += 1
-        if assignment.lacks_anything:
+        anything = assignment.lacks_anything
+        one.options = () if anything else assignment.lacks
+        if changed and (anything or any(_covered(option, room, one.priority) for option in one.options)):
+            one.park += 1
+            return None
+        if anything:
             self._watch_anything(one)
-            one.options = ()
         else:
-            one.options = assignment.lacks
-            if changed and any(all(need <= room.free(cell) for cell, need in option) for option in one.options):
-                one.park += 1
-                return None
             self._register(one, room)
         if self.blocked is entry:
             self.unblock()
@@ -237,9 +241,7 @@ class PendingQueue:
             if entry is None:
                 return None
             one = self.classes[entry.shape]
-            if not one.options or any(
-                all(room.covers(cell, one.priority, need) for cell, need in option) for option in one.options
-            ):
+            if not one.options or any(_covered(option, room, one.priority) for option in one.options):
                 return entry
             one.park += 1
             self._register(one, room)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.entry import RESERVING
-from gatelift_admission.model import Decision, Reserve
+from gatelift_admission.model import Decision, Preempt, Reserve
 from gatelift_admission.ordering import pending_key
 from gatelift_admission.tree import Tree
 from gatelift_kube.objects.kueue import (
+    BorrowWithinCohort,
     ClusterQueue,
     Cohort,
     CohortSpec,
     FlavorQuotas,
     FlavorResource,
     PodSet,
+    Preemption,
     ReclaimablePod,
     ResourceGroup,
     Workload,
@@ -58,12 +60,25 @@ def groups(draw: st.DrawFn, limits: bool) -> ResourceGroup:
     )
 
 
+WITHIN = ["Never", "LowerPriority", "LowerOrNewerEqualPriority"]
+RECLAIM = ["Never", "LowerPriority", "Any"]
+
+
 @st.composite
-def queues(draw: st.DrawFn, index: int) -> ClusterQueue:
-    cohort = draw(st.sampled_from(["", "c0", "c1"]))
+def policies(draw: st.DrawFn) -> Preemption:
+    reclaim = draw(st.sampled_from(RECLAIM))
+    borrow = draw(st.sampled_from(["Never", "LowerPriority"])) if reclaim != "Never" else "Never"
+    threshold = draw(st.one_of(st.none(), st.integers(0, 2)))
+    return Preemption(draw(st.sampled_from(WITHIN)), reclaim, BorrowWithinCohort(borrow, threshold))
+
+
+@st.composite
+def queues(draw: st.DrawFn, index: int, *, preempts: bool = False) -> ClusterQueue:
+    cohort = draw(st.sampled_from(["", "c0", "c1"] if not preempts else ["c0", "c1"]))
     spec = {
         "cohort_name": cohort,
         "queueing_strategy": draw(st.sampled_from(["StrictFIFO", "BestEffortFIFO"])),
+        "preemption": draw(policies()) if preempts else Preemption(),
     }
     return cluster_queue(f"q{index}", draw(groups(limits=bool(cohort))), **spec)
 
@@ -93,6 +108,7 @@ class World:
     reserves: dict[str, Reserve]
     queues: list[ClusterQueue]
     version: int = 1
+    leaving: set[str] = field(default_factory=set)
 
     def feed(self, uid: str, status: object = None, sets: tuple[PodSet, ...] | None = None) -> None:
         self.version += 1
@@ -113,6 +129,11 @@ class World:
             if isinstance(one, Reserve):
                 assert one.uid not in self.reserves
                 self.reserves[one.uid] = one
+            elif isinstance(one, Preempt):
+                assert one.uid in self.reserves
+                assert one.uid not in self.leaving, "nobody is asked to leave twice"
+                assert one.preemptor_uid not in self.reserves
+                self.leaving.add(one.uid)
 
     def rest(self, budget: int) -> None:
         for _ in range(STEPS_MAX):
@@ -123,8 +144,8 @@ class World:
         raise AssertionError("the engine does not come to rest")
 
 
-def build(data: st.DataObject) -> World:
-    listed = [data.draw(queues(index)) for index in range(data.draw(st.integers(1, 4)))]
+def build(data: st.DataObject, *, preempts: bool = False) -> World:
+    listed = [data.draw(queues(index, preempts=preempts)) for index in range(data.draw(st.integers(1, 4)))]
     engine = engine_with(
         *(flavor(name) for name in FLAVORS),
         *listed,
@@ -156,11 +177,23 @@ def step(world: World, data: st.DataObject, number: int) -> None:
         strict = data.draw(st.sampled_from(["StrictFIFO", "BestEffortFIFO"]))
         old = world.queues[index].spec
         world.queues[index] = cluster_queue(
-            f"q{index}", *old.resource_groups, cohort_name=old.cohort_name, queueing_strategy=strict
+            f"q{index}",
+            *old.resource_groups,
+            cohort_name=old.cohort_name,
+            queueing_strategy=strict,
+            preemption=old.preemption,
         )
         world.engine.cluster_queue_changed(world.queues[index])
     elif holders:
         _to_holder(world, data, what, data.draw(st.sampled_from(holders)))
+
+
+def stop(world: World, uid: str) -> None:
+    """End an eviction: the workload waits again."""
+    world.feed(uid, reserved_status(world.reserves[uid].admission))
+    world.feed(uid)
+    del world.reserves[uid]
+    world.leaving.discard(uid)
 
 
 def _to_holder(world: World, data: st.DataObject, what: str, uid: str) -> None:
@@ -168,14 +201,14 @@ def _to_holder(world: World, data: st.DataObject, what: str, uid: str) -> None:
     if what == "finish":
         world.engine.workload_removed(uid)
         del world.objects[uid], world.reserves[uid]
+        world.leaving.discard(uid)
     elif what == "forget":
         world.engine.forget(uid)
         if world.engine.state.entries[uid].phase not in RESERVING:
             del world.reserves[uid]
+            world.leaving.discard(uid)
     elif what == "requeue":
-        world.feed(uid, reserved_status(admission))
-        world.feed(uid)
-        del world.reserves[uid]
+        stop(world, uid)
     elif what == "confirm":
         world.feed(uid, reserved_status(admission))
     elif what == "reclaim":
@@ -224,6 +257,44 @@ def test_the_wake_up_index_loses_nobody_and_charges_are_exact(data: st.DataObjec
     world.engine.state.restructure()
     world.rest(50)
     assert set(world.reserves) == held
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_with_preemption_the_index_loses_nobody_and_charges_are_exact(data: st.DataObject) -> None:
+    world = build(data, preempts=True)
+    for number in range(data.draw(st.integers(1, 20))):
+        step(world, data, number)
+    budget = data.draw(st.integers(1, 50))
+    for _ in range(STEPS_MAX):
+        world.rest(budget)
+        check_charges(world.engine)
+        if not world.leaving:
+            break
+        stop(world, min(world.leaving))
+    else:
+        raise AssertionError("preemption goes in circles")
+    check_holders(world.engine)
+    held = set(world.reserves)
+    world.engine.state.restructure()
+    world.rest(50)
+    assert set(world.reserves) == held
+    assert not world.leaving
+
+
+def check_holders(engine: Engine) -> None:
+    """Assert that the index of holders shows what the entries are charged, in order."""
+    holders = engine.state.holders
+    charged = {entry.uid for entry in engine.state.entries.values() if entry.charged}
+    assert set(holders.holds) == charged
+    for known in holders.queues.values():
+        assert known.running == sorted(known.running)
+        assert known.leaving == sorted(known.leaving)
+        total: dict[tuple[str, str], int] = {}
+        for entry in known.entries.values():
+            for cell, amount in entry.charged.items():
+                total[cell] = total.get(cell, 0) + amount
+        assert {cell: known.total(cell) for cell in total} == total
 
 
 @settings(max_examples=150, deadline=None)

@@ -13,8 +13,8 @@ Fields of a case (all but `sentence`, `workloads` and `expect` optional):
     flavors     name -> {labels, taints: [[key, value, effect]], tolerations: [[key, operator, value, effect]]};
                 flavors that queues name exist without an entry, unless `missing_flavors` lists them
     namespaces  name -> labels; `ns` exists
-    workloads   name -> {queue, priority, created, namespace, sets: {pod set: {count, requests, selector, tolerations,
-                affinity}}} or, for one pod set `main`, its fields at once;
+    workloads   name -> {queue, priority, created, namespace, sets: {pod set: {count, min_count, requests, selector,
+                tolerations, affinity}}} or, for one pod set `main`, its fields at once;
                 `held: {pod set: {resource: flavor}}` makes it admitted from the start, at second `reserved_at`;
                 `evicted: true` says that it was told to stop
     steps       default [cycle]; `cycle`, {finish: w}, {release: w}, {forget: w}, {submit: w} (then it is not fed at
@@ -23,6 +23,7 @@ Fields of a case (all but `sentence`, `workloads` and `expect` optional):
     expect      reserved: {w: {pod set: {resource: flavor}}} (all that hold a decision or `held`),
                 conditions, evicted, unreserved: {w: [reason, message]}, pending: {queue: [w in order]},
                 usage: {queue: {flavor: {resource: [total, borrowed]}}}, checks: {w: [check]},
+                counts: {w: {pod set: count}} (of reservations made),
                 preempted: {w: [reason, preemptor]} (absent: nobody), messages: {w: message of its preemption},
                 active: {queue: [reason, message]}
 """
@@ -135,6 +136,7 @@ class Player:
     preempted: dict[str, list[str]] = field(default_factory=dict)
     messages: dict[str, str] = field(default_factory=dict)
     priorities: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, dict[str, int | None]] = field(default_factory=dict)
 
     def play(self) -> None:
         """Feed all objects and take all steps."""
@@ -228,6 +230,7 @@ class Player:
         for one in rest(self.engine):
             if isinstance(one, Reserve):
                 self.reserved[one.uid] = {ps.name: ps.flavors for ps in one.admission.pod_set_assignments}
+                self.counts[one.uid] = {ps.name: ps.count for ps in one.admission.pod_set_assignments}
                 self.conditions.pop(one.uid, None)
                 if one.checks:
                     self.checks[one.uid] = list(one.checks)
@@ -255,7 +258,7 @@ class Player:
                 one.name: {cell.name: [str(cell.total), str(cell.borrowed)] for cell in one.resources}
                 for one in figures.flavors_reservation
             }
-        for what in ("reserved", "conditions", "evicted", "unreserved", "checks", "preempted", "messages"):
+        for what in ("reserved", "conditions", "evicted", "unreserved", "checks", "preempted", "messages", "counts"):
             found[what] = getattr(self, what)
         return found
 
@@ -274,6 +277,7 @@ def _pod_set(name: str, fields: Mapping[str, Any]) -> Any:
         name,
         fields.get("count", 1),
         fields.get("requests", {}),
+        fields.get("min_count"),
         node_selector=fields.get("selector", {}),
         affinity=fields.get("affinity"),
         tolerations=tuple(Toleration(*one) for one in fields.get("tolerations", ())),

@@ -59,11 +59,15 @@ def flavor(name: str, **spec: object) -> ResourceFlavor:
 
 
 def pod_set(
-    name: str = "main", count: int = 1, requests: Mapping[str, Quantity] | None = None, **spec: object
+    name: str = "main",
+    count: int = 1,
+    requests: Mapping[str, Quantity] | None = None,
+    min_count: int | None = None,
+    **spec: object,
 ) -> PodSet:
     """Return a pod set of pods with one container."""
     container = Container("c", ResourceRequirements(dict(requests or {})))
-    return PodSet(name, count, None, PodTemplate(spec=PodSpec(containers=(container,), **spec)))  # type: ignore[arg-type]  # by name
+    return PodSet(name, count, min_count, PodTemplate(spec=PodSpec(containers=(container,), **spec)))  # type: ignore[arg-type]  # by name
 
 
 def workload(
