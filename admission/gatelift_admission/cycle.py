@@ -225,7 +225,6 @@ class Cycle:
         elif entry.lost:  # an earlier flavor may have room again: once more, from the first
             entry.search_anew()
             self._retry(round_, queue, entry)
-            return
         else:
             entry.searched = now
             assignment.lacks_anything |= bool(entry.cursor)
