@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from gatelift_agent.core.settings import Mode
 from gatelift_kube.resources import JOB, POD
-from gatelift_kube.writes import Delete, WriteError
+from gatelift_kube.writes import Delete, Patch, WriteError
 from gatelift_wire import messages as m
 from support.agent_drivers import Cluster
 from support.agent_stage import Stage
-from support.agent_values import KEY
+from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME
 
 
 @pytest.mark.parametrize("error", [WriteError.UNKNOWN, WriteError.FORBIDDEN, WriteError.INVALID])
@@ -40,3 +41,22 @@ def test_a_job_whose_last_delete_never_landed_is_deleted_after_all() -> None:
     stage.pass_seconds(60.0)
     assert stage.document(JOB, "j") is None
     assert stage.state() == "none"
+
+
+def test_a_job_of_the_user_that_goes_before_it_was_let_go_is_stopped_when_the_manager_says_so() -> None:
+    stage = Stage(mode=Mode.LOCAL)
+    stage.start()
+    meta = {"name": "j", "namespace": NAMESPACE_NAME, "labels": {"kueue.x-k8s.io/queue-name": "queue"}}
+    stage.create(JOB, {"metadata": meta, "spec": JOB_SPEC})
+    stage.settle()
+    stage.hold = lambda write: isinstance(write, Patch) and write.ref.resource == JOB
+    stage.place(kind="Job", name="j")
+    assert stage.state() == "Gated"
+    stage.remove(JOB, "j")
+    stage.hold = lambda _write: False
+    stage.lose()
+    stage.pass_seconds(5.0)
+    assert stage.state() == "Gated"
+    stage.send(m.Stop(key=KEY, reason="OwnerDeleted"))
+    stage.pass_seconds(5.0)
+    assert len(stage.peer.of(m.Stopped)) == 1

@@ -237,7 +237,7 @@ def _lift(world: World, placement: Placement, now: float) -> None:
     waiting = [
         tracked
         for tracked in placement.objects.values()
-        if not tracked.delete_asked and not kind.lifted(tracked.object)
+        if not tracked.delete_asked and (tracked.object is None or not kind.lifted(tracked.object))
     ]
     if not waiting:
         placement.move(Move.LIFTED)
@@ -245,8 +245,8 @@ def _lift(world: World, placement: Placement, now: float) -> None:
         world.note("info", "let go", placement, name=f"{placement.namespace}/{placement.name}")
         return
     for tracked in waiting:
-        if tracked.asked:
-            continue
+        if tracked.asked or tracked.object is None:
+            continue  # gone: a probe finds out, or (`local`) the manager sees it too and says stop
         if tracked.retry_at > now:
             world.wakes.ask(placement.key, tracked.retry_at)
         elif not starting.why_not(world, placement, now) and world.has_room(placement):
