@@ -27,6 +27,8 @@ class Timeline:
         self.rng = random.Random(seed)  # noqa: S311 (a simulation's chance, no secret)
         self.steps = 0
         self.trace: deque[str] = deque(maxlen=TRACE_LINES)
+        self.moment: Callable[[str], None] = lambda _what: None
+        """Told of moments at which a fault is most likely to hurt: commands, ends and writes on their way."""
         self._digest = hashlib.sha256()
         self._count = 0
         self._heap: list[tuple[float, int, Callable[[], object]]] = []

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gatelift_kube.cache import Cache, key_of
-from gatelift_kube.resources import ObjectRef, Resource
+from gatelift_kube.resources import JOB, POD, WORKLOAD, ObjectRef, Resource
 from gatelift_kube.writes import (
     WRITE_SECONDS_MAX,
     ApiWrite,
@@ -52,6 +52,8 @@ class ApiPort:
 
     def write(self, command: ApiWrite) -> None:
         """Take a write."""
+        if command.ref.resource in (POD, JOB, WORKLOAD):
+            self._timeline.moment("write")
         deadline = self._timeline.now + WRITE_SECONDS_MAX
         lane = self._lanes.setdefault(command.ref, deque())
         lane.append((command, deadline))

@@ -6,11 +6,26 @@ from typing import Any
 
 from gatelift.core import events as manager_events
 from gatelift_agent.core import events as agent_events
-from gatelift_wire.messages import Close, Frame
+from gatelift_wire.messages import (
+    Bid,
+    Close,
+    Commit,
+    Confirm,
+    Evicted,
+    Finished,
+    Forget,
+    Frame,
+    InventoryChunk,
+    InventoryRequest,
+    Refused,
+    Stop,
+    Stopped,
+)
 from support.sim_clock import Timeline
 from support.sim_faults import Faults
 from support.sim_net import End, SimNet, SimStream
 
+MOMENTOUS = (Bid, Commit, Confirm, Evicted, Finished, Forget, InventoryChunk, InventoryRequest, Refused, Stop, Stopped)
 KEY_DIGEST = "the-approved-key"
 
 
@@ -82,14 +97,14 @@ class Switchboard:
         """Send a frame to the manager."""
         stream = self._agents.get((agent.name, stream_id))
         if stream is not None and not stream.agent.over:
-            self._told(agent.name, frame)
+            self._told(agent.name, stream.cluster, frame)
             self._pass(agent, stream, stream.manager, frame)
 
     def from_manager(self, manager: Any, number: int, frame: Frame) -> None:
         """Send a frame to the agent."""
         stream = self._managers.get((manager.name, number))
         if stream is not None and not stream.manager.over:
-            self._told(f"{manager.name} to {stream.cluster}", frame)
+            self._told(f"{manager.name} to {stream.cluster}", stream.cluster, frame)
             self._pass(manager.local if number < 0 else None, stream, stream.agent, frame)
 
     def _pass(self, local: Any, stream: SimStream, to: End, frame: Frame) -> None:
@@ -120,7 +135,10 @@ class Switchboard:
                 stream = known.pop(key)
                 self.net.die(stream, stream.agent if known is self._agents else stream.manager)
 
-    def _told(self, who: str, frame: Frame) -> None:
+    def _told(self, who: str, cluster: str, frame: Frame) -> None:
         said = [type(each).__name__ for each in (*frame.control, *frame.messages)]
         about = sorted({str(each.key) for each in frame.messages if hasattr(each, "key")})
+        for each in (*frame.messages, *frame.control):
+            if isinstance(each, MOMENTOUS):
+                self._time.moment(f"{type(each).__name__} {cluster}")
         self._time.say(who, f"s{frame.session} #{frame.sequence} {' '.join(said)} {' '.join(about)}")

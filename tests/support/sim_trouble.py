@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
-from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
+from gatelift.core.cluster_status import ANNOTATION_FENCED_BY as FENCED_BY
+from gatelift.core.cluster_status import ANNOTATION_FENCED_THROUGH as FENCED_THROUGH
+from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKER_CLUSTER, WORKLOAD
+from support.sim_agent import SimAgent
 from support.sim_world import QUEUES, WORKERS, SimWorld
 
 
@@ -32,7 +36,9 @@ class Trouble:
             (4, self.cut),
             (3, self.break_stream),
             (1, self.lose_api),
+            (1, self.lose_worker),
         ]
+        world.time.moment = self._moment
 
     def begin(self) -> None:
         """Go on until the calm."""
@@ -55,6 +61,19 @@ class Trouble:
             self._again(every, choices)
 
         time.after(time.between(0.1, 2 * every), act)
+
+    def _moment(self, what: str) -> None:
+        """Let something break just after a moment at which that hurts."""
+        time = self.world.time
+        if not (self.world.troubled and time.chance(self.world.plan.strike)):
+            return
+        message, _, cluster = what.partition(" ")
+        weights = [weight for weight, _ in self._breakages]
+        (chosen,) = time.rng.choices([each for _, each in self._breakages], weights)
+        if message in {"Commit", "Confirm", "Stop"} and cluster in WORKERS and time.chance(0.4):
+            time.after(time.between(0.0, 0.05), lambda: self.strand(cluster) if self.world.troubled else None)
+        else:
+            time.after(time.between(0.0, 0.03), lambda: chosen() if self.world.troubled else None)
 
     def _some(self, found: list[Any]) -> Any:
         return self.world.time.rng.choice(found) if found else None
@@ -178,6 +197,52 @@ class Trouble:
         world.net.partition(name)
         seconds = world.time.between(0.1, self._some([2.0, 30.0, 120.0]))
         self._later(seconds, lambda: world.net.mend(name))
+
+    def lose_worker(self, name: str = "") -> None:
+        """Cut a worker off for long; a person may look there and say that nothing runs."""
+        world, name = self.world, name or self._some(list(WORKERS))
+        if name in world.net.cut:
+            return
+        world.time.say("chaos", f"cuts {name} off for long")
+        world.net.partition(name)
+        seconds = world.time.between(60.0, 150.0)
+        for _ in range(3):
+            self._later(world.time.between(0.0, seconds), lambda: self.declare_fenced(name))
+        self._later(seconds, lambda: world.net.mend(name))
+
+    def strand(self, name: str) -> None:
+        """Cut a worker off for long while its agent stands still, has no API server, or dies and comes back there."""
+        world, time = self.world, self.world.time
+        self.lose_worker(name)
+        for agent in world.alive(name):
+            back = time.between(0.1, 140.0)
+            match time.rng.randrange(3):
+                case 0:
+                    agent.pause()
+                    self._later(back, agent.wake)
+                case 1:
+                    agent.reach(reachable=False)
+                    self._later(back, functools.partial(self._reaches_again, agent))
+                case _:
+                    agent.kill()
+                    self._later(back, lambda: world.alive(name) or world.start_agent(name))
+
+    def _reaches_again(self, agent: SimAgent) -> None:
+        if not agent.process.dead:
+            agent.reach(reachable=True)
+
+    def declare_fenced(self, name: str) -> None:
+        """Let a person who sees that a cluster is lost, and that nothing runs there, say so: a true statement."""
+        world = self.world
+        found = world.home.look(WORKER_CLUSTER, name)
+        status = found.get("status", {}) if found is not None else {}
+        lost = any(one.get("reason") == "Lost" for one in status.get("conditions", []))
+        runs = any(cluster == name for live in world.truth.all_live().values() for _, cluster in live)
+        if not lost or runs:
+            return
+        world.time.say("person", f"says that {name} is fenced through session {status['session']}")
+        said = {FENCED_THROUGH: str(status["session"]), FENCED_BY: "a person"}
+        world.home.change(WORKER_CLUSTER, name, {"metadata": {"annotations": said}})
 
     def break_stream(self) -> None:
         """Break the streams of a worker."""

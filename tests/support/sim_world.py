@@ -52,15 +52,25 @@ class Plan:
     user_every: float = 4.0
     break_every: float = 8.0
     workloads: int = 8
+    strike: float = 0.0
+    """Probability that something breaks at a moment at which it hurts most (`Timeline.moment`)."""
     faults: Faults | None = None
+
+
+STEADY = Plan()
+STORM = Plan(trouble_seconds=60.0, user_every=1.5, break_every=1.5, workloads=5)
+SNIPER = Plan(trouble_seconds=120.0, user_every=5.0, break_every=0.0, workloads=4, strike=0.03)
+SIEGE = Plan(trouble_seconds=200.0, user_every=6.0, break_every=15.0, workloads=3, strike=0.06)
+PLANS = (STEADY, STORM, SNIPER, SIEGE)
+"""Kinds of trouble; a seed draws one."""
 
 
 class SimWorld:
     """One run."""
 
     def __init__(self, seed: int, plan: Plan | None = None) -> None:
-        self.plan = plan or Plan()
         self.time = Timeline(seed)
+        self.plan = plan or self.time.rng.choice(PLANS)
         self.faults = self.plan.faults or drawn(self.time.rng)
         self.truth = Truth()
         self.net = SimNet(self.time, self.faults)
