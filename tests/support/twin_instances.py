@@ -12,9 +12,10 @@ from support.admission_cases import Case
 FLAVORS = ("red", "green", "blue")
 COHORTS = {"top": "", "mid": "top", "low": "mid", "side": "top"}
 """Cohort -> parent: three levels."""
-WORKLOADS_MAX = 12
+WORKLOADS_MAX = 14
 QUEUES_MAX = 4
-STEPS_MAX = 14
+STEPS_MAX = 18
+EVENTS = ("submit",) * 5 + ("finish", "finish", "confirm", "stopped", "stop", "change")
 SHRINKS_MAX = 1500
 """Smaller cases tried: half a minute."""
 
@@ -35,11 +36,19 @@ def _table(rng: Random, groups: list[dict[str, Any]], low: int, high: int, chanc
 
 
 def _resource_groups(rng: Random) -> list[dict[str, Any]]:
-    names = rng.sample(FLAVORS, rng.randint(1, 3))
-    first = ["cpu"] + ["memory"] * _maybe(rng, 0.3)
-    split = len(names) > 1 and _maybe(rng, 0.25)
+    """Return mostly one group of few flavors with cpu alone, so that workloads meet each other."""
+    # Mostly the first flavors, so that the members of a cohort share some.
+    names = (
+        list(FLAVORS[: rng.choice([1, 2, 2])])
+        if _maybe(rng, 0.6)
+        else rng.sample(FLAVORS, rng.choice([1, 1, 1, 2, 2, 3]))
+    )
+    first = ["cpu"] + ["memory"] * _maybe(rng, 0.2)
+    split = len(names) > 1 and _maybe(rng, 0.2)
     parts = [(names[:1], ["gpu"]), (names[1:], first)] if split else [(names, first)]
-    return [{flavor: {one: rng.randint(0, 8) for one in resources} for flavor in flavors} for flavors, resources in parts]
+    return [
+        {flavor: {one: rng.randint(0, 9) for one in resources} for flavor in flavors} for flavors, resources in parts
+    ]
 
 
 def quotas(rng: Random, *, limits: bool) -> Case:
@@ -56,7 +65,7 @@ def quotas(rng: Random, *, limits: bool) -> Case:
 
 def queue(rng: Random, policies: Callable[[Random], Case]) -> Case:
     """Return a ClusterQueue."""
-    cohort = rng.choice(["", *COHORTS, "top"])
+    cohort = rng.choice(["", *COHORTS, "top", "mid"])
     found: Case = {**quotas(rng, limits=bool(cohort)), **policies(rng)}
     if cohort:
         found["cohort"] = cohort
@@ -67,15 +76,18 @@ def queue(rng: Random, policies: Callable[[Random], Case]) -> Case:
         found["fungibility"] = both
         if both == ["TryNextFlavor", "TryNextFlavor"] and _maybe(rng, 0.6):
             found["fungibility"] = [*both, rng.choice(["BorrowingOverPreemption", "PreemptionOverBorrowing"])]
-    if _maybe(rng, 0.1):
+    if _maybe(rng, 0.03):
         found["selector"] = {"team": "red"}
     return found
 
 
 def pod_set(rng: Random) -> Case:
     """Return a pod set."""
-    resources = ["cpu"] + ["memory"] * _maybe(rng, 0.2) + ["gpu"] * _maybe(rng, 0.2)
-    found: Case = {"count": rng.choice([1, 1, 1, 2, 3]), "requests": {one: rng.randint(0 if _maybe(rng, 0.1) else 1, 4) for one in resources}}
+    resources = ["cpu"] + ["memory"] * _maybe(rng, 0.04) + ["gpu"] * _maybe(rng, 0.04)
+    found: Case = {
+        "count": rng.choice([1, 1, 1, 2, 3]),
+        "requests": {one: rng.randint(0 if _maybe(rng, 0.1) else 1, 4) for one in resources},
+    }
     if _maybe(rng, 0.15):
         found["selector"] = {"zone": rng.choice(["a", "b"])}
     if _maybe(rng, 0.3):
@@ -87,18 +99,24 @@ def pod_set(rng: Random) -> Case:
     return found
 
 
-def job(rng: Random, queues: list[str]) -> Case:
-    """Return a workload."""
+def job(rng: Random, queues: list[str], base: int) -> Case:
+    """Return a workload; later ones have a higher `base` of priorities, so that there is something to preempt."""
     sets = {f"s{index}": pod_set(rng) for index in range(rng.choice([1, 1, 1, 2]))}
-    return {"queue": rng.choice(queues), "priority": rng.randint(0, 3), "created": rng.randint(0, 5), "sets": sets}
+    return {
+        "queue": rng.choice(queues),
+        "priority": base + rng.randint(0, 2),
+        "created": rng.randint(0, 5),
+        "sets": sets,
+    }
 
 
 def steps(rng: Random, workloads: list[str], queues: Case) -> list[Any]:
     """Return events and cycles; every workload is submitted at some time."""
-    waiting = rng.sample(workloads, rng.randint(0, len(workloads)))
+    waiting = workloads[rng.randint(1, len(workloads)) :]
+    rng.shuffle(waiting)
     found: list[Any] = ["cycle"]
     for _ in range(rng.randint(2, STEPS_MAX)):
-        what = rng.choice(["submit", "submit", "finish", "finish", "confirm", "stopped", "stop", "change", "cycle"])
+        what = rng.choice(EVENTS)
         if what == "submit" and waiting:
             found.append({"submit": waiting.pop()})
         elif what in ("finish", "confirm", "stopped"):
@@ -123,9 +141,9 @@ def no_policies(rng: Random) -> Case:
 def classical_policies(rng: Random) -> Case:
     """Return any combination of the policies of classical preemption that is valid."""
     found: Case = {}
-    if _maybe(rng, 0.6):
+    if _maybe(rng, 0.7):
         found["within"] = rng.choice(["LowerPriority", "LowerOrNewerEqualPriority"])
-    if _maybe(rng, 0.6):
+    if _maybe(rng, 0.8):
         found["reclaim"] = rng.choice(["LowerPriority", "Any"])
         if _maybe(rng, 0.4):
             found["borrow"] = "LowerPriority"
@@ -148,9 +166,9 @@ def instance(seed: int, policies: Callable[[Random], Case] = classical_policies)
         flavors[name] = {}
         if _maybe(rng, 0.3):
             flavors[name]["labels"] = {"zone": rng.choice(["a", "b"])}
-        if _maybe(rng, 0.2):
+        if _maybe(rng, 0.1):
             flavors[name]["taints"] = [["spot", "true", "NoSchedule"]]
-    workloads = {f"w{index:02}": job(rng, names) for index in range(rng.randint(1, WORKLOADS_MAX))}
+    workloads = {f"w{index:02}": job(rng, names, index // 5) for index in range(rng.randint(3, WORKLOADS_MAX))}
     return {
         "sentence": f"seed {seed}",
         "queues": queues,
@@ -195,17 +213,32 @@ def _smaller(case: Case) -> Iterator[Case]:
 def _paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     """Yield the places of optional fields and of numbers above zero."""
     optional = {"cohort", "borrow", "lend", "fungibility", "selector", "priority", "created", "labels", "taints"}
-    optional |= {"tolerations", "affinity", "reclaim", "preempt", "within", "borrow", "groups", "strategy", "memory", "gpu"}
+    optional |= {
+        "tolerations",
+        "affinity",
+        "reclaim",
+        "preempt",
+        "within",
+        "borrow",
+        "groups",
+        "strategy",
+        "memory",
+        "gpu",
+    }
     if isinstance(value, dict):
         for key, inner in value.items():
             here = (*path, key)
-            if (key in optional and len(path) > 1 and not isinstance(inner, int)) or (path in (("cohorts",),)) or (len(path) > 2 and path[-1] in ("borrow", "lend", "sets")):
+            if (
+                (key in optional and len(path) > 1 and not isinstance(inner, int))
+                or path == ("cohorts",)
+                or (len(path) > 2 and path[-1] in ("borrow", "lend", "sets"))
+            ):
                 yield here
             if len(path) > 3 and path[-2] == "groups" and len(value) > 1:
                 yield here
             if isinstance(inner, int) and not isinstance(inner, bool) and inner > 0:
                 yield here
-            elif path != () or key not in ("steps",):
+            elif path != () or key != "steps":
                 yield from _paths(inner, here)
     elif isinstance(value, list):
         for index, inner in enumerate(value):

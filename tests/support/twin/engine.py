@@ -24,6 +24,8 @@ from support.twin.queues import TwinQueue
 from support.twin.records import Granted, Snapshot, Work
 from support.twin.world import World, read_work
 
+BYPASSED = "Bypassed scheduling evaluation because an equivalent workload recently failed"
+
 
 @dataclass(slots=True)
 class Outcome:
@@ -208,6 +210,14 @@ class Twin:
         work.cursor_generation, work.cursor_shape = self.generations.get(queue.name, 0), work.shape
         return Entry(work, view, assignment, targets)
 
+    def in_vain(self, work: Work, now: float) -> bool:
+        """Return whether evaluating a workload now, from the first flavor, brings neither a fit nor targets."""
+        if work.failed_checks or not self.world.selects(self.queue_for(work), work):
+            return True
+        snapshot = self.world.snapshot(now)
+        assignment, targets = assignment_and_targets(snapshot, snapshot.queues[self.queue_for(work)], work, {})
+        return assignment.mode() == "NoFit" or (assignment.mode() == "Preempt" and not targets)
+
     def _expire_cursor(self, work: Work, queue: str) -> None:
         """Throw the cursor away if the generation rose, but not a fresh one of the same class (2.5)."""
         fresh = self.cycles[self.world.root_name(queue)] - work.cursor_cycle <= 1 and work.cursor_shape == work.shape
@@ -236,8 +246,7 @@ class Twin:
         self._requeue(queue, work, entry.requeue, outcome, now)
         if entry.requeue in (queues.NO_FIT, queues.NO_CANDIDATES):
             for member in queue.condemn(work, entry.reason):
-                text = "Bypassed scheduling evaluation because an equivalent workload recently failed"
-                outcome.told[member.uid] = (entry.reason, text)
+                outcome.told[member.uid] = (entry.reason, BYPASSED)
 
     def _admit(self, entry: Entry, now: float) -> None:
         """Assume the reservation at once (2.7 step 11); Admitted too if the flavors require no check (2.10)."""

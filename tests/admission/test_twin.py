@@ -1,0 +1,68 @@
+"""The fast engine against the literal one: random instances, the same events and wake-ups, the same decisions.
+
+GATELIFT_RUNS: how many instances (default 500); GATELIFT_SEED: the first seed. A failure names its seed and shows the
+instance shrunk; `GATELIFT_SEED=<seed> GATELIFT_RUNS=1 pytest tests/admission/test_twin.py` plays it again.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import yaml
+
+from support.admission_cases import Case
+from support.twin_instances import instance, shrink
+from support.twin_play import Both, Difference, difference
+
+RUNS = int(os.environ.get("GATELIFT_RUNS", "500"))
+FIRST = int(os.environ.get("GATELIFT_SEED", "1"))
+PARTS = 10
+"""The instances run in so many tests, which processes can share."""
+
+
+def explained(seed: int, found: Difference) -> str:
+    """Return what differs, and the smallest instance that still shows a difference of the kind."""
+    kind = str(found).split()[0]
+
+    def still(case: Case) -> bool:
+        other = difference(case)
+        return other is not None and other.split()[0] == kind
+
+    small = shrink(instance(seed), still)
+    text = yaml.safe_dump(small, default_flow_style=None, width=120, sort_keys=False)
+    return f"seed {seed}: {found}\nshrunk: {difference(small)}\n{text}"
+
+
+@pytest.mark.timeout(max(60, RUNS))
+@pytest.mark.parametrize("part", range(PARTS))
+def test_random_instances_are_decided_as_the_literal_engine_decides_them(part: int) -> None:
+    rounds = reserved = preempted = 0
+    for seed in range(FIRST + part, FIRST + RUNS, PARTS):
+        both = Both(instance(seed))
+        try:
+            both.play()
+        except Difference as found:
+            pytest.fail(explained(seed, found), pytrace=False)
+        rounds += both.cycles
+        reserved += both.admissions
+        preempted += both.preemptions
+    runs = len(range(FIRST + part, FIRST + RUNS, PARTS))
+    if runs >= 30:  # fewer need not contain all
+        assert rounds > 3 * runs
+        assert reserved > runs
+        assert preempted > 0
+
+
+def test_the_comparison_sees_a_wrong_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    case: Case = {
+        "queues": {"q": {"flavors": {"red": {"cpu": 2}}}},
+        "flavors": {"red": {}},
+        "workloads": {"a": {"queue": "q", "requests": {"cpu": 2}}},
+        "steps": ["cycle"],
+    }
+    assert difference(case) is None
+    monkeypatch.setattr("support.twin.flavors.available", lambda *_: 1000)
+    found = difference(case)
+    assert found is not None
+    assert "fast reserves [('a', 'q'" in found
