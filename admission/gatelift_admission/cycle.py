@@ -217,7 +217,7 @@ class Cycle:
     def _cannot(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:
         """Set aside what fits neither now nor by preemption, or go on to its next flavors."""
         tree = self._state.ensure()
-        now = (round_.built, self._state.versions.get(round_.root, 0))
+        now = self._now(round_)
         if assignment.has_more_flavors and entry.searched != now and _is_new(entry, assignment.cursor):
             entry.cursor = assignment.cursor
             self._retry(round_, queue, entry)
@@ -243,6 +243,7 @@ class Cycle:
     def _preempt(self, round_: Round, entry: Entry, queue: QueueModel, plan: Plan, decisions: list[Decision]) -> None:
         """Ask all targets to leave that were not asked before, and let the entry wait at the head of its queue."""
         state = self._state
+            entry.searched = now
         node = state.node(queue.name)
         for target in plan.targets:
             victim = target.entry
@@ -253,6 +254,10 @@ class Cycle:
             state.holders.note(victim)
             decisions.append(decision(entry, node, target))
             round_.progress = True
+    def _now(self, round_: Round) -> tuple[int, int]:
+        """Return the state of the tree as far as it may help somebody who lost."""
+        return round_.built, self._state.versions.get(round_.root, 0)
+
         text = texts.pending_preemption(plan.assignment.message, len(plan.targets))
         self._wait(round_, entry, queue, plan.assignment, text)
 
@@ -268,9 +273,10 @@ class Cycle:
 
     def _lose(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:
         """Leave an entry in its queue that an earlier entry of this round took the room or the victims from."""
-        entry.cursor = assignment.cursor if assignment.has_more_flavors else ()
-        entry.lost = bool(entry.cursor)
-        round_.progress |= assignment.has_more_flavors
+        goes_on = assignment.has_more_flavors and entry.searched != self._now(round_)
+        entry.cursor = assignment.cursor if goes_on else ()
+        entry.lost = goes_on
+        round_.progress |= goes_on
         round_.lost.append(queue)
         if queue.pending.blocked is entry:
             queue.pending.unblock()
@@ -332,8 +338,8 @@ class Cycle:
         state = self._state
         tree = state.ensure()
         kept = round_.claims.give_back(tree)
-        if kept:
-            state.resettle(round_.root, kept)
+        if kept:  # who was parked in this round was evaluated without it: no reason to look at them again
+            state.resettle(round_.root, kept, wake=state.versions.get(round_.root, 0) != round_.version)
         if round_.admitted:
             self._look_at_waiting(round_.root)
         round_.progress |= state.versions.get(round_.root, 0) != round_.version

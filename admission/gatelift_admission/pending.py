@@ -279,8 +279,8 @@ class PendingQueue:
             if one.park == park and one.members:
                 self._wake(one)
 
-    def release(self, cells: Collection[Cell], room: Room) -> None:
-        """Wake all whose missing amounts may be there now that `cells` have more room.
+    def release(self, cells: Collection[Cell], room: Room, *, wake: bool = True) -> None:
+        """Wake all whose missing amounts may be there now that `cells` have more room; else let any release wake them.
 
         Where others may be preempted, who came since may be worth more than what came free: all cells are looked at.
         """
@@ -289,14 +289,14 @@ class PendingQueue:
         for key in list(self._watches) if room.preempts else [(cell, None) for cell in cells]:
             watches = self._watches.get(key)
             if watches:
-                self._release(key, watches, room)
+                self._release(key, watches, room, wake=wake)
 
-    def _release(self, key: WatchKey, watches: list[tuple[int, int, _Watch]], room: Room) -> None:
+    def _release(self, key: WatchKey, watches: list[tuple[int, int, _Watch]], room: Room, *, wake: bool) -> None:
         cell, priority = key
         while watches and room.covers(cell, priority or 0, watches[0][0]):
             _, _, watch = heapq.heappop(watches)
             if watch.owner.park == watch.park and watch.owner.members and self._settle(watch, room):
-                self._wake(watch.owner)
+                (self._wake if wake else self._watch_anything)(watch.owner)
         if not watches:
             del self._watches[key]
 

@@ -221,12 +221,15 @@ class State:
                 queue.pending.release_anything()
         self.resettle(root, cells)
 
-    def resettle(self, root: str, cells: Collection[Cell]) -> None:
-        """Wake what waits in the tree of `root` and lacks nothing any more, looking at `cells` only."""
+    def resettle(self, root: str, cells: Collection[Cell], *, wake: bool = True) -> None:
+        """Wake what waits in the tree of `root` and lacks nothing any more, looking at `cells` only.
+
+        Without `wake` it waits on, for any release.
+        """
         tree = self.ensure()
         for node in tree.members.get(root, ()):
             queue = self.queues[node.name]
-            queue.pending.release(cells, self.room(queue))
+            queue.pending.release(cells, self.room(queue), wake=wake)
             self.offer(queue)
 
     def touch(self, root: str) -> None:
