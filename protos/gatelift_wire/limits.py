@@ -39,6 +39,9 @@ TEXT_MAX = 32 * KIBIBYTE
 STATUS_BYTES_MAX = 3 * MEBIBYTE // 2
 """A status or a spec as JSON: an object of 1.5 MiB is the most the API server takes."""
 
+NESTING_MAX = 64
+"""Depth of JSON inside a message: Kubernetes objects have about fifteen. Whoever reads it later may recurse."""
+
 CERTIFICATE_BYTES_MAX = 256 * KIBIBYTE
 """A chain, a bundle or a signing request."""
 

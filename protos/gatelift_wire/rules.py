@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -95,12 +96,31 @@ def _json_object(longest: int) -> Rule:
         weight = size_rule(value)
         if value:
             try:
+                str(value, "utf-8")  # the decoder looks at no text that it leaves raw
                 decode(value)
-            except (msgspec.DecodeError, RecursionError) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                 raise WireViolation("", f"must be empty or a JSON object ({error})") from None
+            if _is_deep(value):
+                raise WireViolation("", f"must be nested at most {limits.NESTING_MAX} deep")
         return weight
 
     return rule
+
+
+_STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKETS = re.compile(rb"[\[\]{}]")
+
+
+def _is_deep(value: bytes) -> bool:
+    """Say whether valid JSON is nested deeper than allowed; nearly all of it has fewer brackets than that."""
+    if value.count(b"{") + value.count(b"[") <= limits.NESTING_MAX:
+        return False
+    depth = 0
+    for bracket in _BRACKETS.findall(_STRINGS.sub(b"", value)):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > limits.NESTING_MAX:
+            return True
+    return False
 
 
 def _many(inner: Rule, most: int, *, least: int = 0) -> Rule:

@@ -144,9 +144,9 @@ def _write_finished(
     if not shows and owner is not None:
         if not attempt.ended_at:
             attempt.ended_at = now
+            core.mark_owner(owner)  # once: its pass marks this one, and an end without a status has nothing to show
         due = attempt.ended_at + SHOW_END_SECONDS
         if now < due:
-            core.mark_owner(owner)
             core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), due)
             return
     reason = outcome.reason or ("Succeeded" if outcome.succeeded else "Failed")

@@ -44,8 +44,30 @@ class _Object(msgspec.Struct, frozen=True):
     status: _Status = _Status()
 
 
+class _Readable(msgspec.Struct, frozen=True):
+    """The fields that a mirror computes with; everything else is passed on and judged by the API server."""
+
+    phase: str = ""
+    active: int = 0
+    ready: int | None = None
+    succeeded: int = 0
+    failed: int = 0
+    conditions: tuple[_Condition, ...] | None = None
+
+
 _STATUS = msgspec.json.Decoder(_Status)
 _OBJECT = msgspec.json.Decoder(_Object)
+
+
+def unreadable(status: bytes) -> str:
+    """Return what is wrong with a reported status, "" when it can be shown: agents are believed in nothing."""
+    if not status:
+        return ""
+    try:
+        msgspec.convert(msgspec.json.decode(status), _Readable)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return str(error)
+    return ""
 
 
 def show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> None:

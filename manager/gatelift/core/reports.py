@@ -5,7 +5,7 @@ Neighbours: `clusters` brings the upcalls of a session, `inventories` the answer
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, endings, placing, record, telling, texts
+from gatelift.core import dispatch, endings, mirror, placing, record, telling, texts
 from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.link_values import LinkState, Reported
 from gatelift.core.state import Core, ref_of
@@ -77,11 +77,11 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
                 telling.lifted(core, attempt, now)
             dispatch.free_room(core, attempt.uid, cluster)
         case ObjectReport():
-            _keep(attempt, (message,))
+            _keep(core, attempt, (message,))
         case CountsReport():
             attempt.counts = message.pod_sets
         case Finished():
-            _keep(attempt, message.objects)
+            _keep(core, attempt, message.objects)
             outcome = Outcome(
                 how=Wire.FINISHED,
                 reason=message.reason,
@@ -91,7 +91,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             )
             endings.end(core, attempt, Wire.FINISHED, outcome)
         case Stopped():
-            _keep(attempt, message.objects)
+            _keep(core, attempt, message.objects)
             text = message.message or texts.stopped_by_itself(cluster)
             outcome = Outcome(how=Wire.STOPPED, reason=message.reason, message=text, cluster=cluster)
             endings.end(core, attempt, Wire.STOPPED, outcome)
@@ -109,9 +109,14 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
     mark_owner_of(core, attempt)
 
 
-def _keep(attempt: Attempt, reports: tuple[ObjectReport, ...]) -> None:
+def _keep(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> None:
     for report in reports:
-        attempt.reports[report.name] = report
+        problem = mirror.unreadable(report.status)
+        if problem:
+            text = f"status of {report.kind} {report.name} is none and is not shown: {problem}"
+            core.note(text, attempt, warning=True)
+        else:
+            attempt.reports[report.name] = report
 
 
 def mark_owner_of(core: Core, attempt: Attempt) -> None:

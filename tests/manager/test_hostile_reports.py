@@ -1,0 +1,75 @@
+"""A worker's agent that reports what is no status: its object shows nothing of it, the manager goes on with all else.
+
+The wire lets only JSON objects through (`tests/wire/test_json_rules.py`); what is inside is whatever a taken-over
+worker likes.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import Finished, ObjectReport
+from support.builders_manager import a_job, a_pod, a_setting
+from support.manager_world import RUNNING, World, a_world
+
+HOSTILE = {
+    "conditions are a text": b'{"conditions":"xyz"}',
+    "conditions are numbers": b'{"conditions":[1,2]}',
+    "a condition's type is a list": b'{"conditions":[{"type":["a"],"status":"True"}]}',
+    "conditions are an object": b'{"conditions":{"type":"Ready"}}',
+    "a phase that is a number": b'{"phase":7}',
+    "a count that is a text": b'{"succeeded":"many","active":1}',
+    "a count that is null": b'{"succeeded":null}',
+    "a number beyond all floats": b'{"x":1e999}',
+    "a lone surrogate": b'{"message":"\\ud800"}',
+    "half a character": b'{"message":"\xc3"}',
+    "no object": b"[1]",
+}
+
+
+def a_placed(kind: str) -> World:
+    world = a_world(a_setting(cpu="4", clusters=("a",)), clusters=("a",))
+    if kind == "Pod":
+        world.api.apply(a_pod("one").asking(cpu="1").document())
+    else:
+        world.api.apply(a_job("one", parallelism=1))
+    world.settle()
+    return world
+
+
+def key_of(world: World) -> PlacementKey:
+    return next(iter(world.agents["a"].placements))
+
+
+def report(world: World, kind: str, status: bytes) -> ObjectReport:
+    return ObjectReport(key=key_of(world), kind=kind, name="one", uid="u", status=status)
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Job"])
+@pytest.mark.parametrize("status", HOSTILE.values(), ids=HOSTILE.keys())
+def test_what_is_no_status_is_not_shown_and_ends_nothing(kind: str, status: bytes) -> None:
+    world = a_placed(kind)
+    agent = world.agents["a"]
+    before = world.find(kind).get("status")
+    agent.say(report(world, kind, status))
+    world.advance(5.0)
+    assert world.find(kind).get("status") == before
+    assert any("is not shown" in note.text and note.cluster == "a" for note in world.notes)
+    good = RUNNING if kind == "Pod" else {"active": 1, "ready": 1}
+    agent.say(report(world, kind, msgspec.json.encode(good)))
+    world.advance(5.0)
+    shown = world.find(kind)["status"]
+    assert shown.get("phase") == "Running" or shown.get("active") == 1
+
+
+@pytest.mark.parametrize("status", HOSTILE.values(), ids=HOSTILE.keys())
+def test_an_end_with_what_is_no_status_is_an_end_all_the_same(status: bytes) -> None:
+    world = a_placed("Pod")
+    objects = (report(world, "Pod", status),)
+    world.agents["a"].say(Finished(key=key_of(world), succeeded=False, reason="Failed", message="", objects=objects))
+    world.advance(30.0)
+    conditions = {one["type"]: one["status"] for one in world.find("Workload")["status"]["conditions"]}
+    assert conditions["Finished"] == "True"
+    assert not world.machine.core.ledger.usage(world.find("Workload")["metadata"]["uid"])
