@@ -13,6 +13,7 @@ How the parts fit
     queues     ClusterQueue and LocalQueue        checks     required AdmissionChecks
     holders    who holds quota, in order          preemption who has to leave for whom
     nomination what could be done for one head    claims     what a round has promised to others
+    fairness   shares of queues and cohorts       tournament fair sharing's order among heads
     state      all that is known                  statuses, explain, texts, validation   what people see
 
 A cycle, as Kueue's, for one cohort tree at a time (trees do not influence each other):
@@ -47,6 +48,7 @@ from gatelift_admission.preemption.issue import decision
 from gatelift_admission.preemption.oracle import preempts
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.state import State
+from gatelift_admission.tournament import Contender, winner
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment
 
 SEARCHES_MAX = 64
@@ -173,11 +175,29 @@ class Cycle:
             round_.ordered = True
         done = 0
         while round_.nominees and done < limit:
-            nominee = round_.nominees.pop()
+            nominee = self._next(round_)
             if nominee.entry.ticket == nominee.ticket and nominee.entry.queue == nominee.queue.name:
                 self._decide(round_, nominee, decisions)
             done += 1
         return done
+
+    def _next(self, round_: Round) -> Nominee:
+        """Take out the nominee that goes next: by the order, or by what the tree's shares are now."""
+        node = self._state.node(round_.nominees[-1].queue.name)
+        if not self._state.settings.fair_sharing or len(round_.nominees) == 1 or node.parent is None:
+            return round_.nominees.pop()
+        contenders = [
+            Contender(
+                node=self._state.node(one.queue.name),
+                usage=one.plan.assignment.usage,
+                priority=one.entry.priority,
+                timestamp=one.entry.timestamp,
+                uid=one.entry.uid,
+            )
+            for one in round_.nominees
+        ]
+        first = contenders.index(winner(self._state.ensure(), contenders))
+        return round_.nominees.pop(first)
 
     def _decide(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
         state, entry, queue, plan = self._state, nominee.entry, nominee.queue, nominee.plan
@@ -223,6 +243,7 @@ class Cycle:
             self._retry(round_, queue, entry)
             self._state.tell(entry, (assignment.reason, assignment.message))
         elif entry.lost:  # an earlier flavor may have room again: once more, from the first
+            entry.searched = now
             entry.search_anew()
             self._retry(round_, queue, entry)
         else:
@@ -232,6 +253,10 @@ class Cycle:
             self._park(round_, entry, queue, assignment)
         if assignment.mode is not Mode.NO_FIT and queue.spec.preemption.reclaim_within_cohort != "Any":
             round_.claims.keep_room(tree, tree.queues[queue.name], assignment)
+
+    def _now(self, round_: Round) -> tuple[int, int]:
+        """Return the state of the tree as far as it may help somebody who lost."""
+        return round_.built, self._state.versions.get(round_.root, 0)
 
     def _retry(self, round_: Round, queue: QueueModel, entry: Entry) -> None:
         """Evaluate an entry again in the next round."""
@@ -243,7 +268,6 @@ class Cycle:
     def _preempt(self, round_: Round, entry: Entry, queue: QueueModel, plan: Plan, decisions: list[Decision]) -> None:
         """Ask all targets to leave that were not asked before, and let the entry wait at the head of its queue."""
         state = self._state
-            entry.searched = now
         node = state.node(queue.name)
         for target in plan.targets:
             victim = target.entry
@@ -254,10 +278,6 @@ class Cycle:
             state.holders.note(victim)
             decisions.append(decision(entry, node, target))
             round_.progress = True
-    def _now(self, round_: Round) -> tuple[int, int]:
-        """Return the state of the tree as far as it may help somebody who lost."""
-        return round_.built, self._state.versions.get(round_.root, 0)
-
         text = texts.pending_preemption(plan.assignment.message, len(plan.targets))
         self._wait(round_, entry, queue, plan.assignment, text)
 

@@ -149,6 +149,8 @@ class Settings:
     pending_text_after: float = 1.0
     excluded_prefixes: tuple[str, ...] = ()
     ignore_undeclared: bool = False
+    fair_sharing: tuple[str, ...] = ()
+    """Preemption strategies of fair sharing in order (KEP-1714); empty: classical order and preemption."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gatelift_admission import checks, texts
-from gatelift_admission.amounts import QuantityError, parse
+from gatelift_admission.amounts import QuantityError, nano, parse
+from gatelift_admission.fairness import WEIGHT_ONE
 from gatelift_admission.flavors import Catalogue
 from gatelift_admission.model import Cell
 from gatelift_admission.pending import PendingQueue
@@ -19,6 +20,7 @@ from gatelift_kube.objects.kueue import (
     AdmissionCheck,
     ClusterQueue,
     ClusterQueueSpec,
+    FairSharing,
     LocalQueue,
     ResourceFlavor,
     ResourceGroup,
@@ -107,7 +109,22 @@ def readable_quotas(groups: tuple[ResourceGroup, ...]) -> dict[Cell, Quota]:
 def node_spec(queue: ClusterQueue) -> NodeSpec:
     """Return the queue's place in the quota tree; one whose quotas cannot be read brings none."""
     spec = queue.spec
-    return NodeSpec(name=queue.metadata.name, parent=spec.cohort_name, quotas=readable_quotas(spec.resource_groups))
+    return NodeSpec(
+        name=queue.metadata.name,
+        parent=spec.cohort_name,
+        quotas=readable_quotas(spec.resource_groups),
+        weight=weight_of(spec.fair_sharing),
+    )
+
+
+def weight_of(fair: FairSharing | None) -> int:
+    """Return a weight in billionths: one where none is set, or where it cannot be read (the webhook refuses that)."""
+    if fair is None:
+        return WEIGHT_ONE
+    try:
+        return nano(fair.weight)
+    except QuantityError:
+        return WEIGHT_ONE
 
 
 def cluster_queue_active(

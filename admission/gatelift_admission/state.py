@@ -24,7 +24,14 @@ from gatelift_admission.ordering import queue_timestamp
 from gatelift_admission.pending import PendingClass
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts
-from gatelift_admission.queues import LocalModel, QueueModel, cluster_queue_active, node_spec, readable_quotas
+from gatelift_admission.queues import (
+    LocalModel,
+    QueueModel,
+    cluster_queue_active,
+    node_spec,
+    readable_quotas,
+    weight_of,
+)
 from gatelift_admission.requests import Defaults, limit_errors, pod_set_requests
 from gatelift_admission.tree import Node, NodeSpec, Tree
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
@@ -121,7 +128,12 @@ class State:
         """Return the nodes of the tree as configured: queues and cohorts."""
         queues = [node_spec(queue.object) for queue in self.queues.values()]
         cohorts = [
-            NodeSpec(name=name, parent=cohort.spec.parent_name, quotas=readable_quotas(cohort.spec.resource_groups))
+            NodeSpec(
+                name=name,
+                parent=cohort.spec.parent_name,
+                quotas=readable_quotas(cohort.spec.resource_groups),
+                weight=weight_of(cohort.spec.fair_sharing),
+            )
             for name, cohort in self.cohorts.items()
         ]
         return queues, cohorts
@@ -169,13 +181,15 @@ class State:
             policy=policy,
             priority=entry.priority,
             timestamp=entry.timestamp,
+            strategies=self.settings.fair_sharing,
         )
 
     def room(self, queue: QueueModel) -> Room:
         """Return what a queue has and might get; the tree must be up to date."""
         policy = queue.spec.preemption
         tree = self.ensure()
-        return Room(tree, tree.queues[queue.name], policy, self.holders, self.foreign, preempts(policy))
+        fair = bool(self.settings.fair_sharing)
+        return Room(tree, tree.queues[queue.name], policy, self.holders, self.foreign, preempts(policy), fair)
 
     def offer(self, queue: QueueModel) -> None:
         """Make a queue ready if it admits and has a head."""

@@ -21,7 +21,7 @@ def cluster_queue_changed(state: State, queue: ClusterQueue) -> None:
     known = state.queues.get(name)
     if known is None:
         active = cluster_queue_active(queue, state.flavors, state.checks)
-        catalogue = Catalogue.of(queue.spec)
+        catalogue = Catalogue.of(queue.spec, fair_sharing=bool(state.settings.fair_sharing))
         state.queues[name] = QueueModel(name, queue, catalogue, cells, PendingQueue(strict=strict), active)
         state.review_queue(name)
         state.restructure()
@@ -30,7 +30,7 @@ def cluster_queue_changed(state: State, queue: ClusterQueue) -> None:
     terminates = queue.metadata.deletion_timestamp
     if before.spec == queue.spec and before.metadata.deletion_timestamp == terminates:
         return
-    known.catalogue, known.cells = Catalogue.of(queue.spec), cells
+    known.catalogue, known.cells = Catalogue.of(queue.spec, fair_sharing=bool(state.settings.fair_sharing)), cells
     if known.pending.strict is not strict:
         known.pending = _moved(known.pending, strict=strict)
     if before.spec.stop_policy != queue.spec.stop_policy or before.metadata.deletion_timestamp != terminates:

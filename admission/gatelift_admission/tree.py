@@ -31,6 +31,8 @@ class NodeSpec:
     name: str
     parent: str = ""
     quotas: Mapping[Cell, Quota] = field(default_factory=dict)
+    weight: int = 10**9
+    """Weight in fair sharing, in billionths."""
 
 
 @dataclass(slots=True, eq=False)
@@ -47,6 +49,7 @@ class Node:
     local: Usage = field(default_factory=dict)
     usage: Usage = field(default_factory=dict)
     height: int = 0
+    weight: int = 10**9
 
     def nominal(self, cell: Cell) -> int:
         """Return the node's own nominal quota of `cell`, 0 where it has none."""
@@ -71,14 +74,18 @@ class Node:
 class Tree:
     """All trees of all cohorts. Names of queues and cohorts are separate name spaces."""
 
-    __slots__ = ("_known", "_log", "_marks", "changes", "cohorts", "cyclic", "members", "queues")
+    __slots__ = ("_known", "_lendable", "_log", "_marks", "changes", "cohorts", "cyclic", "members", "queues")
 
     def __init__(self, queues: Iterable[NodeSpec] = (), cohorts: Iterable[NodeSpec] = ()) -> None:
         """Build the trees; a cohort that is only named exists without quota and without parent."""
-        self.queues: dict[str, Node] = {spec.name: Node(spec.name, True, spec.quotas) for spec in queues}
+        self.queues: dict[str, Node] = {
+            spec.name: Node(spec.name, True, spec.quotas, weight=spec.weight) for spec in queues
+        }
         specs = {spec.name: spec for spec in cohorts}
         parents = {spec.name: spec.parent for spec in queues}
-        self.cohorts: dict[str, Node] = {spec.name: Node(spec.name, False, spec.quotas) for spec in specs.values()}
+        self.cohorts: dict[str, Node] = {
+            spec.name: Node(spec.name, False, spec.quotas, weight=spec.weight) for spec in specs.values()
+        }
         for parent in [*parents.values(), *(spec.parent for spec in specs.values())]:
             if parent and parent not in self.cohorts:
                 self.cohorts[parent] = Node(parent, False, {})
@@ -92,6 +99,7 @@ class Tree:
         self.members: dict[str, list[Node]] = {}
         self._known: dict[tuple[Node, Cell], int] = {}
         """Answers of `available` since the last change of usage."""
+        self._lendable: dict[Node, dict[str, int]] = {}
         self._log: list[tuple[Usage, Cell, int | None]] = []
         self._marks = 0
         self.changes = 0
@@ -160,6 +168,18 @@ class Tree:
             if limit is not None:
                 most = min(most, add(one.subtree.get(cell, 0), limit))
         return most
+
+    def lendable(self, node: Node, resource: str) -> int:
+        """Return the most the node could have of a resource in all flavors of its tree together."""
+        found = self._lendable.get(node)
+        if found is None:
+            found = self._lendable[node] = {}
+            root = node
+            while root.parent is not None:
+                root = root.parent
+            for cell in root.subtree:
+                found[cell[1]] = add(found.get(cell[1], 0), self.potential(node, cell))
+        return found.get(resource, 0)
 
     def lowest_fit(self, node: Node, cell: Cell, amount: int) -> tuple[int, bool]:
         """Return the height of the lowest subtree that holds `amount` more, and whether that subtree has a parent.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.entry import RESERVING
-from gatelift_admission.model import Decision, Preempt, Reserve
+from gatelift_admission.model import Decision, Preempt, Reserve, Settings
 from gatelift_admission.ordering import pending_key
 from gatelift_admission.tree import Tree
 from gatelift_kube.objects.kueue import (
@@ -259,10 +259,15 @@ def test_the_wake_up_index_loses_nobody_and_charges_are_exact(data: st.DataObjec
     assert set(world.reserves) == held
 
 
-@settings(max_examples=300, deadline=None)
+STRATEGIES = [(), ("LessThanOrEqualToFinalShare",), ("LessThanInitialShare",)]
+STRATEGIES.append(STRATEGIES[1] + STRATEGIES[2])
+
+
+@settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_with_preemption_the_index_loses_nobody_and_charges_are_exact(data: st.DataObject) -> None:
     world = build(data, preempts=True)
+    world.engine.state.settings = Settings(fair_sharing=data.draw(st.sampled_from(STRATEGIES)))
     for number in range(data.draw(st.integers(1, 20))):
         step(world, data, number)
     budget = data.draw(st.integers(1, 50))

@@ -8,8 +8,10 @@ Fields of a case (all but `sentence`, `workloads` and `expect` optional):
                 selector, checks: {check: [flavors]},
                 preempt: {within, reclaim, borrow: policy or [policy, threshold]}, reclaim (short for one of these),
                 fungibility: [whenCanBorrow, whenCanPreempt, preference]};
+                weight;
                 `groups` instead of `flavors` for several resource groups. Each queue has a LocalQueue of its name.
-    cohorts     name -> {parent, flavors, borrow, lend}
+    cohorts     name -> {parent, flavors, borrow, lend, weight}
+    fair        strategies of fair sharing (`both`, `final`, `initial`), absent: classical
     flavors     name -> {labels, taints: [[key, value, effect]], tolerations: [[key, operator, value, effect]]};
                 flavors that queues name exist without an entry, unless `missing_flavors` lists them
     namespaces  name -> labels; `ns` exists
@@ -39,7 +41,8 @@ import yaml
 
 from gatelift_admission.amounts import multiply, parse, to_text
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Unreserve
+from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Settings, Unreserve
+from gatelift_admission.preemption.fair import FINAL_SHARE, INITIAL_SHARE
 from gatelift_kube.objects.core import Taint, Toleration
 from gatelift_kube.objects.kueue import (
     Admission,
@@ -52,6 +55,7 @@ from gatelift_kube.objects.kueue import (
     Cohort,
     CohortSpec,
     ConditionsStatus,
+    FairSharing,
     FlavorFungibility,
     FlavorQuotas,
     FlavorResource,
@@ -66,6 +70,11 @@ from support.admission_objects import cluster_queue, flavor, local_queue, pod_se
 
 CASES = Path(__file__).parent.parent / "admission" / "cases"
 Case = dict[str, Any]
+STRATEGIES = {
+    "both": (FINAL_SHARE, INITIAL_SHARE),
+    "final": (FINAL_SHARE,),
+    "initial": (INITIAL_SHARE,),
+}
 
 
 def all_cases() -> Iterator[Case]:
@@ -117,6 +126,7 @@ def _queue(name: str, spec: Mapping[str, Any]) -> ClusterQueue:
         namespace_selector=None if selector is None else LabelSelector(match_labels=selector),
         flavor_fungibility=FlavorFungibility(*spec.get("fungibility", ())),
         preemption=_preemption(spec),
+        fair_sharing=FairSharing(spec["weight"]) if "weight" in spec else None,
         admission_checks_strategy=AdmissionChecksStrategy(rules) if rules else None,
     )
 
@@ -140,6 +150,8 @@ class Player:
 
     def play(self) -> None:
         """Feed all objects and take all steps."""
+        if "fair" in self.case:
+            self.engine = Engine(Settings(fair_sharing=STRATEGIES[self.case["fair"]]))
         self._feed_structure()
         steps = self.case.get("steps", ["cycle"])
         later = {step["submit"] for step in steps if isinstance(step, dict) and "submit" in step}
@@ -166,7 +178,8 @@ class Player:
             )
         for name, spec in case.get("cohorts", {}).items():
             groups = _groups(spec)
-            engine.cohort_changed(Cohort(ObjectMeta(name=name), CohortSpec(spec.get("parent", ""), groups)))
+            fair = FairSharing(spec["weight"]) if "weight" in spec else None
+            engine.cohort_changed(Cohort(ObjectMeta(name=name), CohortSpec(spec.get("parent", ""), groups, fair)))
         for name, queue in queues.items():
             engine.cluster_queue_changed(queue)
             engine.local_queue_changed(local_queue(name, name))

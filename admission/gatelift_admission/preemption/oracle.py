@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gatelift_admission.flavors import Mode
 from gatelift_admission.holders import Holders
 from gatelift_admission.model import Cell, Usage
-from gatelift_admission.preemption import classical
+from gatelift_admission.preemption import classical, fair
 from gatelift_admission.preemption.candidates import ANY, LOWER_OR_NEWER, NEVER, Scene, Seeker, Target
 from gatelift_admission.tree import Node, Tree
 from gatelift_kube.objects.kueue import Preemption
@@ -32,6 +32,8 @@ class Oracle:
     policy: Preemption
     priority: int
     timestamp: float
+    strategies: tuple[str, ...] = ()
+    """Of fair sharing; empty: classical preemption."""
 
     def targets(self, usage: Usage, needs: frozenset[Cell]) -> tuple[Target, ...]:
         """Return who has to leave so that `usage` fits, nobody if that cannot be had."""
@@ -45,6 +47,8 @@ class Oracle:
             usage=usage,
             needs=needs,
         )
+        if self.strategies:
+            return fair.find(self.scene, seeker, self.strategies)
         return classical.find(self.scene, seeker)
 
     def ask(self, cell: Cell, amount: int) -> tuple[Mode, int]:
@@ -94,6 +98,7 @@ class Room:
     holders: Holders
     foreign: Foreign
     preempts: bool
+    fair_sharing: bool = False
 
     def free(self, cell: Cell) -> int:
         """Return what is available now, at least 0."""
@@ -119,7 +124,7 @@ class Room:
         parent = self.node.parent
         if parent is None or self.policy.reclaim_within_cohort == NEVER:
             return False
-        if self.policy.borrow_within_cohort.policy != NEVER or parent.parent is not None:
+        if self.fair_sharing or self.policy.borrow_within_cohort.policy != NEVER or parent.parent is not None:
             return True
         return self.node.usage.get(cell, 0) + need - own <= self.node.nominal(cell)
 
