@@ -148,9 +148,7 @@ class _Process:
             manager = self._manager
             manager.agents_port, manager.enrol_port = self._agents.port, self._enrol.port
             manager.status_address = status
-            self._log.info(
-                "listening", agents=self._agents.port, enrolment=self._enrol.port, status=status
-            )
+            self._log.info("listening", agents=self._agents.port, enrolment=self._enrol.port, status=status)
             manager.on_ready(manager)
             await manager.stop.wait()
         finally:
