@@ -38,9 +38,11 @@ test: setup ## Everything that needs no external program, a few minutes
 	$(call say,Tests that need no external program)
 	$(BIN)/python -m pytest -n auto -m "not e2e" $(TEST_ARGS)
 
-simulate: setup ## Whole installations on simulated time, seed after seed (GATELIFT_RUNS=2000 GATELIFT_FIRST_SEED=1000)
+simulate: setup ## Whole installations on simulated time, seed after seed (GATELIFT_RUNS=2000 GATELIFT_FIRST_SEED=1000 GATELIFT_TWIN_RUNS=50000)
 	$(call say,Simulated installations$(,) as many as GATELIFT_RUNS says)
 	GATELIFT_RUNS=$${GATELIFT_RUNS:-1000} $(BIN)/python -m pytest tests/simulation -k more_seeds $(TEST_ARGS)
+	$(call say,Admission decided twice$(,) as many instances as GATELIFT_TWIN_RUNS says)
+	GATELIFT_TWIN_RUNS=$${GATELIFT_TWIN_RUNS:-50000} $(BIN)/python -m pytest -n auto tests/admission/test_twin.py $(TEST_ARGS)
 
 control-plane: setup ## Builds kube-apiserver, etcd, ... once into a cache (about four minutes)
 	$(call say,Real control planes: looking for binaries$(,) building what is missing)

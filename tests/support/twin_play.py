@@ -16,7 +16,6 @@ How the two are made to run in step:
 
 from __future__ import annotations
 
-import copy
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -314,7 +313,8 @@ class Both:
         twin = [self._granted(uid) for uid in outcome.admitted]
         if fast != twin:
             raise Difference(
-                f"round {self.cycles}, heads {seen.heads} / {outcome.heads}: fast reserves {fast}, twin {twin}, which says {outcome.told}"
+                f"round {self.cycles}, heads {seen.heads} / {outcome.heads}: fast reserves {fast}, twin {twin}, "
+                f"which says {outcome.told}"
             )
 
     def _plain(self, one: Reserve) -> Any:
@@ -347,15 +347,19 @@ class Both:
     def _nobody_is_forgotten(self) -> None:
         """Flush a copy of the twin and run it on: nobody may be admitted whom the fast engine has not seen."""
         for flushed in (False, True):
-            rest = copy.deepcopy(self.twin)
+            rest = self.twin.copy()
             for name in rest.world.cluster_queues if flushed else ():
                 rest.flush(name, self.clock)
             for _ in range(EXTRA_CYCLES + len(rest.world.works) * flushed):
+                before = rest.standstill()
                 outcome = rest.cycle(self.clock)
                 if outcome.admitted or outcome.preempted:
+                    when = "at rest, after a flush," if flushed else "at rest"
                     raise Difference(
-                        f"at rest the twin goes on{' after a flush' if flushed else ''}: admits {outcome.admitted}, preempts {outcome.preempted}"
+                        f"forgotten: {when} the twin admits {outcome.admitted}, preempts {outcome.preempted}"
                     )
+                if rest.standstill() == before:
+                    break
 
 
 def difference(case: Case) -> str | None:

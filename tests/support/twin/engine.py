@@ -6,7 +6,7 @@ controllers do between cycles (flush, eviction's end) is up to the caller, who c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
@@ -47,6 +47,24 @@ class Twin:
     generations: dict[str, int] = field(default_factory=dict)
     cycles: dict[str, int] = field(default_factory=dict)
     """Cycles so far, by the name of the tree."""
+
+    def copy(self) -> Twin:
+        """Return a twin that goes its own way from here; the objects it was fed are shared."""
+        works = {uid: replace(work, granted=list(work.granted)) for uid, work in self.world.works.items()}
+        other = Twin(replace(self.world, works=works), {}, dict(self.generations), dict(self.cycles))
+        for name, queue in self.queues.items():
+            heap = {uid: works[uid] for uid in queue.heap}
+            inadmissible = {uid: works[uid] for uid in queue.inadmissible}
+            failed, bypassed = dict(queue.failed), dict(queue.bypassed)
+            other.queues[name] = replace(queue, heap=heap, inadmissible=inadmissible, failed=failed, bypassed=bypassed)
+        return other
+
+    def standstill(self) -> object:
+        """Return all that makes one cycle differ from the next as long as nothing happens."""
+        return [
+            (name, sorted((uid, sorted(work.cursor.items())) for uid, work in queue.heap.items()))
+            for name, queue in sorted(self.queues.items())
+        ]
 
     # -- structure -----------------------------------------------------------------------------------------------
 
