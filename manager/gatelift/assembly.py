@@ -10,6 +10,7 @@ from gatelift.core.links import Links
 from gatelift.core.machine import Machine
 from gatelift.core.state import Settings
 from gatelift.core.wall import Wall
+from gatelift_admission.model import Settings as AdmissionSettings
 from gatelift_kinds.registry import KINDS
 from gatelift_wire.session_manager import ManagerSession
 
@@ -45,6 +46,9 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
         ),
         requeue_base=REQUEUE_BASE_SECONDS,
         requeue_max=REQUEUE_MAX_SECONDS,
+        admission=AdmissionSettings(
+            fair_sharing=config.fair_sharing.strategies() if config.fair_sharing is not None else ()
+        ),
         manages_unnamed=config.manage_jobs_without_queue_name,
         debug_invariants=gatelift.debug_invariants,
     )

@@ -61,6 +61,7 @@ IN_USE = frozenset(
         "webhook.host",
         "leaderElection",
         "multiKueue.dispatcherName",
+        "fairSharing",
         "featureGates",
         "gatelift.listen",
         "gatelift.enrolListen",
@@ -76,6 +77,7 @@ IN_USE = frozenset(
 """Paths that something reads. Everything else that a file sets is named by `without_effect`: what is not listed here
 cannot be forgotten."""
 
+FAIR_STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 DISPATCHERS = (
     "scored",
     "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
@@ -182,6 +184,21 @@ class FairSharing(Section):
 
     enable: bool | None = None
     preemption_strategies: tuple[Literal["LessThanOrEqualToFinalShare", "LessThanInitialShare"], ...] = ()
+
+    @field_validator("preemption_strategies")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        allowed = (FAIR_STRATEGIES, FAIR_STRATEGIES[:1], FAIR_STRATEGIES[1:], ())
+        if value not in allowed:
+            raise ValueError(
+                f"{', '.join(value)} is not allowed; use LessThanOrEqualToFinalShare, LessThanInitialShare, or both "
+                "in that order"
+            )
+        return value
+
+    def strategies(self) -> tuple[str, ...]:
+        """Return the strategies in order, both unless the file says otherwise; none if it is switched off."""
+        return () if self.enable is False else self.preemption_strategies or FAIR_STRATEGIES
 
 
 class RetentionOfWorkloads(Section):

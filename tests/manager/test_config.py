@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
 from gatelift import config
+from gatelift.assembly import new_machine
 from gatelift.durations import parse_duration
 
 HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
@@ -124,6 +125,30 @@ def test_every_path_that_is_called_in_use_exists() -> None:
                 yield from paths(field.annotation, f"{path}.")
 
     assert set(paths(config.Configuration)) >= config.IN_USE
+
+
+@pytest.mark.parametrize(
+    ("text", "strategies"),
+    [
+        ("", ()),
+        ("fairSharing: {}", config.FAIR_STRATEGIES),
+        ("fairSharing: {enable: true, preemptionStrategies: [LessThanInitialShare]}", ("LessThanInitialShare",)),
+        ("fairSharing: {enable: false}", ()),
+    ],
+)
+def test_fair_sharing_is_what_the_file_says(tmp_path: Path, text: str, strategies: tuple[str, ...]) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(HEAD + text + "\n")
+    loaded = config.load(path)
+    assert loaded.without_effect() == ()
+    assert new_machine(loaded, "origin", "one").core.ledger.engine.state.settings.fair_sharing == strategies
+
+
+def test_strategies_of_fair_sharing_in_the_wrong_order_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(HEAD + "fairSharing: {preemptionStrategies: [LessThanInitialShare, LessThanOrEqualToFinalShare]}\n")
+    with pytest.raises(config.ConfigError, match="both in that order"):
+        config.load(path)
 
 
 def test_what_is_in_use_is_not_named(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from gatelift.core.knowledge import key_of
 from gatelift.core.ledger import Ledger
 from gatelift.core.link_values import Links, PlacementsInventoried, Upcall, WriteIds
 from gatelift.core.state import Core, Settings
+from gatelift_admission.engine import Engine
 from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Unreserve
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
@@ -85,7 +86,7 @@ class Machine:
     def __init__(
         self, settings: Settings, links: Links, ids: WriteIds, *, awaited: Iterable[Resource] = WATCHED
     ) -> None:
-        self.core = Core(settings=settings, links=links, ids=ids, ledger=Ledger())
+        self.core = Core(settings=settings, links=links, ids=ids, ledger=Ledger(engine=Engine(settings.admission)))
         self._awaited = set(awaited)
         self._to_rebuild: deque[ObjectKey] | None = None
         self._upcalls: deque[Upcall] = deque()

@@ -21,6 +21,7 @@ from gatelift.core.ledger import Ledger
 from gatelift.core.link_values import ClusterView, Links, Sent, WriteIds
 from gatelift.core.status_budget import StatusBudget
 from gatelift.core.wall import Wall
+from gatelift_admission.model import Settings as AdmissionSettings
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef
@@ -58,6 +59,7 @@ class Settings:
     requeue_base: float = 1.0
     requeue_max: float = 3600.0
     status_every: float = 1.0
+    admission: AdmissionSettings = field(default_factory=AdmissionSettings)
     manages_unnamed: bool = False
     debug_invariants: bool = False
 
