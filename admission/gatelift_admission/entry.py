@@ -75,6 +75,8 @@ class Entry:
     """Where the search for flavors was continued since it began at the first; none is tried twice."""
     searched: tuple[int, int] | None = None
     """State of the tree in which all its flavors were gone through in vain; once is enough."""
+    restarted: tuple[int, int] | None = None
+    """State of the tree in which it began at the first flavor again after it had lost; once is enough."""
     told: tuple[str, str] | None = None
     want: tuple[str, str] | None = None
     asked: tuple[str, str] | None = None
