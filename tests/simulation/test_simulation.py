@@ -48,9 +48,8 @@ def live_through(seed: int, plan: Plan | None = None) -> SimWorld:
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BATCH))
 def test_whatever_breaks_nothing_runs_twice_and_all_comes_to_its_end(first: int) -> None:
-    for seed in range(first, first + BATCH):
-        world = live_through(seed)
-        assert world.truth.runs or world.made == 0
+    ran = sum(len(live_through(seed).truth.runs) for seed in range(first, first + BATCH))
+    assert ran > BATCH, "a world that starts nothing proves nothing; in a single one users may delete all in time"
 
 
 @pytest.mark.parametrize("seed", range(5))
