@@ -7,10 +7,12 @@ when all machines run, and lives until its standard input ends. Whether they are
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from pathlib import Path
 
 import msgspec
+import structlog
 import uvloop
 
 from bench.fake_worker import FakeWorker
@@ -84,6 +86,10 @@ def _keep_old(_command: commands.InstallCertificate) -> None:
 
 async def serve(path: Path) -> None:
     """Run until standard input ends."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),  # standard output is a pipe that nobody reads on
+    )
     plan = msgspec.json.decode(await asyncio.to_thread(path.read_bytes), type=Plan)
     ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
