@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
-from support.admission_cases import Case
+from support.admission_cases import STRATEGIES, Case
 
 FLAVORS = ("red", "green", "blue")
 COHORTS = {"top": "", "mid": "top", "low": "mid", "side": "top"}
@@ -16,6 +16,8 @@ WORKLOADS_MAX = 14
 QUEUES_MAX = 4
 STEPS_MAX = 18
 EVENTS = ("submit",) * 5 + ("finish", "finish", "confirm", "stopped", "stop", "change")
+FAIR_SHARE = 0.4
+"""Part of the instances that are under fair sharing."""
 SHRINKS_MAX = 1500
 """Smaller cases tried: half a minute."""
 
@@ -88,6 +90,8 @@ def pod_set(rng: Random) -> Case:
         "count": rng.choice([1, 1, 1, 2, 3]),
         "requests": {one: rng.randint(0 if _maybe(rng, 0.1) else 1, 4) for one in resources},
     }
+    if found["count"] > 1 and _maybe(rng, 0.25):
+        found["min_count"] = rng.randint(1, found["count"])
     if _maybe(rng, 0.15):
         found["selector"] = {"zone": rng.choice(["a", "b"])}
     if _maybe(rng, 0.3):
@@ -102,6 +106,8 @@ def pod_set(rng: Random) -> Case:
 def job(rng: Random, queues: list[str], base: int) -> Case:
     """Return a workload; later ones have a higher `base` of priorities, so that there is something to preempt."""
     sets = {f"s{index}": pod_set(rng) for index in range(rng.choice([1, 1, 1, 2]))}
+    for one in list(sets.values())[1:]:
+        one.pop("min_count", None)  # validation allows it for one pod set
     return {
         "queue": rng.choice(queues),
         "priority": base + rng.randint(0, 2),
@@ -169,8 +175,15 @@ def instance(seed: int, policies: Callable[[Random], Case] = classical_policies)
         if _maybe(rng, 0.1):
             flavors[name]["taints"] = [["spot", "true", "NoSchedule"]]
     workloads = {f"w{index:02}": job(rng, names, index // 5) for index in range(rng.randint(3, WORKLOADS_MAX))}
+    shared: Case = {}
+    if _maybe(rng, FAIR_SHARE):
+        shared["fair"] = rng.choice(list(STRATEGIES))
+        for one in [*queues.values(), *cohorts.values()]:
+            if _maybe(rng, 0.4):
+                one["weight"] = rng.choice([0, 1, 2, "500m"])
     return {
         "sentence": f"seed {seed}",
+        **shared,
         "queues": queues,
         "cohorts": cohorts,
         "flavors": flavors,

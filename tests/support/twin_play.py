@@ -9,7 +9,7 @@ How the two are made to run in step:
   wakes, by an index, what a release may help. The twin is therefore woken with exactly what the fast engine chooses
   to look at. That this is enough is checked at rest: flushing the whole twin must bring no further decision.
 * Re-evaluation: Kueue evaluates the head of a StrictFIFO queue, or one that lost, in every cycle; the fast engine
-  leaves it alone until something changes. The twin evaluates it literally; that must not change anything.
+  leaves it alone until something changes; so with one that waits for its victims. The twin evaluates it literally; that must not change anything.
 * Flavor cursor: an entry that lost goes on behind the flavor it had. When nothing fits there, Kueue parks it until
   the next flush; the fast engine looks at all flavors again in the next round. The twin is woken then, too.
 """
@@ -22,15 +22,15 @@ from typing import Any
 
 from gatelift_admission.cycle import Cycle, Round
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Decision, Inadmissible, Preempt, Reserve
+from gatelift_admission.model import Decision, Inadmissible, Preempt, Reserve, Settings
 from gatelift_admission.state import State
-from gatelift_kube.objects.kueue import ClusterQueue, Cohort, CohortSpec, Workload, WorkloadStatus
+from gatelift_kube.objects.kueue import ClusterQueue, Cohort, CohortSpec, FairSharing, Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition, ObjectMeta
-from support.admission_cases import Case, _flavor, _groups, _pod_set, _queue
+from support.admission_cases import STRATEGIES, Case, _flavor, _groups, _pod_set, _queue
 from support.admission_objects import local_queue, workload
 from support.twin.engine import BYPASSED, Outcome, Twin
 from support.twin.queues import TwinQueue
-from support.twin.records import Work
+from support.twin.records import Fair, Work
 
 START = 1767225600.0
 """Unix time of 2026-01-01T00:00:00Z, from which the creation times of workloads count."""
@@ -109,6 +109,9 @@ class Both:
             self._step(step)
 
     def _watch(self) -> None:
+        if "fair" in self.case:
+            self.fast = Engine(Settings(fair_sharing=STRATEGIES[self.case["fair"]]))
+            self.twin.world.fair = Fair(strategies=STRATEGIES[self.case["fair"]])
         self.fast.wall_clock(START, START)
         self.fast._cycle = WatchedCycle(self.fast.state)
 
@@ -124,7 +127,8 @@ class Both:
             self.fast.flavor_changed(flavor)
             self.twin.feed(flavor, self.clock)
         for name, spec in case.get("cohorts", {}).items():
-            cohort = Cohort(ObjectMeta(name=name), CohortSpec(spec.get("parent", ""), _groups(spec)))
+            share = FairSharing(spec["weight"]) if "weight" in spec else None
+            cohort = Cohort(ObjectMeta(name=name), CohortSpec(spec.get("parent", ""), _groups(spec), share))
             self.fast.cohort_changed(cohort)
             self.twin.feed(cohort, self.clock)
         for name, spec in case["queues"].items():
@@ -287,6 +291,14 @@ class Both:
         queue.inadmissible[work.uid] = work
         work.cursor = {}
 
+    def _waits_for_victims(self, uid: str) -> bool:
+        """Return whether the fast engine lets a preemptor wait until something is released.
+
+        Kueue evaluates it in every cycle; victims that are on their way out come first then, which can make another
+        flavor look better and cost further victims before the first are gone. The fast engine does not look again.
+        """
+        return self.told.get(uid, ("",))[0] == "WaitingForPreemptedWorkloads"
+
     def _settle_cursors(self) -> None:
         """Forget at rest the cursors that the fast engine has forgotten.
 
@@ -353,6 +365,9 @@ class Both:
             for _ in range(EXTRA_CYCLES + len(rest.world.works) * flushed):
                 before = rest.standstill()
                 outcome = rest.cycle(self.clock)
+                preemptors = {by for _, by in outcome.preempted.values()}
+                if preemptors and not outcome.admitted and all(self._waits_for_victims(uid) for uid in preemptors):
+                    break
                 if outcome.admitted or outcome.preempted:
                     when = "at rest, after a flush," if flushed else "at rest"
                     raise Difference(
