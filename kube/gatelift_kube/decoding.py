@@ -68,6 +68,9 @@ class _Code(msgspec.Struct):
 
 
 _RAW_PAGE = msgspec.json.Decoder(_RawPage)
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
+"""The decoder raises the second for bytes that are no UTF-8, inside a text that it has to read."""
+
 _LINE = msgspec.json.Decoder(_Line)
 _TOP = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -128,7 +131,7 @@ def read_object(resource: Resource, raw: bytes | msgspec.Raw) -> KubeObject:
     """Return the typed object. Raises UndecodableError, naming the kind and the field."""
     try:
         found: KubeObject = _decoder(resource).decode(raw)
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         raise UndecodableError(f"{resource.kind}: the answer cannot be read: {error}") from error
     return found
 
@@ -138,13 +141,13 @@ def read_page(resource: Resource, body: bytes, *, with_raw: bool) -> Page:
     if not with_raw:
         try:
             typed = _page_decoder(resource).decode(body)
-        except msgspec.DecodeError:
+        except _UNREADABLE:
             pass  # one object does not fit: read them one by one below
         else:
             return _page(typed.metadata, [Served(item, b"") for item in typed.items or ()], [])
     try:
         page = _RAW_PAGE.decode(body)
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         raise UndecodableError(f"list of {resource.plural}: the answer cannot be read: {error}") from error
     items: list[Served] = []
     unread: list[Unread] = []
@@ -173,7 +176,7 @@ def read_line(line: bytes) -> Line:
     """Return one watch line, its object unread; raises UndecodableError."""
     try:
         read = _LINE.decode(line)
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         raise UndecodableError(f"watch: a line cannot be read: {error}") from error
     return Line(read.type, read.object)
 
@@ -186,7 +189,7 @@ def bookmark_version(raw: bytes | msgspec.Raw) -> str:
     """
     try:
         return msgspec.json.decode(raw, type=PartialObject).metadata.resource_version
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         raise UndecodableError(f"watch: a bookmark cannot be read: {error}") from error
 
 
@@ -194,7 +197,7 @@ def key_in(raw: bytes | msgspec.Raw) -> ObjectKey:
     """Return where an object lives that may not be readable otherwise; `?` where not even its metadata is."""
     try:
         metadata = msgspec.json.decode(raw, type=PartialObject).metadata
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         return ObjectKey("", "?")
     return ObjectKey(metadata.namespace, metadata.name)
 
@@ -216,7 +219,7 @@ def watch_error(line: Line) -> ApiError:
     """Return the error of a watch line of type ERROR, which carries a metav1.Status."""
     try:
         code = msgspec.json.decode(line.raw, type=_Code).code
-    except msgspec.DecodeError:
+    except _UNREADABLE:
         code = 500
     return from_status(code, bytes(line.raw))
 
@@ -229,7 +232,7 @@ def read_deleted(resource: Resource, body: bytes) -> Served | None:
     """
     try:
         kind = msgspec.json.decode(body, type=_Code).kind
-    except msgspec.DecodeError as error:
+    except _UNREADABLE as error:
         raise UndecodableError(f"{resource.kind}: the answer to a delete cannot be read: {error}") from error
     if kind == "Status":
         return None

@@ -272,6 +272,13 @@ def test_managed_fields_are_taken_out_and_nothing_else() -> None:
     }
 
 
+def test_bytes_that_are_no_text_are_an_object_that_cannot_be_read() -> None:
+    raw = b'{"metadata":{"name":"\xff"}}'
+    with pytest.raises(UndecodableError, match="Pod"):
+        decoding.read_object(POD, raw)
+    assert decoding.key_in(raw).name == "?"
+
+
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"items":[]}'])
 def test_what_is_no_list_is_an_error_that_names_the_kind(body: bytes) -> None:
     with pytest.raises(UndecodableError, match="list of pods"):

@@ -96,6 +96,7 @@ async def test_pods_of_kube_system_are_left_alone(asking: Asking) -> None:
     [
         pytest.param("/mutate-pod", b"{", 400, id="no JSON"),
         pytest.param("/mutate-pod", b"{}", 400, id="no review"),
+        pytest.param("/mutate-pod", b'{"kind":"\xff"}', 400, id="no text"),
         pytest.param("/mutate-nothing", b"{}", 404, id="no such kind"),
         pytest.param("/validate-pod", b" " * (REQUEST_BYTES_MAX + 1), 413, id="too large"),
     ],

@@ -82,7 +82,7 @@ def read(body: bytes) -> Question:
     """Read a review. BadReviewError: it is none, so there is nobody to answer to."""
     try:
         review = _REVIEW.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadReviewError(f"the body is no AdmissionReview: {error}") from error
     if review.api_version != API_VERSION or review.kind != "AdmissionReview":
         raise BadReviewError(
