@@ -64,15 +64,15 @@ class Trouble:
 
     def _moment(self, what: str) -> None:
         """Let something break just after a moment at which that hurts."""
-        time = self.world.time
-        if not (self.world.troubled and time.chance(self.world.plan.strike)):
+        time, plan = self.world.time, self.world.plan
+        if not self.world.troubled:
             return
         message, _, cluster = what.partition(" ")
-        weights = [weight for weight, _ in self._breakages]
-        (chosen,) = time.rng.choices([each for _, each in self._breakages], weights)
-        if message in {"Commit", "Confirm", "Stop"} and cluster in WORKERS and time.chance(0.4):
-            time.after(time.between(0.0, 0.05), lambda: self.strand(cluster) if self.world.troubled else None)
-        else:
+        if message in {"Commit", "Confirm", "Stop"} and cluster in WORKERS and time.chance(plan.strand):
+            time.after(time.between(0.0, 0.06), lambda: self.strand(cluster) if self.world.troubled else None)
+        elif time.chance(plan.strike):
+            weights = [weight for weight, _ in self._breakages]
+            (chosen,) = time.rng.choices([each for _, each in self._breakages], weights)
             time.after(time.between(0.0, 0.03), lambda: chosen() if self.world.troubled else None)
 
     def _some(self, found: list[Any]) -> Any:
@@ -206,13 +206,15 @@ class Trouble:
         world.time.say("chaos", f"cuts {name} off for long")
         world.net.partition(name)
         seconds = world.time.between(60.0, 150.0)
-        for _ in range(3):
-            self._later(world.time.between(0.0, seconds), lambda: self.declare_fenced(name))
+        for _ in range(4):
+            self._later(world.time.between(55.0, seconds), lambda: self.declare_fenced(name))
         self._later(seconds, lambda: world.net.mend(name))
 
     def strand(self, name: str) -> None:
         """Cut a worker off for long while its agent stands still, has no API server, or dies and comes back there."""
         world, time = self.world, self.world.time
+        if name in world.net.cut:
+            return
         self.lose_worker(name)
         for agent in world.alive(name):
             back = time.between(0.1, 140.0)

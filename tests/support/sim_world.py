@@ -54,13 +54,15 @@ class Plan:
     workloads: int = 8
     strike: float = 0.0
     """Probability that something breaks at a moment at which it hurts most (`Timeline.moment`)."""
+    strand: float = 0.0
+    """Probability that a worker is cut off for long, its agent struck, just after a command to it."""
     faults: Faults | None = None
 
 
 STEADY = Plan()
-STORM = Plan(trouble_seconds=60.0, user_every=1.5, break_every=1.5, workloads=5)
-SNIPER = Plan(trouble_seconds=120.0, user_every=5.0, break_every=0.0, workloads=4, strike=0.03)
-SIEGE = Plan(trouble_seconds=200.0, user_every=6.0, break_every=15.0, workloads=3, strike=0.06)
+STORM = Plan(trouble_seconds=60.0, user_every=1.0, break_every=1.5, workloads=12)
+SNIPER = Plan(trouble_seconds=90.0, user_every=2.0, break_every=0.0, workloads=12, strike=0.1)
+SIEGE = Plan(trouble_seconds=300.0, user_every=6.0, break_every=60.0, workloads=12, strike=0.01, strand=0.3)
 PLANS = (STEADY, STORM, SNIPER, SIEGE)
 """Kinds of trouble; a seed draws one."""
 
