@@ -302,6 +302,10 @@ class State:
                 self.offer(target)
         if said is not None:
             self.tell(entry, said)
+        elif texts.is_about_queue(entry.want or entry.told):  # no longer true; who is not evaluated soon says so
+            entry.want = entry.told = None
+            self.untold.pop(entry.uid, None)
+            heapq.heappush(self.unevaluated, (self.now + self.settings.pending_text_after, entry.uid, entry.ticket))
 
     def _target(self, entry: Entry) -> tuple[QueueModel | None, tuple[str, str] | None]:
         """Return the queue that `entry` belongs into (None: none) and what its condition has to say about that."""

@@ -138,6 +138,13 @@ def inactive(kind: str, name: str) -> str:
     return f"{kind} {name} is inactive"
 
 
+def is_about_queue(said: tuple[str, str] | None) -> bool:
+    """Return whether a text says that a queue is missing or inactive, which ends when the queue changes."""
+    return said is not None and (
+        said[0] == SUSPENDED or (said[0] == MISCONFIGURED and said[1].endswith("doesn't exist"))
+    )
+
+
 def gone_while_reserved(kind: str, name: str) -> str:
     """Return the message for a reserved workload whose queue was deleted."""
     return f"{kind} {name} is terminating or missing"

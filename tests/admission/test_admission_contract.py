@@ -154,6 +154,24 @@ def test_a_workload_that_waits_unseen_says_so_after_a_second() -> None:
     assert engine.next_deadline() is None
 
 
+def test_a_workload_does_not_go_on_saying_that_its_queue_is_inactive() -> None:
+    engine = simple_engine(
+        workload("big", pod_set(requests={"cpu": "11"}), priority=1),
+        workload("behind", ONE),
+        queueing_strategy="StrictFIFO",
+        stop_policy="Hold",
+    )
+    assert {one.uid: one.reason for one in rest(engine) if isinstance(one, Inadmissible)} == {
+        "big": "Suspended",
+        "behind": "Suspended",
+    }
+    engine.cluster_queue_changed(cluster_queue("cq", group(default={"cpu": "10"}), queueing_strategy="StrictFIFO"))
+    assert [one.uid for one in rest(engine, 0.5)] == ["big"]
+    (said,) = rest(engine, 2.0)
+    assert isinstance(said, Inadmissible)
+    assert (said.uid, said.reason) == ("behind", "PendingEvaluation")
+
+
 def test_what_the_object_says_already_is_not_said_again() -> None:
     message = (
         "couldn't assign flavors to pod set main: insufficient quota for cpu in flavor default, previously considered "
