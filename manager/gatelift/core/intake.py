@@ -178,7 +178,7 @@ def _owner_gone(core: Core, resource: Resource, obj: KubeObject) -> None:
 
 
 def _mark_owned(core: Core, uid: str) -> None:
-    for key in core.knowledge.by_owner.get(uid, ()):
+    for key in sorted(core.knowledge.by_owner.get(uid, ())):
         core.mark_workload(key)
 
 
@@ -206,7 +206,7 @@ def _local_queue(core: Core, obj: kueue.LocalQueue) -> None:
 
 def _mark_queue(core: Core, local: ObjectKey) -> None:
     """Look at all workloads of a LocalQueue: what kept them out may be over."""
-    for key in core.knowledge.by_queue.get(local, ()):
+    for key in sorted(core.knowledge.by_queue.get(local, ())):
         core.mark_workload(key)
 
 
