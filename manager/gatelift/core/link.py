@@ -385,7 +385,10 @@ class Link:
             case wire.InventoryReceived():
                 out.upcalls.append(self._inventoried(output))
             case wire.Opened():
-                self._open_session = self.facts.opened_session = output.session
+                self._open_session = output.session
+                if not output.resumed:
+                    # The agent keeps the number before it answers the inventory; of a resumed session it may forget.
+                    self.facts.opened_session = output.session
                 self._credits = self._credits or (self._hello.credits if self._hello else 0)
                 out.upcalls.append(LinkOpened(cluster=self.name, session=output.session, resumed=output.resumed))
             case wire.SessionEnded():

@@ -80,6 +80,13 @@ class Keeper:
         """Keep who the manager is and how far session and term have come."""
         self._set(msgspec.structs.replace(self.state, origin=origin, session=session, term=term))
 
+    def remembers(self, session: int) -> bool:
+        """Say whether a restart would know of this session: that much is written."""
+        if not self._keeps:
+            return True
+        written = self._shards[STATE_NAME].held.get("state")
+        return written is not None and _STATE.decode(written).session >= session
+
     def covers(self, namespace: str) -> bool:
         """Say whether a restart would look into this namespace: that much is written."""
         if not self._keeps:

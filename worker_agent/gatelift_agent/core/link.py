@@ -34,6 +34,7 @@ class Link:
         self._jitter = jitter
         self._session: AgentSession | None = None
         self._facts: tuple[int, bool] | None = None
+        self._asked: int | None = None
 
     def serve(self, world: World) -> None:
         """Work for a new world: this replica lost its lead and may gain it again."""
@@ -68,6 +69,7 @@ class Link:
         """Do what is due: dial, renew, acknowledge."""
         if self._session is not None:
             self._carry_out(self._session.tick(now), now)
+            self._answer_inventory(now)
 
     def flush(self, now: float) -> None:
         """Hand over facts and what is to be said."""
@@ -126,7 +128,8 @@ class Link:
                 case session.Welcomed():
                     self._welcomed(output, now)
                 case session.InventoryAsked(request=request):
-                    self._answer_inventory(request, now)
+                    self._asked = request
+                    self._answer_inventory(now)
                 case session.Opened(resumed=resumed):
                     self._opened(resumed=resumed)
                 case session.Delivered(message=message):
@@ -135,6 +138,7 @@ class Link:
                 case session.LeaseExtended(until=until):
                     self._extended(until, now)
                 case session.SessionEnded(text=text):
+                    self._asked = None
                     self._ended(now)
                     world.note("info", f"session ended: {text or 'the stream broke'}")
                 case session.GreetingEnded(text=text):
@@ -149,10 +153,14 @@ class Link:
             rebuilding.change_origin(self._world, output.origin, now)
         self._world.keeper.remember(output.origin, output.session, output.term)
 
-    def _answer_inventory(self, request: int, now: float) -> None:
-        if self._session is not None:
-            entries = inventory.entries(self._world)
-            self._carry_out(self._session.answer_inventory(request, entries, now), now)
+    def _answer_inventory(self, now: float) -> None:
+        """Answer once the session's number is kept: a successor that knows a lower one counts as a restored worker."""
+        standing = self._world.standing
+        if self._session is None or self._asked is None or not self._world.keeper.remembers(standing.session):
+            return
+        request, self._asked = self._asked, None
+        entries = inventory.entries(self._world)
+        self._carry_out(self._session.answer_inventory(request, entries, now), now)
 
     def _opened(self, *, resumed: bool) -> None:
         world = self._world
