@@ -238,6 +238,7 @@ class Cycle:
         """Set aside what fits neither now nor by preemption, or go on to its next flavors."""
         tree = self._state.ensure()
         now = self._now(round_)
+        entry.reserves |= assignment.mode is not Mode.NO_FIT
         if assignment.has_more_flavors and entry.searched != now and _is_new(entry, assignment.cursor):
             entry.cursor = assignment.cursor
             self._retry(round_, queue, entry)
@@ -287,8 +288,12 @@ class Cycle:
         tree = state.ensure()
         round_.claims.keep(tree, tree.queues[queue.name], assignment.usage)
         round_.progress |= queue.pending.blocked is not entry
+        continued = bool(entry.cursor)
         entry.search_anew()
         queue.pending.waits(entry)
+        if continued and entry.restarted != self._now(round_):  # flavors before those may have room by now
+            entry.restarted = self._now(round_)
+            self._retry(round_, queue, entry)
         state.tell(entry, (texts.WAITING_FOR_PREEMPTED, text))
 
     def _lose(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:

@@ -71,6 +71,8 @@ class Entry:
     cursor: Cursor = ()
     lost: bool = False
     """Lost to another entry while its flavors were gone through: once more from the first before it is parked."""
+    reserves: bool = False
+    """Somewhere in the search for flavors others only stood in its way: it may keep room for itself."""
     cursors: list[Cursor] = field(default_factory=list)
     """Where the search for flavors was continued since it began at the first; none is tried twice."""
     searched: tuple[int, int] | None = None
@@ -84,7 +86,7 @@ class Entry:
 
     def search_anew(self) -> None:
         """Let the next search for flavors begin at the first."""
-        self.cursor, self.lost = (), False
+        self.cursor, self.lost, self.reserves = (), False, False
         self.cursors.clear()
 
     @property

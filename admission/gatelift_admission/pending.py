@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from gatelift_admission.entry import Entry, Shape
-from gatelift_admission.flavors import Assignment, Mode, Option
+from gatelift_admission.flavors import Assignment, Option
 from gatelift_admission.model import Cell
 from gatelift_admission.ordering import pending_key
 from gatelift_admission.preemption.oracle import Room
@@ -216,7 +216,7 @@ class PendingQueue:
         if self.blocked is entry:
             self.unblock()
         if self.strict:
-            one.reserves = assignment.mode is not Mode.NO_FIT
+            one.reserves = entry.reserves
             self.blocked, self.blocked_reserves = entry, one.reserves
             return one
         one.parked = True
