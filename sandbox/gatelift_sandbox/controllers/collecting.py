@@ -31,7 +31,7 @@ class Collector(Controller):
         self._follow(key, owners)
         if change.removed:
             self._waiting.pop(stored.uid, None)
-            for dependent in self._dependents.get(stored.uid, ()):
+            for dependent in sorted(self._dependents.get(stored.uid, ()), key=str):
                 self.mark(dependent)
         elif stored.deleting and _holds(stored.raw):
             self._waiting[stored.uid] = key

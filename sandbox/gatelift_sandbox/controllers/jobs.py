@@ -85,7 +85,7 @@ class Jobs(Controller):
             else:
                 self._jobs[stored.uid] = key
             self.mark(key)
-            for pod in self._pods.get(stored.uid, ()) if change.removed else ():
+            for pod in sorted(self._pods.get(stored.uid, ()), key=str) if change.removed else ():
                 self.mark(pod)
         elif storage == _POD and b'"ownerReferences":[' in stored.raw:
             uid = owner_uid(stored.document())
