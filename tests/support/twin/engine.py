@@ -6,6 +6,7 @@ controllers do between cycles (flush, eviction's end) is up to the caller, who c
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field, replace
 
 from gatelift_kube.objects.kueue import (
@@ -185,8 +186,11 @@ class Twin:
 
     # -- cycle ---------------------------------------------------------------------------------------------------
 
-    def cycle(self, now: float, root: str | None = None) -> Outcome:
-        """Run one scheduling cycle (2.4), of one tree only if `root` names it: trees do not touch each other."""
+    def cycle(self, now: float, root: str | None = None, first: Container[str] | None = None) -> Outcome:
+        """Run one scheduling cycle (2.4), of one tree only if `root` names it: trees do not touch each other.
+
+        If `first` is given, heads that are not in it and cannot fit take no part in the order of entries.
+        """
         for name in {self.world.root_name(queue) for queue in self.world.cluster_queues}:
             self.cycles[name] = self.cycles.get(name, 0) + (root in (None, name))
         outcome = Outcome()
@@ -194,7 +198,8 @@ class Twin:
         snapshot = self.world.snapshot(now)
         entries = [one for one in (self._nominate(work, queue, snapshot, outcome, now) for queue, work in heads) if one]
         outcome.heads = [work.uid for _, work in heads]
-        for entry in Round(snapshot).process_all(entries):
+        last = [uid for uid in outcome.heads if first is not None and uid not in first]
+        for entry in Round(snapshot).process_all(entries, last):
             self._conclude(entry, outcome, now)
         return outcome
 

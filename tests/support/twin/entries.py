@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 from support.twin import queues
 from support.twin.arithmetic import minus, plus
 from support.twin.flavors import Assignment
-from support.twin.partial import once
+from support.twin.partial import assignment_and_targets
 from support.twin.quota import Usage, add_usage, root_of, used
 from support.twin.records import QueueView, Snapshot, Work
 from support.twin.sharing import Contestant, winner
@@ -55,8 +56,11 @@ class Round:
     snapshot: Snapshot
     claimed: dict[str, Work] = field(default_factory=dict)
 
-    def process_all(self, entries: list[Entry]) -> list[Entry]:
-        """Process entries in order; return them in that order (2.7)."""
+    def process_all(self, entries: list[Entry], last: Container[str] = ()) -> list[Entry]:
+        """Process entries in order and return them in it (2.7); those of `last` that cannot fit come at the end."""
+        hopeless = [one for one in entries if one.work.uid in last and one.assignment.mode() == "NoFit"]
+        if hopeless:
+            return self.process_all([one for one in entries if one not in hopeless]) + self.process_all(hopeless)
         done: list[Entry] = []
         if self.snapshot.fair is None:
             for one in classical_order(entries):
@@ -88,8 +92,9 @@ class Round:
         """Assign again with the claimed victims really gone and the flavors pinned (step 2)."""
         for work in self.claimed.values():
             self.snapshot.take_out(work)
-        counts = [ps.count for ps in one.assignment.pod_sets]
-        one.assignment, one.targets = once(self.snapshot, one.view, one.work, {}, counts, one.assignment.pins())
+        one.assignment, one.targets = assignment_and_targets(
+            self.snapshot, one.view, one.work, {}, one.assignment.pins()
+        )
         for work in self.claimed.values():
             self.snapshot.put_back(work)
         one.assignment.deferred = True

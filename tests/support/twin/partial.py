@@ -25,19 +25,19 @@ def once(
 
 
 def assignment_and_targets(
-    snapshot: Snapshot, view: QueueView, work: Work, cursor: Cursor
+    snapshot: Snapshot, view: QueueView, work: Work, cursor: Cursor, pins: Pins | None = None
 ) -> tuple[Assignment, list[Candidate]]:
     """Return what a workload gets and whom it would preempt (2.6), with fewer pods if all of them do not fit."""
-    full, targets = once(snapshot, view, work, cursor)
+    full, targets = once(snapshot, view, work, cursor, None, pins)
     if full.mode() == "Fit" or targets:
         return full, targets
     can_shrink = any(pods.min_count is not None and pods.min_count < pods.count for pods in work.pod_sets)
-    smaller = _fewer(snapshot, view, work, cursor) if can_shrink else None
+    smaller = _fewer(snapshot, view, work, cursor, pins) if can_shrink else None
     return smaller or (full, [])
 
 
 def _fewer(
-    snapshot: Snapshot, view: QueueView, work: Work, cursor: Cursor
+    snapshot: Snapshot, view: QueueView, work: Work, cursor: Cursor, pins: Pins | None
 ) -> tuple[Assignment, list[Candidate]] | None:
     """Search by halving for the smallest reduction that fits or has targets (2.6)."""
     counts = [pods.count for pods in work.pod_sets]
@@ -48,7 +48,7 @@ def _fewer(
     while low < high:
         middle = (low + high) // 2
         fewer = [count - one * middle // total for count, one in zip(counts, give, strict=True)]
-        found, targets = once(snapshot, view, work, cursor, fewer)
+        found, targets = once(snapshot, view, work, cursor, fewer, pins)
         if found.mode() == "Fit" or targets:
             best, high = (found, targets), middle
         else:
