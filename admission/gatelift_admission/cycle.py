@@ -243,7 +243,7 @@ class Cycle:
             entry.cursor = assignment.cursor
             self._retry(round_, queue, entry)
             self._state.tell(entry, (assignment.reason, assignment.message))
-        elif entry.lost:  # an earlier flavor may have room again: once more, from the first
+        elif entry.lost and entry.restarted != now:  # an earlier flavor may have room again: once more, from the first
             entry.restarted = now
             entry.search_anew()
             self._retry(round_, queue, entry)
@@ -298,10 +298,9 @@ class Cycle:
 
     def _lose(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:
         """Leave an entry in its queue that an earlier entry of this round took the room or the victims from."""
-        goes_on = assignment.has_more_flavors and entry.restarted != self._now(round_)
-        entry.cursor = assignment.cursor if goes_on else ()
-        entry.lost = goes_on
-        round_.progress |= goes_on
+        entry.cursor = assignment.cursor if assignment.has_more_flavors else ()
+        entry.lost = bool(entry.cursor)
+        round_.progress |= assignment.has_more_flavors
         round_.lost.append(queue)
         if queue.pending.blocked is entry:
             queue.pending.unblock()
