@@ -85,12 +85,15 @@ class Round:
 class Cycle:
     """Runs rounds over `State`; keeps only the round that is under way."""
 
-    __slots__ = ("_round", "_state", "nominations")
+    __slots__ = ("_built", "_round", "_rounds", "_state", "nominations")
 
     def __init__(self, state: State) -> None:
         """Work on `state`, which the engine shares."""
         self._state = state
         self._round: Round | None = None
+        self._rounds: dict[str, int] = {}
+        """Rounds so far by root; roots that are gone are forgotten when the tree is rebuilt."""
+        self._built = 0
         self.nominations = 0
 
     def busy(self) -> bool:
@@ -121,6 +124,10 @@ class Cycle:
         state = self._state
         root, names = state.ready.popitem(last=False)
         tree = state.ensure()
+        if self._built != state.built:
+            self._built = state.built
+            self._rounds = {name: number for name, number in self._rounds.items() if name in tree.members}
+        self._rounds[root] = self._rounds.get(root, 0) + 1
         heads = []
         for node in tree.members.get(root, ()):
             queue = state.queues[node.name]
@@ -143,6 +150,7 @@ class Cycle:
             if self._obstacle(entry, queue):
                 round_.progress = True
                 continue
+            self._expire_cursor(round_, entry, queue)
             plan = nominate(self._state, entry, queue, cursor=entry.cursor)
             round_.nominees.append(Nominee(entry, ticket, queue, plan))
         return done
@@ -240,7 +248,7 @@ class Cycle:
         now = self._now(round_)
         entry.reserves |= assignment.mode is not Mode.NO_FIT
         if assignment.has_more_flavors and entry.searched != now and _is_new(entry, assignment.cursor):
-            entry.cursor = assignment.cursor
+            self._go_on(round_, entry, queue, assignment.cursor)
             self._retry(round_, queue, entry)
             self._state.tell(entry, (assignment.reason, assignment.message))
         elif entry.lost and entry.restarted != now:  # an earlier flavor may have room again: once more, from the first
@@ -258,6 +266,18 @@ class Cycle:
     def _now(self, round_: Round) -> tuple[int, int]:
         """Return the state of the tree as far as it may help somebody who lost."""
         return round_.built, self._state.versions.get(round_.root, 0)
+
+    def _go_on(self, round_: Round, entry: Entry, queue: QueueModel, cursor: Cursor) -> None:
+        """Note where the next search begins, and what the queue's holders were like then."""
+        entry.cursor = cursor
+        entry.cursor_of = (round_.built, self._state.generations.get(queue.name, 0), self._rounds[round_.root])
+
+    def _expire_cursor(self, round_: Round, entry: Entry, queue: QueueModel) -> None:
+        """Begin at the first flavor if somebody of the queue left or changed since, unless it was in the last round."""
+        built, generation, number = entry.cursor_of
+        changed = (built, generation) != (round_.built, self._state.generations.get(queue.name, 0))
+        if entry.cursor and changed and self._rounds[round_.root] - number > 1:
+            entry.search_anew()
 
     def _retry(self, round_: Round, queue: QueueModel, entry: Entry) -> None:
         """Evaluate an entry again in the next round."""
@@ -298,7 +318,7 @@ class Cycle:
 
     def _lose(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:
         """Leave an entry in its queue that an earlier entry of this round took the room or the victims from."""
-        entry.cursor = assignment.cursor if assignment.has_more_flavors else ()
+        self._go_on(round_, entry, queue, assignment.cursor if assignment.has_more_flavors else ())
         entry.lost = bool(entry.cursor)
         round_.progress |= assignment.has_more_flavors
         round_.lost.append(queue)

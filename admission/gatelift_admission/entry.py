@@ -69,6 +69,8 @@ class Entry:
     ticket: int = 0
     """Raised at each change of place, which makes older places in heaps void."""
     cursor: Cursor = ()
+    cursor_of: tuple[int, int, int] = (0, 0, 0)
+    """When the cursor was set: build of the tree, generation of the queue's holders, round of the tree."""
     lost: bool = False
     """Lost to another entry while its flavors were gone through: once more from the first before it is parked."""
     reserves: bool = False

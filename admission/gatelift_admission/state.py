@@ -72,6 +72,8 @@ class State:
     ledger: Ledger = field(default_factory=Ledger)
     holders: Holders = field(default_factory=Holders)
     foreign: Foreign = field(default_factory=Foreign)
+    generations: dict[str, int] = field(default_factory=dict)
+    """Per ClusterQueue: how often somebody who held quota of it left or was replaced (not: came)."""
     closed: set[str] = field(default_factory=set)
     """ClusterQueues that do not admit; what they hold is not preempted either."""
     outdated: bool = True
@@ -112,6 +114,7 @@ class State:
         self.ready.clear()
         self.stalled.clear()
         self.closed.clear()
+        self.generations = {name: number for name, number in self.generations.items() if name in self.queues}
         for name in sorted(self.queues):
             queue = self.queues[name]
             was = queue.admits
@@ -213,6 +216,8 @@ class State:
     def settle(self, entry: Entry) -> None:
         """Charge an entry what is due and wake what waits for the cells that came free."""
         root_of = entry.charged_queue
+        if root_of:
+            self.generations[root_of] = self.generations.get(root_of, 0) + 1
         freed: Collection[Cell] = self.ledger.settle(entry)
         if entry.phase not in RESERVING:
             entry.evicted = False
