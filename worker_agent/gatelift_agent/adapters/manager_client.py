@@ -140,6 +140,9 @@ class ManagerClient:
             try:
                 await asyncio.wait({reader, writer}, return_when=asyncio.FIRST_COMPLETED)
                 if writer.done() and not writer.cancelled() and writer.exception() is None:
+                    # A cancelled call takes what is still on its way with it: let the manager hang up first.
+                    await call.done_writing()
+                    await asyncio.wait({reader}, timeout=CLOSE_SECONDS)
                     return writer.result()
                 if reader.done() and reader.exception() is None:
                     return await _ending(call)
