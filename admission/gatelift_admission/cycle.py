@@ -318,9 +318,12 @@ class Cycle:
 
     def _lose(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:
         """Leave an entry in its queue that an earlier entry of this round took the room or the victims from."""
-        self._go_on(round_, entry, queue, assignment.cursor if assignment.has_more_flavors else ())
-        entry.lost = bool(entry.cursor)
-        round_.progress |= assignment.has_more_flavors
+        goes_on = assignment.has_more_flavors and _is_new(entry, assignment.cursor)
+        if goes_on:
+            self._go_on(round_, entry, queue, assignment.cursor)
+            entry.lost = round_.progress = True
+        else:
+            entry.search_anew()
         round_.lost.append(queue)
         if queue.pending.blocked is entry:
             queue.pending.unblock()
