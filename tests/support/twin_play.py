@@ -36,8 +36,10 @@ from support.twin.records import Fair, Work
 
 START = 1767225600.0
 """Unix time of 2026-01-01T00:00:00Z, from which the creation times of workloads count."""
-CALLS_MAX = 400
+CALLS_MAX = 6
 """Calls of `cycle` in which an instance this small has to come to rest."""
+BUDGET = 150
+"""Steps of one call: more than an instance needs, so that rounds are not cut."""
 EXTRA_CYCLES = 6
 """Cycles the twin is given at rest: more than the flavors of a group, so that every cursor comes round."""
 FIGURES = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|[kMGTPE]i?)?")
@@ -226,7 +228,7 @@ class Both:
         watched = self.fast._cycle
         assert isinstance(watched, WatchedCycle)
         for _ in range(CALLS_MAX):
-            result = self.fast.cycle(self.clock, 1000)
+            result = self.fast.cycle(self.clock, BUDGET)
             for one in result.decisions:
                 if isinstance(one, Reserve):
                     self.reserves[one.uid] = one
