@@ -141,3 +141,51 @@ def test_what_is_owed_to_a_cluster_ends_with_a_resync_that_lists_it() -> None:
     assert {message.key for _, message in world.messages(Forget)} == {key}
     assert not world.agents["a"].placements
     assert not world.machine.core.owed.get("a")
+
+
+def test_quota_is_not_given_to_another_while_a_winner_may_still_be_written() -> None:
+    world = a_world(a_setting(cpu=1))
+    late: list[Create | Patch | Delete] = []
+    write = world._write
+
+    def land_later(command: Create | Patch | Delete) -> None:
+        if isinstance(command, Patch) and b"clusterName" in command.body and not late:
+            late.append(command)
+            world.put(WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message="connection reset"))
+        else:
+            write(command)
+
+    world._write = land_later  # type: ignore[method-assign]  # one write lands after its answer
+    world.api.apply(a_pod("one").document())
+    world.settle()
+    assert late
+    world.cut("a")
+    world.cut("b")
+    world.api.apply(a_pod("two").document())
+    world.advance(3.0)
+    world.api.carry_out(late[0])
+    world.connect("a")
+    world.connect("b")
+    world.advance(30.0)
+    admitted = [one for one in world.all("Workload") if world.condition(one, "QuotaReserved").get("status") == "True"]
+    assert len(admitted) == 1
+    assert len(world.runs) == 1
+
+
+def test_a_winner_that_was_never_written_is_chosen_again() -> None:
+    world = a_world(a_setting(cpu=1))
+    lost: list[int] = []
+    write = world._write
+
+    def lose(command: Create | Patch | Delete) -> None:
+        if isinstance(command, Patch) and b"clusterName" in command.body and not lost:
+            lost.append(command.write_id)
+            world.put(WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message="connection reset"))
+        else:
+            write(command)
+
+    world._write = lose  # type: ignore[method-assign]  # one write never lands
+    world.api.apply(a_pod("one").document())
+    world.advance(15.0)
+    assert lost
+    assert len(world.runs) == 1

@@ -21,6 +21,7 @@ RETRY_SECONDS_MAX = 60.0
 class Outstanding:
     """A write or read whose outcome has not come. `purpose` is for the story and the tests; `uid` of the Workload.
 
+    `lands_until`: set on a write from whose absence something is concluded: until then it may still land.
     `gone`: UID of the object that the watch has seen go meanwhile; an answer that still shows it is older than that.
     """
 
@@ -29,6 +30,7 @@ class Outstanding:
     decided_on: str = ""
     uid: str = ""
     gone: str = ""
+    lands_until: float = 0.0
 
 
 @dataclass(slots=True)
@@ -39,6 +41,8 @@ class _Trouble:
     failures: int
     stale: str = ""
     read: bool = False
+    version: str = ""
+    lands_until: float = 0.0  # while the object has `version`, a write of ours may still land until then
 
 
 @dataclass(slots=True)
@@ -97,10 +101,11 @@ class InFlight:
         self.trouble[ref] = _Trouble(until, failures, read=before.read if before else False)
         return until
 
-    def unsure(self, ref: ObjectRef, now: float) -> None:
+    def unsure(self, ref: ObjectRef, now: float, *, version: str = "", lands_until: float = 0.0) -> None:
         """Nobody can tell what happened: the object must be read before anything is decided on it."""
         before = self.trouble.get(ref)
-        self.trouble[ref] = _Trouble(now, before.failures if before else 0, read=True)
+        failures = before.failures if before else 0
+        self.trouble[ref] = _Trouble(now, failures, read=True, version=version, lands_until=lands_until)
 
     def seen(self, ref: ObjectRef, version: str) -> None:
         """End the wait for a newer version, if this is not the one conflicted on."""
@@ -108,10 +113,12 @@ class InFlight:
         if trouble is not None and trouble.stale and trouble.stale != version:
             del self.trouble[ref]
 
-    def was_read(self, ref: ObjectRef) -> None:
-        """End all doubt: the object was read by quorum."""
+    def was_read(self, ref: ObjectRef, version: str = "", now: float = 0.0) -> None:
+        """End all doubt, the object was read by quorum; but not yet when our write may still land on this version."""
         trouble = self.trouble.get(ref)
-        if trouble is not None and (trouble.read or trouble.stale):
+        if trouble is not None and trouble.lands_until > now and trouble.version == version:
+            trouble.until = trouble.lands_until
+        elif trouble is not None and (trouble.read or trouble.stale):
             del self.trouble[ref]
 
     def hindrance(self, ref: ObjectRef, now: float) -> tuple[bool, bool, float]:

@@ -249,7 +249,9 @@ class Machine:
             case WriteError.CONFLICT:
                 if self._version(ref) == outstanding.decided_on:
                     core.inflight.conflicted(ref, outstanding.decided_on, now)
-            case WriteError.UNKNOWN | WriteError.NOT_FOUND | WriteError.ALREADY_EXISTS:
+            case WriteError.UNKNOWN:
+                core.inflight.unsure(ref, now, version=outstanding.decided_on, lands_until=outstanding.lands_until)
+            case WriteError.NOT_FOUND | WriteError.ALREADY_EXISTS:
                 core.inflight.unsure(ref, now)
             case _:
                 core.inflight.failed(ref, now)
@@ -278,7 +280,8 @@ class Machine:
             core.inflight.failed(ref, now)
             core.inflight.trouble[ref].read = True
         else:
-            core.inflight.was_read(ref)
+            version = event.object.metadata.resource_version if event.object is not None else ""
+            core.inflight.was_read(ref, version, now)
             known = core.known(ref)
             if event.object is not None:
                 if event.object.metadata.uid != outstanding.gone:

@@ -25,7 +25,7 @@ from gatelift_admission.model import Settings as AdmissionSettings
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, EmitEvent, KubeObject, Patch, PatchKind
+from gatelift_kube.writes import WRITE_SECONDS_MAX, Create, EmitEvent, KubeObject, Patch, PatchKind
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Message, TemplateBlob
 
@@ -39,6 +39,8 @@ BLOBS_MAX = 10_000
 """Templates per session that we remember as sent; above, they are sent again. An agent keeps about as many."""
 FENCED_MAX = 10_000
 """Placements declared fenced that are remembered, for the event that tells a person that he erred."""
+CHARGING = frozenset({"winner", "reserve", "admit"})
+"""Purposes of the writes that charge quota: while one may still land, what it takes is not given to somebody else."""
 STATUS_DELAY = 0.05
 """A queue's status waits this long, so that the events of one burst are one write."""
 
@@ -128,7 +130,11 @@ class Core:
     ) -> None:
         """Ask for a patch; at most one request per object is out, the caller has looked (`blocked`)."""
         write_id = self.ids.take()
-        self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose, decided_on=decided_on, uid=uid))
+        lands_until = self.now + WRITE_SECONDS_MAX if purpose in CHARGING else 0.0
+        self.inflight.begin(
+            write_id,
+            Outstanding(ref=ref, purpose=purpose, decided_on=decided_on, uid=uid, lands_until=lands_until),
+        )
         self.out.append(
             Patch(write_id=write_id, ref=ref, body=body, kind=kind, subresource=subresource, informs=informs)
         )
