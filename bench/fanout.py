@@ -36,8 +36,10 @@ from bench.loader import Watcher, create, manifest, mutated, watching
 from bench.processes import cpu_seconds
 from gatelift.adapters import authority
 from gatelift_agent.adapters.enrolment import new_key, signing_request
-from gatelift_kube.client import Client
+from gatelift_kube import conditions
+from gatelift_kube.client import Client, Selection
 from gatelift_kube.objects.core import Secret
+from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import SECRET, WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_sandbox import applying, children
 from gatelift_sandbox.installation import SYSTEM, Installation
@@ -249,9 +251,13 @@ def _write(path: Path, content: bytes) -> None:
 async def _connected(client: Client, agents: int) -> None:
     async with asyncio.timeout(CONNECT_SECONDS):
         while True:
-            items = json.loads(await client.raw("GET", WORKER_CLUSTER.path()))["items"]
-            states = [item.get("status", {}) for item in items if item["metadata"].get("labels", {}).get("bench")]
-            if sum(bool(s.get("connected")) and s.get("openedSession") == s.get("session") for s in states) == agents:
+            found = [
+                served.object
+                async for page in client.list(WORKER_CLUSTER, Selection(labels="bench"))
+                for served in page.items
+                if isinstance(served.object, WorkerCluster)
+            ]
+            if sum(conditions.is_true(each.status.conditions, "Connected") for each in found) == agents:
                 return
             await asyncio.sleep(POLL_SECONDS)
 

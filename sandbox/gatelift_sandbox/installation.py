@@ -21,9 +21,11 @@ import aiohttp
 import yaml
 
 from gatelift.cli.manifests import MANAGEMENT, WORKER, Part, agent_binding, load_manifests
+from gatelift_kube import conditions
 from gatelift_kube.client import Client
 from gatelift_kube.config import from_kubeconfig
 from gatelift_kube.errors import KubeError
+from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_sandbox import applying, children
 from gatelift_sandbox.errors import SandboxError
@@ -321,8 +323,8 @@ async def _connected(client: Client, name: str) -> bool:
         served = await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))
     except KubeError:
         return False
-    status = json.loads(served.raw).get("status", {})
-    return bool(status.get("connected")) and status.get("openedSession") == status.get("session")
+    found = served.object
+    return isinstance(found, WorkerCluster) and conditions.is_true(found.status.conditions, "Connected")
 
 
 async def _answers(url: str) -> bool:

@@ -46,6 +46,7 @@ from support.sim_faults import Faults
 
 TEAM = "team"
 SYSTEM = "gatelift-system"
+ACCEPT = "gatelift.dev/accept"
 Doc = dict[str, Any]
 
 
@@ -99,7 +100,7 @@ class SimCluster:
         attach(self.store, self._controllers)
         self.store.listen(self._changed)
         for namespace in (TEAM, SYSTEM, "kube-system"):
-            labels = {"gatelift.dev/accept": "true"} if namespace == TEAM else {}
+            labels = {ACCEPT: "true"} if namespace == TEAM else {}
             self.create(NAMESPACE, {"metadata": {"name": namespace, "labels": labels}})
             self.create(SERVICE_ACCOUNT, {"metadata": {"name": "default", "namespace": namespace}})
         self._feed([TimePassed(), Synced(POD)])

@@ -8,9 +8,30 @@ from typing import Any
 
 from gatelift.core.cluster_status import ANNOTATION_FENCED_BY as FENCED_BY
 from gatelift.core.cluster_status import ANNOTATION_FENCED_THROUGH as FENCED_THROUGH
-from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.resources import CLUSTER_QUEUE, JOB, NAMESPACE, POD, WORKER_CLUSTER, WORKLOAD, Resource
 from support.sim_agent import SimAgent
+from support.sim_cluster import ACCEPT, TEAM, Doc
 from support.sim_world import QUEUES, WORKERS, SimWorld
+
+
+def anew(document: Doc) -> Doc:
+    """Return an object as its user would create it again: gated or suspended, without what the API server added."""
+    meta, spec = document["metadata"], document["spec"]
+    kept = {key: meta[key] for key in ("name", "namespace", "labels", "annotations") if key in meta}
+    own = ("gatelift.dev/", "kueue.x-k8s.io/cluster-queue", "kueue.x-k8s.io/podset")
+    for marks in ("labels", "annotations"):
+        kept[marks] = {key: value for key, value in kept.get(marks, {}).items() if not key.startswith(own)}
+    if "template" not in spec:
+        fresh = {key: spec[key] for key in ("containers", "restartPolicy", "schedulingGates") if key in spec}
+        for container in fresh["containers"]:
+            container.pop("volumeMounts", None)
+        fresh["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
+        return {"metadata": {**kept, "finalizers": ["kueue.x-k8s.io/managed"]}, "spec": fresh}
+    template = {"spec": {key: spec["template"]["spec"][key] for key in ("containers", "restartPolicy")}}
+    marks = spec["template"].get("metadata", {}).get("annotations", {})
+    template["metadata"] = {"annotations": {key: marks[key] for key in marks if not key.startswith(own)}}
+    fresh = {key: spec[key] for key in ("parallelism", "completions", "managedBy", "backoffLimit") if key in spec}
+    return {"metadata": kept, "spec": {**fresh, "suspend": True, "template": template}}
 
 
 class Trouble:
@@ -25,6 +46,8 @@ class Trouble:
             (1, self.stop_queue),
             (2, self.delete_on_worker),
             (3, self.touch),
+            (1, self.cordon),
+            (1, self.close_namespace),
         ]
         self._breakages: list[tuple[int, Callable[[], None]]] = [
             (3, self.crash_agent),
@@ -89,8 +112,43 @@ class Trouble:
         resource = self._some([POD, JOB])
         chosen = self._some(self.world.home.all(resource))
         if chosen is not None:
-            self.world.time.say("user", f"deletes {resource.kind} {chosen['metadata']['name']}")
-            self.world.home.delete(resource, chosen["metadata"]["name"])
+            name = chosen["metadata"]["name"]
+            self.world.time.say("user", f"deletes {resource.kind} {name}")
+            self.world.home.delete(resource, name)
+            if not chosen["metadata"].get("ownerReferences") and self.world.time.chance(0.5):
+                self._again_later(resource, chosen)
+
+    def _again_later(self, resource: Resource, document: Doc) -> None:
+        """Let the user create the same once more, under the same name, as soon as that is free."""
+        world, name = self.world, document["metadata"]["name"]
+
+        def act() -> None:
+            if not world.troubled:
+                return
+            if world.home.look(resource, name) is not None:
+                world.time.after(world.time.between(0.05, 2.0), act)
+                return
+            world.time.say("user", f"creates {resource.kind} {name} again")
+            world.home.create(resource, anew(document))
+
+        world.time.after(world.time.between(0.01, 2.0), act)
+
+    def cordon(self) -> None:
+        """Let a person cordon a worker for a while."""
+        world, name = self.world, self._some(list(WORKERS))
+        world.time.say("person", f"cordons {name}")
+        world.home.change(WORKER_CLUSTER, name, {"spec": {"cordoned": True}})
+        back = {"spec": {"cordoned": False}}
+        self._later(world.time.between(0.1, 30.0), lambda: world.home.change(WORKER_CLUSTER, name, back))
+
+    def close_namespace(self) -> None:
+        """Let a worker's owner accept no work in the namespace for a while."""
+        world = self.world
+        worker = world.workers[self._some(list(WORKERS))]
+        world.time.say("person", f"closes the namespace on {worker.name}")
+        worker.change(NAMESPACE, TEAM, {"metadata": {"labels": {ACCEPT: None}}})
+        back = {"metadata": {"labels": {ACCEPT: "true"}}}
+        self._later(world.time.between(0.1, 30.0), lambda: worker.change(NAMESPACE, TEAM, back))
 
     def switch_active(self) -> None:
         """Deactivate a workload, and perhaps activate it again."""

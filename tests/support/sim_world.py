@@ -16,6 +16,7 @@ from gatelift_kube.resources import (
     JOB,
     LOCAL_QUEUE,
     MULTIKUEUE_CONFIG,
+    NAMESPACE,
     POD,
     RESOURCE_FLAVOR,
     WORKER_CLUSTER,
@@ -25,7 +26,7 @@ from gatelift_sandbox.records import Record
 from support.builders_manager import a_job, a_pod, kueue_object
 from support.sim_agent import SimAgent
 from support.sim_clock import Timeline
-from support.sim_cluster import TEAM, Doc, SimCluster
+from support.sim_cluster import ACCEPT, TEAM, Doc, SimCluster
 from support.sim_election import SimLease
 from support.sim_faults import Faults, drawn
 from support.sim_manager import SimManager
@@ -190,6 +191,8 @@ class SimWorld:
         for name in self.faults.__slots__:
             setattr(self.faults, name, 0.0)
         for name in WORKERS:
+            self.home.change(WORKER_CLUSTER, name, {"spec": {"cordoned": False}})
+            self.workers[name].change(NAMESPACE, TEAM, {"metadata": {"labels": {ACCEPT: "true"}}})
             self.net.mend(name)
             if not self.alive(name):
                 self.start_agent(name)

@@ -30,6 +30,7 @@ from gatelift.cli.demo_view import (
     rows_of,
 )
 from gatelift.cli.render import lines
+from gatelift_kube import conditions
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import Workload
@@ -283,7 +284,7 @@ class Stage:
 
     async def _heard(self, cluster: str) -> bool:
         status = (await self._worker_cluster(cluster)).status
-        return status.connected and status.session > self._session and status.opened_session == status.session
+        return status.session > self._session and conditions.is_true(status.conditions, "Connected")
 
     async def _list(self, cluster: str, resource: Resource, query: str = "") -> list[Json]:
         answer = await self.clients[cluster].raw("GET", resource.path(NAMESPACE), query)

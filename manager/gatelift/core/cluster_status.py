@@ -34,6 +34,7 @@ class Facts:
     session: int = 0
     opened_session: int = 0
     connected: bool = False
+    session_open: bool = False
     lost: bool = False
     fenced_through: int = 0
     fenced_by: str = ""
@@ -147,8 +148,11 @@ def _capacity(capacity: Capacity) -> tuple[FlavorCapacity, ...]:
 
 
 def _condition(found: WorkerCluster, facts: Facts) -> Condition:
-    if facts.connected:
-        status, reason, message = "True", "Connected", f"Session {facts.session} with agent {facts.agent_version}"
+    if facts.connected and facts.session_open:
+        status, reason, message = "True", CONNECTED, f"Session {facts.session} with agent {facts.agent_version}"
+    elif facts.connected:
+        status, reason = "Unknown", "NoSession"
+        message = f"Session {facts.session} is not open: nothing new is sent, running work is left alone"
     elif facts.lost:
         status, reason = "False", "Lost"
         message = "The lease ran out: running work is left alone, its quota stays charged, nothing new is sent"

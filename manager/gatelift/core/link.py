@@ -385,7 +385,7 @@ class Link:
             case wire.InventoryReceived():
                 out.upcalls.append(self._inventoried(output))
             case wire.Opened():
-                self._open_session = output.session
+                self._open_session, self.facts.session_open = output.session, True
                 if not output.resumed:
                     # The agent keeps the number before it answers the inventory; of a resumed session it may forget.
                     self.facts.opened_session = output.session
@@ -394,6 +394,7 @@ class Link:
             case wire.SessionEnded():
                 self._certificate_wanted = b""
                 self._open_session, self._renewal, self._credits = 0, None, 0
+                self.facts.session_open = False
                 out.upcalls.append(LinkBroken(cluster=self.name, session=output.session))
                 out.commands.append(Note(level="info", text=f"session ended: {output.text}", cluster=self.name))
             case wire.SuspectReached():
