@@ -6,12 +6,15 @@ an order changes what is wanted of a placement, `progress` does the rest.
 
 from __future__ import annotations
 
-from gatelift_agent.core import holds, policy, progress, reports
+import re
+
+from gatelift_agent.core import holds, policy, progress, reports, shapes
 from gatelift_agent.core.commands import InstallCertificate
 from gatelift_agent.core.placements import (
     ENDED,
     ENDING,
     LIVE,
+    STARTING,
     Ending,
     EndingKind,
     Move,
@@ -33,6 +36,7 @@ from gatelift_wire.messages import (
     DeleteObject,
     Forget,
     Message,
+    ObjectTemplate,
     Offer,
     Refused,
     SetUserGates,
@@ -45,6 +49,12 @@ from gatelift_wire.refusals import Refusal
 
 OBJECTS_MAX = 1000
 """Objects of one placement: more would need longer to stop than any grace allows."""
+
+NAME_SHOWN_MAX = 80
+"""Bytes of a name that cannot be one in a refusal."""
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+"""What the API server takes as a name of a Pod or Job; `..` would leave the collection in a URL."""
 
 
 def obey(world: World, message: Message, now: float) -> None:
@@ -164,6 +174,9 @@ def _why_no_commit(world: World, placement: Placement | None, commit: Commit, no
         return Refusal.LEASE_NOT_VALID, "the agent's lease has run out; offer it again after its renewal"
     if not holds.serves(world, commit.kind):
         return Refusal.KIND_NOT_SERVED, f"kind {commit.kind} is not served here"
+    verdict = world.quota.judge(commit.key, commit.pod_sets)
+    if verdict.refusal is not None:  # more than what the offer held
+        return verdict.refusal, verdict.text
     return policy.namespace_refusal(commit.namespace, world.namespaces.get(commit.namespace), world.settings.policy)
 
 
@@ -174,6 +187,10 @@ def _why_no_objects(world: World, commit: Commit) -> tuple[Refusal, str] | None:
         return Refusal.TOO_LARGE, f"objects: {len(commit.objects)} of one placement, at most {OBJECTS_MAX} are taken"
     if world.local:
         return None
+    for one in commit.objects:
+        refused = _why_no_object(one)
+        if refused is not None:
+            return refused
     checked: set[str] = set()
     for one in commit.objects:
         if one.template in checked:
@@ -185,6 +202,16 @@ def _why_no_objects(world: World, commit: Commit) -> tuple[Refusal, str] | None:
         refused = policy.spec_refusal(commit.kind, content, world.settings.policy)
         if refused is not None:
             return refused
+    return None
+
+
+def _why_no_object(one: ObjectTemplate) -> tuple[Refusal, str] | None:
+    if not _NAME.fullmatch(one.name):
+        return Refusal.INVALID, f"objects: name {one.name[:NAME_SHOWN_MAX]!r} is no DNS subdomain; rename the object"
+    try:
+        shapes.marks(one.metadata)
+    except shapes.ShapeError as error:
+        return Refusal.INVALID, f"{one.name}: {error}"
     return None
 
 
@@ -212,6 +239,11 @@ def _accept(world: World, placement: Placement, commit: Commit, now: float) -> N
 def _commit_again(world: World, placement: Placement, commit: Commit) -> None:
     """Confirm what is here already; the commit brings the templates that a restart lost."""
     if placement.state in LIVE:
+        refused = next(filter(None, map(_why_no_object, commit.objects)), None)
+        if refused is not None:
+            if placement.state in STARTING:
+                progress.refuse(world, placement, refused[0], cut(refused[1]))
+            return
         resource = world.kind(placement).resource
         if commit.kind == placement.kind and commit.namespace == placement.namespace:
             placement.pod_sets = placement.pod_sets or commit.pod_sets

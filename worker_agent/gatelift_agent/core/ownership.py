@@ -9,6 +9,7 @@ import enum
 
 from gatelift_kinds import markers
 from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_wire import limits
 from gatelift_wire.keys import FINALIZER_REPORT, LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID, PlacementKey
 
 ANNOTATION_POD_SET = "gatelift.dev/pod-set"
@@ -18,6 +19,10 @@ ANNOTATION_OBJECTS = "gatelift.dev/objects"
 
 LABEL_JOB_NAME = "batch.kubernetes.io/job-name"
 """Put on the pods of a Job by its controller; it stays when the Job is deleted and leaves them as orphans."""
+
+
+_DIGITS_MAX = 18
+"""A number in a label or annotation with more digits is nobody's: the wire carries 63 bits."""
 
 
 class Owner(enum.Enum):
@@ -31,9 +36,9 @@ class Owner(enum.Enum):
 def key_of(meta: ObjectMeta) -> PlacementKey | None:
     """Return the placement that an object's labels name, None when they name none."""
     uid, epoch = meta.labels.get(LABEL_WORKLOAD_UID, ""), meta.labels.get(LABEL_EPOCH, "")
-    if not uid or not epoch.isascii() or not epoch.isdigit() or int(epoch) < 1:
+    if not uid or len(uid) > limits.UID_MAX or len(epoch) > _DIGITS_MAX or not epoch.isascii() or not epoch.isdigit():
         return None
-    return PlacementKey(uid, int(epoch))
+    return PlacementKey(uid, int(epoch)) if int(epoch) >= 1 else None
 
 
 def owner(meta: ObjectMeta, key: PlacementKey, origin: str) -> Owner:
@@ -62,7 +67,9 @@ def keeps_report(meta: ObjectMeta) -> bool:
 def objects_wanted(meta: ObjectMeta) -> int:
     """Return how many objects the placement of this object has, 1 when it does not say."""
     text = meta.annotations.get(ANNOTATION_OBJECTS, "1")
-    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else 1
+    if len(text) > _DIGITS_MAX or not text.isascii() or not text.isdigit():
+        return 1
+    return min(max(int(text), 1), limits.OBJECTS_MAX)
 
 
 def pod_set(meta: ObjectMeta) -> str:

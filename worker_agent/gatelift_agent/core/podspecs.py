@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from gatelift_agent.core import shapes
+
 Json = dict[str, Any]
 
 _PATHS: dict[str, tuple[str, ...]] = {"Pod": (), "Job": ("template", "spec")}
@@ -25,6 +27,16 @@ def parse(content: bytes) -> Json:
     if not isinstance(document, dict):
         raise SpecError("spec: must be a JSON object; send the object's spec as the API server holds it")
     return document
+
+
+def read(kind: str, content: bytes) -> Json:
+    """Return the spec of an object of that kind; SpecError, naming the field, where its shape is another one."""
+    spec = parse(content)
+    try:
+        shapes.check(kind, spec)
+    except shapes.ShapeError as error:
+        raise SpecError(str(error)) from error
+    return spec
 
 
 def pod_spec(kind: str, spec: Json) -> tuple[str, Json]:

@@ -52,7 +52,7 @@ def accepts(namespace: Namespace, policy: Policy) -> bool:
 def spec_refusal(kind: str, content: bytes, policy: Policy) -> tuple[Refusal, str] | None:
     """Return why an object with this spec may not be placed here, None when it may."""
     try:
-        path, spec = podspecs.pod_spec(kind, podspecs.parse(content))
+        path, spec = podspecs.pod_spec(kind, podspecs.read(kind, content))
     except podspecs.SpecError as error:
         return Refusal.INVALID, str(error)
     found = list(_violations(path, spec, policy))
@@ -100,7 +100,7 @@ def _container_violations(where: str, container: Json, policy: Policy) -> Iterat
     if not policy.privileged:
         if context.get("privileged"):
             yield _denied(f"{where}.securityContext.privileged", "a privileged container", "policy.privileged")
-        if context.get("procMount", "Default") != "Default":
+        if (context.get("procMount") or "Default") != "Default":
             yield _denied(f"{where}.securityContext.procMount", "an unmasked /proc", "policy.privileged")
         if _runs_host_process(container):
             field = f"{where}.securityContext.windowsOptions.hostProcess"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core import closing, draining, holds, ownership, policy, reports, sanitise, starting
+from gatelift_agent.core import closing, draining, holds, ownership, policy, reports, sanitise, shapes, starting
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.ownership import Owner
 from gatelift_agent.core.placements import (
@@ -24,7 +24,8 @@ from gatelift_agent.core.placements import (
     State,
     Tracked,
 )
-from gatelift_agent.core.podspecs import Json, SpecError
+from gatelift_agent.core.podspecs import SpecError
+from gatelift_agent.core.shapes import ShapeError
 from gatelift_agent.core.world import World
 from gatelift_kinds.kind import MergeConflictError, Outcome, Part
 from gatelift_wire.messages import Applied, GatesLifted
@@ -159,35 +160,39 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
     spec = world.templates.get(tracked.template)
     if spec is None:
         text = f"{tracked.ref}: its template is not known after a restart; the next attempt brings it again"
-        _refuse(world, placement, Refusal.TEMPLATE_MISSING, text)
+        refuse(world, placement, Refusal.TEMPLATE_MISSING, text)
         return
     refused = policy.namespace_refusal(
         placement.namespace, world.namespaces.get(placement.namespace), world.settings.policy
     )
     if refused is not None:
-        _refuse(world, placement, *refused)
+        refuse(world, placement, *refused)
         return
     if not world.keeper.covers(placement.namespace):
         world.keeper.cover(placement.namespace)  # its write looks at the placements that wait for it
+        return
+    refused = policy.spec_refusal(placement.kind, spec, world.settings.policy)
+    if refused is not None:  # a commit that was repeated may have brought another template than the one accepted
+        refuse(world, placement, *refused)
         return
     try:
         clean = sanitise.sanitise(placement.kind, spec, world.settings.policy)
         part = Part(name=tracked.name, pod_set=tracked.pod_set, metadata=_metadata(placement, tracked), spec=clean)
         body = world.kind(placement).document(part, world.placing(placement))
-    except (SpecError, MergeConflictError) as error:
-        _refuse(world, placement, Refusal.INVALID, str(error))
+    except (SpecError, ShapeError, MergeConflictError) as error:
+        refuse(world, placement, Refusal.INVALID, str(error))
         return
     world.ask_create(placement, tracked, body, now)
 
 
 def _metadata(placement: Placement, tracked: Tracked) -> bytes:
     """Return the labels and annotations that travel, with what a restart needs to know of the placement."""
-    marks: Json = msgspec.json.decode(tracked.metadata, type=dict)
-    annotations = dict(marks.get("annotations") or {})
+    marks = shapes.marks(tracked.metadata)
+    annotations = dict(marks.annotations or {})
     annotations[ownership.ANNOTATION_POD_SET] = tracked.pod_set
     if placement.objects_wanted > 1:
         annotations[ownership.ANNOTATION_OBJECTS] = str(placement.objects_wanted)
-    return msgspec.json.encode({"labels": marks.get("labels") or {}, "annotations": annotations})
+    return msgspec.json.encode({"labels": marks.labels or {}, "annotations": annotations})
 
 
 def _await_local(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
@@ -200,7 +205,7 @@ def _await_local(world: World, placement: Placement, tracked: Tracked, now: floa
         world.wakes.ask(placement.key, limit)
         return
     text = f"{tracked.ref}: is not the object that was admitted; it was deleted or made anew since"
-    _refuse(world, placement, Refusal.NAME_CONFLICT, text)
+    refuse(world, placement, Refusal.NAME_CONFLICT, text)
 
 
 def _is_blocked(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
@@ -221,11 +226,12 @@ def _is_blocked(world: World, placement: Placement, tracked: Tracked, now: float
                 closing.remove_stray(world, placement, tracked, held, now)
         return True
     text = f"{tracked.ref}: another object has this name in this cluster; rename one of the two or delete the other"
-    _refuse(world, placement, Refusal.NAME_CONFLICT, text)
+    refuse(world, placement, Refusal.NAME_CONFLICT, text)
     return True
 
 
-def _refuse(world: World, placement: Placement, refusal: Refusal, text: str) -> None:
+def refuse(world: World, placement: Placement, refusal: Refusal, text: str) -> None:
+    """End a placement that cannot be carried out; the manager is told once nothing of it exists."""
     end(world, placement, Ending(kind=EndingKind.REFUSED, reason=refusal.value, message=text, refusal=refusal))
 
 
@@ -269,7 +275,7 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
             else kind.lift_patch(tracked.object)
         )
     except MergeConflictError as error:
-        _refuse(world, placement, Refusal.INVALID, str(error))
+        refuse(world, placement, Refusal.INVALID, str(error))
         return
     world.ask_patch(Purpose.LIFT, placement, tracked, body, now)
 

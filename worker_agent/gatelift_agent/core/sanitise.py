@@ -21,10 +21,11 @@ _SERVER_TOLERATION_SECONDS = 300
 
 def sanitise(kind: str, content: bytes, policy: Policy) -> bytes:
     """Return the spec without the management cluster's additions; SpecError when it is no spec of that kind."""
-    spec = podspecs.parse(content)
+    spec = podspecs.read(kind, content)
     _, pod_spec = podspecs.pod_spec(kind, spec)
     pod_spec.pop("nodeName", None)
     pod_spec.pop("ephemeralContainers", None)  # refused in a create
+    _drop_nulls(pod_spec)
     _drop_token_volumes(pod_spec)
     _drop_server_tolerations(pod_spec)
     _drop_priority(pod_spec)
@@ -32,6 +33,12 @@ def sanitise(kind: str, content: bytes, policy: Policy) -> bytes:
     if pod_spec.get("runtimeClassName"):
         pod_spec.pop("overhead", None)  # from the RuntimeClass of the management cluster; this one has its own
     return msgspec.json.encode(spec)
+
+
+def _drop_nulls(spec: Json) -> None:
+    """Drop what is null: absent, for the API server as well, and the kinds need not think of it."""
+    for name in [name for name, value in spec.items() if value is None]:
+        del spec[name]
 
 
 def _drop_token_volumes(spec: Json) -> None:

@@ -48,6 +48,9 @@ class Quota:
         cost = 0.0
         for slot, amount in wanted.items():
             flavor, resource = slot
+            if amount < 0:
+                text = f"podSets: {amount} of {resource} asked for; must not be negative"
+                return Verdict(refusal=Refusal.INVALID, text=text)
             nominal = self._nominal.get(slot)
             if nominal is None:
                 return Verdict(
