@@ -211,9 +211,14 @@ _WEBHOOK = re.compile(r'admission webhook ".*" denied the request|denied request
 
 
 def write_error(error: KubeError) -> WriteError:
-    """Return what a core is told of a failed write. Whatever may have happened, or may be tried again, is UNKNOWN."""
-    if not isinstance(error, ApiError) or isinstance(error, ServerError):
+    """Return what a core is told of a failed write.
+
+    Whatever may have happened is UNKNOWN; what certainly did not, and may be tried again as it is, NOT_DONE.
+    """
+    if error.maybe_done:
         return WriteError.UNKNOWN
+    if not isinstance(error, ApiError) or isinstance(error, ServerError | BusyError):
+        return WriteError.NOT_DONE
     if _WEBHOOK.search(error.message):
         # First: a webhook picks its own status, so the text says more than the number.
         return WriteError.DENIED
@@ -233,7 +238,7 @@ def write_error(error: KubeError) -> WriteError:
         case UnauthorizedError():
             return WriteError.FORBIDDEN
         case _:
-            return WriteError.UNKNOWN if error.status in (408, 429) else WriteError.INVALID
+            return WriteError.UNKNOWN if error.status == 408 else WriteError.INVALID
 
 
 def _forbidden(error: ApiError) -> WriteError:

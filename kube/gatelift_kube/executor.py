@@ -52,6 +52,8 @@ class _Pending:
     command: ApiWrite
     deadline: float
     traffic: Traffic
+    maybe_done: bool = False
+    """It was sent, and no answer yet has said that it was not carried out."""
 
 
 @dataclass(slots=True, eq=False)
@@ -167,13 +169,7 @@ class Executor:
             try:
                 outcome = await self._carry_out(pending, bucket)
             except asyncio.CancelledError:
-                self._answer(
-                    WriteFailed(
-                        write_id=pending.command.write_id,
-                        error=WriteError.UNKNOWN,
-                        message=f"{pending.command.ref}: the process stopped during the write",
-                    )
-                )
+                self._answer(_stopped(pending))
                 raise
             lane.busy = False
             if lane.waiting:
@@ -195,13 +191,13 @@ class Executor:
         if wait > 0:
             await asyncio.sleep(wait)
         tried = 0
-        maybe_done = False
         while True:
+            before, pending.maybe_done = pending.maybe_done, True
             try:
                 served = await self._send(command, pending.deadline - self._clock())
             except KubeError as error:
                 tried += 1
-                maybe_done = maybe_done or error.maybe_done
+                pending.maybe_done = before or error.maybe_done
                 pause = delay(
                     error,
                     tried=tried,
@@ -210,7 +206,7 @@ class Executor:
                     fraction=self._rng.random(),
                 )
                 if pause is None or self._clock() + pause >= pending.deadline:
-                    return _failed(command, error, tried=tried, maybe_done=maybe_done)
+                    return _failed(command, error, tried=tried, maybe_done=pending.maybe_done)
             else:
                 return WriteDone(
                     write_id=command.write_id,
@@ -281,5 +277,14 @@ def _failed(command: ApiWrite, error: KubeError, *, tried: int, maybe_done: bool
 
 
 def _not_sent(command: ApiWrite, why: str) -> WriteFailed:
-    """Answer for a write that certainly did not happen. UNKNOWN is the one answer that makes a core decide anew."""
-    return WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message=f"{command.ref}: not sent: {why}")
+    """Answer for a write that certainly did not happen."""
+    return WriteFailed(write_id=command.write_id, error=WriteError.NOT_DONE, message=f"{command.ref}: not sent: {why}")
+
+
+def _stopped(pending: _Pending) -> WriteFailed:
+    """Answer for a write that the end of the process interrupted, perhaps before it was sent."""
+    command = pending.command
+    if not pending.maybe_done:
+        return _not_sent(command, "the process is stopping")
+    message = f"{command.ref}: the process stopped during the write"
+    return WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message=message)

@@ -122,6 +122,7 @@ class WriteError(enum.Enum):
     DENIED = "denied"  # an admission webhook or policy said no; the message is its text
     QUOTA = "quota"  # ResourceQuota said no
     TOO_LARGE = "too-large"
+    NOT_DONE = "not-done"  # certainly not written, by no fault of the request: not sent, or turned away; ask again
     UNKNOWN = "unknown"  # timeout or broken connection: it may have happened; read again before deciding
 
 

@@ -127,7 +127,7 @@ async def test_a_retry_after_that_does_not_fit_into_the_limit_ends_the_write(
         carried.executor.submit(create(1))
         outcome = await carried.only()
     assert isinstance(outcome, WriteFailed)
-    assert outcome.error is WriteError.UNKNOWN
+    assert outcome.error is WriteError.NOT_DONE
     assert "slow down" in outcome.message
 
 
@@ -274,7 +274,7 @@ async def test_a_write_that_gets_no_turn_in_time_is_answered_and_never_sent(
         await until(lambda: len(carried.outcomes) == 2)
     late = carried.outcomes[1]
     assert isinstance(late, WriteFailed)
-    assert late.error is WriteError.UNKNOWN
+    assert late.error is WriteError.NOT_DONE
     assert "not sent" in late.message
     assert len(server.asked("POST")) == 1
 
@@ -288,8 +288,44 @@ async def test_writes_that_wait_at_the_end_are_answered(server: FakeApiServer, c
         carried.executor.submit(create(2, "b"))
         await until(lambda: server.asked("POST"))
     assert sorted(carried.ids()) == [1, 2]
-    assert all(isinstance(outcome, WriteFailed) for outcome in carried.outcomes)
+    told = {outcome.write_id: outcome.error for outcome in carried.outcomes if isinstance(outcome, WriteFailed)}
+    assert told == {1: WriteError.UNKNOWN, 2: WriteError.NOT_DONE}, "the first was sent, the second was not"
     assert carried.executor.held == 0
+
+
+async def test_a_write_that_the_end_finds_before_its_turn_was_not_done(server: FakeApiServer, client: Client) -> None:
+    share = Share(in_flight=2, per_second=0.5, burst=1)
+    carried = Carried(client, limits=Budget(dict.fromkeys(Traffic, share)))
+    async with running(carried):
+        carried.executor.submit(create(1, "a"))
+        carried.executor.submit(create(2, "b"))
+        await until(lambda: carried.ids() == [1])
+    (_, interrupted) = carried.outcomes
+    assert isinstance(interrupted, WriteFailed)
+    assert interrupted.error is WriteError.NOT_DONE
+    assert len(server.asked("POST")) == 1
+
+
+async def test_a_write_to_a_server_that_refuses_connections_was_not_done(server: FakeApiServer, client: Client) -> None:
+    await server.stop()
+    async with running(Carried(client)) as carried:
+        carried.executor.submit(create(1))
+        outcome = await carried.only()
+    assert isinstance(outcome, WriteFailed)
+    assert outcome.error is WriteError.NOT_DONE
+    assert "cannot connect" in outcome.message
+    assert "after 4 tries" in outcome.message
+
+
+async def test_one_try_of_unknown_outcome_makes_the_whole_write_unknown(server: FakeApiServer, client: Client) -> None:
+    put = server.put(POD, "p", "ns")
+    server.fault("PATCH", "pods", drop=True)
+    server.fault("PATCH", "pods", times=9, status=429, body=status_of(429, "TooManyRequests"))
+    async with running(Carried(client)) as carried:
+        carried.executor.submit(label(1, version=put["metadata"]["resourceVersion"]))
+        outcome = await carried.only()
+    assert isinstance(outcome, WriteFailed)
+    assert outcome.error is WriteError.UNKNOWN
 
 
 async def test_a_transition_is_not_held_up_by_a_status_text_of_the_same_object(

@@ -72,11 +72,13 @@ def test_a_precondition_that_the_server_calls_invalid_is_a_conflict(body: str) -
         (said(404, 'namespaces "t" not found', "NotFound", kind="namespaces"), WriteError.NAMESPACE_MISSING),
         (said(500, "etcdserver: request is too large", "InternalError"), WriteError.TOO_LARGE),
         (said(500, "etcdserver: request timed out", "InternalError"), WriteError.UNKNOWN),
-        (said(429, "slow down", "TooManyRequests"), WriteError.UNKNOWN),
+        (said(429, "slow down", "TooManyRequests"), WriteError.NOT_DONE),
+        (said(500, 'failed calling webhook "w": refused', "InternalError"), WriteError.NOT_DONE),
         (said(401, "Unauthorized", "Unauthorized"), WriteError.FORBIDDEN),
         (said(415, "unsupported media type", "UnsupportedMediaType"), WriteError.INVALID),
         (errors.TimedOutError("no answer"), WriteError.UNKNOWN),
-        (errors.UnreachableError("refused", maybe_done=False), WriteError.UNKNOWN),
+        (errors.UnreachableError("refused", maybe_done=False), WriteError.NOT_DONE),
+        (errors.UnreachableError("broke", maybe_done=True), WriteError.UNKNOWN),
     ],
 )
 def test_a_core_is_told_what_a_failure_means_for_it(error: errors.KubeError, expected: WriteError) -> None:

@@ -54,7 +54,7 @@ class HealthWatch:
         began = self._began.pop(event.write_id, None)
         if began is None:
             return
-        if isinstance(event, WriteDone) or event.error is not WriteError.UNKNOWN:
+        if isinstance(event, WriteDone) or event.error not in (WriteError.UNKNOWN, WriteError.NOT_DONE):
             self._heard(self._clock() - began)
 
     async def run(self) -> None:

@@ -43,6 +43,10 @@ OPTIONAL_RETRY_SECONDS = 60.0
 READS_MAX = 1024
 """Lists of a Job's pods that wait; the core has no more requests under way at once."""
 
+READS_AT_ONCE = 8
+"""Of these so many are under way: a drained cluster with a thousand Jobs is read in seconds, not in minutes, and the
+API server sees no more of it than of one more client."""
+
 DRAIN_POLL_SECONDS = 0.05
 
 NAMESPACED: tuple[tuple[Resource, str], ...] = ((POD, LABEL_ORIGIN), (JOB, LABEL_ORIGIN))
@@ -94,7 +98,8 @@ class WorkerApi:
         self._supervisor.spawn("writes", self._executor.run())
         self._supervisor.spawn("kubernetes events", self._recorder.run())
         self._supervisor.spawn("api health", self.health.run())
-        self._supervisor.spawn("reads", self._read_on_request())
+        for number in range(READS_AT_ONCE):
+            self._supervisor.spawn(f"reads {number}", self._read_on_request())
 
     @property
     def writes_held(self) -> int:
@@ -118,7 +123,7 @@ class WorkerApi:
             self._executor.submit(command)
         except WritesFullError as error:
             if not isinstance(command, EmitEvent):
-                self._post(WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message=str(error)))
+                self._post(WriteFailed(write_id=command.write_id, error=WriteError.NOT_DONE, message=str(error)))
 
     def read_pods(self, command: ReadPods) -> None:
         """List pods by a quorum read; the answer is posted."""
@@ -133,16 +138,22 @@ class WorkerApi:
             labels = ",".join(f"{name}={value}" for name, value in command.labels)
             selection = Selection(namespace=command.namespace, labels=labels)
             try:
-                found = [
-                    served.object
-                    async for page in self._client.list(POD, selection)
-                    for served in page.items
-                    if isinstance(served.object, Pod)
-                ]
+                found, unread = await self._pods(selection)
             except KubeError as error:
-                self._post(PodsNotRead(read_id=command.read_id, message=str(error)))
+                found, unread = [], str(error)
+            if unread:  # a pod that cannot be read may run: it must not count as absent (R7)
+                self._post(PodsNotRead(read_id=command.read_id, message=unread))
             else:
                 self._post(PodsRead(read_id=command.read_id, pods=tuple(found)))
+
+    async def _pods(self, selection: Selection) -> tuple[list[Pod], str]:
+        """Return the pods, and what is wrong with one that cannot be read, "" if all can."""
+        found: list[Pod] = []
+        unread = ""
+        async for page in self._client.list(POD, selection):
+            found += [served.object for served in page.items if isinstance(served.object, Pod)]
+            unread = unread or next((each.problem for each in page.unread), "")
+        return found, unread
 
     # --- watches ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,133 @@
+"""Lists of a Job's pods: several at once, each answered; and writes that were not done are asked for again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from gatelift_agent.adapters import kubernetes
+from gatelift_agent.adapters.kubernetes import WorkerApi
+from gatelift_agent.core.commands import ReadPods
+from gatelift_agent.core.events import Event, PodsNotRead, PodsRead
+from gatelift_kube.budget import budget
+from gatelift_kube.client import Client
+from gatelift_kube.clock import monotonic
+from gatelift_kube.resources import POD
+from gatelift_kube.retry import RetryPolicy
+from gatelift_kube.tasks import Supervisor
+from gatelift_kube.transport import HttpTransport
+from gatelift_kube.writes import Create, Patch, WriteError, WriteFailed
+from gatelift_wire import messages as m
+from support.agent_stage import Stage
+from support.agent_values import KEY
+from support.fake_apiserver import FakeApiServer
+from support.until import until
+
+QUICK = RetryPolicy(tries=2, first_seconds=0.001, max_seconds=0.01)
+READ_ID = 7
+
+
+class Reading:
+    """The agent's API side, and what it posted."""
+
+    def __init__(self, server: FakeApiServer, client: Client) -> None:
+        self.server = server
+        self.posted: list[Event] = []
+        self.failed: list[str] = []
+        self.supervisor = Supervisor(lambda task, _error: self.failed.append(task))
+        self.api = WorkerApi(
+            client,
+            self.posted.append,
+            self.supervisor,
+            own_namespace="gatelift-system",
+            limits=budget(),
+            clock=monotonic,
+            instance="i",
+        )
+
+    def ask(self, read_id: int, namespace: str) -> None:
+        self.api.read_pods(ReadPods(read_id=read_id, namespace=namespace, labels=(("a", "b"),)))
+
+    def answered(self) -> dict[int, Event]:
+        return {event.read_id: event for event in self.posted if isinstance(event, PodsRead | PodsNotRead)}
+
+
+@pytest_asyncio.fixture
+async def reading() -> AsyncIterator[Reading]:
+    server = FakeApiServer()
+    await server.start()
+    async with Client(HttpTransport(server.config), policy=QUICK, rng=random.Random(1)) as client:  # noqa: S311 - a seed makes a test repeatable
+        made = Reading(server, client)
+        made.api.start()
+        yield made
+        await made.supervisor.stop()
+    await server.stop()
+    assert made.failed == []
+
+
+async def test_a_list_that_hangs_holds_up_no_other(reading: Reading) -> None:
+    reading.server.fault("GET", "namespaces/slow/", times=99, hang=True)
+    reading.server.put(POD, "p", "quick")
+    slow = kubernetes.READS_AT_ONCE - 1
+    for number in range(slow):
+        reading.ask(number, "slow")
+    for number in range(slow, slow + 5):
+        reading.ask(number, "quick")
+    await until(lambda: len(reading.answered()) == 5, "all but the slow ones are answered")
+    read = [event for event in reading.answered().values() if isinstance(event, PodsRead)]
+    assert [[pod.metadata.name for pod in event.pods] for event in read] == [["p"]] * 5
+
+
+async def test_not_more_lists_are_under_way_than_may_be(reading: Reading) -> None:
+    reading.server.fault("GET", "namespaces/slow/", times=999, hang=True)
+    for number in range(3 * kubernetes.READS_AT_ONCE):
+        reading.ask(number, "slow")
+    await until(lambda: len(reading.server.asked("GET", "slow")) == kubernetes.READS_AT_ONCE, "all turns are taken")
+    reading.ask(100, "quick")
+    assert reading.server.asked("GET", "quick") == []
+
+
+async def test_a_pod_that_cannot_be_read_is_not_absent(reading: Reading) -> None:
+    reading.server.put(POD, "p", "ns", spec={"containers": "none"})
+    reading.ask(READ_ID, "ns")
+    await until(reading.answered, "the list is answered")
+    assert isinstance(reading.answered()[READ_ID], PodsNotRead)
+
+
+async def test_a_read_that_finds_no_room_is_answered(reading: Reading) -> None:
+    reading.server.fault("GET", "namespaces/slow/", times=9999, hang=True)
+    for number in range(kubernetes.READS_MAX + 1):
+        reading.ask(number, "slow")
+    refused = reading.answered()[kubernetes.READS_MAX]
+    assert isinstance(refused, PodsNotRead)
+    assert "wait already" in refused.message
+
+
+def _not_done(stage: Stage, kind: type[Create | Patch]) -> None:
+    """Let the API server turn the first write of a kind away."""
+    stage.hold = lambda write: isinstance(write, kind) and write.ref.resource == POD
+    stage.place()
+    [held] = stage.held
+    stage.held.clear()
+    stage.hold = lambda _write: False
+    failed = WriteFailed(write_id=held.command.write_id, error=WriteError.NOT_DONE, message="Pod: slow down")
+    stage.post(failed)
+    stage.pass_seconds(1)
+
+
+def test_a_create_that_was_not_done_is_asked_for_again_without_looking_for_what_it_made() -> None:
+    stage = Stage()
+    stage.start()
+    _not_done(stage, Create)
+    assert stage.state() == "Running"
+    assert [type(write) for write in stage.written(object, POD)] == [Create, Create, Patch], "no probe"
+    assert stage.peer.of(m.Refused) == []
+
+
+def test_a_lift_that_was_not_done_is_asked_for_again() -> None:
+    stage = Stage()
+    stage.start()
+    _not_done(stage, Patch)
+    assert [lifted.key for lifted in stage.peer.of(m.GatesLifted)] == [KEY]
