@@ -71,6 +71,10 @@ class BareKind:
                 return Outcome(succeeded=condition.reason != "Failed", message=condition.message)
         return None
 
+    def pods_ready(self, obj: Workload) -> bool:
+        """Return what its owner says in its status."""
+        return any(one.type == "PodsReady" and one.status == "True" for one in obj.status.conditions)
+
     def reclaimable(self, obj: Workload, granted: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         """Return what its owner says in its status, at most what was granted."""
         said = ((one.name, min(one.count, granted.get(one.name, 0))) for one in obj.status.reclaimable_pods)

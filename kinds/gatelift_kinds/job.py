@@ -100,6 +100,10 @@ class JobKind:
                 return Outcome(succeeded=condition.type == "Complete", message=condition.message)
         return None
 
+    def pods_ready(self, obj: Job) -> bool:
+        """Return whether as many pods as may run at once are ready or have succeeded."""
+        return obj.status.succeeded + (obj.status.ready or 0) >= pods_at_once(obj)
+
     def reclaimable(self, obj: Job, granted: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         """Return `count - min(count, remaining completions)`: what the tail of the Job needs no longer.
 

@@ -167,6 +167,10 @@ class ManagementSide(Protocol[UserT_contra]):
         """Return how the object ended by its own status, None while it has not."""
         ...
 
+    def pods_ready(self, obj: UserT_contra) -> bool:
+        """Return whether all its pods are ready or have succeeded, by its own status."""
+        ...
+
     def reclaimable(self, obj: UserT_contra, granted: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         """Return the pods per pod set that need quota no longer, of the granted counts (KEP-78). Zeros are left out."""
         ...

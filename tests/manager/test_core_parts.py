@@ -9,6 +9,7 @@ import pytest
 
 from gatelift.core import record
 from gatelift.core.agenda import Agenda, Key, Look
+from gatelift.core.attempts import Ending
 from gatelift.core.cluster_selector import SELECTOR_CHARS_MAX, parse_selector
 from gatelift.core.gone import Inventory, Known, is_gone
 from gatelift.core.inflight import RETRY_SECONDS_MAX, STALE_SECONDS_MAX, InFlight, Outstanding
@@ -256,12 +257,13 @@ def test_a_released_record_marks_its_epoch_as_used_until_it_is_raised() -> None:
     )
     body = record.release_patch(
         before,
-        evicted=("AdmissionCheck", "why"),
+        evicted=Ending(reason="AdmissionCheck", message="why"),
         reason="PendingEvaluation",
         message="why",
         requeue=record.Requeue(count=1, at="2026-11-21T00:01:00Z"),
         used=record.Used(check="dispatch", epoch=2, term=5),
         wall="2026-11-21T00:00:30Z",
+        retried="why",
     )
     after = written(body)
     assert record.epoch_is_used(after)

@@ -1,9 +1,13 @@
 """Plays the manager's machine from transcript lines (see `transcripts`): a world with scripted agents around it.
 
-Settings: `clusters: a b` (empty: a queue for `local`), `cpu: 4`, `flavors: spot=1 on-demand=1`.
-Events: `pod NAME [cpu=N]`, `job NAME [pods=N]`, `workload NAME [cpu=N]`, `delete KIND NAME`, `set active=false`,
-`queue STOPPOLICY`, `bid CLUSTER KIND [REFUSAL]` (how it answers from now on), `refuse CLUSTER REFUSAL` (commits),
+Settings: `clusters: a b` (empty: a queue for `local`), `cpu: 4`, `flavors: spot=1 on-demand=1`,
+`checks: budget license=spot` (of other controllers, on one flavor or all), `ready: timeout=60 limit=1 ...`
+(waitForPodsReady).
+Events: `pod NAME [cpu=N] [most=SECONDS]`, `job NAME [pods=N]`, `workload NAME [cpu=N]`, `delete KIND NAME`,
+`check NAME STATE [after=SECONDS] [MESSAGE]`, `set active=false`, `queue STOPPOLICY`,
+`bid CLUSTER KIND [REFUSAL]` (how it answers from now on), `refuse CLUSTER REFUSAL` (commits),
 `slow CLUSTER` (applies, does not lift), `mute CLUSTER`, `unmute CLUSTER`, `lift CLUSTER`, `running CLUSTER`,
+`unready CLUSTER`,
 `finish CLUSTER`, `cut CLUSTER`, `lose CLUSTER`, `connect CLUSTER`, `resume CLUSTER`, `fenced CLUSTER WHO`,
 `dead CLUSTER` (all that runs there is over, unheard),
 `restart manager`, `wait SECONDS`. After each, all that can happen at that time happens.
@@ -12,15 +16,18 @@ What comes out: writes (short), messages in both directions, Kubernetes events. 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from gatelift.core.link_values import FencedByPerson
+from gatelift.core.readiness_values import ReadinessSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
+from gatelift_kube.timestamps import to_text
 from gatelift_kube.writes import EmitEvent
 from gatelift_wire.messages import Bid, BidKind, Commit, Confirm, Message, Offer, Refused, Stop
 from gatelift_wire.refusals import Refusal
-from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting, a_workload
+from support.builders_manager import NAMESPACE, Doc, a_job, a_pod, a_setting, a_workload, kueue_object
 from support.manager_agents import ScriptedAgent
 from support.manager_world import RUNNING, SUCCEEDED, World, a_world
 from support.transcripts import Machine
@@ -34,11 +41,47 @@ def player(settings: dict[str, str]) -> Machine:
     clusters = tuple(settings.get("clusters", "").split())
     flavors = dict(pair.split("=") for pair in settings.get("flavors", "").split())
     granted: dict[str, int | str] = dict(flavors)
+    setting = a_setting(cpu=settings.get("cpu", "4"), clusters=clusters, flavors=granted or None)
+    checks = settings.get("checks", "").split()
     world = a_world(
-        a_setting(cpu=settings.get("cpu", "4"), clusters=clusters, flavors=granted or None),
+        [*_required(setting, checks), *_foreign_checks(checks)],
         clusters=clusters or ("local",),
+        readiness=_readiness(settings.get("ready", "")),
     )
     return _Player(world).perform
+
+
+def _readiness(text: str) -> ReadinessSettings | None:
+    if not text:
+        return None
+    words = dict(pair.split("=") for pair in text.split())
+    limit = words.get("limit")
+    return ReadinessSettings(
+        timeout=float(words.get("timeout", "60")),
+        recovery_timeout=float(words.get("recovery", "60")),
+        backoff_base=float(words.get("base", "60")),
+        backoff_limit=int(limit) if limit else None,
+        block_admission="block" in words,
+    )
+
+
+def _foreign_checks(words: list[str]) -> list[Doc]:
+    """Return checks of another controller."""
+    active = {"type": "Active", "status": "True", "reason": "Active", "message": "On"}
+    spec = {"controllerName": "example.com/foreign"}
+    checks = [kueue_object("AdmissionCheck", word.partition("=")[0], spec) for word in words]
+    return [{**check, "status": {"conditions": [active]}} for check in checks]
+
+
+def _required(setting: list[Doc], words: list[str]) -> list[Doc]:
+    """Let the queue require these checks beside its own."""
+    for document in setting:
+        if document["kind"] == "ClusterQueue" and words:
+            strategy = document["spec"].setdefault("admissionChecksStrategy", {"admissionChecks": []})
+            for word in words:
+                name, _, flavor = word.partition("=")
+                strategy["admissionChecks"].append({"name": name, **({"onFlavors": [flavor]} if flavor else {})})
+    return setting
 
 
 class _Player:
@@ -69,7 +112,9 @@ class _Player:
         world = self.world
         match verb:
             case "pod":
-                world.api.apply(a_pod(words[0]).asking(cpu=options.get("cpu", "1")).document())
+                pod = a_pod(words[0]).asking(cpu=options.get("cpu", "1"))
+                most = {"kueue.x-k8s.io/max-exec-time-seconds": options["most"]} if "most" in options else {}
+                world.api.apply(replace(pod, labels=most).document())
             case "job":
                 world.api.apply(a_job(words[0], parallelism=int(options.get("pods", "2"))))
             case "workload":
@@ -83,6 +128,8 @@ class _Player:
                     ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared")),
                     lambda queue: queue["spec"].update(stopPolicy=words[0]),
                 )
+            case "check":
+                self._check(words[0], words[1], " ".join(words[2:]), options.get("after"))
             case "wait":
                 world.advance(float(words[0]))
             case "restart":
@@ -94,6 +141,22 @@ class _Player:
         meta = self.world.find("Workload")["metadata"]
         ref = ObjectRef(resources.WORKLOAD, ObjectKey(meta["namespace"], meta["name"]))
         self.world.api.edit(ref, lambda workload: workload["spec"].update(active=active))
+
+    def _check(self, name: str, state: str, message: str, after: str | None) -> None:
+        """Let another controller write the state of its check."""
+        wall = to_text(1_795_000_000.0 + self.world.now)
+        said: Doc = {"state": state, "message": message, "lastTransitionTime": wall}
+        if after is not None:
+            said["requeueAfterSeconds"] = int(after)
+
+        def write(workload: Doc) -> None:
+            next(one for one in workload["status"]["admissionChecks"] if one["name"] == name).update(said)
+
+        for workload in self.world.all("Workload"):
+            if any(one["name"] == name for one in workload.get("status", {}).get("admissionChecks", [])):
+                meta = workload["metadata"]
+                key = ObjectKey(meta["namespace"], meta["name"])
+                self.world.api.edit(ObjectRef(resources.WORKLOAD, key), write)
 
     def _at(self, verb: str, words: list[str]) -> None:
         world, name = self.world, words[0]
@@ -127,6 +190,8 @@ def _work(agent: ScriptedAgent, verb: str) -> None:
         match verb:
             case "lift":
                 agent.lift(key)
+            case "unready":
+                agent.show(key, {**RUNNING, "conditions": [{"type": "Ready", "status": "False"}]})
             case "running":
                 agent.show(key, RUNNING if pod else {"active": 2, "ready": 2})
             case "finish":
@@ -175,6 +240,8 @@ def _body(ref: ObjectRef, body: Any) -> str:
         return f" {ref.key.name.rsplit('-', 1)[0]}"
     said = []
     status, metadata = body.get("status", {}), body.get("metadata", {})
+    if "active" in body.get("spec", {}):
+        said.append(f"active {body['spec']['active']}")
     if "annotations" in metadata:
         said.append(f"epoch {metadata['annotations']['gatelift.dev/epoch']}")
     if "finalizers" in metadata:
@@ -182,6 +249,9 @@ def _body(ref: ObjectRef, body: Any) -> str:
     if "clusterName" in status:
         said.append(f"clusterName {status['clusterName']}")
     said += [f"check {check['state']}{_marks(check)}" for check in status.get("admissionChecks") or []]
+    if status.get("requeueState"):
+        at = status["requeueState"]["requeueAt"]
+        said.append(f"requeue {status['requeueState']['count']} at {at[11:-1] if at else at}")
     if "phase" in status:
         said.append(f"phase {status['phase']}")
     said += [

@@ -27,6 +27,7 @@ from gatelift.core.link_values import (
     WriteIds,
 )
 from gatelift.core.machine import WATCHED, Machine
+from gatelift.core.readiness_values import ReadinessSettings
 from gatelift.core.state import Settings
 from gatelift_kinds.registry import KINDS
 from gatelift_kube import resources
@@ -326,10 +327,15 @@ class World:
 
 
 def a_world(
-    setting: Iterable[Doc], *, clusters: tuple[str, ...] = ("a", "b"), dispatch: DispatchSettings | None = None
+    setting: Iterable[Doc],
+    *,
+    clusters: tuple[str, ...] = ("a", "b"),
+    dispatch: DispatchSettings | None = None,
+    readiness: ReadinessSettings | None = None,
 ) -> World:
     """Return a world that has been set up: objects applied, clusters connected, everything quiet."""
-    world = World(settings={"dispatch": dispatch} if dispatch is not None else {})
+    settings: dict[str, Any] = {"readiness": readiness}
+    world = World(settings={**settings, "dispatch": dispatch} if dispatch is not None else settings)
     for document in setting:
         world.api.apply(document)
     world.settle()

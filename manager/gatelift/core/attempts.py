@@ -173,6 +173,8 @@ class Ending:
     evict: bool = True
     preempted: str = ""
     """Reason of the condition Preempted, "" if nobody else took its place."""
+    cause: str = ""
+    """What is behind the reason, where Kueue counts that apart (a time-out of start or of recovery)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +237,8 @@ class Attempt:
     waiting: tuple[str, str] | None = None
     epoch_spent: bool = False
     ended_at: float = 0.0
+    end_refused: bool = False  # the user's object does not take the status that was reported with the end
+    end_unshown: str = ""  # why the user's object does not show the end
     reservation_told: bool = False
     admitted_at: float | None = None
     gates_told: tuple[str, ...] | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gatelift.core import record, texts
+from gatelift.core import readiness, record, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState, Internal, Round
 from gatelift.core.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
@@ -353,7 +353,13 @@ def choose(core: Core, attempt: Attempt, workload: Workload, owner: Owner, clust
     )
     attempt.cluster, attempt.policy = cluster, policy
     body = record.admission_patch(
-        workload, reserve.admission, reserve.checks, reserve.message, choice, core.wall.text(now)
+        workload,
+        reserve.admission,
+        reserve.checks,
+        reserve.message,
+        choice,
+        core.wall.text(now),
+        readiness.besides(core, workload),
     )
     core.patch_workload(workload, body, "winner")
 

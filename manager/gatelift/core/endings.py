@@ -6,7 +6,7 @@ forget -> the epoch is raised -> the workload may be queued again.
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, placing, record, texts
+from gatelift.core import dispatch, execution_time, placing, readiness, record, texts, verdicts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.dispatch_values import backoff
@@ -16,7 +16,7 @@ from gatelift.core.record import Record, Requeue
 from gatelift.core.state import Core
 from gatelift_kinds import kind as kinds
 from gatelift_kinds.markers import WORKLOAD_FINALIZER
-from gatelift_kube.conditions import find
+from gatelift_kube.conditions import find, is_true
 from gatelift_kube.objects.kueue import Workload
 
 SHOW_END_SECONDS = 10.0
@@ -29,14 +29,30 @@ BY_ITSELF = frozenset({"Preempted", "NodeFailures"})
 
 
 def requeue_for(core: Core, known: Workload, reason: str, now: float) -> Requeue | None:
-    """Return how a workload evicted for `reason` comes back; None: when what stopped it ends."""
+    """Return how a workload evicted for `reason` comes back; None: when what stopped it ends.
+    before = known.status.requeue_state
+    count = before.count if before is not None else 0
+    if reason == texts.PODS_READY_TIMEOUT:
+        return readiness.requeue(core, known, count, now)
+
+    `requeueState.count` counts time-outs of PodsReady only, since `backoffLimitCount` is about those. What clusters
+    and checks gave up is counted by the evictions.
+    """
     if reason in BY_ITSELF:
         return Requeue()
     if reason != texts.ADMISSION_CHECK:
         return None
-    before = known.status.requeue_state
-    count = (before.count if before is not None else 0) + 1
-    wait = backoff(count, core.settings.requeue_base, core.settings.requeue_max)
+    named = verdicts.back_at(known)
+def _gave_up(known: Workload) -> int:
+    """Return how often a check or a cluster gave the workload up before."""
+    stats = known.status.scheduling_stats
+    counts = [one.count for one in (stats.evictions if stats else ()) if one.reason == texts.ADMISSION_CHECK]
+    return max(0, sum(counts) - is_true(known.status.conditions, texts.EVICTED))
+
+
+    if named is not None:
+        return Requeue(count=count, at=core.wall.text(max(now, core.wall.moment(named))))
+    wait = backoff(_gave_up(known) + 1, core.settings.requeue_base, core.settings.requeue_max)
     return Requeue(count=count, at=core.wall.text(now + wait))
 
 
@@ -151,6 +167,7 @@ def _write_finished(
             return
     reason = outcome.reason or ("Succeeded" if outcome.succeeded else "Failed")
     body = record.finished_patch(known, reason, outcome.message, core.wall.text(now))
+    evicted: Ending | None = None
     core.patch_workload(known, body, "finish")
 
 
@@ -161,18 +178,20 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
     check = dispatch.multikueue_check(core, (one.name for one in known.status.admission_checks))
     lost = texts.PENDING_EVALUATION
     if rec.evicted and said is not None:
-        evicted, reason, message = None, said.reason, said.message
+        reason, message = said.reason, said.message
     elif attempt.waiting is not None:
         lost, message = attempt.waiting
-        evicted, reason = None, lost
+        reason = lost
     elif ending is not None and not ending.evict:
         lost, message = ending.reason, ending.message
-        evicted, reason = None, lost
+        reason = lost
     elif ending is not None:
-        evicted, reason, message = (ending.reason, ending.message), ending.reason, ending.message
+        evicted, reason, message = ending, ending.reason, ending.message
     else:
-        message = texts.evicted_by_check(check, outcome.message) if check else outcome.message
-        evicted, reason = (texts.ADMISSION_CHECK, message), texts.ADMISSION_CHECK
+        message = texts.evicted_by_checks([(check, outcome.message)]) if check else outcome.message
+        reason = texts.ADMISSION_CHECK
+        evicted = Ending(reason=reason, message=message)
+    by_cluster = reason == texts.ADMISSION_CHECK and not verdicts.retries(known)
     body = record.release_patch(
         known,
         evicted=evicted,
@@ -181,7 +200,8 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
         requeue=requeue_for(core, known, reason, now),
         used=record.Used(check=check, epoch=attempt.epoch, term=core.term),
         wall=core.wall.text(now),
-        preempted=ending.preempted if ending is not None else "",
+        past_seconds=execution_time.past(core, known, reason, now),
+        retried=message if by_cluster else "",
     )
     core.patch_workload(known, body, "release" if evicted is None else "evict and release")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift.core import record
+from gatelift.core import readiness, record
 from gatelift.core.agenda import Key, Look
 from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.state import Core, ref_of
@@ -132,6 +132,7 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     core.ledger.engine.workload_changed(obj, now)
     if record.epoch_is_used(obj):
         core.ledger.block(obj.metadata.uid)
+    readiness.note(core, obj)
     core.mark_workload(key)
     owner = core.knowledge.owner_of(obj)
     if owner is not None:

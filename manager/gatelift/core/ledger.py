@@ -67,6 +67,11 @@ class Ledger:
         if known is not None and known.draining_since is None:
             known.draining_since = now
 
+    def holds(self, uid: str) -> bool:
+        """Say whether a charge stands."""
+        known = self.charges.get(uid)
+        return known is not None and known.released_at is None
+
     def draining_since(self, uid: str) -> float | None:
         """Return when the pods of the present charge were told to stop, None when they were not."""
         known = self.charges.get(uid)

@@ -342,6 +342,7 @@ class Machine:
             budget -= 1
             self._look(key, now)
         return budget
+        readiness.let_go(self.core)
 
     def _look(self, key: Key, now: float) -> None:
         core = self.core
@@ -377,8 +378,7 @@ class Machine:
                 case Evict() | Unreserve():
                     attempt = core.attempts.get(decision.uid)
                     if attempt is not None and attempt.state is not AttemptState.ENDED:
-                        evict = isinstance(decision, Evict)
-                        attempt.ending = Ending(reason=decision.reason, message=decision.message, evict=evict)
+                        attempt.ending = self._ending(decision)
                 case Preempt():
                     self._preempt(decision)
             core.mark_workload(decision.key)
@@ -397,6 +397,13 @@ class Machine:
     def _reserve(self, decision: Reserve, now: float) -> None:
         core = self.core
         attempt = core.attempts.get(decision.uid)
+    def _ending(self, decision: Evict | Unreserve) -> Ending:
+        """Return why the engine wants an attempt to end; what is behind a deactivation is on the Workload."""
+        known = self.core.knowledge.workloads.get(decision.key)
+        if decision.reason == texts.DEACTIVATED and known is not None:
+            return deactivation.ending(known)
+        return Ending(reason=decision.reason, message=decision.message, evict=isinstance(decision, Evict))
+
         if attempt is None or attempt.state is not AttemptState.PENDING:
             core.ledger.block(decision.uid)  # until its next pass, which knows better
             core.ledger.undo(decision.uid)
@@ -411,3 +418,5 @@ class Machine:
 def _cluster_changed(core: Core, key: ObjectKey, now: float) -> None:
     placing.pay(core, key.name, now)
     checks.mark_checks(core)
+        if readiness.hold_back(core, decision.uid):
+            return

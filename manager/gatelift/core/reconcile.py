@@ -9,7 +9,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core import dispatch, endings, owners, placing, record, requeueing, texts
+from gatelift.core import (
+    deactivation,
+    dispatch,
+    endings,
+    execution_time,
+    owners,
+    placing,
+    readiness,
+    record,
+    requeueing,
+    texts,
+    verdicts,
+)
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Wire
 from gatelift.core.knowledge import Owner
@@ -46,6 +58,8 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
         endings.ended(core, known, rec, attempt, owner, now)
     elif _own_end(core, attempt, owner, now):
         core.mark_attempt(attempt)
+    elif deactivation.carry_out(core, known):
+        pass  # the answer marks it again
     elif attempt.ending is not None or (rec.evicted and rec.reserved):
         _evict(core, known, rec, attempt, now)
     else:
@@ -149,6 +163,7 @@ def settle_queueing(core: Core, known: Workload, attempt: Attempt, now: float) -
     waits = until > now and attempt.state is AttemptState.PENDING
     if waits:
         core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), until)
+    waits = waits or attempt.uid in core.held_back
     if waits or attempt.state is AttemptState.ENDED or record.epoch_is_used(known) or attempt.epoch_spent:
         core.ledger.block(attempt.uid)
     else:
@@ -165,10 +180,7 @@ def _evict(core: Core, known: Workload, rec: Record, attempt: Attempt, now: floa
         endings.end_before_placement(core, rec, attempt, now)
         return
     if ending.evict and not rec.evicted:
-        body = record.eviction_patch(
-            known, ending.reason, ending.message, core.wall.text(now), preempted=ending.preempted
-        )
-        core.patch_workload(known, body, "evict")
+        core.patch_workload(known, record.eviction_patch(known, ending, core.wall.text(now)), "evict")
         return
     placing.stop(core, attempt, ending, now)
 
@@ -177,13 +189,27 @@ def _onward(
     core: Core, known: Workload, rec: Record, attempt: Attempt, kind: Kind[Any] | None, owner: Owner | None, now: float
 ) -> None:
     if attempt.state is AttemptState.PENDING:
-        requeueing.pending(core, known, rec, attempt, now)
+        if not deactivation.settle(core, known, now):
+            requeueing.pending(core, known, rec, attempt, now)
+    elif rec.reserved and _given_up(core, known, rec, attempt, owner, now):
+        pass  # a write is on its way, or its end is in the attempt
     elif attempt.state in NO_WINNER:
         _towards_admission(core, known, rec, attempt, kind, owner, now)
     elif kind is not None and owner is not None and attempt.live:
         placing.converse(core, known, rec, attempt, owner, now)
         if not core.inflight.busy(ref_of(known)) and attempt.state is AttemptState.RUNNING:
             _reclaim(core, known, owner)
+
+
+def _given_up(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> bool:
+    """Look whether a check, the execution time or pods that do not get ready end what holds quota."""
+    if verdicts.against(core, known, attempt, now):
+        return True
+    if not rec.admitted:
+        return False
+    if execution_time.exceeded(core, known, attempt, now):
+        return True
+    return attempt.state is not AttemptState.LOST and readiness.watch(core, known, attempt, owner, now)
 
 
 def _towards_admission(
@@ -194,7 +220,7 @@ def _towards_admission(
     if reserve is None:
         return
     if not known.spec.active:
-        attempt.ending = Ending(reason=texts.DEACTIVATED, message="The workload is deactivated")
+        attempt.ending = deactivation.ending(known)
         core.mark_attempt(attempt)
         return
     if attempt.waiting is not None or attempt.epoch_spent:
@@ -220,13 +246,6 @@ def _checks(core: Core, known: Workload, rec: Record, attempt: Attempt, others: 
         _show_reservation(core, known, attempt, now, at=now)
         return False
     states = {check.name: check for check in known.status.admission_checks}
-    for name in others:
-        state = states.get(name)
-        if state is not None and state.state in {texts.RETRY, texts.REJECTED}:
-            message = texts.evicted_by_check(name, state.message)
-            attempt.ending = Ending(reason=texts.ADMISSION_CHECK, message=message)
-            core.mark_attempt(attempt)
-            return False
     return all(name in states and states[name].state == texts.READY for name in others)
 
 

@@ -15,8 +15,9 @@ from typing import Any
 import msgspec
 
 from gatelift.core import documents, texts
+from gatelift.core.attempts import Ending
 from gatelift.core.link_values import LOCAL_CLUSTER
-from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put
+from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put, without
 from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, PodSetUpdate, Workload
 from gatelift_kube.objects.meta import Condition
 from gatelift_wire.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_TERM
@@ -107,7 +108,8 @@ class Choice:
     check: str = ""  # name of the MultiKueue check; "" for `local`
 
 
-def _patch(workload: Workload, status: dict[str, Any]) -> bytes:
+def status_patch(workload: Workload, status: dict[str, Any]) -> bytes:
+    """Return the merge patch of `/status`, guarded by UID and version; `status` holds typed lists, written whole."""
     for name, document in _DOCUMENTS.items():
         if status.get(name) is not None:
             status[name] = document(status[name])
@@ -115,7 +117,8 @@ def _patch(workload: Workload, status: dict[str, Any]) -> bytes:
     return _ENCODE({"metadata": metadata, "status": status})
 
 
-def _condition(workload: Workload, type_: str, status: str, reason: str, message: str) -> Condition:
+def condition(workload: Workload, type_: str, status: str, reason: str, message: str) -> Condition:
+    """Return a condition as this Workload's generation has it; `put` gives it its time."""
     return Condition(
         type=type_, status=status, reason=reason, message=message, observed_generation=workload.metadata.generation
     )
@@ -127,7 +130,7 @@ def _reset_by_reservation(workload: Workload, conditions: tuple[Condition, ...],
         old = find(conditions, type_)
         if old is not None and old.status == TRUE:
             message = texts.REPLACED_RECORD + old.message
-            new = _condition(workload, type_, FALSE, texts.QUOTA_RESERVED, message)
+            new = condition(workload, type_, FALSE, texts.QUOTA_RESERVED, message)
             conditions = put(conditions, new, wall)
     return conditions
 
@@ -146,13 +149,13 @@ def reservation_patch(
 ) -> bytes:
     """Write a reservation without winner: QuotaReserved=True, the admission, all checks as they stand."""
     conditions = _reset_by_reservation(workload, workload.status.conditions, wall)
-    reserved = _condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, message)
+    reserved = condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, message)
     status: dict[str, Any] = {
         "conditions": put(conditions, reserved, wall),
         "admission": admission,
         "admissionChecks": pending_checks(workload, checks, wall),
     }
-    return _patch(workload, status)
+    return status_patch(workload, status)
 
 
 def admission_patch(
@@ -162,21 +165,28 @@ def admission_patch(
     message: str,
     choice: Choice | None,
     wall: str,
+    besides: tuple[Condition, ...] = (),
 ) -> bytes:
-    """Write a winner, or an admission without placement (`choice` None): one write for all of it."""
+    """Write a winner, or an admission without placement (`choice` None): one write for all of it, and conditions."""
     conditions = _reset_by_reservation(workload, workload.status.conditions, wall)
-    reserved = _condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, message)
+    reserved = condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, message)
     conditions = put(conditions, reserved, wall)
-    admitted = _condition(workload, texts.ADMITTED, TRUE, texts.ADMITTED, texts.WORKLOAD_ADMITTED)
+    admitted = condition(workload, texts.ADMITTED, TRUE, texts.ADMITTED, texts.WORKLOAD_ADMITTED)
     status: dict[str, Any] = {
-        "conditions": put(conditions, admitted, wall),
+        "conditions": _with(put(conditions, admitted, wall), besides, wall),
         "admission": admission,
         "admissionChecks": _checks_with(workload, checks, choice, wall),
     }
     if choice is not None and choice.check:
         status["clusterName"] = choice.cluster
         status["nominatedClusterNames"] = None
-    return _patch(workload, status)
+    return status_patch(workload, status)
+
+
+def _with(conditions: tuple[Condition, ...], besides: tuple[Condition, ...], wall: str) -> tuple[Condition, ...]:
+    for one in besides:
+        conditions = put(conditions, one, wall)
+    return conditions
 
 
 def _checks_with(
@@ -207,6 +217,11 @@ def _mark(workload: Workload, *, epoch: int, term: int, policy: DisconnectPolicy
     return PodSetUpdate(name=pod_sets[0].name if pod_sets else "main", annotations=annotations)
 
 
+def waits_for_start(workload: Workload) -> Condition:
+    """Return PodsReady as it is when nothing has run in this admission."""
+    return condition(workload, texts.PODS_READY, FALSE, texts.WAIT_FOR_START, texts.PODS_NOT_READY)
+
+
 def adoption_patch(workload: Workload, term: int) -> bytes:
     """Write the same record in this leader's own term (R3)."""
     states = []
@@ -218,32 +233,33 @@ def adoption_patch(workload: Workload, term: int) -> bytes:
             for update in check.pod_set_updates
         )
         states.append(msgspec.structs.replace(check, pod_set_updates=updates))
-    return _patch(workload, {"admissionChecks": states})
+    return status_patch(workload, {"admissionChecks": states})
 
 
-def eviction_patch(workload: Workload, reason: str, message: str, wall: str, *, preempted: str = "") -> bytes:
-    """Write Evicted=True; the winner stays until it has stopped, so that a restart knows whom to ask.
-
-    `preempted`: reason of Preempted=True, which says the same; "" where no other workload is the cause.
-    """
+def eviction_patch(workload: Workload, ending: Ending, wall: str) -> bytes:
+    """Write Evicted=True; the winner stays until it has stopped, so that a restart knows whom to ask."""
     status = {
-        "conditions": _evicted(workload, (reason, message), preempted, wall),
-        "schedulingStats": {"evictions": _counted(workload, reason)},
+        "conditions": _evicted(workload, (ending.reason, ending.message), ending.preempted, wall),
+        "schedulingStats": {"evictions": _counted(workload, ending.reason, ending.cause)},
     }
-    return _patch(workload, status)
+    return status_patch(workload, status)
 
 
 def _evicted(workload: Workload, said: tuple[str, str], preempted: str, wall: str) -> tuple[Condition, ...]:
-    conditions = put(workload.status.conditions, _condition(workload, texts.EVICTED, TRUE, *said), wall)
+    before = without(workload.status.conditions, texts.DEACTIVATION_TARGET)  # what it announced is said here
+    conditions = put(before, condition(workload, texts.EVICTED, TRUE, *said), wall)
     if preempted:
-        conditions = put(conditions, _condition(workload, texts.PREEMPTED, TRUE, preempted, said[1]), wall)
+        conditions = put(conditions, condition(workload, texts.PREEMPTED, TRUE, preempted, said[1]), wall)
     return conditions
 
 
-def _counted(workload: Workload, reason: str) -> list[dict[str, Any]]:
+def _counted(workload: Workload, reason: str, cause: str) -> list[dict[str, Any]]:
+    """Return the evictions by reason and underlying cause, one more; that of a deactivation is part of its reason."""
+    if reason.startswith(texts.DEACTIVATED_DUE_TO):
+        reason, cause = texts.DEACTIVATED, reason.removeprefix(texts.DEACTIVATED_DUE_TO)
     stats = workload.status.scheduling_stats
     counts = {(one.reason, one.underlying_cause): one.count for one in (stats.evictions if stats else ())}
-    counts[(reason, "")] = counts.get((reason, ""), 0) + 1
+    counts[(reason, cause)] = counts.get((reason, cause), 0) + 1
     return [{"reason": why, "underlyingCause": cause, "count": count} for (why, cause), count in counts.items()]
 
 
@@ -270,52 +286,61 @@ class Requeue:
 def release_patch(
     workload: Workload,
     *,
-    evicted: tuple[str, str] | None,
+    evicted: Ending | None,
     reason: str,
     message: str,
     requeue: Requeue | None,
     used: Used,
     wall: str,
-    preempted: str = "",
+    past_seconds: int | None = None,
+    retried: str = "",
 ) -> bytes:
     """Give the reservation back: QuotaReserved=False, Admitted=False, no admission, no winner, checks reset.
 
-    `evicted` (reason, message) sets Evicted=True in the same write when no write of its own came before (the work had
-    already ended), with `preempted` as in `eviction_patch`. `requeue` None: it comes back when what stopped it says so
-    (queue restarted, reactivated).
+    `evicted` sets Evicted=True in the same write when no write of its own came before (the work had already ended).
+    `requeue` None: it comes back when what stopped it says so (queue restarted, reactivated). `past_seconds`: for how
+    long it has been admitted until now, all times together. `retried`: what a cluster said that gave it up, as the
+    Retry of the check that dispatches.
     """
     conditions = workload.status.conditions
     if evicted is not None:
-        conditions = _evicted(workload, evicted, preempted, wall)
-    conditions = put(conditions, _condition(workload, texts.QUOTA_RESERVED, FALSE, reason, message), wall)
+        conditions = _evicted(workload, (evicted.reason, evicted.message), evicted.preempted, wall)
+    conditions = put(conditions, condition(workload, texts.QUOTA_RESERVED, FALSE, reason, message), wall)
     if find(conditions, texts.ADMITTED) is not None:
         lost = texts.WORKLOAD_HAS_NO_RESERVATION
-        conditions = put(conditions, _condition(workload, texts.ADMITTED, FALSE, texts.NO_RESERVATION, lost), wall)
+        conditions = put(conditions, condition(workload, texts.ADMITTED, FALSE, texts.NO_RESERVATION, lost), wall)
+    if find(conditions, texts.PODS_READY) is not None:
+        conditions = put(conditions, waits_for_start(workload), wall)
     status: dict[str, Any] = {
         "admission": None,
         "clusterName": None,
         "nominatedClusterNames": None,
-        "admissionChecks": _reset_checks(workload, message if requeue is not None and requeue.at else "", used, wall),
+        "admissionChecks": _reset_checks(workload, retried, used, wall),
         "reclaimablePods": None,
+        "accumulatedPastExecutionTimeSeconds": past_seconds,
     }
     was = find(conditions, texts.EVICTED)
     if was is not None and was.status == TRUE:
         status_requeued = FALSE if requeue is None or requeue.at else TRUE
-        requeued = _condition(workload, texts.REQUEUED, status_requeued, was.reason, was.message)
+        requeued = condition(workload, texts.REQUEUED, status_requeued, was.reason, was.message)
         conditions = put(conditions, requeued, wall)
         if requeue is not None and requeue.at:
             status["requeueState"] = {"count": requeue.count, "requeueAt": requeue.at}
+        if was.reason.startswith(texts.DEACTIVATED):
+            status["requeueState"] = None  # a person who reactivates it starts the counting anew
         if evicted is not None:
-            status["schedulingStats"] = {"evictions": _counted(workload, evicted[0])}
+            status["schedulingStats"] = {"evictions": _counted(workload, evicted.reason, evicted.cause)}
     status["conditions"] = conditions
-    return _patch(workload, status)
+    return status_patch(workload, status)
 
 
 def _reset_checks(workload: Workload, retried: str, used: Used, wall: str) -> tuple[AdmissionCheckState, ...]:
-    """Return all checks Pending again; `retried` says why a Ready one had to be given up, as if it had said Retry."""
+    """Return all checks Pending again; `retried` says why the dispatching one had to be given up: a Retry of ours."""
     states = []
     for check in workload.status.admission_checks:
-        marks = (_mark(workload, epoch=used.epoch, term=used.term),) if check.name == used.check else ()
+        ours = check.name == used.check
+        why = retried if ours else ""
+        marks = (_mark(workload, epoch=used.epoch, term=used.term),) if ours else ()
         if check.state == texts.PENDING and not check.pod_set_updates:
             states.append(msgspec.structs.replace(check, pod_set_updates=marks))
             continue
@@ -324,9 +349,9 @@ def _reset_checks(workload: Workload, retried: str, used: Used, wall: str) -> tu
             AdmissionCheckState(
                 name=check.name,
                 state=texts.PENDING,
-                message=texts.reset_check(check.state, retried),
+                message=texts.reset_check(check.state, why),
                 last_transition_time=wall,
-                retry_count=(retries or 0) + 1 if retried or check.state == texts.RETRY else retries,
+                retry_count=(retries or 0) + 1 if why or check.state == texts.RETRY else retries,
                 pod_set_updates=marks,
             )
         )
@@ -335,29 +360,29 @@ def _reset_checks(workload: Workload, retried: str, used: Used, wall: str) -> tu
 
 def reclaim_patch(workload: Workload, reclaimable: tuple[tuple[str, int], ...]) -> bytes:
     """Write the pods per pod set that need quota no longer (KEP-78)."""
-    return _patch(workload, {"reclaimablePods": [{"name": name, "count": count} for name, count in reclaimable]})
+    return status_patch(workload, {"reclaimablePods": [{"name": name, "count": count} for name, count in reclaimable]})
 
 
 def waiting_patch(workload: Workload, reason: str, message: str, wall: str) -> bytes | None:
     """Write why it waits as QuotaReserved=False; None when that is what it says already."""
-    condition = _condition(workload, texts.QUOTA_RESERVED, FALSE, reason, message)
-    conditions = put(workload.status.conditions, condition, wall)
-    return None if conditions is workload.status.conditions else _patch(workload, {"conditions": conditions})
+    waits = condition(workload, texts.QUOTA_RESERVED, FALSE, reason, message)
+    conditions = put(workload.status.conditions, waits, wall)
+    return None if conditions is workload.status.conditions else status_patch(workload, {"conditions": conditions})
 
 
 def requeued_patch(workload: Workload, reason: str, message: str, wall: str) -> bytes:
     """Write Requeued=True: whatever kept it out of the queue is over."""
-    condition = _condition(workload, texts.REQUEUED, TRUE, reason, message)
-    status: dict[str, Any] = {"conditions": put(workload.status.conditions, condition, wall)}
+    requeued = condition(workload, texts.REQUEUED, TRUE, reason, message)
+    status: dict[str, Any] = {"conditions": put(workload.status.conditions, requeued, wall)}
     if workload.status.requeue_state is not None and workload.status.requeue_state.requeue_at is not None:
         status["requeueState"] = {"count": workload.status.requeue_state.count, "requeueAt": None}
-    return _patch(workload, status)
+    return status_patch(workload, status)
 
 
 def finished_patch(workload: Workload, reason: str, message: str, wall: str) -> bytes:
     """Write Finished=True, which is final."""
-    condition = _condition(workload, texts.FINISHED, TRUE, reason, message)
-    return _patch(workload, {"conditions": put(workload.status.conditions, condition, wall)})
+    finished = condition(workload, texts.FINISHED, TRUE, reason, message)
+    return status_patch(workload, {"conditions": put(workload.status.conditions, finished, wall)})
 
 
 def epoch_patch(workload: Workload, epoch: int) -> bytes:

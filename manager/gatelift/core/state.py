@@ -19,6 +19,7 @@ from gatelift.core.inflight import InFlight, Outstanding
 from gatelift.core.knowledge import Knowledge, Owner, key_of
 from gatelift.core.ledger import Ledger
 from gatelift.core.link_values import ClusterView, Links, Sent, WriteIds
+from gatelift.core.readiness_values import ReadinessSettings
 from gatelift.core.status_budget import StatusBudget
 from gatelift.core.wall import Wall
 from gatelift_admission.model import Settings as AdmissionSettings
@@ -62,6 +63,7 @@ class Settings:
     requeue_max: float = 3600.0
     status_every: float = 1.0
     admission: AdmissionSettings = field(default_factory=AdmissionSettings)
+    readiness: ReadinessSettings | None = None
     manages_unnamed: bool = False
     debug_invariants: bool = False
 
@@ -90,6 +92,8 @@ class Core:
     strays: dict[tuple[str, int], dict[PlacementKey, bool]] = field(default_factory=dict)
     owed: dict[str, dict[PlacementKey, Message]] = field(default_factory=dict)
     """Cluster -> Stop or Forget that it could not be told when it was due; a resync, which lists all, ends the debt."""
+    unready: dict[str, None] = field(default_factory=dict)  # UIDs that held quota and were not ready, some no more
+    held_back: dict[str, None] = field(default_factory=dict)  # UIDs that wait for those
     budget: StatusBudget = field(default_factory=StatusBudget)
     doubts: dict[str, dict[tuple[str, PlacementKey], bool]] = field(default_factory=dict)
     creating: dict[ObjectKey, ObjectRef] = field(default_factory=dict)  # Workload -> the user's object
@@ -279,6 +283,7 @@ class Core:
                 self.unapplied.get(cluster, set()).discard(uid)
                 self.touched.add(cluster)
         self.waiting_for_room.pop(uid, None)
+        self.held_back.pop(uid, None)
         self.out_of_clusters.pop(uid, None)
         self.told.pop(uid, None)
         self.told_at.pop(uid, None)

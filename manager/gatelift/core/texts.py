@@ -5,7 +5,7 @@ The engine's own texts (why no quota) are in `gatelift_admission.texts`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 # Conditions of a Workload
 QUOTA_RESERVED = "QuotaReserved"
@@ -15,12 +15,22 @@ PREEMPTED = "Preempted"
 REQUEUED = "Requeued"
 FINISHED = "Finished"
 BLOCKED_ON_GATES = "BlockedOnPreemptionGates"
+DEACTIVATION_TARGET = "DeactivationTarget"
+PODS_READY = "PodsReady"
 
 # Reasons
 NO_RESERVATION = "NoReservation"
 PENDING_EVALUATION = "PendingEvaluation"
 WAITING_FOR_QUOTA = "WaitingForQuota"
 DEACTIVATED = "Deactivated"
+DEACTIVATED_DUE_TO = "DeactivatedDueTo"
+REQUEUING_LIMIT_EXCEEDED = "RequeuingLimitExceeded"
+MAXIMUM_EXECUTION_TIME_EXCEEDED = "MaximumExecutionTimeExceeded"
+PODS_READY_TIMEOUT = "PodsReadyTimeout"
+WAIT_FOR_START = "WaitForStart"
+WAIT_FOR_RECOVERY = "WaitForRecovery"
+WAITING_FOR_PODS_READY = "WaitingForPodsReady"
+RECOVERED = "Recovered"
 MISCONFIGURED = "Misconfigured"
 ADMISSION_CHECK = "AdmissionCheck"
 BACKOFF_FINISHED = "BackoffFinished"
@@ -32,12 +42,17 @@ LOCAL_QUEUE_RESTARTED = "LocalQueueRestarted"
 FAILED_TO_START = "FailedToStart"
 PREEMPTED_WORKLOAD = "PreemptedWorkload"
 
+SUCCEEDED = "Succeeded"
+FAILED = "Failed"
+
 # Reasons of events
+END_NOT_SHOWN = "EndNotShown"
 CREATED_WORKLOAD = "CreatedWorkload"
 FINISHED_WORKLOAD = "FinishedWorkload"
 EVICTED_DUE_TO = "EvictedDueTo"
 MULTIKUEUE = "MultiKueue"
-STARTED = "Started"
+STARTED = "Started"  # also the reason of PodsReady=True
+ADMISSION_CHECK_REJECTED = "AdmissionCheckRejected"
 
 # Reasons of a Stop on the wire, and of conditions on stopped pods
 WORKLOAD_DELETED = "WorkloadDeleted"
@@ -46,11 +61,19 @@ NOT_LIVE = "NotLive"
 
 WORKLOAD_ADMITTED = "The workload is admitted"
 WORKLOAD_HAS_NO_RESERVATION = "The workload has no reservation"
+WORKLOAD_DEACTIVATED = "The workload is deactivated"
+PODS_NOT_READY = "Not all pods are ready or succeeded"
+PODS_NOT_RECOVERED = "At least one pod has failed, waiting for recovery"
+PODS_ARE_READY = "All pods reached readiness and the workload is running"
+OTHERS_NOT_READY = "waiting for all admitted workloads to be in PodsReady condition"
+RUNS_TOO_LONG = "exceeding the maximum execution time"
+REQUEUED_TOO_OFTEN = "exceeding the maximum number of re-queuing retries"
 WORKLOAD_REACTIVATED = "The workload was reactivated"
 BACKOFF_WAS_FINISHED = "The workload backoff was finished"
 CLUSTER_QUEUE_WAS_RESTARTED = "The ClusterQueue was restarted after being stopped"
 LOCAL_QUEUE_WAS_RESTARTED = "The LocalQueue was restarted after being stopped"
 FINISHED_ON_LOST = "its cluster is back and reports on the work; that is over and ignored"
+NOT_WRITTEN_IN_TIME = "its status could not be written in time"
 REPLACED_RECORD = "Previously: "
 
 # Check states
@@ -80,9 +103,29 @@ def reset_check(previous: str, retried: str = "") -> str:
     return f"Reset to Pending after eviction. Previously: {f'{RETRY} ({retried})' if retried else previous}"
 
 
-def evicted_by_check(check: str, message: str) -> str:
-    """Return the message of Evicted for a check in state Retry."""
-    return f'Evicted due to AdmissionCheck in Retry state: "{check}" ({message})'
+def evicted_by_checks(checks: Iterable[tuple[str, str]]) -> str:
+    """Return the message of Evicted for checks (name, message) in state Retry."""
+    return f"Evicted due to {_checks_in_state(RETRY, checks)}"
+
+
+def rejected_by_checks(checks: Iterable[tuple[str, str]]) -> str:
+    """Return why a workload is deactivated of which checks (name, message) say Rejected."""
+    return _checks_in_state(REJECTED, checks)
+
+
+def _checks_in_state(state: str, checks: Iterable[tuple[str, str]]) -> str:
+    said = [f'"{name}" ({message})' for name, message in checks]
+    return f"AdmissionCheck{'s' if len(said) > 1 else ''} in {state} state: {'; '.join(said)}"
+
+
+def deactivated_due_to(cause: str) -> str:
+    """Return the message of Evicted for a workload that was deactivated for a reason of ours."""
+    return f"{WORKLOAD_DEACTIVATED} due to {cause}"
+
+
+def not_ready_in_time(key: str) -> str:
+    """Return the message of Evicted for a workload whose pods did not get ready in time."""
+    return f"Exceeded the PodsReady timeout {key}"
 
 
 def refused_by(cluster: str, reason: str, text: str) -> str:
@@ -120,6 +163,16 @@ def no_cluster(why_not: Mapping[str, str]) -> str:
     if not why_not:
         return "No worker cluster is configured for this queue"
     return "No worker cluster can take it: " + "; ".join(f"{name}: {why}" for name, why in sorted(why_not.items()))
+
+
+def end_not_shown(kind: str, why: str) -> str:
+    """Return the message of the Warning event EndNotShown: the work is over and the object cannot say so."""
+    return f"The work is over, its Workload says how; the status of this {kind} cannot be written: {why}"
+
+
+def finished_unshown(message: str, why: str) -> str:
+    """Return the message of Finished when the user's object does not show the end."""
+    return f"{f'{message} ' if message else ''}(not shown at the user's object: {why})"
 
 
 def created_workload(key: str) -> str:

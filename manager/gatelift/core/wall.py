@@ -28,6 +28,10 @@ class Wall:
         """Return the RFC 3339 text of `now`, to the second."""
         return to_text(now + self._offset)
 
+    def moment(self, unix_seconds: float) -> float:
+        """Return the monotonic moment of a Unix time."""
+        return unix_seconds - self._offset
+
     def at(self, text: str | None, default: float) -> float:
         """Return the monotonic moment of an RFC 3339 text; `default` where there is none or it cannot be read."""
         if not text:

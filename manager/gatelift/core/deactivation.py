@@ -1,0 +1,72 @@
+"""Deactivation by the manager: announced as DeactivationTarget, carried out as `spec.active=false`, then an eviction.
+
+Two writes, as with Kueue, because the cause has to outlive a crash between them: status and spec of a Workload cannot
+be written in one request. Neighbours: `verdicts`, `readiness`, `execution_time` announce; `reconcile` carries out.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gatelift.core import record, texts
+from gatelift.core.attempts import Ending
+from gatelift.core.state import Core, ref_of
+from gatelift_kube.conditions import FALSE, TRUE, find, put, without
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.meta import Condition
+
+
+def announced(known: Workload) -> Condition | None:
+    """Return the condition DeactivationTarget if it is True."""
+    target = find(known.status.conditions, texts.DEACTIVATION_TARGET)
+    return target if target is not None and target.status == TRUE else None
+
+
+def announce(core: Core, known: Workload, cause: str, message: str, now: float) -> None:
+    """Write that the workload is to be deactivated, and why."""
+    target = record.condition(known, texts.DEACTIVATION_TARGET, TRUE, cause, message)
+    status: dict[str, object] = {"conditions": put(known.status.conditions, target, core.wall.text(now))}
+    core.patch_workload(known, record.status_patch(known, status), "announce deactivation")
+
+
+def carry_out(core: Core, known: Workload) -> bool:
+    """Deactivate what was announced to be; True if a write was asked for."""
+    if announced(known) is None or not known.spec.active:
+        return False
+    metadata = {"uid": known.metadata.uid, "resourceVersion": known.metadata.resource_version}
+    body = msgspec.json.encode({"metadata": metadata, "spec": {"active": False}})
+    core.patch_workload(known, body, "deactivate", status=False)
+    return True
+
+
+def ending(known: Workload) -> Ending:
+    """Return how a deactivated workload ends: by our cause if we announced one, else by a person's wish."""
+    target = announced(known)
+    if target is None:
+        return Ending(reason=texts.DEACTIVATED, message=texts.WORKLOAD_DEACTIVATED)
+    message = texts.deactivated_due_to(target.message)
+    return Ending(reason=texts.DEACTIVATED_DUE_TO + target.reason, message=message)
+
+
+def settle(core: Core, known: Workload, now: float) -> bool:
+    """Write the eviction of a deactivated workload that has no quota any more; True if a write was asked for.
+
+    Its placement ended before the deactivation was carried out: nothing is left to stop, but people have to see why
+    it does not come back, and it must come back when it is reactivated.
+    """
+    if announced(known) is None or known.spec.active:
+        return False
+    over = ending(known)
+    wall = core.wall.text(now)
+    conditions = without(known.status.conditions, texts.DEACTIVATION_TARGET)
+    conditions = put(conditions, record.condition(known, texts.EVICTED, TRUE, over.reason, over.message), wall)
+    conditions = put(conditions, record.condition(known, texts.REQUEUED, FALSE, over.reason, over.message), wall)
+    status: dict[str, object] = {"conditions": conditions, "requeueState": None}
+    core.patch_workload(known, record.status_patch(known, status), "evict deactivated")
+    return True
+
+
+def rejected(core: Core, known: Workload, message: str, now: float) -> None:
+    """Announce the deactivation that checks ask for by their state Rejected."""
+    announce(core, known, texts.ADMISSION_CHECK, message, now)
+    core.event(ref_of(known), known.metadata.uid, texts.ADMISSION_CHECK_REJECTED, message, warning=True)

@@ -1,0 +1,158 @@
+"""The condition PodsReady, and what follows when pods do not get ready in time (waitForPodsReady of Kueue).
+
+Whether pods are ready is read from the user's object: its own status at `local`, the mirrored one elsewhere, so that a
+restarted manager knows as much as its predecessor. Neighbours: `reconcile` asks for each admitted workload, `endings`
+for the pause, `machine` before it takes a reservation over where all have to be ready first (blockAdmission).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gatelift.core import deactivation, record, texts
+from gatelift.core.agenda import Key, Look
+from gatelift.core.attempts import Attempt, Ending
+from gatelift.core.dispatch_values import backoff
+from gatelift.core.knowledge import Owner
+from gatelift.core.record import Requeue
+from gatelift.core.state import Core
+from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.meta import Condition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Limit:
+    """Until when pods have to be ready, and what is behind it when they are not."""
+
+    due: float
+    cause: str
+
+
+def watch(core: Core, known: Workload, attempt: Attempt, owner: Owner | None, now: float) -> bool:
+    """Look after the pods of an admitted workload; True if a write or an end was asked for."""
+    if core.settings.readiness is None:
+        return False
+    if owner is not None and _show(core, known, owner, now):
+        return True
+    limit = _limit(core, known, now)
+    if limit is None:
+        return False
+    if now < limit.due:
+        core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), limit.due)
+        return False
+    most = core.settings.readiness.backoff_limit
+    state = known.status.requeue_state
+    if most is not None and (state.count if state is not None else 0) >= most:
+        if known.spec.active and deactivation.announced(known) is None:
+            deactivation.announce(core, known, texts.REQUEUING_LIMIT_EXCEEDED, texts.REQUEUED_TOO_OFTEN, now)
+        return True
+    attempt.ending = Ending(
+        reason=texts.PODS_READY_TIMEOUT,
+        message=texts.not_ready_in_time(str(attempt.workload)),
+        cause=limit.cause,
+    )
+    core.mark_attempt(attempt)
+    return True
+
+
+def _show(core: Core, known: Workload, owner: Owner, now: float) -> bool:
+    """Write PodsReady if it changed; True if a write was asked for."""
+    said = find(known.status.conditions, texts.PODS_READY)
+    ready = owner.kind.pods_ready(owner.object)
+    was = said is not None and said.status == TRUE
+    if ready is was:
+        return False
+    recovering = said is not None and said.reason == texts.WAIT_FOR_RECOVERY
+    if ready:
+        reason = texts.RECOVERED if recovering else texts.STARTED
+        new = record.condition(known, texts.PODS_READY, TRUE, reason, texts.PODS_ARE_READY)
+    else:
+        new = record.condition(known, texts.PODS_READY, FALSE, texts.WAIT_FOR_RECOVERY, texts.PODS_NOT_RECOVERED)
+    conditions = put(known.status.conditions, new, core.wall.text(now))
+    core.patch_workload(known, record.status_patch(known, {"conditions": conditions}), "pods ready")
+    return True
+
+
+def besides(core: Core, known: Workload) -> tuple[Condition, ...]:
+    """Return what an admission says besides: that its pods are not ready yet, where somebody waits for that."""
+    return () if core.settings.readiness is None else (record.waits_for_start(known),)
+
+
+def _limit(core: Core, known: Workload, now: float) -> _Limit | None:
+    """Return until when the pods have to be ready; None when they are, or when nobody waits for them.
+
+    The clock of the start runs from the admission, that of a recovery from the moment at which they were not ready any
+    more; without a time-out of its own (0) a recovery is waited for without end.
+    """
+    settings = core.settings.readiness
+    said = find(known.status.conditions, texts.PODS_READY)
+    if settings is None or (said is not None and said.status == TRUE):
+        return None
+    if said is not None and said.reason == texts.WAIT_FOR_RECOVERY:
+        if not settings.recovery_timeout:
+            return None
+        since = core.wall.at(said.last_transition_time, now)
+        return _Limit(due=since + settings.recovery_timeout, cause=texts.WAIT_FOR_RECOVERY)
+    admitted = find(known.status.conditions, texts.ADMITTED)
+    since = core.wall.at(admitted.last_transition_time if admitted is not None else None, now)
+    return _Limit(due=since + settings.timeout, cause=texts.WAIT_FOR_START)
+
+
+def requeue(core: Core, known: Workload, count: int, now: float) -> Requeue:
+    """Return when a workload comes back whose pods did not get ready, `count` times before."""
+    settings = core.settings.readiness
+    if settings is None:
+        return Requeue(count=count + 1, at=core.wall.text(now))
+    evicted = find(known.status.conditions, texts.EVICTED)
+    began = evicted is not None and evicted.status == TRUE
+    since = core.wall.at(evicted.last_transition_time if evicted is not None and began else None, now)
+    pause = backoff(count + 1, settings.backoff_base, settings.backoff_max)
+    return Requeue(count=count + 1, at=core.wall.text(max(now, since + pause)))
+
+
+def hold_back(core: Core, uid: str) -> bool:
+    """Take a reservation back that came while others are not ready (blockAdmission); False if it may go on."""
+    settings = core.settings.readiness
+    if settings is None or not settings.block_admission:
+        return False
+    if not _unready(core):
+        core.unready[uid] = None
+        return False
+    core.ledger.block(uid)
+    core.ledger.undo(uid)
+    core.held_back[uid] = None
+    core.told[uid] = (texts.WAITING_FOR_PODS_READY, texts.OTHERS_NOT_READY)
+    return True
+
+
+def let_go(core: Core) -> None:
+    """Let those queue again who were held back, once all others are ready."""
+    if core.held_back and not _unready(core):
+        core.mark_later(core.held_back)
+        core.held_back.clear()
+
+
+def note(core: Core, known: Workload) -> None:
+    """Remember one who holds quota by its object and is not ready."""
+    settings = core.settings.readiness
+    if settings is not None and settings.block_admission and not _over(known):
+        core.unready[known.metadata.uid] = None
+
+
+def _unready(core: Core) -> bool:
+    """Say whether somebody who has quota is not ready; those of whom that is true no more are forgotten on the way."""
+    while core.unready:
+        uid = next(iter(core.unready))
+        known = core.knowledge.workload_of(uid)
+        if core.ledger.holds(uid) and known is not None and not _over(known, reserved=True):
+            return True
+        del core.unready[uid]
+    return False
+
+
+def _over(known: Workload, *, reserved: bool = False) -> bool:
+    conditions = known.status.conditions
+    if is_true(conditions, texts.FINISHED) or is_true(conditions, texts.PODS_READY):
+        return True
+    return not reserved and not is_true(conditions, texts.QUOTA_RESERVED)
