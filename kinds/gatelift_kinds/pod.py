@@ -98,12 +98,12 @@ class PodKind:
         """Return the phase's word and the status message."""
         return Outcome(succeeded=obj.status.phase == "Succeeded", message=obj.status.message) if over(obj) else None
 
-    def reclaimable(self, obj: Pod, granted: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     def pods_ready(self, obj: Pod) -> bool:
         """Return whether it is Ready or has succeeded."""
         ready = any(one.type == "Ready" and one.status == "True" for one in obj.status.conditions)
         return ready or obj.status.phase == "Succeeded"
 
+    def reclaimable(self, obj: Pod, granted: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
         """Return nothing: a single pod gives its quota back by finishing."""
         return ()
 

@@ -30,30 +30,30 @@ BY_ITSELF = frozenset({"Preempted", "NodeFailures"})
 
 def requeue_for(core: Core, known: Workload, reason: str, now: float) -> Requeue | None:
     """Return how a workload evicted for `reason` comes back; None: when what stopped it ends.
-    before = known.status.requeue_state
-    count = before.count if before is not None else 0
-    if reason == texts.PODS_READY_TIMEOUT:
-        return readiness.requeue(core, known, count, now)
 
     `requeueState.count` counts time-outs of PodsReady only, since `backoffLimitCount` is about those. What clusters
     and checks gave up is counted by the evictions.
     """
     if reason in BY_ITSELF:
         return Requeue()
+    before = known.status.requeue_state
+    count = before.count if before is not None else 0
+    if reason == texts.PODS_READY_TIMEOUT:
+        return readiness.requeue(core, known, count, now)
     if reason != texts.ADMISSION_CHECK:
         return None
     named = verdicts.back_at(known)
+    if named is not None:
+        return Requeue(count=count, at=core.wall.text(max(now, core.wall.moment(named))))
+    wait = backoff(_gave_up(known) + 1, core.settings.requeue_base, core.settings.requeue_max)
+    return Requeue(count=count, at=core.wall.text(now + wait))
+
+
 def _gave_up(known: Workload) -> int:
     """Return how often a check or a cluster gave the workload up before."""
     stats = known.status.scheduling_stats
     counts = [one.count for one in (stats.evictions if stats else ()) if one.reason == texts.ADMISSION_CHECK]
     return max(0, sum(counts) - is_true(known.status.conditions, texts.EVICTED))
-
-
-    if named is not None:
-        return Requeue(count=count, at=core.wall.text(max(now, core.wall.moment(named))))
-    wait = backoff(_gave_up(known) + 1, core.settings.requeue_base, core.settings.requeue_max)
-    return Requeue(count=count, at=core.wall.text(now + wait))
 
 
 def finished_as(outcome: kinds.Outcome) -> Outcome:
@@ -167,7 +167,6 @@ def _write_finished(
             return
     reason = outcome.reason or ("Succeeded" if outcome.succeeded else "Failed")
     body = record.finished_patch(known, reason, outcome.message, core.wall.text(now))
-    evicted: Ending | None = None
     core.patch_workload(known, body, "finish")
 
 
@@ -177,6 +176,7 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
     ending = attempt.ending
     check = dispatch.multikueue_check(core, (one.name for one in known.status.admission_checks))
     lost = texts.PENDING_EVALUATION
+    evicted: Ending | None = None
     if rec.evicted and said is not None:
         reason, message = said.reason, said.message
     elif attempt.waiting is not None:

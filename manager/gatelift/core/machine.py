@@ -14,7 +14,19 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from gatelift.core import checks, clusters, intake, invariants, owners, placing, reconcile, telling, texts
+from gatelift.core import (
+    checks,
+    clusters,
+    deactivation,
+    intake,
+    invariants,
+    owners,
+    placing,
+    readiness,
+    reconcile,
+    telling,
+    texts,
+)
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import AttemptState, Ending, Internal
 from gatelift.core.commands import Command
@@ -328,6 +340,7 @@ class Machine:
         due = self.core.ledger.engine.next_deadline()
         self.core.ledger.stirred = self.core.ledger.stirred or (due is not None and due <= now)
         self.core.mark_some()
+        readiness.let_go(self.core)
         left = self._drain(KEYS_PER_CALL, now)
         if self.core.ledger.stirred and left and not self.core.halted:
             self._decide(now)
@@ -342,7 +355,6 @@ class Machine:
             budget -= 1
             self._look(key, now)
         return budget
-        readiness.let_go(self.core)
 
     def _look(self, key: Key, now: float) -> None:
         core = self.core
@@ -383,6 +395,13 @@ class Machine:
                     self._preempt(decision)
             core.mark_workload(decision.key)
 
+    def _ending(self, decision: Evict | Unreserve) -> Ending:
+        """Return why the engine wants an attempt to end; what is behind a deactivation is on the Workload."""
+        known = self.core.knowledge.workloads.get(decision.key)
+        if decision.reason == texts.DEACTIVATED and known is not None:
+            return deactivation.ending(known)
+        return Ending(reason=decision.reason, message=decision.message, evict=isinstance(decision, Evict))
+
     def _preempt(self, decision: Preempt) -> None:
         """Let an attempt end for another workload, unless it ends already."""
         core = self.core
@@ -397,16 +416,11 @@ class Machine:
     def _reserve(self, decision: Reserve, now: float) -> None:
         core = self.core
         attempt = core.attempts.get(decision.uid)
-    def _ending(self, decision: Evict | Unreserve) -> Ending:
-        """Return why the engine wants an attempt to end; what is behind a deactivation is on the Workload."""
-        known = self.core.knowledge.workloads.get(decision.key)
-        if decision.reason == texts.DEACTIVATED and known is not None:
-            return deactivation.ending(known)
-        return Ending(reason=decision.reason, message=decision.message, evict=isinstance(decision, Evict))
-
         if attempt is None or attempt.state is not AttemptState.PENDING:
             core.ledger.block(decision.uid)  # until its next pass, which knows better
             core.ledger.undo(decision.uid)
+            return
+        if readiness.hold_back(core, decision.uid):
             return
         attempt.follow(Internal.RESERVE)
         attempt.reserve = decision
@@ -418,5 +432,3 @@ class Machine:
 def _cluster_changed(core: Core, key: ObjectKey, now: float) -> None:
     placing.pay(core, key.name, now)
     checks.mark_checks(core)
-        if readiness.hold_back(core, decision.uid):
-            return
