@@ -35,7 +35,8 @@ PAGE_SIZE = 500
 WATCH_SECONDS = 290
 """A watch ends by itself below the API server's and aiohttp's 300 s; then the next one starts where it ended."""
 WATCH_IDLE_SECONDS = 100.0
-"""API servers send a bookmark about every 60 s; silence of 100 s means that the connection is dead."""
+"""API servers send a bookmark about every 60 s, but none for a kind of which nothing changed since they started:
+silence of 100 s means that the connection is dead, or that nothing happened. Either way the watch is opened anew."""
 
 _JSON = "application/json"
 

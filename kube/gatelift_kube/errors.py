@@ -42,6 +42,12 @@ class TimedOutError(KubeError):
     maybe_done = True
 
 
+class SilentError(TimedOutError):
+    """A stream that was opened, and on which nothing came for as long as it may be silent."""
+
+    maybe_done = False
+
+
 class UndecodableError(KubeError):
     """The server answered with something that is not the object that was asked for."""
 

@@ -2,7 +2,10 @@
 
 `run` ends only by cancellation. Whatever breaks (connection, 410, 429, 500, silence) is answered by going on after a
 growing delay; the difference between what was known and what a new list says becomes `ObjectSeen` and `ObjectGone`, so
-that no change is missed and none is told twice. `emit` is called in the event loop and must not wait.
+that no change is missed and none is told twice. A watch on which nothing came for long is opened anew where it was,
+without a word: API servers send no bookmarks for a kind of which nothing ever changed.
+
+`emit` is called in the event loop and must not wait.
 """
 
 from __future__ import annotations
@@ -13,11 +16,13 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
+import structlog
+
 from gatelift_kube import decoding
 from gatelift_kube.cache import Cache, key_of
 from gatelift_kube.client import ALL, PAGE_SIZE, WATCH_IDLE_SECONDS, WATCH_SECONDS, Client, Selection
 from gatelift_kube.clock import Clock, monotonic
-from gatelift_kube.errors import ApiError, GoneError, KubeError, UndecodableError
+from gatelift_kube.errors import ApiError, GoneError, KubeError, SilentError, UndecodableError
 from gatelift_kube.resources import Resource
 from gatelift_kube.workqueue import Backoff
 from gatelift_kube.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, Synced
@@ -78,6 +83,7 @@ class Reflector:
         self._clock = clock
         self._version = ""
         self._failures = 0
+        self._log = structlog.get_logger("gatelift.kube.reflector")
 
     async def run(self) -> None:
         """Mirror until cancelled."""
@@ -86,6 +92,12 @@ class Reflector:
                 if not self._version:
                     await self._list()
                 await self._watch()
+                continue
+            except SilentError as silence:
+                # The server had opened the watch, and nothing changed; or the connection died since. A new one tells:
+                # if it is not opened either, that is a problem like any other.
+                self._failures = 0
+                self._log.debug("watch opened anew", kind=self.resource.plural, since=self._version, why=str(silence))
                 continue
             except GoneError:
                 # Too far behind, or compacted: what is known stays, and the next list shows the difference.

@@ -18,12 +18,14 @@ import aiohttp
 import yarl
 
 from gatelift_kube.config import ClusterConfig
-from gatelift_kube.errors import TimedOutError, UndecodableError, UnreachableError, from_status
+from gatelift_kube.errors import SilentError, TimedOutError, UndecodableError, UnreachableError, from_status
 
 CONNECTIONS_MAX = 128
 """Requests under way to one API server: 36 writes, the rest reads. Watches come on top, a connection for each."""
 CONNECT_SECONDS_MAX = 5.0
 """TCP and TLS on the slowest link we serve; a connection that was not made has done nothing."""
+OPEN_SECONDS_MAX = 30.0
+"""An API server answers a watch at once, whether anything happened or not; one that is busy lets it wait its turn."""
 KEEP_ALIVE_SECONDS = 55.0
 """Idle connections are closed before the 60 s after which many load balancers drop them silently."""
 ANSWER_BYTES_MAX = 256 * 1024 * 1024
@@ -68,7 +70,8 @@ class Transport(Protocol):
     def lines(self, path: str, query: str, *, idle_seconds: float) -> AsyncGenerator[bytes, None]:
         """Stream an answer line by line; raises ApiError where the status is not 200.
 
-        TimedOutError after `idle_seconds` without a byte.
+        TimedOutError where the server does not begin to answer within `OPEN_SECONDS_MAX`, SilentError after
+        `idle_seconds` without a byte.
         """
         ...
 
@@ -157,15 +160,22 @@ class HttpTransport:
         """Stream lines; see `Transport`."""
         headers = await self._headers()
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=idle_seconds)
+        opening = min(idle_seconds, OPEN_SECONDS_MAX)
+        opened = False
         try:
-            async with self._open().get(
-                self._url(path, query),
-                headers=headers,
-                timeout=timeout,
-                allow_redirects=False,
-                proxy=self._config.proxy or None,
-                server_hostname=self._config.server_name or None,
-            ) as response:
+            async with (
+                asyncio.timeout(opening) as limit,
+                self._open().get(
+                    self._url(path, query),
+                    headers=headers,
+                    timeout=timeout,
+                    allow_redirects=False,
+                    proxy=self._config.proxy or None,
+                    server_hostname=self._config.server_name or None,
+                ) as response,
+            ):
+                limit.reschedule(None)
+                opened = True
                 self._look_at(response.status)
                 if response.status != 200:
                     body = await response.content.read(ERROR_BYTES_MAX)
@@ -175,7 +185,9 @@ class HttpTransport:
         except ValueError as error:  # aiohttp's word for a line that is longer than its buffer
             raise UndecodableError(f"watch: a line is longer than {LINE_BYTES_MAX} bytes") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _translated(error, self._config.server, idle_seconds) from error
+            if opened and isinstance(error, TimeoutError):
+                raise SilentError(f"{self._config.server}: nothing came for {idle_seconds:.3g} s") from error
+            raise _translated(error, self._config.server, opening) from error
 
     async def aclose(self) -> None:
         """Close all connections; the transport may be used again afterwards, with new ones."""

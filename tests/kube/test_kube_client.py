@@ -241,9 +241,17 @@ async def test_a_watch_from_a_forgotten_version_raises_gone(server: FakeApiServe
 
 
 async def test_a_watch_that_is_silent_is_given_up(server: FakeApiServer, client: Client) -> None:
-    with pytest.raises(errors.TimedOutError):
-        async with aclosing(client.watch(POD, since=str(server.version), idle_seconds=0.05)) as lines:
+    with pytest.raises(errors.SilentError, match=r"nothing came for 0\.5 s"):
+        async with aclosing(client.watch(POD, since=str(server.version), idle_seconds=0.5)) as lines:
             await anext(lines)
+
+
+async def test_a_watch_that_is_not_opened_is_given_up(server: FakeApiServer, client: Client) -> None:
+    server.fault("GET", "/pods", hang=True)
+    with pytest.raises(errors.TimedOutError, match=r"no answer within 0\.2 s") as raised:
+        async with aclosing(client.watch(POD, since=str(server.version), idle_seconds=0.2)) as lines:
+            await anext(lines)
+    assert not isinstance(raised.value, errors.SilentError)
 
 
 async def test_an_error_line_of_a_watch_is_raised(server: FakeApiServer, client: Client) -> None:

@@ -189,11 +189,67 @@ async def test_a_bookmark_moves_the_place_from_which_a_watch_goes_on(server: Fak
         assert followed.told() == ["synced"]
 
 
-async def test_a_watch_without_a_sign_of_life_is_made_anew(server: FakeApiServer, client: Client) -> None:
-    limits = ReflectorLimits(idle_seconds=0.05, backoff=LIMITS.backoff)
+SLOW_BACKOFF = Backoff(first_seconds=60.0, max_seconds=60.0)
+"""Whoever backs off with this is not back within a test."""
+
+
+def _watches(server: FakeApiServer) -> list[str]:
+    """Return the version from which each watch was asked for."""
+    return [seen.query["resourceVersion"] for seen in server.asked("GET") if "watch" in seen.query]
+
+
+async def test_a_watch_on_which_nothing_happens_is_opened_anew_without_a_word(
+    server: FakeApiServer, client: Client
+) -> None:
+    server.put(POD, "a", "ns")
+    limits = ReflectorLimits(idle_seconds=0.5, backoff=SLOW_BACKOFF)
     async with running(Followed(client, limits)) as followed:
-        await until(lambda: len([seen for seen in server.asked("GET") if "watch" in seen.query]) >= 2)
-        assert "no answer within 0.05 s" in followed.problems[0]
+        await until(lambda: len(_watches(server)) >= 3)
+        assert set(_watches(server)) == {str(server.version)}
+        assert len(server.asked("GET")) == 1 + len(_watches(server)), "one list"
+        assert followed.problems == []
+        server.put(POD, "b", "ns")
+        await until(lambda: "+b" in followed.told())
+        assert followed.told() == ["+a", "synced", "+b"]
+
+
+async def test_what_a_dead_connection_did_not_bring_comes_with_the_next_watch(
+    server: FakeApiServer, client: Client
+) -> None:
+    limits = ReflectorLimits(idle_seconds=0.5, backoff=SLOW_BACKOFF)
+    async with running(Followed(client, limits)) as followed:
+        await until(lambda: server.watching == 1)
+        server.mute = True
+        server.put(POD, "a", "ns")
+        await until(lambda: len(_watches(server)) == 1)
+        server.mute = False
+        await until(lambda: followed.told() == ["synced", "+a"])
+        assert followed.problems == []
+
+
+async def test_a_server_that_does_not_open_the_watch_again_is_a_problem(server: FakeApiServer, client: Client) -> None:
+    limits = ReflectorLimits(idle_seconds=0.5, backoff=LIMITS.backoff)
+    async with running(Followed(client, limits)) as followed:
+        await until(lambda: server.watching == 1)
+        server.fault("GET", "watch=1", times=1, hang=True)
+        await until(lambda: followed.problems)
+        assert "no answer within 0.5 s" in followed.problems[0]
+        server.put(POD, "a", "ns")
+        await until(lambda: followed.told() == ["synced", "+a"])
+    assert len(server.asked("GET")) == 1 + len(_watches(server)), "one list"
+
+
+async def test_a_quiet_watch_whose_version_was_compacted_begins_with_a_list(
+    server: FakeApiServer, client: Client
+) -> None:
+    limits = ReflectorLimits(idle_seconds=0.5, backoff=SLOW_BACKOFF)
+    async with running(Followed(client, limits)) as followed:
+        await until(lambda: server.watching == 1)
+        server.version += 50
+        server.compact()
+        await until(lambda: "150" in _watches(server))
+        assert followed.problems == []
+        assert followed.told() == ["synced"]
 
 
 async def test_a_continue_token_that_is_too_old_starts_the_list_again(server: FakeApiServer, client: Client) -> None:
