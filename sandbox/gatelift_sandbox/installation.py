@@ -33,6 +33,7 @@ from gatelift_sandbox.provider import Cluster
 from gatelift_sandbox.proxy import Proxy
 
 SYSTEM = "gatelift-system"
+MANAGER, MANAGER_ACCOUNT = "manager", "gatelift-manager"
 READY_SECONDS = 60.0
 """A daemon that is not ready by then has failed; a cold start takes about two seconds."""
 ENROL_SECONDS = 60.0
@@ -91,7 +92,7 @@ class Installation:
             await applying.apply(client, load_manifests(*(part for part in MANAGEMENT if part is not Part.CRDS)))
             for namespace in self.namespaces:
                 await applying.apply(client, [_namespace(namespace)])
-            for account in ("gatelift-manager", "gatelift-webhooks"):
+            for account in (MANAGER_ACCOUNT, "gatelift-webhooks"):
                 await self._identity(client, self.management, account)
 
     async def _install_worker(self, cluster: Cluster) -> None:
@@ -111,8 +112,11 @@ class Installation:
         names = {each["metadata"]["name"] for each in kueue}
         return [each for each in ours if each["metadata"]["name"] not in names] + kueue
 
-    async def _identity(self, client: Client, cluster: Cluster, account: str) -> None:
-        """Write a kubeconfig that authenticates as a ServiceAccount by a token of its own."""
+    async def _identity(self, client: Client, cluster: Cluster, account: str, holder: str = "") -> None:
+        """Write a kubeconfig that authenticates as a ServiceAccount by a token of its own.
+
+        `holder` names it where several processes share an account, so that an audit log tells them apart.
+        """
         path = f"/api/v1/namespaces/{SYSTEM}/serviceaccounts/{account}/token"
         request = {
             "apiVersion": "authentication.k8s.io/v1",
@@ -130,7 +134,7 @@ class Installation:
             "contexts": [{"name": account, "context": {"cluster": cluster.name, "user": account}}],
             "current-context": account,
         }
-        _write_private(self.kubeconfig(cluster, account), yaml.safe_dump(document))
+        _write_private(self.kubeconfig(cluster, holder or account), yaml.safe_dump(document))
 
     # --- daemons ---------------------------------------------------------------------------------------------------
 
@@ -142,8 +146,8 @@ class Installation:
         url = f"https://{host}:{port}"
         return await self._start("webhooks", self.management, "gatelift-webhooks", "webhooks", config, "--url", url)
 
-    async def start_manager(self, name: str = "manager") -> Daemon:
-        """Start a manager and wait until it is ready (leader or standby)."""
+    async def start_manager(self, name: str = MANAGER) -> Daemon:
+        """Start a manager and wait until it is ready (leader or standby). Another than the first has its own token."""
         listen = {
             "listen": f"127.0.0.1:{self._port(name + '-agents')}",
             "enrolListen": f"127.0.0.1:{self._port(name + '-enrol')}",
@@ -151,12 +155,16 @@ class Installation:
         given = dict(self.manager_settings)
         gatelift = {**listen, **given.pop("gatelift", {})}
         settings = {"health": self._health(name), "metrics": METRICS_BESIDE_HEALTH, **given, "gatelift": gatelift}
-        daemon = await self._start(name, self.management, "gatelift-manager", "manager", self._config(name, settings))
+        holder = MANAGER_ACCOUNT if name == MANAGER else name
+        if not self.kubeconfig(self.management, holder).exists():
+            async with await self.admin(self.management) as client:
+                await self._identity(client, self.management, MANAGER_ACCOUNT, holder)
+        daemon = await self._start(name, self.management, holder, "manager", self._config(name, settings))
         for proxy in self.proxies.values():
             proxy.retarget("127.0.0.1", self._port(name + "-agents"))
         return daemon
 
-    async def start_agent(self, cluster: Cluster, manager: str = "manager") -> Daemon:
+    async def start_agent(self, cluster: Cluster, manager: str = MANAGER) -> Daemon:
         """Start a worker's agent; a first start enrols it: token, approval, certificate."""
         name = f"agent-{cluster.name}"
         folder = self.folder / name
@@ -217,9 +225,9 @@ class Installation:
         """Return a client with the rights of the person who made the cluster."""
         return Client.connect(await from_kubeconfig(str(cluster.kubeconfig)), user_agent="gatelift-sandbox")
 
-    def kubeconfig(self, cluster: Cluster, account: str) -> Path:
-        """Return the path of a daemon's kubeconfig."""
-        return self.folder / f"{cluster.name}-{account}.kubeconfig"
+    def kubeconfig(self, cluster: Cluster, holder: str) -> Path:
+        """Return the path of a daemon's kubeconfig, by its account, or by its name where several share an account."""
+        return self.folder / f"{cluster.name}-{holder}.kubeconfig"
 
     def gatelift(self, *arguments: str) -> list[str]:
         """Return the command line of a verb of `gatelift` as the person of the management cluster."""
@@ -265,15 +273,15 @@ class Installation:
             await proxy.start()
         return proxy.port
 
-    async def _start(self, name: str, cluster: Cluster, account: str, verb: str, config: Path, *options: str) -> Daemon:
-        daemon = self._new_daemon(name, cluster, account, verb, config)
+    async def _start(self, name: str, cluster: Cluster, holder: str, verb: str, config: Path, *options: str) -> Daemon:
+        daemon = self._new_daemon(name, cluster, holder, verb, config)
         daemon.command += options
         self._launch(daemon)
         await self._wait_ready(daemon)
         return daemon
 
-    def _new_daemon(self, name: str, cluster: Cluster, account: str, verb: str, config: Path) -> Daemon:
-        kubeconfig = str(self.kubeconfig(cluster, account))
+    def _new_daemon(self, name: str, cluster: Cluster, holder: str, verb: str, config: Path) -> Daemon:
+        kubeconfig = str(self.kubeconfig(cluster, holder))
         command = [sys.executable, "-m", "gatelift.cli.main", "--kubeconfig", kubeconfig, verb, "--config", str(config)]
         daemon = Daemon(name=name, command=command, log=self.folder / f"{name}.log", status=self._address(name))
         self.daemons[name] = daemon

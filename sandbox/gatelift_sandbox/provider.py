@@ -90,7 +90,7 @@ class Settings:
     kubeconfigs: Path = Path("kubeconfigs")
     detached: bool = False
     nodes: NodeShape = NodeShape()
-    audit: bool = False  # provider local: one line per request in `Cluster.logs / "audit.log"`
+    audit: bool = False  # providers local and embedded: a line for each request in `Cluster.logs / "audit.log"`
     say: Callable[[str], None] = lambda _: None
 
 

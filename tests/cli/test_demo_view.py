@@ -75,6 +75,13 @@ def test_a_job_says_how_many_of_its_pods_run() -> None:
     ]
 
 
+def test_a_job_whose_first_pods_have_ended_still_runs() -> None:
+    ended = job()
+    ended["status"]["succeeded"] = 2
+    (found,) = rows_of([], [ended], [workload("j", status=admitted("worker-1"))])
+    assert found.state == "runs 0 of 3"
+
+
 def test_pods_of_a_job_are_no_work_of_their_own() -> None:
     assert rows_of([pod(ownerReferences=[{"kind": "Job"}])], [], []) == []
 
@@ -84,13 +91,32 @@ def test_a_pod_that_is_being_deleted_is_stopping() -> None:
     assert (found.state, found.cluster) == ("stopping", "w")
 
 
-def test_only_what_changed_is_told() -> None:
+def test_only_a_new_state_or_cluster_is_told() -> None:
     board = Board()
-    assert [each.name for each in board.update([row("a"), row("b")])] == ["a", "b"]
-    assert board.update([row("a"), row("b")]) == []
-    assert [str(each) for each in board.update([row("a", "runs", cluster="worker-1"), row("b")])] == [
-        "pod a: runs on worker-1"
+    admitted_there = row("a", "admitted", cluster="worker-1")
+    assert [each.name for each in board.update([admitted_there, row("b", "admitted", cluster="local")])] == ["a", "b"]
+    assert board.update([admitted_there, row("b", "admitted", cluster="local")]) == []
+    assert [str(each) for each in board.update([admitted_there, row("b", "runs", cluster="local")])] == [
+        "pod b: runs on local"
     ]
+    assert [
+        str(each) for each in board.update([row("a", "admitted", cluster="w2"), row("b", "runs", cluster="local")])
+    ] == ["pod a: admitted on w2"]
+
+
+def test_why_work_waits_is_told_once_however_its_figures_change() -> None:
+    board = Board()
+    assert board.update([row(state="queued")]) == []
+    assert board.update([row()]) == []
+    assert [str(each) for each in board.update([row(why="3 more needed")])] == ["pod p: waits (3 more needed)"]
+    assert board.update([row(why="4 more needed")]) == []
+    assert board.rows["pod", "p"].why == "4 more needed", "the picture of a terminal shows the figures of now"
+
+
+def test_a_jobs_pods_are_counted_in_the_picture_and_not_line_by_line() -> None:
+    board = Board()
+    assert len(board.update([row(state="runs 1 of 3", cluster="w1")])) == 1
+    assert board.update([row(state="runs 3 of 3", cluster="w1")]) == []
 
 
 def test_what_is_there_no_more_was_deleted_and_is_told_once() -> None:
@@ -112,6 +138,13 @@ def test_a_promise_says_how_far_it_is() -> None:
     assert str(board.mark(0, Mark.DOING)) == "[>] it works"
     assert str(board.mark(0, Mark.KEPT, "twice")) == "[+] it works: twice"
     assert str(board.mark(0, Mark.BROKEN)) == "[x] it works"
+
+
+def test_a_promise_that_takes_long_says_what_is_waited_for_until_it_is_kept() -> None:
+    board = Board(promises=[Promise(text="it is back", meanwhile="half a minute")])
+    assert str(board.promises[0]) == "[ ] it is back"
+    assert str(board.mark(0, Mark.DOING)) == "[>] it is back (half a minute)"
+    assert str(board.mark(0, Mark.KEPT, "after 21 s")) == "[+] it is back: after 21 s"
 
 
 def test_the_picture_fits_a_small_terminal_one_line_a_row() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from gatelift_sandbox import build
 from gatelift_sandbox.errors import SandboxError
-from support import e2e_world
+from support import e2e_world, log_tails
 from support.e2e_world import World
 
 PROVIDER = os.environ.get("GATELIFT_E2E_PROVIDER") or "local"
@@ -43,6 +43,18 @@ def missing() -> str:
         except SandboxError as error:
             return str(error)
     return ""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the end of each daemon's log beside a failure."""
+    report = yield
+    if report.failed:
+        values: dict[str, object] = getattr(item, "funcargs", {})
+        for world in (value for value in values.values() if isinstance(value, World)):
+            tails = log_tails.tails(world.installation.folder)
+            report.sections += [(f"last {log_tails.LINES} lines of {name}", text) for name, text in tails]
+    return report
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

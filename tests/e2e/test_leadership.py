@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 
 import pytest
 
 from gatelift_kube.resources import LEASE, POD, WORKER_CLUSTER
 from gatelift_sandbox.behaviour import Behaviour
-from gatelift_sandbox.installation import SYSTEM
+from gatelift_sandbox.installation import MANAGER_ACCOUNT, SYSTEM
+from support import audit_log
+from support.audit_log import Write
 from support.e2e_world import WORKERS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(240)]
 
+SECOND = "manager-2"
 
-async def test_a_paused_leader_that_wakes_finds_itself_deposed_and_does_nothing(world: World) -> None:
-    name = world.name("takeover")
+
+async def test_a_paused_leader_that_wakes_finds_itself_deposed_and_writes_nothing(world: World) -> None:
+    name, other = world.name("takeover"), world.name("under-the-second")
     await world.create(world.pod(name, does=Behaviour()))
     worker = await world.running_on(name)
     before = await world.get(worker, POD, name)
@@ -23,10 +28,8 @@ async def test_a_paused_leader_that_wakes_finds_itself_deposed_and_does_nothing(
     first = world.installation.daemons["manager"]
     term = await _term(world, worker)
     world.installation.signal(first, signal.SIGSTOP)
-    second = await world.installation.start_manager("manager-2")
-    for proxy in world.installation.proxies.values():
-        proxy.cut()
-        proxy.mend()
+    second = await world.installation.start_manager(SECOND)
+    _send_agents_elsewhere(world)
 
     async def taken_over() -> bool:
         return await _term(world, worker) > term
@@ -34,9 +37,10 @@ async def test_a_paused_leader_that_wakes_finds_itself_deposed_and_does_nothing(
     try:
         await world.until(taken_over, "the second manager writes its term", seconds=90.0)
         await world.installation.wait_connected(*WORKERS)
-        other = world.name("under-the-second")
         await world.create(world.pod(other, does=Behaviour(run_seconds=1.0)))
         await world.phase(other, "Succeeded")
+        woken = audit_log.size(_log(world))
+        assert audit_log.writes(_log(world)), "what happened until now is in the audit log"
     finally:
         world.installation.signal(first, signal.SIGCONT)
 
@@ -53,15 +57,48 @@ async def test_a_paused_leader_that_wakes_finds_itself_deposed_and_does_nothing(
     assert workload["status"]["clusterName"] == worker
     lease = await world.get("mgmt", LEASE, "gatelift-manager", namespace=SYSTEM)
     assert lease is not None
+    assert lease["spec"]["holderIdentity"], "the second one still leads"
     await world.delete(POD, name)
     await world.gone("mgmt", POD, name)
     await world.nothing_left(name, other)
+    _check_writes(world, woken, name, other)
     world.installation.signal(second, signal.SIGTERM)
     await world.installation.start_manager("manager")
+    _send_agents_elsewhere(world)
+    await world.installation.wait_connected(*WORKERS)
+
+
+def _check_writes(world: World, woken: int, *pods: str) -> None:
+    """Check who wrote before and after the first manager woke, by the audit log of the management cluster."""
+    first, second = _token(world, MANAGER_ACCOUNT), _token(world, SECOND)
+    until_then = audit_log.writes(_log(world))
+    assert any(_of(pods, write) for write in until_then if write.credential == first), "the first led at the beginning"
+    since = audit_log.writes(_log(world), woken)
+    assert any(_of(pods, write) for write in since if write.credential == second), "the second one's writes are seen"
+    assert [write for write in since if write.credential == first and write.done] == []
+    refused = {write.code for write in since if write.credential == first}
+    assert refused <= {409}, "what was on its way when the first one was paused met another version of the object"
+
+
+def _of(pods: tuple[str, ...], write: Write) -> bool:
+    return write.done and any(pod in write.name for pod in pods)
+
+
+def _log(world: World) -> Path:
+    logs = world.clusters["mgmt"].logs
+    assert logs is not None
+    return logs / "audit.log"
+
+
+def _token(world: World, holder: str) -> str:
+    return audit_log.credential(world.installation.kubeconfig(world.clusters["mgmt"], holder))
+
+
+def _send_agents_elsewhere(world: World) -> None:
+    """Break the agents' connections; new ones go to the manager that was started last."""
     for proxy in world.installation.proxies.values():
         proxy.cut()
         proxy.mend()
-    await world.installation.wait_connected(*WORKERS)
 
 
 async def _term(world: World, worker: str) -> int:

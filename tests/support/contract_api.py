@@ -156,7 +156,12 @@ class Api:
                     line = await response.content.readline()
                 return json.loads(line) if line else None
 
-            yield following
+            connection = response.connection
+            try:
+                yield following
+            finally:
+                if connection is not None and connection.transport is not None:
+                    connection.transport.abort()  # said politely, the end of TLS outlasts the test's event loop
 
 
 def identify(tls: ssl.SSLContext, user: dict[str, Any]) -> None:

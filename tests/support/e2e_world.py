@@ -7,11 +7,12 @@ Everything waited for has a limit, and what is missing is said.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,12 @@ import yaml
 
 from gatelift_kube.client import Client
 from gatelift_kube.errors import ConflictError, NotFoundError
-from gatelift_kube.resources import JOB, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.resources import JOB, NODE, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox import applying, behaviour, records
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.provider import Cluster, NodeShape, Provider, Settings, load
+from support import log_tails
 
 NAMESPACE = "team-a"
 WORKERS = ("w1", "w2")
@@ -32,6 +34,13 @@ TRANSITION_SECONDS = 60.0
 """Any one step (admitted, running, cleaned up) takes about a second; a loaded machine gets a minute."""
 
 POLL_SECONDS = 0.1
+
+GRACE_SECONDS = 10
+"""Grace period of the pods made here."""
+
+LEASE = (6, 4, 0.5)
+"""Length, trust and retry in seconds of the leader leases here: a killed process is outwaited in a third of the usual
+time, and a busy machine still renews in time, since each renews on a thread of its own."""
 
 PROVIDER_ENVIRONMENT = "GATELIFT_E2E_PROVIDER"
 """Names the provider of the scenarios."""
@@ -166,11 +175,33 @@ class World:
         except (NotFoundError, ConflictError):
             return
 
+    @contextlib.asynccontextmanager
+    async def draining(self, cluster: str, name: str) -> AsyncIterator[float]:
+        """Cordon the node of a pod and evict the pod, as a drain does; yield when that was. Uncordons at the end.
+
+        The embedded server knows no eviction yet: there the pod is deleted, which is what an eviction comes to.
+        """
+        pod = await self.get(cluster, POD, name)
+        assert pod is not None, f"pod {name} is on {cluster}"
+        node = pod["spec"]["nodeName"]
+        await self.patch(NODE, node, {"spec": {"unschedulable": True}}, cluster=cluster)
+        try:
+            began = time.monotonic()
+            if self.clusters[cluster].capabilities.real_api_server:
+                path = POD.path(NAMESPACE, name, "eviction")
+                eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+                await self.clients[cluster].raw("POST", path, body=json.dumps(eviction).encode())
+            else:
+                await self.delete(POD, name, cluster=cluster)
+            yield began
+        finally:
+            await self.patch(NODE, node, {"spec": {"unschedulable": None}}, cluster=cluster)
+
     def pod(self, name: str, queue: str = "multi", cpu: str = "500m", does: Behaviour | None = None) -> Json:
         """Return the manifest of a pod that queues and behaves so."""
         spec = {
             "restartPolicy": "Never",
-            "terminationGracePeriodSeconds": 10,
+            "terminationGracePeriodSeconds": GRACE_SECONDS,
             "containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}],
         }
         metadata = {"name": name, "namespace": NAMESPACE, "labels": {"kueue.x-k8s.io/queue-name": queue}}
@@ -185,7 +216,7 @@ class World:
             "metadata": {},
             "spec": {
                 "restartPolicy": "Never",
-                "terminationGracePeriodSeconds": 10,
+                "terminationGracePeriodSeconds": GRACE_SECONDS,
                 "containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}],
             },
         }
@@ -290,7 +321,7 @@ class World:
         return list(records.overlaps(records.read(*paths)))
 
     async def story(self) -> str:
-        """Return what a person would look at when something did not happen."""
+        """Return what a person would look at when something did not happen; the logs are shown beside it."""
         lines = []
         for workload in await self.every("mgmt", WORKLOAD):
             status = workload.get("status", {})
@@ -303,15 +334,23 @@ class World:
             for pod in await self.every(cluster, POD):
                 gates = pod["spec"].get("schedulingGates")
                 lines.append(f"{cluster}: Pod {pod['metadata']['name']} {pod['status'].get('phase')} gates={gates}")
-        for daemon in self.installation.daemons.values():
-            tail = daemon.log.read_text(errors="replace").splitlines()[-8:] if daemon.log.exists() else []
-            lines += [f"--- {daemon.name}", *tail]
         return "\n".join(lines)
+
+
+def _manager_lease() -> Json:
+    length, trust, retry = LEASE
+    return {"leaseDuration": f"{length}s", "renewDeadline": f"{trust}s", "retryPeriod": f"{retry * 1000:g}ms"}
+
+
+def _agent_lease() -> Json:
+    length, trust, retry = LEASE
+    return {"leaseSeconds": length, "renewSeconds": trust, "retrySeconds": retry}
 
 
 async def make(provider_name: str, folder: Path, *, crds: Path | None = None) -> World:
     """Start clusters and daemons, apply the queues, and wait until both workers are connected."""
-    settings = Settings(home=folder / "state", kubeconfigs=folder / "kubeconfigs", nodes=NodeShape(cpu="16"))
+    home, kubeconfigs = folder / "state", folder / "kubeconfigs"
+    settings = Settings(home=home, kubeconfigs=kubeconfigs, nodes=NodeShape(cpu="16"), audit=True)
     provider = load(provider_name, settings)
     made = await provider.up(["mgmt", *WORKERS])
     clusters = {cluster.name: cluster for cluster in made}
@@ -326,8 +365,8 @@ async def make(provider_name: str, folder: Path, *, crds: Path | None = None) ->
         workers=[clusters[name] for name in WORKERS],
         namespaces=["default", NAMESPACE],
         crds=crds,
-        agent_settings={name: {"capacity": capacity} for name in WORKERS},
-        manager_settings={"gatelift": {"debugInvariants": True}},
+        agent_settings={name: {"capacity": capacity, "leaderElection": _agent_lease()} for name in WORKERS},
+        manager_settings={"gatelift": {"debugInvariants": True}, "leaderElection": _manager_lease()},
     )
     clients: dict[str, Client] = {}
     try:
@@ -339,11 +378,12 @@ async def make(provider_name: str, folder: Path, *, crds: Path | None = None) ->
         await installation.start_manager()
         await asyncio.gather(*(installation.start_agent(clusters[name]) for name in WORKERS))
         await installation.wait_connected(*WORKERS)
-    except BaseException:
+    except BaseException as error:
         for client in clients.values():
             await client.aclose()
         await installation.stop()
         await provider.down()
+        error.add_note(log_tails.told(installation.folder))
         raise
     return world
 

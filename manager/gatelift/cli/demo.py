@@ -59,6 +59,12 @@ GIANT_SIZE = 100
 LONG_SECONDS = 35.0
 """Longer than an agent is away after a kill: it has to outwait the Lease, and the last writes, of the killed one."""
 
+AGENT_BACK = "the agent is back and nothing was touched"
+MEANWHILE = {
+    AGENT_BACK: "it waits until the lease of the killed one has run out and its last write is over: 20 to 30 s"
+}
+"""What a person waits for, where nothing moves for more than a few seconds."""
+
 Json = dict[str, Any]
 T = TypeVar("T")
 
@@ -134,12 +140,12 @@ class Stage:
             ("what never fits says why", self._says_why),
             ("deleted while it runs: stopped there, gone here", self._deleted),
             ("an agent is killed: its pods run on", self._agent_dies),
-            ("the agent is back and nothing was touched", self._agent_returns),
+            (AGENT_BACK, self._agent_returns),
             ("all other work finishes", self._all_finish),
             ("nothing is left behind on the workers", self._nothing_left),
             ("nothing ran twice at the same time", self._no_overlap),
         ]
-        self.board.promises = [Promise(text=text) for text, _ in acts]
+        self.board.promises = [Promise(text=text, meanwhile=MEANWHILE.get(text, "")) for text, _ in acts]
         self.started = time.monotonic()
         with self._shown():
             await self._submit()

@@ -40,6 +40,11 @@ class Row:
     cluster: str = ""
     why: str = ""
 
+    @property
+    def phase(self) -> str:
+        """The state without figures: how many pods of a Job run changes with each of them."""
+        return RUNS if self.state.startswith(RUNS) else self.state
+
     def __str__(self) -> str:
         where = f" on {self.cluster}" if self.cluster else ""
         return f"{self.kind} {self.name}: {self.state}{where}{f' ({self.why})' if self.why else ''}"
@@ -62,11 +67,13 @@ class Promise:
     """One thing that the demo shows to be true."""
 
     text: str
+    meanwhile: str = ""  # what one waits for while it is not kept yet, where that takes long
     mark: Mark = Mark.OPEN
     detail: str = ""
 
     def __str__(self) -> str:
-        return f"[{self.mark.value}] {self.text}{f': {self.detail}' if self.detail else ''}"
+        waited = f" ({self.meanwhile})" if self.meanwhile and self.mark is Mark.DOING else ""
+        return f"[{self.mark.value}] {self.text}{f': {self.detail}' if self.detail else ''}{waited}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,14 +89,14 @@ class Board:
         return self.promises[index]
 
     def update(self, rows: Iterable[Row]) -> list[Row]:
-        """Take the rows of now and return those that changed. A row that is there no more was deleted."""
+        """Take the rows of now and return those worth a line. A row that is there no more was deleted."""
         now = {(row.kind, row.name): row for row in rows}
         for key, old in self.rows.items():
             if key not in now:
                 now[key] = replace(old, state=DELETED, why="") if old.state != DELETED else old
-        changed = [row for key, row in sorted(now.items()) if self.rows.get(key) != row]
+        news = [row for key, row in sorted(now.items()) if _is_news(self.rows.get(key), row)]
         self.rows = now
-        return changed
+        return news
 
     def state(self, name: str) -> str:
         """Return the state of the work of this name, "" before it was seen."""
@@ -106,6 +113,17 @@ class Board:
             for promise in self.promises
         ]
         return Group(Text(f"{seconds:4.0f} s"), *lines, Text(""), *table(sorted(self.rows.values(), key=_order)))
+
+
+def _is_news(old: Row | None, row: Row) -> bool:
+    """Say whether a row tells something new: another state or cluster, or for the first time why it waits.
+
+    Work is in a queue for a moment before it is known whether it has to wait; and the figures in a reason change with
+    all that happens beside it. Neither is worth a line.
+    """
+    if row.state in (QUEUED, WAITS):
+        return bool(row.why) and (old is None or not old.why)
+    return old is None or (old.phase, old.cluster) != (row.phase, row.cluster)
 
 
 def _order(row: Row) -> tuple[str, str]:
@@ -165,8 +183,8 @@ def _running(kind: str, found: Json) -> str:
     status = found.get("status", {})
     if kind == "pod":
         return RUNS if status.get("phase", "Pending") != "Pending" else ADMITTED  # a Workload finishes after its pod
-    ready = status.get("ready") or 0
-    return f"{RUNS} {ready} of {found['spec'].get('parallelism', 1)}" if ready else ADMITTED
+    ready, ended = status.get("ready") or 0, status.get("succeeded") or 0
+    return f"{RUNS} {ready} of {found['spec'].get('parallelism', 1)}" if ready or ended else ADMITTED
 
 
 def finished_by_cluster(rows: Iterable[Row]) -> dict[str, int]:

@@ -30,6 +30,7 @@ def main() -> int:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
     parser.add_argument("--kubeconfig", type=Path, required=True, help="where to write the admin's kubeconfig")
+    parser.add_argument("--audit-log", type=Path, help="where to write a line for each request")
     given = parser.parse_args()
     gc.set_threshold(GC_THRESHOLD, 20, 100)
     try:
@@ -41,7 +42,7 @@ def main() -> int:
 
 
 async def _serve(given: argparse.Namespace) -> None:
-    cluster = EmbeddedCluster(given.name)
+    cluster = EmbeddedCluster(given.name, audit_log=given.audit_log)
     await cluster.start(given.host, given.port)
     pki.write_private(given.kubeconfig, cluster.kubeconfig())
     ended = asyncio.Event()

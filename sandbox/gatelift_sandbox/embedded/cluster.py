@@ -13,6 +13,7 @@ from gatelift_kube import clock
 from gatelift_kube.tasks import spawn
 from gatelift_sandbox import pki
 from gatelift_sandbox.controllers.loop import ControllerLoop, all_controllers
+from gatelift_sandbox.embedded.audit import AuditLog
 from gatelift_sandbox.embedded.http import HttpServer
 from gatelift_sandbox.embedded.identity import Tokens
 from gatelift_sandbox.embedded.pipeline import Pipeline
@@ -30,8 +31,9 @@ ADMIN = "gatelift-sandbox-admin"
 class EmbeddedCluster:
     """A running embedded cluster; `start` it inside an event loop and `stop` it in the same."""
 
-    def __init__(self, name: str, *, identities: RandomIdentities | None = None) -> None:
+    def __init__(self, name: str, *, identities: RandomIdentities | None = None, audit_log: Path | None = None) -> None:
         self.name = name
+        self._audit = AuditLog(audit_log)
         self.faults = FaultPlan()
         self.store = Store(identities or RandomIdentities())
         self.authority = pki.Authority(f"{name} sandbox CA")
@@ -55,7 +57,7 @@ class EmbeddedCluster:
         """Serve again at the same address, with the same objects; nothing happens while it serves."""
         if self._http is not None:
             return
-        self._http = HttpServer(self.pipeline, self._tokens, self.faults)
+        self._http = HttpServer(self.pipeline, self._tokens, self.faults, self._audit)
         host, port = self._place
         self._place = (host, await self._http.start(host, port, self._tls_settings))
         self._controllers = spawn(f"controllers of {self.name}", self._loop.run())
@@ -73,6 +75,7 @@ class EmbeddedCluster:
         """End all connections and controllers."""
         await self.suspend()
         await self._webhooks.close()
+        self._audit.close()
 
     def kubeconfig(self, user: str = ADMIN, *groups: str) -> str:
         """Return a kubeconfig of a user; without groups that of an administrator."""

@@ -14,6 +14,7 @@ from aiohttp import web
 from gatelift_kube.clock import monotonic
 from gatelift_sandbox.embedded import answers, discovery, identity, openapi, rbac
 from gatelift_sandbox.embedded.answers import Answer
+from gatelift_sandbox.embedded.audit import AuditLog
 from gatelift_sandbox.embedded.documents import encode
 from gatelift_sandbox.embedded.drafts import OBJECT_BYTES_MAX
 from gatelift_sandbox.embedded.endpoints import Call, Endpoints
@@ -43,8 +44,9 @@ _ADDED = msgspec.json.Decoder(Fault)
 class HttpServer:
     """Serves one cluster over TLS on one port."""
 
-    def __init__(self, pipeline: Pipeline, tokens: Tokens, faults: FaultPlan) -> None:
+    def __init__(self, pipeline: Pipeline, tokens: Tokens, faults: FaultPlan, audit: AuditLog) -> None:
         self.faults = faults
+        self._audit = audit
         self._pipeline = pipeline
         self._store = pipeline.store
         self._tokens = tokens
@@ -78,9 +80,14 @@ class HttpServer:
         if request.transport is not None:
             with suppress(TypeError):  # uvloop's take no weak reference; its loop closes what is half open by itself
                 self._transports.add(request.transport)
+        received = self._pipeline.wall()
         try:
             user = self._user(request)
             info = parse(request.method, request.path, request.query)
+        except ApiError as failure:
+            return _response(_refused(failure))
+        lost = False
+        try:
             fault = self.faults.take(info.verb, info.resource, info.namespace, info.name) if info.plural else None
             if fault is not None:
                 await self._hurt(request, fault)
@@ -88,10 +95,12 @@ class HttpServer:
             if info.verb == "watch":
                 return await self._watch(request, user, info)
             answer = await self._answer(request, user, info)
-            if fault is not None and fault.action is FaultAction.LOSE_ANSWER:
-                _cut(request)
+            lost = fault is not None and fault.action is FaultAction.LOSE_ANSWER
         except ApiError as failure:
             answer = _refused(failure)
+        self._audit.write(user, info, request.headers.get("User-Agent", ""), answer.code, received)
+        if lost:
+            _cut(request)
         return _response(answer)
 
     def _authorize(self, user: User, info: RequestInfo) -> None:

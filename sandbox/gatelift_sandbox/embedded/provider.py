@@ -97,6 +97,7 @@ class EmbeddedProvider:
         kubeconfig = Path(entry.kubeconfig)
         await asyncio.to_thread(kubeconfig.unlink, missing_ok=True)
         command = [sys.executable, "-m", "gatelift_sandbox.embedded", "--name", name, "--kubeconfig", str(kubeconfig)]
+        command += ["--audit-log", str(folder / "audit.log")] if self._settings.audit else []
         entry = self._start(entry, SERVER, command, folder)
         await self._written(entry, folder)
         document = yaml.safe_load(await asyncio.to_thread(kubeconfig.read_text))
