@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from gatelift.config import Configuration
+from gatelift.config import Configuration, WaitForPodsReady
 from gatelift.core.dispatch_values import DispatchSettings
 from gatelift.core.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.link_values import WriteIds
 from gatelift.core.links import Links
 from gatelift.core.machine import Machine
+from gatelift.core.readiness_values import ReadinessSettings
 from gatelift.core.state import Settings
 from gatelift.core.wall import Wall
 from gatelift_admission.model import Settings as AdmissionSettings
@@ -47,11 +48,29 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
         requeue_base=REQUEUE_BASE_SECONDS,
         requeue_max=REQUEUE_MAX_SECONDS,
         admission=AdmissionSettings(
-            fair_sharing=config.fair_sharing.strategies() if config.fair_sharing is not None else ()
+            fair_sharing=config.fair_sharing.strategies() if config.fair_sharing is not None else (),
+            excluded_prefixes=config.resources.exclude_resource_prefixes,
+            ignore_undeclared=config.resources.quota_check_strategy == "IgnoreUndeclared",
         ),
+        readiness=_readiness(config.wait_for_pods_ready),
         manages_unnamed=config.manage_jobs_without_queue_name,
         debug_invariants=gatelift.debug_invariants,
     )
     machine = Machine(settings, links, ids)
     machine.core.wall = wall  # the machine reads the clock, the links write texts by it
     return machine
+
+
+def _readiness(section: WaitForPodsReady | None) -> ReadinessSettings | None:
+    """Return how long pods are waited for; None: not at all."""
+    if section is None or section.enable is False:
+        return None
+    strategy = section.requeuing_strategy
+    return ReadinessSettings(
+        timeout=section.timeout,
+        recovery_timeout=section.timeout if section.recovery_timeout is None else section.recovery_timeout,
+        backoff_base=float(strategy.backoff_base_seconds),
+        backoff_max=float(strategy.backoff_max_seconds),
+        backoff_limit=strategy.backoff_limit_count,
+        block_admission=section.block_admission,
+    )

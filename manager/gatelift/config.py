@@ -62,6 +62,15 @@ IN_USE = frozenset(
         "leaderElection",
         "multiKueue.dispatcherName",
         "fairSharing",
+        "waitForPodsReady.enable",
+        "waitForPodsReady.timeout",
+        "waitForPodsReady.recoveryTimeout",
+        "waitForPodsReady.blockAdmission",
+        "waitForPodsReady.requeuingStrategy.backoffLimitCount",
+        "waitForPodsReady.requeuingStrategy.backoffBaseSeconds",
+        "waitForPodsReady.requeuingStrategy.backoffMaxSeconds",
+        "resources.excludeResourcePrefixes",
+        "resources.quotaCheckStrategy",
         "featureGates",
         "gatelift.listen",
         "gatelift.enrolListen",
@@ -164,13 +173,16 @@ class RequeuingStrategy(Section):
     """Backoff after a PodsReady time-out."""
 
     timestamp: Literal["Eviction", "Creation"] = "Eviction"
-    backoff_limit_count: int | None = None
-    backoff_base_seconds: int = 60
-    backoff_max_seconds: int = 3600
+    backoff_limit_count: int | None = Field(default=None, ge=0)
+    backoff_base_seconds: int = Field(default=60, ge=0)
+    backoff_max_seconds: int = Field(default=3600, ge=0)
 
 
 class WaitForPodsReady(Section):
-    """Eviction of what does not get ready."""
+    """Eviction of what does not get ready.
+
+    Without this section nobody waits: Kueue's default of 30 minutes costs a write per workload.
+    """
 
     enable: bool | None = None
     timeout: Seconds = 1800.0

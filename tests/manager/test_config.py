@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from pydantic import BaseModel
@@ -11,6 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from gatelift import config
 from gatelift.assembly import new_machine
+from gatelift.core.readiness_values import ReadinessSettings
 from gatelift.durations import parse_duration
 
 HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
@@ -88,7 +90,6 @@ featureGates: {PartialAdmission: true}
     assert loaded.multi_kueue.worker_lost_timeout == 600.0
     assert loaded.client_connection.qps == 50
     assert set(loaded.without_effect()) == {
-        "waitForPodsReady",
         "integrations.frameworks: jobset.x-k8s.io/jobset",
         "featureGates.PartialAdmission",
         "clientConnection.burst",
@@ -101,7 +102,11 @@ featureGates: {PartialAdmission: true}
     ("text", "named"),
     [
         ("objectRetentionPolicies: {workloads: {afterFinished: 1h}}", "objectRetentionPolicies"),
-        ("resources: {excludeResourcePrefixes: [example.com/]}", "resources"),
+        ("resources: {deviceClassMappings: [{name: gpu}]}", "resources.deviceClassMappings"),
+        (
+            "waitForPodsReady: {requeuingStrategy: {timestamp: Creation}}",
+            "waitForPodsReady.requeuingStrategy.timestamp",
+        ),
         ("integrations: {frameworks: [batch/job]}", "integrations.frameworks: without pod"),
         ("health: {readinessEndpointName: ready}", "health.readinessEndpointName"),
         ("gatelift: {leases: {renew: 5s, lostAfter: 2m}}", "gatelift.leases.lostAfter"),
@@ -121,8 +126,9 @@ def test_every_path_that_is_called_in_use_exists() -> None:
         for name, field in section.model_fields.items():
             path = prefix + to_camel(name)
             yield path
-            if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-                yield from paths(field.annotation, f"{path}.")
+            for part in (field.annotation, *get_args(field.annotation)):
+                if isinstance(part, type) and issubclass(part, BaseModel):
+                    yield from paths(part, f"{path}.")
 
     assert set(paths(config.Configuration)) >= config.IN_USE
 
@@ -142,6 +148,46 @@ def test_fair_sharing_is_what_the_file_says(tmp_path: Path, text: str, strategie
     loaded = config.load(path)
     assert loaded.without_effect() == ()
     assert new_machine(loaded, "origin", "one").core.ledger.engine.state.settings.fair_sharing == strategies
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        ("", None),
+        ("waitForPodsReady: {enable: false}", None),
+        ("waitForPodsReady: {}", ReadinessSettings()),
+        ("waitForPodsReady: {timeout: 5m}", ReadinessSettings(timeout=300.0, recovery_timeout=300.0)),
+        (
+            "waitForPodsReady: {timeout: 5m, recoveryTimeout: 0s, blockAdmission: true, requeuingStrategy:"
+            " {backoffLimitCount: 3, backoffBaseSeconds: 10, backoffMaxSeconds: 40}}",
+            ReadinessSettings(
+                timeout=300.0,
+                recovery_timeout=0.0,
+                backoff_base=10.0,
+                backoff_max=40.0,
+                backoff_limit=3,
+                block_admission=True,
+            ),
+        ),
+    ],
+)
+def test_waiting_for_pods_is_what_the_file_says(tmp_path: Path, text: str, settings: ReadinessSettings | None) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(HEAD + text + "\n")
+    loaded = config.load(path)
+    assert loaded.without_effect() == ()
+    assert new_machine(loaded, "origin", "one").core.settings.readiness == settings
+
+
+def test_resources_that_do_not_count_are_told_to_the_engine(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        HEAD + "resources: {excludeResourcePrefixes: [example.com/], quotaCheckStrategy: IgnoreUndeclared}\n"
+    )
+    loaded = config.load(path)
+    assert loaded.without_effect() == ()
+    settings = new_machine(loaded, "origin", "one").core.ledger.engine.state.settings
+    assert (settings.excluded_prefixes, settings.ignore_undeclared) == (("example.com/",), True)
 
 
 def test_strategies_of_fair_sharing_in_the_wrong_order_are_refused(tmp_path: Path) -> None:

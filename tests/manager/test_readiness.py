@@ -1,0 +1,130 @@
+"""Pods that do not get ready, across restarts, on `local`, for Jobs, and when all have to be ready first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatelift.core.readiness_values import ReadinessSettings
+from support.builders_manager import a_job, a_pod, a_setting, a_workload
+from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+
+SHORT = ReadinessSettings(timeout=60.0, recovery_timeout=20.0, backoff_base=10.0)
+ONE_BY_ONE = ReadinessSettings(timeout=60.0, block_admission=True)
+
+
+def workload_of(world: World, name: str) -> Any:
+    return next(one for one in world.all("Workload") if f"-{name}-" in one["metadata"]["name"])
+
+
+def test_the_time_out_goes_on_where_a_predecessor_left_it() -> None:
+    world = a_world(a_setting(), readiness=SHORT)
+    world.api.apply(a_pod().document())
+    world.advance(40.0)
+    world.restart()
+    world.advance(15.0)
+    assert world.condition(world.find("Workload"), "Evicted") == {}
+    world.advance(6.0)
+    evicted = world.condition(world.find("Workload"), "Evicted")
+    assert evicted["reason"] == "PodsReadyTimeout"
+    [counted] = world.find("Workload")["status"]["schedulingStats"]["evictions"]
+    assert counted == {"reason": "PodsReadyTimeout", "underlyingCause": "WaitForStart", "count": 1}
+
+
+def test_pauses_double_from_one_time_out_to_the_next() -> None:
+    world = a_world(a_setting(), readiness=SHORT)
+    world.api.apply(a_pod().document())
+    world.advance(62.0)
+    assert world.find("Workload")["status"]["requeueState"]["count"] == 1
+    world.advance(10.0)
+    assert world.condition(world.find("Workload"), "Admitted")["status"] == "True"
+    world.advance(62.0)
+    assert world.find("Workload")["status"]["requeueState"]["count"] == 2
+    world.advance(15.0)
+    assert world.condition(world.find("Workload"), "Admitted")["status"] == "False"
+    world.advance(5.0)
+    assert world.condition(world.find("Workload"), "Admitted")["status"] == "True"
+
+
+def test_a_job_is_ready_when_all_that_may_run_at_once_are() -> None:
+    world = a_world(a_setting(), readiness=SHORT)
+    world.api.apply(a_job(parallelism=2, completions=4))
+    world.settle()
+    agent = world.agents["a"]
+    agent.show(agent.commits[0], {"active": 2, "ready": 1})
+    world.advance(3.0)
+    assert world.condition(world.find("Workload"), "PodsReady")["status"] == "False"
+    agent.show(agent.commits[0], {"active": 2, "ready": 1, "succeeded": 1})
+    world.advance(3.0)
+    ready = world.condition(world.find("Workload"), "PodsReady")
+    assert (ready["status"], ready["reason"]) == ("True", "Started")
+    assert ready["message"] == "All pods reached readiness and the workload is running"
+
+
+def test_a_recovery_without_a_limit_is_waited_for() -> None:
+    world = a_world(a_setting(), readiness=ReadinessSettings(timeout=60.0, recovery_timeout=0.0))
+    world.api.apply(a_pod().document())
+    world.settle()
+    agent = world.agents["a"]
+    agent.show(agent.commits[0], RUNNING)
+    world.advance(2.0)
+    agent.show(agent.commits[0], {**RUNNING, "conditions": [{"type": "Ready", "status": "False"}]})
+    world.advance(3600.0)
+    ready = world.condition(world.find("Workload"), "PodsReady")
+    assert (ready["status"], ready["reason"]) == ("False", "WaitForRecovery")
+    assert ready["message"] == "At least one pod has failed, waiting for recovery"
+    assert world.condition(world.find("Workload"), "Evicted") == {}
+
+
+def test_nothing_is_said_or_evicted_where_nobody_waits_for_pods() -> None:
+    world = a_world(a_setting())
+    world.api.apply(a_pod().document())
+    world.advance(7200.0)
+    assert world.condition(world.find("Workload"), "PodsReady") == {}
+    assert world.condition(world.find("Workload"), "Admitted")["status"] == "True"
+
+
+def test_a_workload_without_owner_is_ready_when_its_status_says_so() -> None:
+    world = a_world(a_setting(clusters=()), clusters=("local",), readiness=SHORT)
+    world.api.apply(a_workload("bare").document())
+    world.advance(61.0)
+    assert world.condition(world.find("Workload"), "Evicted")["reason"] == "PodsReadyTimeout"
+
+
+def test_nobody_is_admitted_before_the_others_are_ready() -> None:
+    world = a_world(a_setting(cpu=4), readiness=ONE_BY_ONE)
+    world.api.apply(a_pod("one").document())
+    world.api.apply(a_pod("two").document())
+    world.advance(3.0)
+    agent = world.agents["a"]
+    assert len(agent.commits) == 1
+    waits = world.condition(workload_of(world, "two"), "QuotaReserved")
+    assert (waits["status"], waits["reason"]) == ("False", "WaitingForPodsReady")
+    assert waits["message"] == "waiting for all admitted workloads to be in PodsReady condition"
+    agent.show(agent.commits[0], RUNNING)
+    world.advance(1.0)
+    assert world.condition(workload_of(world, "two"), "Admitted")["status"] == "True"
+
+
+def test_who_is_held_back_goes_on_when_the_other_ends_or_is_deleted() -> None:
+    world = a_world(a_setting(cpu=4), readiness=ONE_BY_ONE)
+    for name in ("one", "two", "three"):
+        world.api.apply(a_pod(name).document())
+    world.advance(3.0)
+    agent = world.agents["a"]
+    agent.finish(agent.commits[0], SUCCEEDED)
+    world.advance(3.0)
+    placed = [agent.commits for agent in world.agents.values()]
+    assert sum(len(commits) for commits in placed) == 2
+    world.api.delete(next(ref for ref in world.api.objects if ref.key.name == "two"))
+    world.advance(3.0)
+    assert sum(len(commits) for commits in placed) == 3
+
+
+def test_a_new_leader_holds_back_as_well() -> None:
+    world = a_world(a_setting(cpu=4), readiness=ONE_BY_ONE)
+    world.api.apply(a_pod("one").document())
+    world.settle()
+    world.restart()
+    world.api.apply(a_pod("two").document())
+    world.advance(3.0)
+    assert world.condition(workload_of(world, "two"), "QuotaReserved")["reason"] == "WaitingForPodsReady"
