@@ -158,8 +158,8 @@ def test_fair_sharing_is_what_the_file_says(tmp_path: Path, text: str, strategie
         ("waitForPodsReady: {}", ReadinessSettings()),
         ("waitForPodsReady: {timeout: 5m}", ReadinessSettings(timeout=300.0, recovery_timeout=300.0)),
         (
-            "waitForPodsReady: {timeout: 5m, recoveryTimeout: 0s, blockAdmission: true, requeuingStrategy:"
-            " {backoffLimitCount: 3, backoffBaseSeconds: 10, backoffMaxSeconds: 40}}",
+            """waitForPodsReady: {timeout: 5m, recoveryTimeout: 0s, blockAdmission: true, requeuingStrategy:
+              {backoffLimitCount: 3, backoffBaseSeconds: 10, backoffMaxSeconds: 40}}""",
             ReadinessSettings(
                 timeout=300.0,
                 recovery_timeout=0.0,
