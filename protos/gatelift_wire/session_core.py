@@ -82,6 +82,7 @@ class SessionCore(ABC):
         self._deadline_text = ""
         self._farewell: Close | None = None
         self._resumed = False
+        self._resynced = False
         self._lineage: Lineage | None = None
         self._out: list[SessionOutput] = []
 
@@ -381,11 +382,12 @@ class SessionCore(ABC):
         if not resumed:
             self._outbox.clear()
             self._received = self._told = 0
-            self._base_known = False
+            self._base_known = self._resynced = False
         self._move(Step.RESUMED if resumed else Step.RESYNCED)
 
     def _open(self) -> None:
         self._move(Step.CAUGHT_UP)
+        self._resynced = True
         self._set_deadline(None, "")
         self._out.append(Opened(session=self.session, resumed=self._resumed))
 
@@ -420,7 +422,9 @@ class SessionCore(ABC):
         self._farewell = None
         self._acknowledge_at = None
         self._set_deadline(None, "")
-        if was_live and reason not in RESUMABLE_AFTER:
+        if was_live and (reason not in RESUMABLE_AFTER or not self._resynced):
+            # A resync that was cut short is begun anew: the other end may count it as through and resume, and then
+            # nobody would ever compare (the inventory was lost on its way).
             self._forget_lineage()
         retry_at = self._ended(reason, now, advice)
         if was_live:

@@ -24,6 +24,8 @@ from gatelift_wire.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATI
 from gatelift_wire.messages import DisconnectPolicy
 
 EPOCH_FIRST = 1
+EPOCH_USED = "gatelift.dev/EpochUsed"
+"""Condition whose message is an epoch that is used up: the mark where no check dispatches (`local`, no owner)."""
 _ENCODE = msgspec.json.Encoder().encode
 _DOCUMENTS: dict[str, Callable[[Any], Any]] = {
     "conditions": documents.conditions,
@@ -77,8 +79,9 @@ def epoch_is_used(workload: Workload) -> bool:
     """Say whether the record, without a reservation, marks its epoch as used: it must be raised first."""
     if is_true(workload.status.conditions, texts.QUOTA_RESERVED):
         return False
-    text = _marks(workload).get(ANNOTATION_EPOCH, "")
-    return text.isascii() and text.isdigit() and int(text) >= epoch_of(workload)
+    said = find(workload.status.conditions, EPOCH_USED)
+    marks = (_marks(workload).get(ANNOTATION_EPOCH, ""), said.message if said is not None else "")
+    return any(text.isascii() and text.isdigit() and int(text) >= epoch_of(workload) for text in marks)
 
 
 def policy_of(text: str) -> DisconnectPolicy | None:
@@ -125,14 +128,14 @@ def condition(workload: Workload, type_: str, status: str, reason: str, message:
 
 
 def _reset_by_reservation(workload: Workload, conditions: tuple[Condition, ...], wall: str) -> tuple[Condition, ...]:
-    """End Evicted, Preempted and the like, as a new reservation does, keeping what they said."""
+    """End Evicted, Preempted and the like, as a new reservation does, keeping what they said; it has a new epoch."""
     for type_ in (texts.EVICTED, texts.PREEMPTED, texts.BLOCKED_ON_GATES):
         old = find(conditions, type_)
         if old is not None and old.status == TRUE:
             message = texts.REPLACED_RECORD + old.message
             new = condition(workload, type_, FALSE, texts.QUOTA_RESERVED, message)
             conditions = put(conditions, new, wall)
-    return conditions
+    return without(conditions, EPOCH_USED)
 
 
 def pending_checks(workload: Workload, names: Iterable[str], wall: str) -> tuple[AdmissionCheckState, ...]:
@@ -265,7 +268,7 @@ def _counted(workload: Workload, reason: str, cause: str) -> list[dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
-    """Marks an epoch as used in the state of the dispatching check, until the epoch is raised.
+    """Marks an epoch as used, until it is raised: in the state of the dispatching check, without one in a condition.
 
     So a leader that finds the reservation gone and the epoch not yet raised knows that it must not be used again.
     """
@@ -330,7 +333,7 @@ def release_patch(
             status["requeueState"] = None  # a person who reactivates it starts the counting anew
         if evicted is not None:
             status["schedulingStats"] = {"evictions": _counted(workload, evicted.reason, evicted.cause)}
-    status["conditions"] = conditions
+    status["conditions"] = conditions if used.check else put(conditions, _used_up(workload, used), wall)
     return status_patch(workload, status)
 
 
@@ -356,6 +359,10 @@ def _reset_checks(workload: Workload, retried: str, used: Used, wall: str) -> tu
             )
         )
     return tuple(states)
+
+
+def _used_up(workload: Workload, used: Used) -> Condition:
+    return condition(workload, EPOCH_USED, TRUE, "ReservationReturned", str(used.epoch))
 
 
 def reclaim_patch(workload: Workload, reclaimable: tuple[tuple[str, int], ...]) -> bytes:
