@@ -88,6 +88,10 @@ class BareKind:
         """Return nothing: nobody reports on it."""
         return None
 
+    def end_patch(self, obj: Workload, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
+        """Return nothing: its end is its own condition."""
+        return None
+
     def placed_step(self, obj: Workload) -> PatchStep | None:
         """Return nothing."""
         return None

@@ -154,6 +154,12 @@ class JobKind:
         """Return the patch that shows the worker Job's status; None while the user's Job is still suspended."""
         return None if self.suspended(obj) else job_status.mirror(obj, raw, reported)
 
+    def end_patch(self, obj: Job, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
+        """Return the conditions that end a Job; None while the user's Job is still suspended, or is over."""
+        if self.suspended(obj) or self.outcome(obj) is not None:
+            return None
+        return job_status.ended(obj, raw, outcome, wall)
+
     def placed_step(self, obj: Job) -> PatchStep | None:
         """Return the patch that unsuspends a Job whose pods run elsewhere, so that its status can be shown (J5)."""
         if not self.suspended(obj) or obj.spec.managed_by != markers.MULTIKUEUE_MANAGER:

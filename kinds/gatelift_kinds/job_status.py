@@ -6,6 +6,7 @@ start time changes only while the Job is suspended, a finished Job stays so. Wha
 
 from __future__ import annotations
 
+from gatelift_kinds.kind import Outcome
 from gatelift_kinds.patches import Json, decode, encode, status_patch
 from gatelift_kube.objects.batch import Job
 from gatelift_wire.keys import ANNOTATION_STOPPING, PlacementKey
@@ -45,6 +46,21 @@ def _shown(conditions: list[Json]) -> list[Json]:
     ended = any(one.get("type") in _ENDS and one.get("status") == "True" for one in conditions)
     hidden = {STOP_ASKED} if ended else {STOP_ASKED, *_ANNOUNCES_END}
     return [one for one in conditions if one.get("type") not in hidden]
+
+
+def ended(obj: Job, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
+    """Return the patch of `/status` that says the end and that no pod is left, and nothing else; counters stay."""
+    old: Json = decode(raw).get("status") or {}
+    new: Json = {key: value for key, value in old.items() if key not in ("active", "ready", "terminating")}
+    new.setdefault("startTime", wall)
+    announced, end = ("SuccessCriteriaMet", "Complete") if outcome.succeeded else ("FailureTarget", "Failed")
+    if outcome.succeeded:
+        new["completionTime"] = wall
+    said = {"status": "True", "reason": outcome.reason, "message": outcome.message}
+    times = {"lastProbeTime": wall, "lastTransitionTime": wall}
+    kept = [one for one in old.get("conditions") or [] if one.get("type") not in {announced, end}]
+    new["conditions"] = [*kept, *({"type": type_, **said, **times} for type_ in (announced, end))]
+    return status_patch(obj.metadata, old, new)
 
 
 def reset(obj: Job, raw: bytes, wall: str) -> bytes | None:

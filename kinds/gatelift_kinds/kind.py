@@ -187,6 +187,14 @@ class ManagementSide(Protocol[UserT_contra]):
         """
         ...
 
+    def end_patch(self, obj: UserT_contra, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
+        """Return the smallest patch of the user's `/status` that shows this end; `wall` is RFC 3339.
+
+        For an end whose reported status is not there, or is refused by the management API server. None when the end is
+        shown, or when the object cannot take it yet (as in `mirror_patch`).
+        """
+        ...
+
     def placed_step(self, obj: UserT_contra) -> PatchStep | None:
         """Return the write to the user's object once its workload is placed on a worker; None when none is due."""
         ...

@@ -37,6 +37,7 @@ from gatelift_wire.keys import ANNOTATION_STOPPING, FINALIZER_REPORT, PlacementK
 from gatelift_wire.messages import PodSetCounts
 
 _GATES = ("spec", "schedulingGates")
+_OF_CONTAINERS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _UNTRUE_ELSEWHERE = ("observedGeneration",)  # counts the worker object's generations, not the user's
 
 
@@ -144,6 +145,18 @@ class PodKind:
             new["conditions"] = conditions
         if "qosClass" in old:  # immutable; the same by the same spec, but for what a worker's LimitRange adds
             new["qosClass"] = old["qosClass"]
+        return status_patch(obj.metadata, old, new)
+
+    def end_patch(self, obj: Pod, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
+        """Return phase, message and conditions of a pod that is over; what its containers showed is dropped."""
+        if over(obj):
+            return None
+        old: Json = decode(raw).get("status") or {}
+        new = {key: value for key, value in old.items() if key not in _OF_CONTAINERS}
+        new["phase"] = outcome.reason
+        if outcome.message:
+            new["message"] = outcome.message
+        new["conditions"] = [_completed(one, wall) for one in old.get("conditions") or []]
         return status_patch(obj.metadata, old, new)
 
     def placed_step(self, obj: Pod) -> PatchStep | None:
@@ -286,6 +299,13 @@ def _ungate(obj: Pod, names: Sequence[str]) -> list[Operation]:
 
 def _here(condition: Json) -> Json:
     return {key: value for key, value in condition.items() if key not in _UNTRUE_ELSEWHERE}
+
+
+def _completed(condition: Json, wall: str) -> Json:
+    """Return what a kubelet makes of Ready and ContainersReady when a pod is over."""
+    if condition.get("type") not in {"Ready", "ContainersReady"} or condition.get("status") != "True":
+        return condition
+    return {"type": condition["type"], "status": "False", "reason": "PodCompleted", "lastTransitionTime": wall}
 
 
 def _scheduled(conditions: Sequence[Json]) -> bool:

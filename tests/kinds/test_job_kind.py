@@ -367,3 +367,25 @@ def test_a_job_that_never_showed_a_run_is_left_alone() -> None:
 def test_a_finished_job_is_not_reset() -> None:
     done = elsewhere(conditions=[condition("Complete")], succeeded=1)
     assert KIND.unplaced_steps(job(done), raw(done), WALL) == ()
+
+
+@pytest.mark.parametrize(
+    ("succeeded", "said"),
+    [(True, ["SuccessCriteriaMet", "Complete"]), (False, ["FailureTarget", "Failed"])],
+)
+def test_the_smallest_end_of_a_job_is_its_conditions_and_no_pod(succeeded: bool, said: list[str]) -> None:
+    user = elsewhere(active=2, ready=1, succeeded=1, startTime=WALL)
+    body = KIND.end_patch(job(user), raw(user), Outcome(succeeded=succeeded, message="so"), WALL)
+    assert body is not None
+    after = merged(user, body)["status"]
+    assert [one["type"] for one in after["conditions"]] == said
+    assert {one["message"] for one in after["conditions"]} == {"so"}
+    assert "active" not in after
+    assert after["succeeded"] == 1, "counters never fall"
+    assert ("completionTime" in after) is succeeded
+    assert KIND.end_patch(job({**user, "status": after}), raw(user), Outcome(succeeded=succeeded), WALL) is None
+
+
+def test_a_suspended_job_takes_no_end() -> None:
+    user = elsewhere(suspend=True)
+    assert KIND.end_patch(job(user), raw(user), Outcome(succeeded=True), WALL) is None

@@ -380,3 +380,17 @@ def test_a_pod_is_counted_as(phase: str, node: str, metadata: Json, counts: dict
     (told,) = KIND.counts(pod(document), ())
     names = ("active", "ready", "succeeded", "failed", "terminating", "remaining")
     assert {name: getattr(told, name) for name in names if getattr(told, name)} == counts
+
+
+def test_the_smallest_end_of_a_pod_keeps_what_the_management_cluster_said_and_drops_what_containers_showed() -> None:
+    user = {**a_pod(), "status": {**RUNNING, "phase": "Running"}}
+    body = KIND.end_patch(pod(user), raw(user), Outcome(succeeded=False, message="killed"), WALL)
+    assert body is not None
+    after = merged(user, body)["status"]
+    assert (after["phase"], after["message"]) == ("Failed", "killed")
+    assert "containerStatuses" not in after
+    assert [(one["type"], one["status"]) for one in after["conditions"]] == [
+        ("PodScheduled", "True"),
+        ("Ready", "False"),
+    ]
+    assert KIND.end_patch(pod({**user, "status": after}), raw(user), Outcome(succeeded=False), WALL) is None

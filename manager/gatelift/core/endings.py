@@ -6,23 +6,17 @@ forget -> the epoch is raised -> the workload may be queued again.
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, execution_time, placing, readiness, record, texts, verdicts
+from gatelift.core import dispatch, execution_time, placing, readiness, record, shown_end, texts, verdicts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.dispatch_values import backoff
 from gatelift.core.knowledge import Owner
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.record import Record, Requeue
 from gatelift.core.state import Core
 from gatelift_kinds import kind as kinds
 from gatelift_kinds.markers import WORKLOAD_FINALIZER
 from gatelift_kube.conditions import find, is_true
 from gatelift_kube.objects.kueue import Workload
-
-SHOW_END_SECONDS = 10.0
-"""How long Finished waits for the user's object to show the end; an API server that refuses that status must not
-keep the quota for ever."""
-
 
 BY_ITSELF = frozenset({"Preempted", "NodeFailures"})
 """Reasons of eviction after which a workload is queued again at once (Kueue)."""
@@ -155,19 +149,16 @@ def ended(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Own
 def _write_finished(
     core: Core, known: Workload, attempt: Attempt, outcome: Outcome, owner: Owner | None, now: float
 ) -> None:
-    """Write Finished once the user's object shows the end."""
-    shows = owner is None or attempt.cluster in {"", LOCAL_CLUSTER} or owner.kind.outcome(owner.object) is not None
-    if not shows and owner is not None:
-        if not attempt.ended_at:
-            attempt.ended_at = now
-            core.mark_owner(owner)  # once: its pass marks this one, and an end without a status has nothing to show
-        due = attempt.ended_at + SHOW_END_SECONDS
-        if now < due:
-            core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), due)
-            return
-    reason = outcome.reason or ("Succeeded" if outcome.succeeded else "Failed")
-    body = record.finished_patch(known, reason, outcome.message, core.wall.text(now))
-    core.patch_workload(known, body, "finish")
+    """Write Finished once the user's object shows the end, or is known not to."""
+    due = shown_end.waits_until(core, owner, attempt, now)
+    if due:
+        core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), due)
+        return
+    reason = outcome.reason or (texts.SUCCEEDED if outcome.succeeded else texts.FAILED)
+    message = outcome.message
+    if attempt.end_unshown:
+        message = texts.finished_unshown(message, attempt.end_unshown)
+    core.patch_workload(known, record.finished_patch(known, reason, message, core.wall.text(now)), "finish")
 
 
 def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, outcome: Outcome, now: float) -> None:

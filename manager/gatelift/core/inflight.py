@@ -41,6 +41,7 @@ class _Trouble:
     failures: int
     stale: str = ""
     read: bool = False
+    hopeless: str = ""  # why no further try would help
     version: str = ""
     lands_until: float = 0.0  # while the object has `version`, a write of ours may still land until then
 
@@ -83,7 +84,13 @@ class InFlight:
         return self.by_id[request].purpose if request is not None else ""
 
     def succeeded(self, ref: ObjectRef) -> None:
-        """Forget earlier trouble with the object."""
+        """Forget earlier trouble with the object; but not that it takes no write of one kind (`despair`)."""
+        before = self.trouble.pop(ref, None)
+        if before is not None and before.hopeless:
+            self.trouble[ref] = _Trouble(0.0, 0, hopeless=before.hopeless)
+
+    def forget(self, ref: ObjectRef) -> None:
+        """Forget all trouble with an object that is gone, or that nobody wants to write any more."""
         self.trouble.pop(ref, None)
 
     def conflicted(self, ref: ObjectRef, decided_on: str, now: float) -> float:
@@ -97,14 +104,34 @@ class InFlight:
         """Pause after a refusal or failure, doubling; return the time of the next try."""
         before = self.trouble.get(ref)
         failures = before.failures + 1 if before else 1
-        until = now + min(RETRY_SECONDS_MAX, RETRY_SECONDS_MIN * 2.0 ** min(failures - 1, 16))
+        until = now + _pause(failures)
         self.trouble[ref] = _Trouble(until, failures, read=before.read if before else False)
         return until
 
+    def despair(self, ref: ObjectRef, why: str, now: float) -> None:
+        """Note that the object does not take what is due, whatever it says; until it is gone or something else is."""
+        self.failed(ref, now)
+        self.trouble[ref].hopeless = why
+
+    def hopeless(self, ref: ObjectRef) -> str:
+        """Return why writes to the object are not tried any more, "" when they are."""
+        trouble = self.trouble.get(ref)
+        return trouble.hopeless if trouble is not None else ""
+
+    def renewed(self, ref: ObjectRef) -> None:
+        """Try at once what is to be written now: the refusal was of something else."""
+        trouble = self.trouble.get(ref)
+        if trouble is not None and not (trouble.read or trouble.stale or trouble.lands_until):
+            trouble.until, trouble.hopeless = 0.0, ""
+
     def unsure(self, ref: ObjectRef, now: float, *, version: str = "", lands_until: float = 0.0) -> None:
-        """Nobody can tell what happened: the object must be read before anything is decided on it."""
+        """Nobody can tell what happened: the object must be read before anything is decided on it.
+
+        Decided at once after the first time, with a growing pause from the second in a row: an API server that is
+        overloaded is not asked twice as often for that.
+        """
         before = self.trouble.get(ref)
-        failures = before.failures if before else 0
+        failures = before.failures + 1 if before else 1
         self.trouble[ref] = _Trouble(now, failures, read=True, version=version, lands_until=lands_until)
 
     def seen(self, ref: ObjectRef, version: str) -> None:
@@ -119,7 +146,10 @@ class InFlight:
         if trouble is not None and trouble.lands_until > now and trouble.version == version:
             trouble.until = trouble.lands_until
         elif trouble is not None and (trouble.read or trouble.stale):
-            del self.trouble[ref]
+            trouble.until = now + _pause(trouble.failures - 1) if trouble.read and trouble.failures > 1 else 0.0
+            trouble.read, trouble.stale, trouble.lands_until = False, "", 0.0
+            if not trouble.failures:
+                del self.trouble[ref]
 
     def hindrance(self, ref: ObjectRef, now: float) -> tuple[bool, bool, float]:
         """Return (must wait, must be read first, time at which to look again)."""
@@ -129,3 +159,7 @@ class InFlight:
         if trouble.until > now:
             return True, False, trouble.until
         return (True, True, now) if trouble.read or trouble.stale else (False, False, 0.0)
+
+
+def _pause(failures: int) -> float:
+    return min(RETRY_SECONDS_MAX, RETRY_SECONDS_MIN * 2.0 ** min(failures - 1, 16))

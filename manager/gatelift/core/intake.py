@@ -71,7 +71,7 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
     """Take note that an object is no longer there."""
     name, key = obj.metadata.name, key_of(obj.metadata)
     engine = core.ledger.engine
-    core.inflight.succeeded(ObjectRef(resource, key))
+    core.inflight.forget(ObjectRef(resource, key))
     match obj:
         case kueue.Workload():
             workload_gone(core, key, obj.metadata.uid)
@@ -150,7 +150,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     core.knowledge.drop_workload(key)
     core.ledger.engine.workload_removed(uid)
     core.drop_attempt(uid)
-    core.inflight.succeeded(ref_of(known))
+    core.inflight.forget(ref_of(known))
     if owner is not None:
         core.mark_owner(owner)
 

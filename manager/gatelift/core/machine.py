@@ -24,6 +24,7 @@ from gatelift.core import (
     placing,
     readiness,
     reconcile,
+    shown_end,
     telling,
     texts,
 )
@@ -267,6 +268,7 @@ class Machine:
                 core.inflight.unsure(ref, now)
             case _:
                 core.inflight.failed(ref, now)
+                shown_end.refused(core, outstanding, event, now)
                 core.note(f"{outstanding.purpose}: {ref}: {event.error.value}: {event.message}", warning=True)
 
     def _version(self, ref: ObjectRef) -> str:

@@ -96,6 +96,14 @@ def show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> N
     )
 
 
+def over(status: bytes) -> bool:
+    """Say whether a reported status shows an end."""
+    try:
+        return bool(status) and _STATUS.decode(status).over
+    except msgspec.DecodeError:
+        return False
+
+
 def urgent(shown: bytes, reported: bytes) -> bool:
     """Say whether the report shows the end, or the first time it runs. What cannot be read is shown at once."""
     try:

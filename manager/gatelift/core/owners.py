@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import mirror, texts
+from gatelift.core import mirror, shown_end, texts
 from gatelift.core.agenda import Key, Look
-from gatelift.core.attempts import Attempt, AttemptState, Wire
+from gatelift.core.attempts import Attempt, AttemptState
 from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.state import Core
@@ -53,7 +53,7 @@ def reconcile(core: Core, kind_name: str, key: ObjectKey, now: float) -> None:
     elif workload is None:
         _without_workload(core, owner, now)
     elif is_true(workload.status.conditions, texts.FINISHED):
-        _release(core, owner)
+        _over(core, owner, workload, attempt, now)
     else:
         _with_workload(core, owner, workload, attempt, look, now)
 
@@ -75,6 +75,14 @@ def _deleting(core: Core, owner: Owner, workload: Workload | None, attempt: Atte
         core.mark_workload(key_of(workload.metadata))
         return
     _release(core, owner)
+
+
+def _over(core: Core, owner: Owner, workload: Workload, attempt: Attempt | None, now: float) -> None:
+    """Let the object of a finished Workload go: when nothing of it runs, and when it shows the end."""
+    if attempt is not None and attempt.live:
+        core.mark_workload(key_of(workload.metadata))  # somebody else wrote Finished: it is stopped first
+    elif not shown_end.from_record(core, owner, workload, now):
+        _release(core, owner)
 
 
 def _release(core: Core, owner: Owner) -> None:
@@ -156,23 +164,21 @@ def _with_workload(
         if kind.outcome(obj) is not None:
             core.mark_workload(key_of(workload.metadata))
         return
-    if attempt.state in _UNSUSPENDED or _finished(attempt):
+    if attempt.state in _UNSUSPENDED or shown_end.finished(attempt):
         step = kind.placed_step(obj)
         if step is not None:
             _take(core, owner, step, "placed owner")
             return
-    if attempt.state in _MIRRORED or _finished(attempt):
+    if shown_end.finished(attempt):
+        shown_end.show(core, owner, attempt, now)
+    elif attempt.state in _MIRRORED:
         mirror.show(core, owner, attempt, look, now)
-    if kind.outcome(obj) is not None or _finished(attempt):
+    if kind.outcome(obj) is not None or shown_end.finished(attempt):
         core.mark_workload(key_of(workload.metadata))
 
 
 _UNSUSPENDED = frozenset({AttemptState.PLACED, AttemptState.RUNNING})
 _MIRRORED = frozenset({AttemptState.PLACED, AttemptState.RUNNING, AttemptState.ENDING})
-
-
-def _finished(attempt: Attempt) -> bool:
-    return attempt.outcome is not None and attempt.outcome.how is Wire.FINISHED
 
 
 def _keep_alike(core: Core, owner: Owner, workload: Workload, now: float) -> None:

@@ -1,0 +1,112 @@
+"""The end of work that ran elsewhere, as its user's object shows it: first the reported status, else the smallest one.
+
+The object shows the end before its Workload says Finished, and before our finalizer goes: without both it would say
+Running for ever. A write that fails is tried again; what an API server refuses for good holds up neither quota nor the
+object, and is said at both. Neighbours: `endings` writes Finished, `owners` lets the object go, `mirror` shows the run.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import mirror, texts
+from gatelift.core.attempts import Attempt, Wire
+from gatelift.core.inflight import Outstanding
+from gatelift.core.knowledge import Owner, key_of
+from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.state import Core
+from gatelift_kinds.kind import Outcome
+from gatelift_kube.conditions import find
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.writes import WRITE_SECONDS_MAX, WriteError, WriteFailed
+
+SHOW_END_SECONDS = 6 * WRITE_SECONDS_MAX
+"""How long Finished, and the quota with it, waits for the user's object to show the end: several tries, each with its
+time limit and the pause after it. An API server that writes Workloads but not pods must not keep quota for ever; after
+this the end is shown from the record (`from_record`)."""
+
+REPORTED = "mirror the end"
+SMALLEST = "show the end"
+
+FOR_GOOD = frozenset({WriteError.INVALID, WriteError.TOO_LARGE, WriteError.DENIED})
+"""Refusals of what was written, not of the moment: the same again would be refused again."""
+
+
+def finished(attempt: Attempt) -> bool:
+    """Say whether the attempt's work came to its own end."""
+    return attempt.outcome is not None and attempt.outcome.how is Wire.FINISHED
+
+
+def waits_until(core: Core, owner: Owner | None, attempt: Attempt, now: float) -> float:
+    """Return until when Finished waits for the user's object; 0: it shows the end, or never will."""
+    if owner is None or attempt.cluster in {"", LOCAL_CLUSTER} or owner.kind.outcome(owner.object) is not None:
+        return 0.0
+    if not attempt.ended_at:
+        attempt.ended_at = now
+        core.inflight.renewed(owner.ref)
+        core.mark_owner(owner)
+    why = core.inflight.hopeless(owner.ref)
+    if not why and now < attempt.ended_at + SHOW_END_SECONDS:
+        return attempt.ended_at + SHOW_END_SECONDS
+    attempt.end_unshown = why or texts.NOT_WRITTEN_IN_TIME
+    return 0.0
+
+
+def show(core: Core, owner: Owner, attempt: Attempt, now: float) -> None:
+    """Write the end to the user's object: the status that was reported with it, else the smallest that says it."""
+    outcome = attempt.outcome
+    if outcome is None or core.inflight.hopeless(owner.ref):
+        return
+    report = attempt.reports.get(owner.object.metadata.name)
+    if report is not None and not attempt.end_refused and mirror.over(report.status):
+        body, purpose = owner.kind.mirror_patch(owner.object, owner.raw, report.status), REPORTED
+    else:
+        end = Outcome(succeeded=outcome.succeeded, message=outcome.message)
+        body, purpose = owner.kind.end_patch(owner.object, owner.raw, end, core.wall.text(now)), SMALLEST
+    if body is not None:
+        _write(core, owner, body, purpose, attempt.uid)
+
+
+def from_record(core: Core, owner: Owner, workload: Workload, now: float) -> bool:
+    """Show the end that a finished Workload tells of; True when a write was asked for, so the object is kept till then.
+
+    Reached when Finished could not wait any longer, also by a process that has replaced the one that waited.
+    """
+    said = find(workload.status.conditions, texts.FINISHED)
+    elsewhere = workload.status.cluster_name not in {None, "", LOCAL_CLUSTER}
+    if said is None or said.reason not in {texts.SUCCEEDED, texts.FAILED} or not elsewhere:
+        return False
+    if owner.kind.outcome(owner.object) is not None or core.inflight.hopeless(owner.ref):
+        return False
+    outcome = Outcome(succeeded=said.reason == texts.SUCCEEDED, message=said.message)
+    step = owner.kind.placed_step(owner.object)
+    if step is not None:
+        _write(core, owner, step.body, "placed owner", workload.metadata.uid, subresource=step.subresource)
+        return True
+    body = owner.kind.end_patch(owner.object, owner.raw, outcome, core.wall.text(now))
+    if body is not None:
+        _write(core, owner, body, SMALLEST, workload.metadata.uid)
+    return body is not None
+
+
+def refused(core: Core, outstanding: Outstanding, event: WriteFailed, now: float) -> None:
+    """Take that a write of the end was refused for good: try the smallest, or say at the object that none is taken."""
+    if event.error not in FOR_GOOD or outstanding.purpose not in {REPORTED, SMALLEST}:
+        return
+    attempt = core.attempts.get(outstanding.uid)
+    if outstanding.purpose == REPORTED:
+        if attempt is not None:
+            attempt.end_refused = True
+            core.inflight.renewed(outstanding.ref)
+        return
+    core.inflight.despair(outstanding.ref, event.message or event.error.value, now)
+    owner = core.knowledge.owners.get(outstanding.ref)
+    if owner is not None:
+        text = texts.end_not_shown(owner.kind.name, event.message or event.error.value)
+        core.event(owner.ref, owner.object.metadata.uid, texts.END_NOT_SHOWN, text, warning=True)
+    known = core.knowledge.workload_of(outstanding.uid)
+    if known is not None:
+        core.mark_workload(key_of(known.metadata))
+
+
+def _write(core: Core, owner: Owner, body: bytes, purpose: str, uid: str, *, subresource: str = "status") -> None:
+    version = owner.object.metadata.resource_version
+    core.patch(owner.ref, body, purpose, decided_on=version, subresource=subresource, uid=uid)
