@@ -54,6 +54,9 @@ from gatelift_kube.objects.kueue import Admission, PodSetAssignment
 SEARCHES_MAX = 64
 """How often the search for flavors goes on before a workload is parked: as many as one resource group may have."""
 
+BEGINNINGS_MAX = 256
+"""Rounds with searches under way between two changes of a tree: more than several queues need to meet in all ways."""
+
 
 @dataclass(slots=True)
 class Nominee:
@@ -78,14 +81,37 @@ class Round:
     ordered: bool = False
     claims: Claims = field(default_factory=Claims)
     lost: list[QueueModel] = field(default_factory=list)
+    repeated: bool = False
+    """The same heads began at the same flavors before, and nothing came of it: losers wait for a change."""
     progress: bool = False
     admitted: bool = False
+
+
+@dataclass(slots=True)
+class _Seen:
+    """With which heads and flavors rounds of one tree began since it changed last."""
+
+    version: int = -1
+    beginnings: set[tuple[tuple[str, int, str], ...]] = field(default_factory=set)
+
+    def again(self, version: int, heads: list[tuple[Entry, int, QueueModel]]) -> bool:
+        """Note a round that begins; True if one began like this and the tree is as it was then, or after very many."""
+        if self.version != version:
+            self.version = version
+            self.beginnings.clear()
+        if all(not entry.cursor and not entry.lost for entry, _, _ in heads):
+            return False  # nobody goes on: the rounds of ten thousand heads need not be remembered
+        beginning = tuple((entry.uid, entry.ticket, repr((entry.cursor, entry.lost))) for entry, _, _ in heads)
+        if beginning in self.beginnings or len(self.beginnings) >= BEGINNINGS_MAX:
+            return True
+        self.beginnings.add(beginning)
+        return False
 
 
 class Cycle:
     """Runs rounds over `State`; keeps only the round that is under way."""
 
-    __slots__ = ("_built", "_round", "_rounds", "_state", "nominations")
+    __slots__ = ("_built", "_round", "_rounds", "_seen", "_state", "nominations")
 
     def __init__(self, state: State) -> None:
         """Work on `state`, which the engine shares."""
@@ -93,6 +119,7 @@ class Cycle:
         self._round: Round | None = None
         self._rounds: dict[str, int] = {}
         """Rounds so far by root; roots that are gone are forgotten when the tree is rebuilt."""
+        self._seen: dict[str, _Seen] = {}
         self._built = 0
         self.nominations = 0
 
@@ -127,17 +154,21 @@ class Cycle:
         if self._built != state.built:
             self._built = state.built
             self._rounds = {name: number for name, number in self._rounds.items() if name in tree.members}
+            self._seen = {}
         self._rounds[root] = self._rounds.get(root, 0) + 1
         heads = []
         for node in tree.members.get(root, ()):
             queue = state.queues[node.name]
             pending = queue.pending
             entry = pending.next_head(state.room(queue)) if node.name in names else None
-            if entry is None and pending.blocked_reserves:
+            if entry is None and (pending.blocked_reserves or pending.might_reserve(tree, node)):
                 entry = pending.blocked
             if entry is not None and queue.admits:
                 heads.append((entry, entry.ticket, queue))
-        return Round(root, state.built, state.versions.get(root, 0), state.releases.get(root, 0), heads)
+        version = state.versions.get(root, 0)
+        opened = Round(root, state.built, version, state.releases.get(root, 0), heads)
+        opened.repeated = self._seen.setdefault(root, _Seen()).again(version, heads)
+        return opened
 
     def _nominate(self, round_: Round, budget: int) -> int:
         done = 0
@@ -214,10 +245,12 @@ class Cycle:
             self._lose(round_, entry, queue, plan.assignment, texts.LOST_TO_ANOTHER)
             round_.progress = True
             return
-        deferred = False
-        if claims.overlap(plan.targets):
+        deferred = again = claims.overlap(plan.targets)
+        if again:
             plan, deferred = self._again(round_, entry, queue, plan.assignment)
         assignment = plan.assignment
+        if again:
+            assignment.forget_cursor()
         if assignment.mode is Mode.NO_FIT or (assignment.mode is not Mode.FIT and not plan.targets):
             self._cannot(round_, entry, queue, assignment)
         elif deferred:
@@ -255,6 +288,7 @@ class Cycle:
             entry.restarted = now
             entry.search_anew()
             self._retry(round_, queue, entry)
+            self._state.tell(entry, (assignment.reason, assignment.message))
         else:
             entry.searched = now
             assignment.lacks_anything |= bool(entry.cursor)
@@ -347,6 +381,8 @@ class Cycle:
     def _reserve(self, entry: Entry, queue: QueueModel, assignment: Assignment) -> Reserve:
         """Charge the assignment and describe the reservation that has to be written."""
         state = self._state
+        if queue.pending.blocked is entry:
+            queue.pending.unblock()  # the room that it kept is used now, not given back
         state.unqueue(entry)
         entry.granted = tuple(
             GrantedPodSet(
@@ -391,7 +427,7 @@ class Cycle:
             self._look_at_waiting(round_.root)
         round_.progress |= state.versions.get(round_.root, 0) != round_.version
         for queue in round_.lost:
-            if round_.progress:
+            if round_.progress and not (round_.repeated and state.versions.get(round_.root, 0) == round_.version):
                 state.offer(queue)
             else:
                 state.ready.get(round_.root, {}).pop(queue.name, None)

@@ -172,6 +172,11 @@ class Assignment:
         """Return whether a search ended before the last flavor of its group."""
         return any(index != -1 for one in self.pod_sets for index in one.tried.values())
 
+    def forget_cursor(self) -> None:
+        """Let the next search begin at the first flavor: what was found depends on others of the same round."""
+        for one in self.pod_sets:
+            one.tried.clear()
+
 
 @dataclass(frozen=True, slots=True)
 class Market:

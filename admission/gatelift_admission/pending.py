@@ -19,6 +19,7 @@ from gatelift_admission.flavors import Assignment, Option
 from gatelift_admission.model import Cell
 from gatelift_admission.ordering import pending_key
 from gatelift_admission.preemption.oracle import Room
+from gatelift_admission.tree import Node, Tree
 
 _VOID_SLACK = 64
 """Void items a heap may carry beyond its live ones before it is rebuilt: keeps memory within twice the need."""
@@ -40,7 +41,7 @@ class PendingClass:
     """Raised at each parking and waking: watches of an earlier parking are void."""
     bypass_reason: str = ""
     fresh: list[Entry] = field(default_factory=list)
-    """Members to be told that an equivalent workload failed."""
+    """Members to be told that an equivalent workload failed, once it has."""
     options: tuple[Option, ...] = ()
     """What the class lacked when it was evaluated last; void once the structure changes."""
     reserves: bool = False
@@ -126,9 +127,10 @@ class PendingQueue:
         if one is None:
             one = self.classes[entry.shape] = PendingClass(entry.priority, entry.shape)
         one.push(entry)
-        if one.parked:
-            one.fresh.append(entry)
-        elif one.head() is entry:
+        if len(one.fresh) > 2 * len(one.members) + _VOID_SLACK:
+            one.fresh = [other for other in one.fresh if one.members.get(other.uid) is other]
+        one.fresh.append(entry)
+        if not one.parked and one.head() is entry:
             self._offer(one)
         return one
 
@@ -186,6 +188,16 @@ class PendingQueue:
             heapq.heapify(self._heap)
         heapq.heappush(self._heap, (pending_key(one.priority, head.timestamp, head.uid), head.ticket, one))
 
+    def might_reserve(self, tree: Tree, node: Node) -> bool:
+        """Return whether the blocked head of a StrictFIFO queue, that kept no room when it was evaluated, might now.
+
+        It may claim room as soon as it fits into a subtree below the root; that depends on what others use.
+        """
+        if self.blocked is None or not self.strict or node.parent is None or node.parent.parent is None:
+            return False
+        one = self.classes[self.blocked.shape]
+        return any(all(tree.lowest_fit(node, cell, need)[1] for cell, need in option) for option in one.options)
+
     def waits(self, entry: Entry) -> None:
         """Record that the head waits for others to leave: it heads the queue, and any release wakes it."""
         one = self.classes[entry.shape]
@@ -223,7 +235,8 @@ class PendingQueue:
         reason = assignment.reason
         if one.bypass_reason != reason:
             one.bypass_reason = reason
-            one.fresh = [other for other in one.members.values() if other is not entry]
+            one.fresh = list(one.members.values())
+        one.fresh = [other for other in one.fresh if other is not entry]
         return one
 
     def _register(self, one: PendingClass, room: Room) -> None:

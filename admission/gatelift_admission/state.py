@@ -234,11 +234,17 @@ class State:
         root = tree.queues[name].root
         self.releases[root] = self.releases.get(root, 0) + 1
         self.touch(root)
-        for node in tree.members.get(root, ()):
-            queue = self.queues[node.name]
-            if not queue.cells.isdisjoint(cells):
-                queue.pending.release_anything()
+        self.release_anything(root, cells)
         self.resettle(root, cells)
+
+    def release_anything(self, root: str, cells: Collection[Cell] | None = None) -> None:
+        """Wake all in a tree for whom any release (in `cells` of their queue) may matter."""
+        for node in self.ensure().members.get(root, ()):
+            queue = self.queues[node.name]
+            if cells is None or not queue.cells.isdisjoint(cells):
+                queue.pending.release_anything()
+                if cells is None:
+                    self.offer(queue)
 
     def resettle(self, root: str, cells: Collection[Cell], *, wake: bool = True) -> None:
         """Wake what waits in the tree of `root` and lacks nothing any more, looking at `cells` only.
@@ -365,10 +371,15 @@ class State:
         entry.queue, entry.queued_local = "", None
         if queue is None:
             return
+        kept_room = queue.pending.blocked is entry and queue.pending.blocked_reserves
         queue.pending.remove(entry)
         self.offer(queue)
-        if not self.outdated:
-            self.touch(self.node(queue.name).root)
+        if self.outdated:
+            return
+        root = self.node(queue.name).root
+        self.touch(root)
+        if kept_room:  # who was parked beside it may be one to fit
+            self.release_anything(root)
 
     def selects(self, queue: QueueModel, namespace: str) -> bool:
         """Return whether a ClusterQueue takes workloads of a namespace; one that is not known is never selected."""
