@@ -103,7 +103,6 @@ class ManagerSession(SessionCore):
         self._renewal: tuple[float, float] | None = None
         self._collection: _Collection | None = None
         self._last_request = 0
-        self._compared = False  # the inventory of this lineage came: what its resync has emptied was made up for
 
     # --- the doors ---------------------------------------------------------------------------------------------
 
@@ -151,7 +150,6 @@ class ManagerSession(SessionCore):
             self._outbox.replay_from(hello.received + 1)
         else:
             lineage = Lineage(peer_instance=hello.instance, first_session=session_number, term=self.term)
-            self._compared = False
         self._begin(session_number, lineage, resumed=resumed)
         self._collection = None
         self._renewal = None
@@ -317,15 +315,11 @@ class ManagerSession(SessionCore):
         self._out.append(GreetingReceived(stream_id=stream, hello=hello, resumable=self._resumable(hello)))
 
     def _resumable(self, hello: Hello) -> bool:
-        """Say whether both windows hold: same processes, same term, a session of the same lineage (R6).
-
-        A resync that broke off before its inventory came has emptied the outboxes and told nothing: it starts anew.
-        """
+        """Say whether both windows hold: same processes, same term, a session of the same lineage (R6)."""
         lineage = self._lineage
         return (
             lineage is not None
             and self._base_known
-            and self._compared
             and lineage.peer_instance == hello.instance
             and hello.peer_instance == self.instance
             and lineage.term == self.term
@@ -415,7 +409,6 @@ class ManagerSession(SessionCore):
             )
         )
         if self.state is State.RESYNCING:
-            self._compared = True
             self._open()
 
     def _add(self, collection: _Collection, chunk: InventoryChunk) -> tuple[CloseReason, str] | None:
