@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gatelift_kinds import markers
-from gatelift_kinds.kind import KindError, Outcome, Part, PatchStep, Placing, Priority, PriorityNames, Step
+from gatelift_kinds.kind import ALL_GRANTED, KindError, Outcome, Part, PatchStep, Placing, Priority, PriorityNames, Step
 from gatelift_kinds.patches import without_finalizer
 from gatelift_kinds.review import Verdict, WebhookFacts
 from gatelift_kube.objects.core import Pod
@@ -80,7 +80,7 @@ class BareKind:
         said = ((one.name, min(one.count, granted.get(one.name, 0))) for one in obj.status.reclaimable_pods)
         return tuple((name, count) for name, count in said if count > 0)
 
-    def parts(self, obj: Workload, raw: bytes) -> tuple[Part, ...]:
+    def parts(self, obj: Workload, raw: bytes, granted: Mapping[str, int] = ALL_GRANTED) -> tuple[Part, ...]:
         """Return nothing."""
         return ()
 
@@ -92,7 +92,7 @@ class BareKind:
         """Return nothing: its end is its own condition."""
         return None
 
-    def placed_step(self, obj: Workload) -> PatchStep | None:
+    def placed_step(self, obj: Workload, granted: Mapping[str, int] = ALL_GRANTED) -> PatchStep | None:
         """Return nothing."""
         return None
 

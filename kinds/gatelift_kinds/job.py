@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import job_rules, job_status, job_template, markers
+from gatelift_kinds import job_partial, job_rules, job_status, job_template, markers
 from gatelift_kinds.indexes import count_below
-from gatelift_kinds.kind import Outcome, Part, PatchStep, Placing, Priority, PriorityNames, Step
+from gatelift_kinds.kind import ALL_GRANTED, Outcome, Part, PatchStep, Placing, Priority, PriorityNames, Step
 from gatelift_kinds.names import workload_name
-from gatelift_kinds.patches import decode, encode, guards, stop_marked
+from gatelift_kinds.patches import Json, decode, encode, guards, stop_marked
 from gatelift_kinds.pods import count_pods, holds_resources
 from gatelift_kinds.review import Verdict, WebhookFacts
 from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
@@ -77,16 +77,22 @@ class JobKind:
             pod_sets=[
                 pod_set_document(
                     markers.DEFAULT_POD_SET,
-                    pods_at_once(obj),
+                    job_partial.pods_at_once(job_partial.asked(obj)),
                     {**metadata, "labels": job_template.own_labels(metadata.get("labels") or {})},
                     template["spec"],
+                    min_count=job_partial.min_count(obj),
                 )
             ],
         )
 
     def equivalent(self, workload: Workload, obj: Job) -> bool:
         """Return whether the Workload asks for what the Job does. A finished Workload is the record of a run."""
-        shape = PodSet(name=markers.DEFAULT_POD_SET, count=pods_at_once(obj), template=obj.spec.template)
+        shape = PodSet(
+            name=markers.DEFAULT_POD_SET,
+            count=job_partial.pods_at_once(job_partial.asked(obj)),
+            min_count=job_partial.min_count(obj),
+            template=obj.spec.template,
+        )
         return describes(workload, obj.metadata, (shape,), started=job_template.changed(obj))
 
     def suspended(self, obj: Job) -> bool:
@@ -121,8 +127,8 @@ class JobKind:
         reclaimed = count - min(count, max(completions - ended, 0))
         return ((markers.DEFAULT_POD_SET, reclaimed),) if reclaimed else ()
 
-    def parts(self, obj: Job, raw: bytes) -> tuple[Part, ...]:
-        """Return the Job without what only its own cluster can generate or decide.
+    def parts(self, obj: Job, raw: bytes, granted: Mapping[str, int] = ALL_GRANTED) -> tuple[Part, ...]:
+        """Return the Job without what only its own cluster can generate or decide, for as many pods as are granted.
 
         `ttlSecondsAfterFinished` stays at home too: the user's own Job has it, and at the worker it would remove
         pods before their end was reported.
@@ -130,6 +136,7 @@ class JobKind:
         spec = decode(raw)["spec"]
         for field in ("managedBy", "suspend", "ttlSecondsAfterFinished"):
             spec.pop(field, None)
+        spec.update(job_partial.lowered(obj, granted.get(markers.DEFAULT_POD_SET)))
         if not spec.get("manualSelector"):
             spec.pop("selector", None)
         metadata = spec["template"].get("metadata") or {}
@@ -160,20 +167,22 @@ class JobKind:
             return None
         return job_status.ended(obj, raw, outcome, wall)
 
-    def placed_step(self, obj: Job) -> PatchStep | None:
+    def placed_step(self, obj: Job, granted: Mapping[str, int] = ALL_GRANTED) -> PatchStep | None:
         """Return the patch that unsuspends a Job whose pods run elsewhere, so that its status can be shown (J5)."""
         if not self.suspended(obj) or obj.spec.managed_by != markers.MULTIKUEUE_MANAGER:
             return None
         meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
-        return PatchStep(body=encode({"metadata": meta, "spec": {"suspend": False}}))
+        change = job_partial.home_change(obj, granted.get(markers.DEFAULT_POD_SET))
+        return PatchStep(body=_home_patch(meta, {"suspend": False}, change))
 
     def unplaced_steps(self, obj: Job, raw: bytes, wall: str) -> tuple[PatchStep, ...]:
         """Return the patches that suspend the user's Job and take the run from its status; counters never fall."""
         if obj.spec.managed_by != markers.MULTIKUEUE_MANAGER or self.outcome(obj) is not None:
             return ()
         steps: list[PatchStep] = []
-        if not self.suspended(obj):
-            steps.append(PatchStep(body=encode({"metadata": {"uid": obj.metadata.uid}, "spec": {"suspend": True}})))
+        restore = job_partial.home_restore(obj)
+        if not self.suspended(obj) or restore:
+            steps.append(PatchStep(body=_home_patch({"uid": obj.metadata.uid}, {"suspend": True}, restore)))
         status = job_status.reset(obj, raw, wall)
         if status is not None:
             steps.append(PatchStep(body=status, subresource="status"))
@@ -279,6 +288,11 @@ class JobKind:
 
 
 def pods_at_once(obj: Job) -> int:
-    """Return the count of the pod set: the smaller of parallelism and completions (default: parallelism)."""
+    """Return how many pods may run at once now: the smaller of parallelism and completions (default: parallelism)."""
     parallelism = 1 if obj.spec.parallelism is None else obj.spec.parallelism
     return parallelism if obj.spec.completions is None else min(parallelism, obj.spec.completions)
+
+
+def _home_patch(metadata: Json, spec: Json, change: Json) -> bytes:
+    """Return the merge patch of the user's Job: what is due, and how many pods at once with it."""
+    return encode({"metadata": {**metadata, **change.get("metadata", {})}, "spec": {**spec, **change.get("spec", {})}})

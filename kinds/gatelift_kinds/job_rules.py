@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kinds import markers, rules
+from gatelift_kinds import job_partial, markers, rules
 from gatelift_kinds.patches import Operation
 from gatelift_kinds.review import FieldError, Verdict, WebhookFacts
 from gatelift_kinds.rules import Object, annotation, invalid
 
 _BOOLEANS = frozenset({"1", "t", "T", "true", "True", "TRUE", "0", "f", "F", "false", "False", "FALSE"})
-_TRUE = frozenset({"1", "t", "T", "true", "True", "TRUE"})
 
 
 def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
@@ -54,6 +53,9 @@ def _partial(obj: Object) -> list[FieldError]:
     if minimum is not None:
         path = annotation(markers.JOB_MIN_PARALLELISM)
         count = min(parallelism, spec.get("completions") or parallelism)
+        before = job_partial.before_of(notes)
+        if before is not None:  # lowered by us: a Job that runs with the least may be suspended as it is
+            count = job_partial.pods_at_once(before)
         if not (minimum.isascii() and minimum.isdigit()):
             errors.append(invalid(path, minimum, "must be a whole number"))
         elif not 1 <= int(minimum) < count and _suspended(obj):
@@ -69,7 +71,7 @@ def _partial(obj: Object) -> list[FieldError]:
 def _sync(path: str, sync: str, spec: Any, parallelism: int) -> list[FieldError]:
     if sync not in _BOOLEANS:
         return [invalid(path, sync, "must be `true` or `false`")]
-    if sync not in _TRUE:
+    if sync not in job_partial.TRUE:
         return []
     if spec.get("completionMode", "NonIndexed") != "Indexed":
         return [invalid(path, sync, "needs completionMode Indexed: set it or drop the annotation")]

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds import markers
+from gatelift_kinds import job_partial, markers
 from gatelift_kinds.kind import Part, Placing
 from gatelift_kinds.patches import (
     Json,
@@ -72,6 +72,7 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
     kept: dict[str, Json] = {section: {} for section, _ in _RESTORED}
     for section, key in _RESTORED:
         kept[section][key] = (before.get(section) or {}).get(key)
+    granted = placing.start(markers.DEFAULT_POD_SET).count
     stopping = ANNOTATION_STOPPING in obj.metadata.annotations
     operations: list[Operation] = [
         *guards(obj.metadata),
@@ -80,9 +81,13 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
         *add_to_map(
             ("metadata", "annotations"),
             obj.metadata.annotations,
-            {ANNOTATION_BEFORE: msgspec.json.encode(kept, order="sorted").decode()},
+            {
+                ANNOTATION_BEFORE: msgspec.json.encode(kept, order="sorted").decode(),
+                **job_partial.local_marks(obj, granted),
+            },
         ),
         *_set_parts(before, after),
+        *job_partial.local_operations(obj, granted),
         {"op": "replace", "path": "/spec/suspend", "value": False},
     ]
     return encode(operations)
@@ -93,7 +98,7 @@ def restore_patch(obj: Job, raw: bytes) -> bytes:
     before = decode(obj.metadata.annotations[ANNOTATION_BEFORE].encode())
     present: Json = decode(raw)["spec"]["template"]
     removed = [{"op": "remove", "path": pointer("metadata", "annotations", ANNOTATION_BEFORE)}]
-    return encode([*guards(obj.metadata), *_set_parts(present, before), *removed])
+    return encode([*guards(obj.metadata), *_set_parts(present, before), *removed, *job_partial.local_restore(obj)])
 
 
 def _started(template: Json, pod_set: str, placing: Placing) -> Json:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from gatelift_kinds.review import Verdict, WebhookFacts
@@ -19,6 +20,9 @@ from gatelift_kube.resources import Resource
 from gatelift_kube.writes import PatchKind
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID, PlacementKey
 from gatelift_wire.messages import PodSetCounts
+
+ALL_GRANTED: Mapping[str, int] = MappingProxyType({})
+"""As many pods as the object asks for."""
 
 
 class KindError(Exception):
@@ -65,9 +69,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSetStart:
-    """What is added to the pods of one pod set when they start: the flavor's placement, checks' updates."""
+    """What is added to the pods of one pod set when they start: the flavor's placement, checks' updates.
+
+    `count`: how many pods were granted; None where that is not known, which is as many as the object asks for.
+    """
 
     pod_set: str
+    count: int | None = None
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Toleration, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -175,8 +183,8 @@ class ManagementSide(Protocol[UserT_contra]):
         """Return the pods per pod set that need quota no longer, of the granted counts (KEP-78). Zeros are left out."""
         ...
 
-    def parts(self, obj: UserT_contra, raw: bytes) -> tuple[Part, ...]:
-        """Return the objects to make at a worker."""
+    def parts(self, obj: UserT_contra, raw: bytes, granted: Mapping[str, int] = ALL_GRANTED) -> tuple[Part, ...]:
+        """Return the objects to make at a worker, for `granted` pods per pod set where that is fewer (KEP-420)."""
         ...
 
     def mirror_patch(self, obj: UserT_contra, raw: bytes, reported: bytes) -> bytes | None:
@@ -195,8 +203,11 @@ class ManagementSide(Protocol[UserT_contra]):
         """
         ...
 
-    def placed_step(self, obj: UserT_contra) -> PatchStep | None:
-        """Return the write to the user's object once its workload is placed on a worker; None when none is due."""
+    def placed_step(self, obj: UserT_contra, granted: Mapping[str, int] = ALL_GRANTED) -> PatchStep | None:
+        """Return the write to the user's object once its workload is placed on a worker; None when none is due.
+
+        `granted`: pods per pod set, where the object shows with how many it runs.
+        """
         ...
 
     def unplaced_steps(self, obj: UserT_contra, raw: bytes, wall: str) -> tuple[PatchStep, ...]:

@@ -10,7 +10,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gatelift_kinds import markers, pod_rules
-from gatelift_kinds.kind import DeleteStep, Outcome, Part, PatchStep, Placing, Priority, PriorityNames, Step
+from gatelift_kinds.kind import (
+    ALL_GRANTED,
+    DeleteStep,
+    Outcome,
+    Part,
+    PatchStep,
+    Placing,
+    Priority,
+    PriorityNames,
+    Step,
+)
 from gatelift_kinds.names import workload_name
 from gatelift_kinds.patches import (
     Json,
@@ -108,7 +118,7 @@ class PodKind:
         """Return nothing: a single pod gives its quota back by finishing."""
         return ()
 
-    def parts(self, obj: Pod, raw: bytes) -> tuple[Part, ...]:
+    def parts(self, obj: Pod, raw: bytes, granted: Mapping[str, int] = ALL_GRANTED) -> tuple[Part, ...]:
         """Return the pod: its spec with the user's gates but not ours."""
         spec = decode(raw)["spec"]
         gates = [gate for gate in spec.pop("schedulingGates", []) if gate.get("name") != markers.ADMISSION_GATE]
@@ -159,7 +169,7 @@ class PodKind:
         new["conditions"] = [_completed(one, wall) for one in old.get("conditions") or []]
         return status_patch(obj.metadata, old, new)
 
-    def placed_step(self, obj: Pod) -> PatchStep | None:
+    def placed_step(self, obj: Pod, granted: Mapping[str, int] = ALL_GRANTED) -> PatchStep | None:
         """Return nothing: the user's pod stays gated when it runs elsewhere."""
         return None
 

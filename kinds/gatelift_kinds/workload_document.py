@@ -58,7 +58,9 @@ def workload_document(
     return encode({"apiVersion": WORKLOAD.api_version, "kind": WORKLOAD.kind, "metadata": metadata, "spec": spec})
 
 
-def pod_set_document(name: str, count: int, metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> dict[str, Any]:
+def pod_set_document(
+    name: str, count: int, metadata: Mapping[str, Any], spec: Mapping[str, Any], *, min_count: int | None = None
+) -> dict[str, Any]:
     """Return one pod set with its whole template; of the template's metadata, labels and annotations."""
     marks: dict[str, Any] = {}
     if metadata.get("labels"):
@@ -71,7 +73,8 @@ def pod_set_document(name: str, count: int, metadata: Mapping[str, Any], spec: M
     template: dict[str, Any] = {"spec": spec}
     if marks:
         template["metadata"] = marks
-    return {"name": name, "count": count, "template": template}
+    smallest = {} if min_count is None else {"minCount": min_count}
+    return {"name": name, "count": count, **smallest, "template": template}
 
 
 def describes(workload: Workload, meta: ObjectMeta, shapes: tuple[PodSet, ...], *, started: bool) -> bool:
@@ -84,7 +87,8 @@ def describes(workload: Workload, meta: ObjectMeta, shapes: tuple[PodSet, ...], 
     if len(workload.spec.pod_sets) != len(shapes):
         return False
     return all(
-        mine.name == theirs.name and mine.count == theirs.count and _same_needs(mine, theirs, started=started)
+        (mine.name, mine.count, mine.min_count) == (theirs.name, theirs.count, theirs.min_count)
+        and _same_needs(mine, theirs, started=started)
         for mine, theirs in zip(shapes, workload.spec.pod_sets, strict=True)
     )
 

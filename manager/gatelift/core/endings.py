@@ -18,7 +18,7 @@ from gatelift_kinds.markers import WORKLOAD_FINALIZER
 from gatelift_kube.conditions import find, is_true
 from gatelift_kube.objects.kueue import Workload
 
-BY_ITSELF = frozenset({"Preempted", "NodeFailures"})
+BY_ITSELF = frozenset({texts.PREEMPTED, "NodeFailures"})
 """Reasons of eviction after which a workload is queued again at once (Kueue)."""
 
 

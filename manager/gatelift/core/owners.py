@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import mirror, shown_end, texts
+from gatelift.core import mirror, record, shown_end, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState
 from gatelift.core.knowledge import Owner, key_of
@@ -165,7 +165,7 @@ def _with_workload(
             core.mark_workload(key_of(workload.metadata))
         return
     if attempt.state in _UNSUSPENDED or shown_end.finished(attempt):
-        step = kind.placed_step(obj)
+        step = kind.placed_step(obj, record.granted(workload))
         if step is not None:
             _take(core, owner, step, "placed owner")
             return

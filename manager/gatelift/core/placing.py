@@ -56,7 +56,7 @@ def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: fl
         return
     local = attempt.cluster == LOCAL_CLUSTER
     try:
-        parts = owner.kind.parts(owner.object, owner.raw)
+        parts = owner.kind.parts(owner.object, owner.raw, record.granted(known))
     except KindError as error:
         attempt.ending = Ending(reason=texts.FAILED_TO_START, message=str(error))
         core.mark_attempt(attempt)

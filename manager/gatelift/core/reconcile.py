@@ -282,10 +282,8 @@ def _admit_bare(core: Core, known: Workload, rec: Record, attempt: Attempt, disp
 
 def _reclaim(core: Core, known: Workload, owner: Owner) -> None:
     """Write the pods that need quota no longer (KEP-78); the engine charges what the object says."""
-    admission = known.status.admission
-    if admission is None:
+    if known.status.admission is None:
         return
-    granted = {one.name: one.count or 0 for one in admission.pod_set_assignments}
-    due = owner.kind.reclaimable(owner.object, granted)
+    due = owner.kind.reclaimable(owner.object, record.granted(known))
     if due != tuple((one.name, one.count) for one in known.status.reclaimable_pods if one.count):
         core.patch_workload(known, record.reclaim_patch(known, due), "reclaim")

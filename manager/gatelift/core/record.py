@@ -75,6 +75,17 @@ def read(workload: Workload, *, travels: bool) -> Record:
     )
 
 
+def granted(workload: Workload) -> dict[str, int]:
+    """Return the pods per pod set that the record grants; empty without a reservation."""
+    admission = workload.status.admission
+    if admission is None:
+        return {}
+    asked = {pod_set.name: pod_set.count for pod_set in workload.spec.pod_sets}
+    return {
+        one.name: asked.get(one.name, 0) if one.count is None else one.count for one in admission.pod_set_assignments
+    }
+
+
 def epoch_is_used(workload: Workload) -> bool:
     """Say whether the record, without a reservation, marks its epoch as used: it must be raised first."""
     if is_true(workload.status.conditions, texts.QUOTA_RESERVED):

@@ -7,7 +7,7 @@ object, and is said at both. Neighbours: `endings` writes Finished, `owners` let
 
 from __future__ import annotations
 
-from gatelift.core import mirror, texts
+from gatelift.core import mirror, record, texts
 from gatelift.core.attempts import Attempt, Wire
 from gatelift.core.inflight import Outstanding
 from gatelift.core.knowledge import Owner, key_of
@@ -77,7 +77,7 @@ def from_record(core: Core, owner: Owner, workload: Workload, now: float) -> boo
     if owner.kind.outcome(owner.object) is not None or core.inflight.hopeless(owner.ref):
         return False
     outcome = Outcome(succeeded=said.reason == texts.SUCCEEDED, message=said.message)
-    step = owner.kind.placed_step(owner.object)
+    step = owner.kind.placed_step(owner.object, record.granted(workload))
     if step is not None:
         _write(core, owner, step.body, "placed owner", workload.metadata.uid, subresource=step.subresource)
         return True

@@ -179,6 +179,7 @@ class World:
             starts.append(
                 PodSetStart(
                     pod_set=pod_set.name,
+                    count=pod_set.count,
                     node_selector={key: value for spec in found for key, value in spec.node_labels.items()},
                     tolerations=tuple(toleration for spec in found for toleration in spec.tolerations),
                 )

@@ -1,0 +1,118 @@
+"""Partial admission of a Job: fewer pods at once than it asks for, by its own annotation (KEP-420). Pure.
+
+Lowered while it runs: at the worker in the object that is made, at home (and at `local`) together with the unsuspend,
+as Kueue does. What it was before stands in an annotation, so that it is put back exactly, completions too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gatelift_kinds import markers
+from gatelift_kinds.patches import Json, Operation, pointer
+from gatelift_kube.objects.batch import Job
+
+ANNOTATION_BEFORE = "gatelift.dev/parallelism-before"
+"""On a Job that runs with fewer pods at once than its user asked for: JSON of what `spec` said before."""
+
+TRUE = frozenset({"1", "t", "T", "true", "True", "TRUE"})
+"""What Kueue reads as true in an annotation."""
+
+
+class Before(msgspec.Struct, frozen=True):
+    """What `spec` said before it was lowered."""
+
+    parallelism: int = 1
+    completions: int | None = None
+
+
+def asked(obj: Job) -> Before:
+    """Return parallelism and completions as the user asked for them, whatever the Job runs with now."""
+    now = Before(1 if obj.spec.parallelism is None else obj.spec.parallelism, obj.spec.completions)
+    return before_of(obj.metadata.annotations) or now
+
+
+def before_of(annotations: Mapping[str, str]) -> Before | None:
+    """Return what the annotation keeps, None where it is absent or cannot be read."""
+    kept = annotations.get(ANNOTATION_BEFORE)
+    if kept is None:
+        return None
+    try:
+        return msgspec.json.decode(kept.encode(), type=Before)
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+
+
+def pods_at_once(before: Before) -> int:
+    """Return the count of the pod set: the smaller of parallelism and completions (default: parallelism)."""
+    return before.parallelism if before.completions is None else min(before.parallelism, before.completions)
+
+
+def min_count(obj: Job) -> int | None:
+    """Return the smallest number of pods at once that the Job can do with, None if it needs all."""
+    notes = obj.metadata.annotations
+    text = notes.get(markers.JOB_MIN_PARALLELISM, "")
+    if not (text.isascii() and text.isdigit()) or notes.get(markers.ELASTIC_JOB) == "true":
+        return None
+    return int(text) if 1 <= int(text) < pods_at_once(asked(obj)) else None
+
+
+def lowered(obj: Job, granted: int | None) -> dict[str, int]:
+    """Return the fields of `spec` for `granted` pods at once; empty if nothing is to be lowered (any more)."""
+    if granted is None or min_count(obj) is None or granted >= pods_at_once(asked(obj)):
+        return {}
+    notes = obj.metadata.annotations
+    fields = {"parallelism": granted}
+    if notes.get(markers.JOB_SYNC_COMPLETIONS, "") in TRUE and obj.spec.completion_mode == "Indexed":
+        fields["completions"] = granted
+    return fields
+
+
+def home_change(obj: Job, granted: int | None) -> Json:
+    """Return the merge patch (metadata and spec) that lowers the user's own Job; empty if nothing is to be lowered."""
+    fields = lowered(obj, granted)
+    if not fields:
+        return {}
+    return {"metadata": {"annotations": {ANNOTATION_BEFORE: _kept(obj)}}, "spec": fields}
+
+
+def home_restore(obj: Job) -> Json:
+    """Return the merge patch that puts the user's Job back; empty if it was not lowered."""
+    before = before_of(obj.metadata.annotations)
+    if before is None:
+        return {}
+    spec: dict[str, Any] = {"parallelism": before.parallelism}
+    if before.completions != obj.spec.completions:
+        spec["completions"] = before.completions
+    return {"metadata": {"annotations": {ANNOTATION_BEFORE: None}}, "spec": spec}
+
+
+def local_marks(obj: Job, granted: int | None) -> dict[str, str]:
+    """Return the annotation that a Job gets which is lowered when it starts at `local`."""
+    return {ANNOTATION_BEFORE: _kept(obj)} if lowered(obj, granted) else {}
+
+
+def local_operations(obj: Job, granted: int | None) -> list[Operation]:
+    """Return the operations that lower a Job which starts at `local`."""
+    return [{"op": "add", "path": f"/spec/{name}", "value": value} for name, value in lowered(obj, granted).items()]
+
+
+def local_restore(obj: Job) -> list[Operation]:
+    """Return the operations that put a Job back which was lowered at `local`."""
+    before = before_of(obj.metadata.annotations)
+    if before is None:
+        return []
+    operations: list[Operation] = [
+        {"op": "remove", "path": pointer("metadata", "annotations", ANNOTATION_BEFORE)},
+        {"op": "add", "path": "/spec/parallelism", "value": before.parallelism},
+    ]
+    if before.completions is not None and before.completions != obj.spec.completions:
+        operations.append({"op": "add", "path": "/spec/completions", "value": before.completions})
+    return operations
+
+
+def _kept(obj: Job) -> str:
+    return msgspec.json.encode(asked(obj)).decode()

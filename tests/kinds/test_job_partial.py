@@ -1,0 +1,148 @@
+"""A Job that does with fewer pods at once: its Workload, the worker's copy, its own spec while it runs and after."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gatelift_kinds.job_rules import validate_update
+from gatelift_kinds.kind import PatchStep, Placing, PodSetStart, Priority
+from gatelift_kinds.registry import JOB_KIND as KIND
+from gatelift_kinds.review import WebhookFacts
+from support.kind_objects import KEY, WALL, Json, a_job, job, merged, patched, raw, workload
+
+MIN = "kueue.x-k8s.io/job-min-parallelism"
+SYNC = "kueue.x-k8s.io/job-completions-equal-parallelism"
+BEFORE = "gatelift.dev/parallelism-before"
+ELSEWHERE = {"managedBy": "kueue.x-k8s.io/multikueue"}
+
+
+def a_modest_job(minimum: str = "2", *, sync: bool = False, **spec: Any) -> Json:
+    document = a_job(**{"parallelism": 5, "completions": 8, **spec})
+    document["metadata"]["annotations"] = {MIN: minimum, **({SYNC: "true"} if sync else {})}
+    return document
+
+
+def workload_document(document: Json) -> Json:
+    made: Json = json.loads(KIND.workload_document(job(document), raw(document), Priority()))
+    return made
+
+
+def at_home(document: Json, count: int) -> Json:
+    placing = Placing(key=KEY, origin="home", namespace="ns", starts=(PodSetStart(pod_set="main", count=count),))
+    return patched(document, KIND.local_lift_patch(job(document), raw(document), placing))
+
+
+@pytest.mark.parametrize(
+    ("minimum", "spec", "least"),
+    [
+        pytest.param("2", {}, 2, id="fewer"),
+        pytest.param("5", {}, None, id="all"),
+        pytest.param("0", {}, None, id="none"),
+        pytest.param("x", {}, None, id="no number"),
+        pytest.param("3", {"completions": 3}, None, id="as many as there is to do"),
+        pytest.param("2", {"completions": 3}, 2, id="fewer than there is to do"),
+    ],
+)
+def test_the_pod_set_says_with_how_few_it_can_do(minimum: str, spec: Json, least: int | None) -> None:
+    [pod_set] = workload_document(a_modest_job(minimum, **spec))["spec"]["podSets"]
+    assert pod_set.get("minCount") == least
+
+
+def test_an_elastic_job_is_never_admitted_in_part() -> None:
+    document = a_modest_job()
+    document["metadata"]["annotations"]["kueue.x-k8s.io/elastic-job"] = "true"
+    assert "minCount" not in workload_document(document)["spec"]["podSets"][0]
+
+
+def test_a_workload_is_made_anew_when_the_least_changes() -> None:
+    made = workload(json.dumps(workload_document(a_modest_job("2"))).encode())
+    assert KIND.equivalent(made, job(a_modest_job("2")))
+    assert not KIND.equivalent(made, job(a_modest_job("3")))
+
+
+def test_the_workers_job_runs_as_many_pods_as_were_granted() -> None:
+    document = a_modest_job()
+    [part] = KIND.parts(job(document), raw(document), {"main": 3})
+    spec = json.loads(part.spec)
+    assert (spec["parallelism"], spec["completions"]) == (3, 8)
+    [whole] = KIND.parts(job(document), raw(document), {"main": 5})
+    assert json.loads(whole.spec)["parallelism"] == 5
+    unasked = a_job(parallelism=5)
+    [same] = KIND.parts(job(unasked), raw(unasked), {"main": 3})
+    assert json.loads(same.spec)["parallelism"] == 5, "a Job that did not ask for it is never lowered"
+
+
+def test_completions_follow_where_they_are_to_equal_parallelism() -> None:
+    document = a_modest_job(sync=True, completions=5, completionMode="Indexed")
+    [part] = KIND.parts(job(document), raw(document), {"main": 3})
+    assert (json.loads(part.spec)["parallelism"], json.loads(part.spec)["completions"]) == (3, 3)
+    plain = a_modest_job(sync=True, completions=5)
+    [kept] = KIND.parts(job(plain), raw(plain), {"main": 3})
+    assert json.loads(kept.spec)["completions"] == 5, "only an Indexed Job's completions may change"
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_the_users_job_shows_it_while_it_runs_elsewhere_and_is_as_before_after_that(sync: bool) -> None:
+    before = a_modest_job(sync=sync, completions=5, completionMode="Indexed", suspend=True, **ELSEWHERE)
+    step = KIND.placed_step(job(before), {"main": 3})
+    assert step is not None
+    running = merged(before, step.body)
+    assert (running["spec"]["suspend"], running["spec"]["parallelism"]) == (False, 3)
+    assert running["spec"]["completions"] == (3 if sync else 5)
+    assert KIND.placed_step(job(running), {"main": 3}) is None
+    assert KIND.equivalent(workload(json.dumps(workload_document(before)).encode()), job(running))
+    [part] = KIND.parts(job(running), raw(running), {"main": 3})
+    assert json.loads(part.spec)["parallelism"] == 3, "a template that is sent again is the same"
+    after = running
+    for back in KIND.unplaced_steps(job(running), raw(running), WALL):
+        if not back.subresource:
+            after = merged(after, back.body)
+    assert after["spec"] == before["spec"]
+    assert BEFORE not in after["metadata"]["annotations"]
+    assert not KIND.unplaced_steps(job(after), raw(after), WALL)
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_at_home_it_is_lowered_with_the_start_and_put_back_with_the_template(sync: bool) -> None:
+    before = a_modest_job(sync=sync, completions=5, completionMode="Indexed")
+    running = at_home(before, 3)
+    assert (running["spec"]["suspend"], running["spec"]["parallelism"]) == (False, 3)
+    assert running["spec"]["completions"] == (3 if sync else 5)
+    running["metadata"]["generation"] = 2
+    running["status"] = {"startTime": WALL, "conditions": [], "active": 3}
+    after = running
+    for _ in range(5):
+        step = KIND.local_stop_step(job(after), raw(after), KEY)
+        if step is None:
+            break
+        assert isinstance(step, PatchStep)
+        after = (patched if "json-patch" in step.kind.value else merged)(after, step.body)
+        if step.subresource == "status":
+            after["status"]["conditions"].append({"type": "Suspended", "status": "True", "reason": "JobSuspended"})
+    assert after["spec"] == before["spec"]
+    assert BEFORE not in after["metadata"]["annotations"]
+
+
+def test_all_pods_ready_are_as_many_as_run_at_once_now() -> None:
+    running = at_home(a_modest_job(), 3)
+    assert KIND.pods_ready(job({**running, "status": {"ready": 3}}))
+    assert not KIND.pods_ready(job({**running, "status": {"ready": 2}}))
+    assert KIND.pods_ready(job({**running, "status": {"ready": 1, "succeeded": 2}}))
+
+
+def test_a_job_that_runs_with_the_least_may_be_suspended() -> None:
+    running = at_home(a_modest_job("3"), 3)
+    stopped = merged(running, b'{"spec": {"suspend": true}}')
+    facts = WebhookFacts()
+    assert not validate_update(running, stopped, facts).errors
+    del stopped["metadata"]["annotations"][BEFORE]
+    assert validate_update(running, stopped, facts).errors, "with three pods of its own the least would have to be two"
+
+
+def test_a_mark_that_cannot_be_read_counts_as_none() -> None:
+    document = a_modest_job()
+    document["metadata"]["annotations"][BEFORE] = "five"
+    assert workload_document(document)["spec"]["podSets"][0]["count"] == 5
