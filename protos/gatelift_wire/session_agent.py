@@ -112,6 +112,13 @@ class AgentSession(SessionCore):
         self._expire(now)
         return self._take_out()
 
+    def redial(self, now: float) -> list[SessionOutput]:
+        """Dial now instead of later: what the last answer objected to has changed. Nothing while a stream is there."""
+        if self._dial_at is not None and self._dialling is None:
+            self._dial_at = now
+        self._expire(now)
+        return self._take_out()
+
     def set_facts(
         self, *, credits_: int, api_reachable: bool, replicas: int, kinds: Iterable[str], now: float
     ) -> list[SessionOutput]:

@@ -29,6 +29,7 @@ from gatelift_kube.resources import NAMESPACE, POD, ObjectKey, ObjectRef
 from gatelift_kube.tasks import spawn
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
 from gatelift_wire import messages as m
+from gatelift_wire import tokens
 from gatelift_wire.keys import PlacementKey
 from support.until import until
 from support.wire_edge import HOST, Edge
@@ -209,6 +210,24 @@ async def test_an_agent_without_identity_says_what_it_waits_for(running: Running
             found = await text()
             await asyncio.sleep(0.05)
     assert found.startswith("not enrolled: ")
+
+
+async def test_an_agent_that_was_revoked_and_added_again_enrols_anew_with_the_new_token(running: Running) -> None:
+    edge = running.edge
+    agent = await running.start()
+    await until(lambda: edge.is_open("w1"), "the session opens")
+    edge.put("w1", spec={"revoked": True}, status={})
+    await until(lambda: not edge.is_open("w1"), "its session ends")
+    await running.stop(agent)
+    token = tokens.compose("w1", bytes(24), edge.state.bundle)
+    edge.put("w1", spec={"tokenDigest": tokens.digest(token), "tokenExpiresAt": "2999-01-01T00:00:00Z"}, status={})
+    await running.start(token=token, enrol=f"{HOST}:{edge.enrol.port}")
+    await until(lambda: edge.cluster("w1").status.enrolment, "it asks with a new key", seconds=15)
+    asked = edge.cluster("w1").status.enrolment
+    assert asked is not None
+    assert asked.key_digest != edge.identities["w1"].key.digest
+    edge.patch_spec("w1", approvedRequest=asked.key_digest)
+    await until(lambda: edge.is_open("w1"), "the session opens with the new key", seconds=15)
 
 
 # --- local -------------------------------------------------------------------------------------------------------

@@ -28,6 +28,12 @@ from support.wire_edge import HOST, Edge, utc_now
 DAY = dt.timedelta(days=1)
 
 
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask again at once: a person is quick here."""
+    monkeypatch.setattr(enrolments, "ASK_AGAIN_SECONDS_MAX", 0.05)
+
+
 @pytest_asyncio.fixture
 async def edge() -> AsyncIterator[Edge]:
     made = Edge()
@@ -184,3 +190,122 @@ async def test_a_secret_keeps_an_identity_too(tmp_path: Path) -> None:
         await cluster.stop()
         with pytest.raises(IdentityStoreError, match="cannot be written"):
             await SecretStore(client, "default", "other").save(Identity(key=b"key"))
+
+
+# --- anew ----------------------------------------------------------------------------------------------------------
+
+
+def _add_again(edge: Edge, secret: bytes = b"s" * 24) -> str:
+    """Revoke a cluster and expect it again, as `gatelift cluster remove` and `add` do; return the new token."""
+    token = tokens.compose("w1", secret, edge.state.bundle)
+    edge.put("w1", spec={"tokenDigest": tokens.digest(token), "tokenExpiresAt": "2999-01-01T00:00:00Z"}, status={})
+    return token
+
+
+async def _refused(edge: Edge, folder: Path, token: str) -> tuple[Identity, Enrolment]:
+    """Return what an agent has when the manager turns its identity away."""
+    old = await _enrolled(edge, folder)
+    enrolment = _enrolment(edge, folder, token)
+    assert await enrolment.ready() == old
+    return old, enrolment
+
+
+async def test_a_refused_identity_is_replaced_by_a_token_that_was_not_used(edge: Edge, tmp_path: Path) -> None:
+    token = _add_again(edge)
+    old, enrolment = await _refused(edge, tmp_path, token)
+    assert _add_again(edge) == token
+    assert enrolment.refused("w1 was revoked")
+    asking = spawn("anew", enrolment.enrol_anew())
+    await until(lambda: "gatelift cluster approve w1" in enrolment.waiting_for, "it asks for a person")
+    assert not enrolment.usable()
+    with pytest.raises(EnrolmentError, match=r"is being enrolled anew: .*gatelift cluster approve w1"):
+        await enrolment.ready()
+    kept = await DirectoryStore(tmp_path).load()
+    assert kept is not None
+    assert (kept.key, kept.certificate) == (old.key, old.certificate), "the old one stays until the new one is there"
+    _approve(edge)
+    await asking
+    found = await enrolment.ready()
+    assert found.key == kept.next_key != old.key
+    assert found.token_digest == tokens.digest(token).encode()
+    assert await DirectoryStore(tmp_path).load() == found
+    assert not enrolment.refused("again"), "the token is used now"
+
+
+async def test_a_restart_while_a_person_is_waited_for_goes_on_with_the_same_key(edge: Edge, tmp_path: Path) -> None:
+    token = _add_again(edge)
+    _, first = await _refused(edge, tmp_path, token)
+    _add_again(edge)
+    asking = spawn("anew", first.enrol_anew())
+    await until(lambda: first.waiting_for, "it asks")
+    asking.cancel()
+    await until(asking.done, "it is gone")
+    second = _enrolment(edge, tmp_path, token)
+    await second.ready()
+    assert second.refused("w1 was revoked")
+    again = spawn("anew", second.enrol_anew())
+    await until(lambda: "gatelift cluster approve w1" in second.waiting_for, "the token is still taken from it")
+    _approve(edge)
+    await again
+    assert second.usable()
+
+
+async def test_an_identity_that_a_token_was_used_for_says_the_way_out(
+    edge: Edge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = _token(edge)
+    asking = spawn("enrol", _enrolment(edge, tmp_path, token).ready())
+    await until(lambda: edge.cluster("w1").status.enrolment, "the agent asks")
+    _approve(edge)
+    await asking
+    enrolment = _enrolment(edge, tmp_path, token)
+    await enrolment.ready()
+    assert not enrolment.refused("w1 was revoked by a person")
+    assert enrolment.usable()
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "identity refused" in line]
+    assert "gatelift cluster add w1" in line
+    assert "(token) and restart the agent" in line
+
+
+async def test_a_token_that_is_refused_as_well_leaves_the_old_identity(edge: Edge, tmp_path: Path) -> None:
+    stale = tokens.compose("w1", b"t" * 24, edge.state.bundle)
+    old, enrolment = await _refused(edge, tmp_path, stale)
+    _add_again(edge)
+    assert enrolment.refused("w1 was revoked")
+    with pytest.raises(EnrolmentError, match="token: is not the one last printed for w1"):
+        await enrolment.enrol_anew()
+    found = await enrolment.ready()
+    assert (found.key, found.certificate) == (old.key, old.certificate)
+    assert enrolment.refused("w1 was revoked"), "it is tried again with the next refusal"
+
+
+async def test_an_expired_identity_that_is_not_renewed_is_replaced_too(edge: Edge, tmp_path: Path) -> None:
+    first = await _enrolled(edge, tmp_path)
+    request = enrolments.signing_request(first.key, "w1")
+    expired = authority.sign_agent(edge.state, request, identity.uri_of("w1"), DAY, utc_now() - 2 * DAY)
+    await DirectoryStore(tmp_path).save(replace(first, certificate=expired))
+    token = _add_again(edge)
+    asking = spawn("enrol", _enrolment(edge, tmp_path, token).ready())
+    await until(lambda: edge.cluster("w1").status.enrolment, "it asks with the token")
+    _approve(edge)
+    assert (await asking).key != first.key
+
+
+async def test_what_another_replica_was_given_meanwhile_is_used(edge: Edge, tmp_path: Path) -> None:
+    token = _add_again(edge)
+    _, enrolment = await _refused(edge, tmp_path, token)
+    newer = await _enrolled(edge, tmp_path)
+    await enrolment.enrol_anew()
+    assert await enrolment.ready() == newer
+
+
+async def test_a_crash_between_key_and_certificate_is_found_at_the_next_start(edge: Edge, tmp_path: Path) -> None:
+    first = await _enrolled(edge, tmp_path)
+    second = await _enrolled(edge, tmp_path)
+    await DirectoryStore(tmp_path).save(replace(second, certificate=first.certificate))
+    token = _add_again(edge)
+    asking = spawn("enrol", _enrolment(edge, tmp_path, token).ready())
+    await until(lambda: edge.cluster("w1").status.enrolment, "it asks again")
+    _approve(edge)
+    found = await asking
+    assert (found.key, found.certificate != first.certificate) == (second.key, True)

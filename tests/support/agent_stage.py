@@ -80,6 +80,7 @@ class Stage:
         self.writes: list[ApiWrite] = []
         self.notes: list[commands.Note] = []
         self.installed: list[commands.InstallCertificate] = []
+        self.refused: list[commands.IdentityRefused] = []
         self.events: deque[events.Event] = deque()
         self.watched: set[str] = set()
         self.watching = False
@@ -318,6 +319,8 @@ class Stage:
                 self.watched, self.watching = set(), False
             case commands.InstallCertificate():
                 self.installed.append(command)
+            case commands.IdentityRefused():
+                self.refused.append(command)
             case commands.Note():
                 self.notes.append(command)
             case _:

@@ -120,7 +120,7 @@ class SimAgent:
                 self._stop_watching()
             case commands.Note():
                 self.cluster.timeline.say(self.name, f"{command.workload}@{command.epoch} {command.text}")
-            case EmitEvent() | commands.InstallCertificate():
+            case EmitEvent() | commands.InstallCertificate() | commands.IdentityRefused():
                 pass
             case _:
                 raise AssertionError(f"nobody carries out {command}")

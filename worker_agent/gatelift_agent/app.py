@@ -123,7 +123,13 @@ class _Process:
             instance=self._instance,
             watch_nodes=config.watch_nodes,
         )
-        performer = Performer(api=self._api, stream=self._stream, install=self._install, observe=self._performed)
+        performer = Performer(
+            api=self._api,
+            stream=self._stream,
+            install=self._install,
+            refused=self._identity_refused,
+            observe=self._performed,
+        )
         self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
             self._machine, performer, tick=events.Ticked(), clock=boottime, observe=self._metrics.handled
         )
@@ -141,6 +147,7 @@ class _Process:
         )
         self._free_term = leadership.UNKNOWN_TERM
         self._taking_over: asyncio.Task[None] | None = None
+        self._enrolling: asyncio.Task[None] | None = None
         self._servers: list[StatusServer] = []
 
     async def run(self) -> None:
@@ -215,8 +222,9 @@ class _Process:
 
     def _lost(self, reason: str) -> None:
         self._log.warning("no longer leading", reason=reason)
-        if self._taking_over is not None:
-            self._taking_over.cancel()
+        for task in (self._taking_over, self._enrolling):
+            if task is not None:
+                task.cancel()
         self._post(events.LeadershipLost())
 
     async def _keep_told(self) -> None:
@@ -233,6 +241,20 @@ class _Process:
 
     def _install(self, command: commands.InstallCertificate) -> None:
         spawn("install certificate", self._install_certificate(command))
+
+    def _identity_refused(self, command: commands.IdentityRefused) -> None:
+        if self._enrolling is not None and not self._enrolling.done():
+            return
+        if self._enrolment.refused(command.text):
+            self._enrolling = self._supervisor.spawn("enrol anew", self._enrol_anew())
+
+    async def _enrol_anew(self) -> None:
+        try:
+            await self._enrolment.enrol_anew()
+        except (EnrolmentError, IdentityStoreError) as error:
+            self._log.error("not enrolled anew", problem=str(error))  # the next refusal tries again
+        else:
+            self._post(events.IdentityReplaced())
 
     async def _install_certificate(self, command: commands.InstallCertificate) -> None:
         try:

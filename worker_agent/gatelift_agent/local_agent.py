@@ -118,7 +118,7 @@ class LocalAgent:
             watched=LOCAL,
             keeps_state=False,
         )
-        performer = Performer(api=self._api, stream=_StreamEnd(stream, self._post), install=_drop)
+        performer = Performer(api=self._api, stream=_StreamEnd(stream, self._post), install=_drop, refused=_drop)
         self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
             self.machine, performer, tick=events.Ticked(), clock=clock
         )
@@ -173,5 +173,5 @@ async def start_local_agent(
     return agent
 
 
-def _drop(_command: commands.InstallCertificate) -> None:
-    """Drop: the in-memory stream has no certificate."""
+def _drop(_command: commands.InstallCertificate | commands.IdentityRefused) -> None:
+    """Drop: the in-memory stream has no certificate and no key."""

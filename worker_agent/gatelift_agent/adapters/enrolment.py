@@ -2,6 +2,9 @@
 
 First start: a bootstrap token and a person's approval. Later: renewal over the stream; after a long cut the same key
 renews through `Enroll` without a token. The manager's CA is trusted by the token's hash of it, or by a file.
+
+An identity that the manager does not take any more (`refused`) is replaced by a new key where a token is configured
+that it was not enrolled with; the old one is kept until the new one has its certificate.
 """
 
 from __future__ import annotations
@@ -46,6 +49,10 @@ class EnrolmentError(Exception):
     """Enrolment was refused, or cannot be tried; one line with the way out."""
 
 
+class _RefusedError(EnrolmentError):
+    """The manager said no."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validity:
     """From when to when a certificate is valid (UTC)."""
@@ -84,28 +91,66 @@ class Enrolment:
         self._utc_now = utc_now
         self._log = structlog.get_logger("gatelift.agent.enrolment")
         self._lock = asyncio.Lock()
+        self._anew = False
         self.current: Identity | None = None
         self.waiting_for = ""
         """What people see while there is no certificate."""
+
+    def refused(self, text: str) -> bool:
+        """Take that the manager does not take this identity any more; True: `enrol_anew` is to be called.
+
+        `text` is the manager's. Without a token that was not used yet one line is logged: the way out.
+        """
+        if self._has_new_token(self.current):
+            self._log.warning("identity refused, enrolling anew with the configured token", why=text)
+            return True
+        self._log.error(
+            f"identity refused: {text}; run 'gatelift cluster add {self._cluster}' in the management cluster,"
+            " put the token that it prints into the agent's configuration (token) and restart the agent"
+        )
+        return False
+
+    async def enrol_anew(self) -> None:
+        """Get a certificate for a new key by the configured token; waits for a person, raises as `ready` does.
+
+        Where it comes to nothing the old identity stays, and the next refusal of it begins anew.
+        """
+        self._anew = True
+        try:
+            async with self._lock:
+                kept = await self._store.load()
+                if kept is not None and self.current is not None and kept.key != self.current.key:
+                    self.current = kept  # another replica was faster
+                else:
+                    await self._replace(kept or self.current)
+        finally:
+            self._anew = False
 
     async def ready(self) -> Identity:
         """Return an identity with a valid certificate; enrols, and waits for a person, if need be.
 
         Raises EnrolmentError when it is refused, IdentityStoreError when it cannot be kept.
         """
+        if self._anew:
+            raise EnrolmentError(f"the agent is being enrolled anew: {self.waiting_for or 'asking'}")
         async with self._lock:
             if self.current is None:
-                self.current = await self._store.load()
+                self.current = _matching(await self._store.load())
             if self.current is None:
                 self.current = Identity(key=await asyncio.to_thread(new_key), bundle=self._ca_bundle)
                 await self._store.save(self.current)
             while not self._is_valid(self.current):
-                await self._ask(self.current)
+                try:
+                    await self._ask(self.current)
+                except _RefusedError:
+                    if not self.current.certificate or not self._has_new_token(self.current):
+                        raise
+                    await self._replace(self.current)
             return self.current
 
     def usable(self) -> bool:
         """Say whether a new stream may use what is there."""
-        return self.current is not None and self._is_valid(self.current)
+        return self.current is not None and not self._anew and self._is_valid(self.current)
 
     def signing_request(self) -> bytes:
         """Return a request for the next certificate of the same key and name. EnrolmentError before `ready`."""
@@ -117,10 +162,15 @@ class Enrolment:
         """Use and keep a renewed certificate, if it is ours. Raises EnrolmentError, IdentityStoreError."""
         if self.current is None:
             raise EnrolmentError("a certificate came before there was a key; it is dropped")
-        _check(certificate, self.current.key, self._cluster)
-        self.current = replace(self.current, certificate=certificate, bundle=ca_bundle or self.current.bundle)
-        await self._store.save(self.current)
+        await self._install(self.current, certificate, ca_bundle)
+
+    async def _install(self, current: Identity, certificate: bytes, ca_bundle: bytes) -> Identity:
+        _check(certificate, current.key, self._cluster)
+        fresh = replace(current, certificate=certificate, bundle=ca_bundle or current.bundle)
+        await self._store.save(fresh)
+        self.current = fresh
         self._log.info("certificate installed", valid_until=validity(certificate).not_after.isoformat())
+        return fresh
 
     def renew_in(self) -> float:
         """Return in how many seconds the certificate wants renewal."""
@@ -132,6 +182,22 @@ class Enrolment:
         if not current.certificate:
             return False
         return validity(current.certificate).seconds_left(self._utc_now()) > EXPIRY_MARGIN_SECONDS
+
+    def _has_new_token(self, current: Identity | None) -> bool:
+        used = current.token_digest if current is not None else b""
+        return bool(self._token) and tokens.digest(self._token).encode() != used
+
+    async def _replace(self, old: Identity | None) -> None:
+        """Enrol a new key in the place of an identity that is worth nothing any more; it is kept until then."""
+        if old is None:
+            return
+        if not old.next_key:
+            old = replace(old, next_key=await asyncio.to_thread(new_key))
+            await self._store.save(old)
+        self.current = old
+        fresh = Identity(key=old.next_key, bundle=self._ca_bundle)
+        while self.current is old:
+            await self._ask(fresh)
 
     async def _ask(self, current: Identity) -> None:
         """Ask once; wait as told when a person has to approve. Raises EnrolmentError when it is refused."""
@@ -152,12 +218,13 @@ class Enrolment:
             return
         if response.status == pb.ENROLL_STATUS_APPROVED:
             self.waiting_for = ""
-            self.current = replace(current, bundle=bundle)
-            await self.install(response.certificate, response.ca_bundle)
-            if not self.usable():
+            used = tokens.digest(token).encode() if token else current.token_digest
+            enrolled = replace(current, bundle=bundle, token_digest=used)
+            fresh = await self._install(enrolled, response.certificate, response.ca_bundle)
+            if not self._is_valid(fresh):
                 raise EnrolmentError("certificate: is not valid by this machine's clock; set the clock and try again")
         elif response.status == pb.ENROLL_STATUS_REFUSED:
-            raise EnrolmentError(f"enrolment of {self._cluster} was refused: {response.text}")
+            raise _RefusedError(f"enrolment of {self._cluster} was refused: {response.text}")
         else:
             self._wait_for(response.text or "waiting for approval")
             pause = min(ASK_AGAIN_SECONDS_MAX, max(ASK_AGAIN_SECONDS_MIN, response.retry_after_seconds))
@@ -188,6 +255,17 @@ class Enrolment:
             f"enrol {self._target.address}: its certificate is not signed by the CA that the token names;"
             " use the token and the address of the same manager"
         )
+
+
+def _matching(kept: Identity | None) -> Identity | None:
+    """Return an identity without a certificate of another key: a crash came between the writing of the two."""
+    if kept is None or not kept.certificate:
+        return kept
+    try:
+        same = x509.load_pem_x509_certificate(kept.certificate).public_key() == _private_key(kept.key).public_key()
+    except ValueError as error:
+        raise EnrolmentError("certificate: cannot be read; remove the identity and enrol the agent again") from error
+    return kept if same else replace(kept, certificate=b"")
 
 
 def new_key() -> bytes:

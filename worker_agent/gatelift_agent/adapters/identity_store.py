@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -22,6 +23,9 @@ from gatelift_kube.resources import SECRET, ObjectKey, ObjectRef
 KEY, CERTIFICATE, BUNDLE = "tls.key", "tls.crt", "ca.crt"
 """Names of the parts, as Secrets of type kubernetes.io/tls have them."""
 
+TOKEN, NEXT_KEY = "token.sha256", "next.key"
+"""Names of the parts that only matter when the agent is enrolled anew."""
+
 
 class IdentityStoreError(Exception):
     """The identity cannot be read or kept; one line with the way out."""
@@ -29,11 +33,41 @@ class IdentityStoreError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Key (PEM), certificate chain (PEM, empty until enrolled) and trusted CAs (PEM). Never logged."""
+    """Key (PEM), certificate chain (PEM, empty until enrolled) and trusted CAs (PEM). Never logged.
+
+    `token_digest` is the hash of the token that the key was enrolled with, empty where that is not known. `next_key`
+    is there while the agent is being enrolled anew: a token belongs to the first key that shows it, so a restart must
+    go on with the same one.
+    """
 
     key: bytes = field(repr=False)
     certificate: bytes = b""
     bundle: bytes = b""
+    token_digest: bytes = b""
+    next_key: bytes = field(default=b"", repr=False)
+
+    def parts(self) -> dict[str, bytes]:
+        """Return all parts by name, in an order in which a crash between two of them leaves what can be used."""
+        return {
+            BUNDLE: self.bundle,
+            TOKEN: self.token_digest,
+            KEY: self.key,
+            CERTIFICATE: self.certificate,
+            NEXT_KEY: self.next_key,
+        }
+
+    @staticmethod
+    def of(parts: Mapping[str, bytes]) -> Identity | None:
+        """Return the identity that these parts make, None without a key."""
+        if not parts.get(KEY):
+            return None
+        return Identity(
+            key=parts[KEY],
+            certificate=parts.get(CERTIFICATE, b""),
+            bundle=parts.get(BUNDLE, b""),
+            token_digest=parts.get(TOKEN, b""),
+            next_key=parts.get(NEXT_KEY, b""),
+        )
 
 
 class IdentityStore(Protocol):
@@ -64,14 +98,12 @@ class DirectoryStore:
 
     def _load(self) -> Identity | None:
         try:
-            parts = {name: self._read(name) for name in (KEY, CERTIFICATE, BUNDLE)}
+            parts = {name: self._read(name) for name in (KEY, CERTIFICATE, BUNDLE, TOKEN, NEXT_KEY)}
         except OSError as error:
             raise IdentityStoreError(
                 f"identityDirectory {self._directory}: cannot be read ({error.strerror}); make it the agent's own"
             ) from error
-        if not parts[KEY]:
-            return None
-        return Identity(key=parts[KEY], certificate=parts[CERTIFICATE], bundle=parts[BUNDLE])
+        return Identity.of(parts)
 
     def _read(self, name: str) -> bytes:
         path = self._directory / name
@@ -80,8 +112,7 @@ class DirectoryStore:
     def _save(self, identity: Identity) -> None:
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            parts = ((KEY, identity.key), (BUNDLE, identity.bundle), (CERTIFICATE, identity.certificate))
-            for name, content in parts:
+            for name, content in identity.parts().items():
                 self._write(name, content)
         except OSError as error:
             raise IdentityStoreError(
@@ -115,15 +146,11 @@ class SecretStore:
             raise IdentityStoreError(f"{self._ref}: cannot be read ({error}); bind the agent's Role") from error
         if not isinstance(served.object, Secret):
             raise IdentityStoreError(f"{self._ref}: is not a Secret; delete it and enrol again")
-        data = {name: base64.b64decode(text) for name, text in served.object.data.items()}
-        if not data.get(KEY):
-            return None
-        return Identity(key=data[KEY], certificate=data.get(CERTIFICATE, b""), bundle=data.get(BUNDLE, b""))
+        return Identity.of({name: base64.b64decode(text) for name, text in served.object.data.items()})
 
     async def save(self, identity: Identity) -> None:
         """Keep it. Raises IdentityStoreError."""
-        parts = {KEY: identity.key, CERTIFICATE: identity.certificate, BUNDLE: identity.bundle}
-        data = {name: base64.b64encode(content).decode() for name, content in parts.items()}
+        data = {name: base64.b64encode(content).decode() for name, content in identity.parts().items()}
         document = {
             "apiVersion": SECRET.api_version,
             "kind": SECRET.kind,

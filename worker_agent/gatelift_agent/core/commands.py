@@ -76,6 +76,13 @@ class InstallCertificate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityRefused:
+    """The manager does not take this agent's key any more; `text` is its word, one line."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
     """A fact for the log and the metrics, with the workload and epoch it is about."""
 
@@ -97,5 +104,6 @@ Command = (
     | SendFrame
     | CloseStream
     | InstallCertificate
+    | IdentityRefused
     | Note
 )

@@ -106,6 +106,11 @@ class CertificateDue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IdentityReplaced:
+    """There is a certificate for a new key, in the place of one that the manager refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ticked:
     """The deadline that `next_deadline()` named has passed."""
 
@@ -124,5 +129,6 @@ Event = (
     | StreamClosed
     | ApiHealthChanged
     | CertificateDue
+    | IdentityReplaced
     | Ticked
 )

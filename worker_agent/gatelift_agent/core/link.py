@@ -71,6 +71,11 @@ class Link:
             self._carry_out(self._session.tick(now), now)
             self._answer_inventory(now)
 
+    def redial(self, now: float) -> None:
+        """Dial now instead of later, if there is no stream."""
+        if self._session is not None:
+            self._carry_out(self._session.redial(now), now)
+
     def flush(self, now: float) -> None:
         """Hand over facts and what is to be said."""
         if self._session is None:
@@ -137,14 +142,20 @@ class Link:
                     orders.obey(world, message, now)
                 case session.LeaseExtended(until=until):
                     self._extended(until, now)
-                case session.SessionEnded(text=text):
+                case session.SessionEnded(reason=reason, text=text):
                     self._asked = None
                     self._ended(now)
                     world.note("info", f"session ended: {text or 'the stream broke'}")
-                case session.GreetingEnded(text=text):
+                    self._refused(reason, text)
+                case session.GreetingEnded(reason=reason, text=text):
                     world.note("info", f"no session: {text or 'the stream broke'}")
+                    self._refused(reason, text)
                 case _:
                     pass  # LeaseLapsed: `starting` compares moments; the rest are the manager's
+
+    def _refused(self, reason: CloseReason | None, text: str) -> None:
+        if reason is CloseReason.REVOKED:
+            self._world.commands.append(commands.IdentityRefused(text=text or "revoked"))
 
     def _welcomed(self, output: session.Welcomed, now: float) -> None:
         standing = self._world.standing

@@ -126,6 +126,8 @@ class Machine:
                 self._pods_read(event, now)
             case events.CertificateDue(request=request):
                 world.say(CertificateRequest(request=request))
+            case events.IdentityReplaced():
+                self._link.redial(now)
 
     def _object_seen(self, event: ObjectSeen, now: float) -> None:
         world, obj = self._world, event.object

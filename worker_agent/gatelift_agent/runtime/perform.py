@@ -60,6 +60,7 @@ class Performer:
     api: Api
     stream: Stream
     install: Callable[[commands.InstallCertificate], None]
+    refused: Callable[[commands.IdentityRefused], None] = lambda _command: None
     observe: Callable[[commands.Command], None] = lambda _command: None
 
     def __call__(self, command: commands.Command) -> None:
@@ -84,6 +85,8 @@ class Performer:
                 self.api.stop_watching()
             case commands.InstallCertificate():
                 self.install(command)
+            case commands.IdentityRefused():
+                self.refused(command)
             case commands.Note():
                 _log(command)
 
