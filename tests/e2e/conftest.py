@@ -12,19 +12,16 @@ import pytest_asyncio
 from gatelift_sandbox import build
 from gatelift_sandbox.errors import SandboxError
 from support import e2e_world, log_tails
-from support.e2e_world import World
+from support.e2e_world import REQUIRED, World
 
 PROVIDER = os.environ.get("GATELIFT_E2E_PROVIDER") or "local"
-REQUIRED = os.environ.get("GATELIFT_REQUIRE_E2E") == "1"
 
-EVERYWHERE = ("test_road.py", "test_crashes.py")
+EVERYWHERE = ("test_road.py", "test_crashes.py", "test_refusals.py", "test_leadership.py", "test_kueue_crds.py")
 MODULES_OF = {
     "local": (
         *EVERYWHERE,
         "test_local_provider.py",
-        "test_kueue_crds.py",
-        "test_refusals.py",
-        "test_leadership.py",
+        "test_demo_kept.py",
         "test_deploy_rules.py",
         "test_kinds_on_real_servers.py",
     ),

@@ -12,7 +12,7 @@ import pytest_asyncio
 from gatelift_kube.resources import POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
 from support import e2e_world
-from support.e2e_world import PROVIDER_ENVIRONMENT, World
+from support.e2e_world import PROVIDER_ENVIRONMENT, REQUIRED, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(240)]
 
@@ -21,6 +21,8 @@ CRDS = os.environ.get("GATELIFT_KUEUE_CRDS", "")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def kueue_world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    if not CRDS and REQUIRED:
+        pytest.fail("GATELIFT_KUEUE_CRDS names no folder with Kueue's CRDs: name one, or leave this module out")
     if not CRDS:
         pytest.skip("GATELIFT_KUEUE_CRDS names no folder with Kueue's CRDs")
     folder = Path(tmp_path_factory.mktemp("kueue-crds"))

@@ -45,6 +45,9 @@ time, and a busy machine still renews in time, since each renews on a thread of 
 PROVIDER_ENVIRONMENT = "GATELIFT_E2E_PROVIDER"
 """Names the provider of the scenarios."""
 
+REQUIRED = os.environ.get("GATELIFT_REQUIRE_E2E") == "1"
+"""Whoever sets it wants to hear of what cannot be run here as a failure, not as a test that was skipped."""
+
 QUEUES = """
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
