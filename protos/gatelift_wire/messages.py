@@ -190,7 +190,11 @@ class TemplateBlob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectTemplate:
-    """One object to create: `metadata` is JSON with labels and annotations only; `template` the hash of its spec."""
+    """One object to create: `metadata` is JSON with labels and annotations only; `template` the hash of its spec.
+
+    On `local` nothing is created: `template` is the UID of the user's object that was admitted, since another one may
+    have its name by now.
+    """
 
     name: str
     pod_set: str

@@ -244,15 +244,14 @@ async def test_the_agent_of_local_lets_the_users_own_pod_go(tmp_path: Path) -> N
             "metadata": {"name": "p", "namespace": TEAM, "labels": {"kueue.x-k8s.io/managed": "true"}},
             "spec": {**msgspec.json.decode(SPEC), "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]},
         }
-        await client.create(POD, TEAM, msgspec.json.encode(pod))
+        admitted = await client.create(POD, TEAM, msgspec.json.encode(pod))
         agent = await start_local_agent(
             client, stream, instance="local-1", term=1, leads_until=lambda: monotonic() + 10.0
         )
         links = _links(posted, stream)
         await until(links, "the local session opens")
         stream_id = next(each.stream_id for each in posted if isinstance(each, manager_events.StreamOpened))
-        digest = hashlib.sha256(SPEC).hexdigest()
-        template = m.ObjectTemplate(name="p", pod_set="main", template=digest)
+        template = m.ObjectTemplate(name="p", pod_set="main", template=admitted.object.metadata.uid)
         frame = m.Frame(
             session=1,
             term=1,

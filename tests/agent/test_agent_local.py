@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from gatelift_agent.core.settings import Mode
@@ -14,7 +15,7 @@ from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
 from support.agent_drivers import Cluster
 from support.agent_stage import Stage
-from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME, POD_SPEC
+from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME, POD_SPEC, commit_messages
 
 GATE = {"name": "kueue.x-k8s.io/admission"}
 
@@ -125,6 +126,20 @@ def test_a_pod_that_is_not_there_is_waited_for_and_then_refused() -> None:
     assert stage.state() == "Applying"
     stage.pass_seconds(11.0)
     assert stage.peer.of(m.Refused)[0].refusal is Refusal.NAME_CONFLICT
+
+
+def test_another_pod_of_the_same_name_is_not_the_one_that_was_admitted() -> None:
+    stage = _stage()
+    _user_pod(stage)
+    stage.offer()
+    late = commit_messages()[1]
+    late = replace(late, objects=tuple(replace(one, template="the-one-before") for one in late.objects))
+    stage.send(late)
+    assert stage.state() == "Applying", "the watch may be behind"
+    stage.pass_seconds(11.0)
+    assert stage.peer.of(m.Refused)[0].refusal is Refusal.NAME_CONFLICT
+    assert stage.written(Patch) == []
+    assert stage.pod()["spec"]["schedulingGates"] == [GATE]
 
 
 def test_a_job_is_let_go_with_the_flavors_placement_and_gets_its_template_back_when_it_is_stopped() -> None:

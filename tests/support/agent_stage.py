@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -170,7 +171,12 @@ class Stage:
         metadata: dict[str, Any] | None = None,
         **fields: Any,
     ) -> None:
-        self.send(*commit_messages(key, kind, name, spec, metadata, **fields))
+        template, commit = commit_messages(key, kind, name, spec, metadata, **fields)
+        if self.mode is Mode.LOCAL:
+            found = self.store.look(("", "pods") if kind == "Pod" else ("batch", "jobs"), NAMESPACE_NAME, name)
+            admitted = found["metadata"]["uid"] if found is not None else "gone"
+            commit = replace(commit, objects=tuple(replace(one, template=admitted) for one in commit.objects))
+        self.send(template, commit)
 
     def place(self, key: PlacementKey = KEY, kind: str = "Pod", name: str = "p", **fields: Any) -> None:
         """Offer and commit."""

@@ -20,6 +20,7 @@ from support.sim_cluster import Doc, SimCluster
 GATE = "kueue.x-k8s.io/admission"
 EPOCH = "gatelift.dev/epoch"
 WORKLOAD_UID = "gatelift.dev/workload-uid"
+QUEUE = "kueue.x-k8s.io/queue-name"
 LOCAL = "local"
 Run = tuple[int, str]
 """Epoch and cluster."""
@@ -123,6 +124,7 @@ class Truth:
             (self._users.add if here else self._users.discard)(meta["uid"])
         uid, epoch = self._placement(cluster, meta)
         if not uid:
+            self._check_unowned(cluster, meta, free=pod_is_free(document) if is_pod else job_is_free(document))
             return
         known = self._lifted.setdefault(uid, {})
         free = not change.removed and (pod_is_free(document) if is_pod else job_is_free(document))
@@ -143,6 +145,11 @@ class Truth:
                 f"reserved {holds(record, 'QuotaReserved')}"
             )
         self._check(uid)
+
+    def _check_unowned(self, cluster: str, meta: Doc, *, free: bool) -> None:
+        """Check that nothing of a queue is let go at home before it has a Workload of its own."""
+        if cluster == LOCAL and free and QUEUE in meta.get("labels", {}) and not meta.get("ownerReferences"):
+            raise TruthError(f"{meta['name']} ({meta['uid']}) is let go at home, and no workload is its own")
 
     def _placement(self, cluster: str, meta: Doc) -> tuple[str, int]:
         """Return the workload and epoch that an object belongs to."""

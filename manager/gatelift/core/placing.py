@@ -74,7 +74,7 @@ def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: fl
             ObjectTemplate(
                 name=part.name,
                 pod_set=part.pod_set,
-                template="" if local else blob_hash(part.spec),
+                template=owner.object.metadata.uid if local else blob_hash(part.spec),
                 metadata=b"{}" if local else part.metadata,
             )
             for part in parts

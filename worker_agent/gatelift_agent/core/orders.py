@@ -232,6 +232,8 @@ def _accept(world: World, placement: Placement, commit: Commit, now: float) -> N
     for one in commit.objects:
         ref = ObjectRef(resource, ObjectKey(commit.namespace, one.name))
         tracked = Tracked(ref=ref, pod_set=one.pod_set, template=one.template, metadata=one.metadata)
+        if world.local:
+            tracked.uid = one.template  # another object may have its name by now, and is not admitted
         world.track(placement, tracked)
     world.look(placement.key)
 

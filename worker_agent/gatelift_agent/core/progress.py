@@ -197,11 +197,11 @@ def _metadata(placement: Placement, tracked: Tracked) -> bytes:
 
 def _await_local(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
     held = world.held(tracked)
-    if held is not None and tracked.uid in {"", held.object.metadata.uid}:
-        tracked.object, tracked.raw, tracked.uid = held.object, held.raw, held.object.metadata.uid
+    if held is not None and tracked.uid == held.object.metadata.uid:
+        tracked.object, tracked.raw = held.object, held.raw
         return
     limit = placement.committed_at + LOCAL_WAIT_SECONDS
-    if held is None and now < limit:
+    if now < limit:  # our watch may be behind the manager's, which has seen it
         world.wakes.ask(placement.key, limit)
         return
     text = f"{tracked.ref}: is not the object that was admitted; it was deleted or made anew since"
