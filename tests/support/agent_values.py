@@ -86,7 +86,7 @@ def commit_messages(
     spec: dict[str, Any] | None = None,
     metadata: dict[str, Any] | None = None,
     **fields: Any,
-) -> tuple[m.Message, m.Message]:
+) -> tuple[m.TemplateBlob, m.Commit]:
     """Return the template and the commit of a placement of one object."""
     content = msgspec.json.encode(spec or (POD_SPEC if kind == "Pod" else JOB_SPEC))
     digest = hashlib.sha256(content).hexdigest()
