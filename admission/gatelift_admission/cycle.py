@@ -84,7 +84,8 @@ class Round:
     repeated: bool = False
     """The same heads began at the same flavors before, and nothing came of it: losers wait for a change."""
     progress: bool = False
-    admitted: bool = False
+    admitted: set[str] = field(default_factory=set)
+    """Who was admitted in it: nobody else of the round can preempt them, as Kueue's snapshot does not have them."""
 
 
 @dataclass(slots=True)
@@ -251,6 +252,7 @@ class Cycle:
         assignment = plan.assignment
         if again:
             assignment.forget_cursor()
+            assignment.lacks_anything = True  # the flavors that it was not pinned to may do as well
         if assignment.mode is Mode.NO_FIT or (assignment.mode is not Mode.FIT and not plan.targets):
             self._cannot(round_, entry, queue, assignment)
         elif deferred:
@@ -261,7 +263,8 @@ class Cycle:
             self._lose(round_, entry, queue, assignment, texts.LOST_TO_ANOTHER)
         elif assignment.mode is Mode.FIT:
             decisions.append(self._reserve(entry, queue, assignment))
-            round_.progress = round_.admitted = True
+            round_.progress = True
+            round_.admitted.add(entry.uid)
         else:
             self._preempt(round_, entry, queue, plan, decisions)
 
@@ -271,7 +274,8 @@ class Cycle:
         entry.cursor = ()
         self.nominations += 1
         mark = claims.without_victims(tree)
-        plan = nominate(self._state, entry, queue, claimed=frozenset(claims.victims), pins=before.pins)
+        claimed = round_.admitted.union(claims.victims)
+        plan = nominate(self._state, entry, queue, claimed=frozenset(claimed), pins=before.pins)
         tree.undo(mark)
         return plan, plan.assignment.mode is Mode.FIT
 
@@ -287,6 +291,7 @@ class Cycle:
         elif entry.lost and entry.restarted != now:  # an earlier flavor may have room again: once more, from the first
             entry.restarted = now
             entry.search_anew()
+            queue.pending.evaluate(entry)
             self._retry(round_, queue, entry)
             self._state.tell(entry, (assignment.reason, assignment.message))
         else:

@@ -67,6 +67,12 @@ class PendingClass:
         self.members[entry.uid] = entry
         heapq.heappush(self.heap, (entry.timestamp, entry.uid, entry.ticket))
 
+    def note_fresh(self, entry: Entry) -> None:
+        """Note a member that has to be told when the class fails."""
+        if len(self.fresh) > 2 * len(self.members) + _VOID_SLACK:
+            self.fresh = [other for other in self.fresh if self.members.get(other.uid) is other]
+        self.fresh.append(entry)
+
 
 @dataclass(slots=True)
 class _Watch:
@@ -127,12 +133,20 @@ class PendingQueue:
         if one is None:
             one = self.classes[entry.shape] = PendingClass(entry.priority, entry.shape)
         one.push(entry)
-        if len(one.fresh) > 2 * len(one.members) + _VOID_SLACK:
-            one.fresh = [other for other in one.fresh if one.members.get(other.uid) is other]
-        one.fresh.append(entry)
+        one.note_fresh(entry)
         if not one.parked and one.head() is entry:
             self._offer(one)
         return one
+
+    def tell_again(self, entry: Entry) -> None:
+        """Let an entry, whose text is no longer true, be told when its class fails the next time."""
+        one = self.classes.get(entry.shape)
+        if one is not None and entry.uid in one.members:
+            one.note_fresh(entry)
+
+    def evaluate(self, entry: Entry) -> None:
+        """Let the class of an entry be evaluated when it heads the queue, whatever it lacked before."""
+        self.classes[entry.shape].options = ()
 
     def set_aside(self, entry: Entry) -> None:
         """Keep an entry out of the order until it is added again."""
@@ -257,6 +271,7 @@ class PendingQueue:
             if not one.options or any(_covered(option, room, one.priority) for option in one.options):
                 return entry
             one.park += 1
+            entry.search_anew()
             self._register(one, room)
             if self.strict:
                 self.blocked, self.blocked_reserves = entry, one.reserves

@@ -316,6 +316,7 @@ class State:
         elif texts.is_about_queue(entry.want or entry.told):  # no longer true; who is not evaluated soon says so
             entry.want = entry.told = None
             self.untold.pop(entry.uid, None)
+            target.pending.tell_again(entry)
             heapq.heappush(self.unevaluated, (self.now + self.settings.pending_text_after, entry.uid, entry.ticket))
 
     def _target(self, entry: Entry) -> tuple[QueueModel | None, tuple[str, str] | None]:

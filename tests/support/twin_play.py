@@ -231,9 +231,10 @@ class Both:
     def _cycle(self) -> None:
         watched = self.fast._cycle
         assert isinstance(watched, WatchedCycle)
-        self.history.clear()
-        for _ in range(CALLS_MAX):
+        for call in range(CALLS_MAX):
             result = self.fast.cycle(self.clock, BUDGET)
+            if call == 0 and watched.seen:
+                self.history.clear()
             for one in result.decisions:
                 if isinstance(one, Reserve):
                     self.reserves[one.uid] = one
@@ -393,7 +394,7 @@ class Both:
             if theirs == (mine[0], BYPASSED):
                 continue
             plain = mine[0], FIGURES.sub("#", mine[1])
-            if self._goes_round(uid) and plain in self.history.get(uid, ()):
+            if (self._goes_round(uid) or self._is_parked(uid)) and plain in self.history.get(uid, ()):
                 continue
             if plain != (theirs[0], FIGURES.sub("#", theirs[1])):
                 raise Difference(f"{uid} is told {mine}, by the twin {theirs}")
@@ -420,9 +421,9 @@ class Both:
                 outcome = rest.cycle(self.clock)
                 preemptors = {by for _, by in outcome.preempted.values()}
                 moved = {*outcome.admitted, *preemptors}
-                if moved and all(self._waits_for_victims(uid) for uid in moved if flushed or uid in preemptors):
-                    if flushed or not outcome.admitted:
-                        break
+                waiting = {uid for uid in moved if self._waits_for_victims(uid)}
+                if moved and (moved if flushed else preemptors) <= waiting and (flushed or not outcome.admitted):
+                    break
                 if flushed and moved and moved <= self.beside | (preemptors & self.before):
                     break
                 if moved:
