@@ -357,7 +357,7 @@ def test_a_large_inventory_is_compared_in_steps_and_nothing_is_said_before_it_is
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(inventories, "COMPARED_PER_CALL", 5)
-    world = a_world(a_setting(cpu=100))
+    world = a_world(a_setting(cpu=100, clusters=("a",)), clusters=("a",))
     for agent in world.agents.values():
         agent.auto = False
     for number in range(20):

@@ -195,6 +195,9 @@ class Round:
     offered: dict[str, int] = field(default_factory=dict)  # cluster -> session in which the offer went
     bids: dict[str, Bid] = field(default_factory=dict)
     bid_at: dict[str, float] = field(default_factory=dict)
+    sent_at: dict[str, float] = field(default_factory=dict)
+    looks: int = 0  # how often the time limit for answers was set
+    looked_at: float = 0.0
     asked: set[str] = field(default_factory=set)
     since: float = 0.0
     deadline: float = 0.0

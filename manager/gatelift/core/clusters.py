@@ -33,16 +33,17 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
                 core.resynced[upcall.cluster] = upcall.session
             core.fenced_clusters.pop(upcall.cluster, None)
             _look_at_all(core, upcall.cluster)
-            _changed(core, upcall.cluster)
+            _changed(core, upcall.cluster, now)
         case LinkBroken():
             core.drop_session(upcall.cluster, upcall.session)
+            core.open_offers.session_ended(upcall.cluster)
             core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", upcall.cluster)))
             _look_at_all(core, upcall.cluster)
         case LinkLost():
             _look_at_all(core, upcall.cluster)
-            _changed(core, upcall.cluster)
+            _changed(core, upcall.cluster, now)
         case LinkSuspect() | LinkRecovered() | ClusterChanged():
-            _changed(core, upcall.cluster)
+            _changed(core, upcall.cluster, now)
         case FencedByPerson():
             core.fenced_clusters[upcall.cluster] = (upcall.through_session, upcall.who)
             _look_at_all(core, upcall.cluster)
@@ -55,12 +56,12 @@ def _look_at_all(core: Core, cluster: str) -> None:
     core.mark_later(sorted(core.unapplied.get(cluster, ())))
 
 
-def _changed(core: Core, cluster: str) -> None:
+def _changed(core: Core, cluster: str, now: float) -> None:
     """Something about a cluster changed: what waited for that may go on."""
     core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
     core.failures.cluster_changed(cluster)
     view = core.view(cluster)
-    room = view.credits - len(core.unapplied.get(cluster, ())) if view is not None and view.open else 0
+    room = dispatch.room_at(core, view, now) if view is not None and view.open else 0
     for _ in range(min(room, WAKE_MAX, len(core.waiting_for_room))):
         dispatch.wake_one(core)
     for uid in list(core.out_of_clusters)[:WAKE_MAX]:

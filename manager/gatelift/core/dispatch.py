@@ -16,6 +16,7 @@ from gatelift.core.attempts import Attempt, AttemptState, Internal, Round
 from gatelift.core.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
 from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinkState
+from gatelift.core.open_offers import ANSWER_SECONDS_MAX
 from gatelift.core.state import Core
 from gatelift_admission import amounts
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
@@ -27,6 +28,8 @@ from gatelift_wire.refusals import Refusal
 
 NO_CREDIT = "takes no more placements at the moment"
 NO_ANSWER = "did not answer in time"
+LOOKS_DOUBLED = 4
+"""How often the wait for answers doubles: from 0.3 to 4.8 s, about the patience with clusters that say nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,8 +176,8 @@ Rank = tuple[bool, float, int, float, int, str]
 def rank(view: ClusterView, want: Wanted, failures: float, placed: int = 0) -> Rank:
     """Return the sort key of a cluster: fits without preemption, free share, weight, recent failures, load, name.
 
-    `placed` counts what is there already: capacity is reported late, and not at all by a worker without quota of its
-    own, so that without it the first name would get everything.
+    `placed` counts what is there already, and what was asked and not answered: capacity is reported late, and not at
+    all by a worker without quota of its own, so that without it the first name would get everything.
     """
     fits, free = True, 1.0
     for name, amount in want.totals().items():
@@ -186,6 +189,12 @@ def rank(view: ClusterView, want: Wanted, failures: float, placed: int = 0) -> R
         if nominal > 0:
             free = min(free, max(0, nominal - sum(entry.used for entry in cells)) / nominal)
     return (not fits, -round(free, 3), -view.weight, round(failures, 2), placed, view.name)
+
+
+def room_at(core: Core, view: ClusterView, now: float) -> int:
+    """Return how many more offers a cluster takes: by what it grants, and by what it has not answered yet."""
+    credit = view.credits - len(core.unapplied.get(view.name, ()))
+    return max(0, min(credit, core.open_offers.room(view.name, now)))
 
 
 def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> tuple[list[str], bool]:
@@ -203,12 +212,12 @@ def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, n
     for name in goal.clusters:
         view = core.view(name)
         why = unfit(view, want) or core.failures.avoided(attempt.uid, name, now)
-        if not why and view is not None and view.credits <= len(core.unapplied.get(name, ())):
+        if not why and view is not None and room_at(core, view, now) <= 0:
             why, short = NO_CREDIT, True
         if why or view is None:
             attempt.why_not[name] = why
             continue
-        placed = len(core.on_cluster.get(name, ()))
+        placed = len(core.on_cluster.get(name, ())) + core.open_offers.waiting(name, now)
         ranked.append((rank(view, want, core.failures.weight(name, now), placed), name))
     return [name for _, name in sorted(ranked)], short
 
@@ -233,12 +242,24 @@ def _first_round(core: Core, attempt: Attempt, workload: Workload, owner: Owner,
     if not names:
         if short:
             core.waiting_for_room.setdefault(attempt.uid)
+            core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), now + ANSWER_SECONDS_MAX)
         else:
             give_back(core, attempt, now)
         return
     settings = core.settings.dispatch
     attempt.round = Round(since=now, patient_until=now + settings.patience_seconds)
-    _offer(core, attempt, attempt.round, workload, owner, names[: settings.best], now)
+    _offer(core, attempt, attempt.round, workload, owner, _some(core, names, now), now)
+
+
+def _some(core: Core, names: list[str], now: float) -> list[str]:
+    """Return the next ones to ask, best first: several, to choose between, while they answer; one while they are busy.
+
+    Asking three for one placement is a luxury: it triples the work of agents, which is what they have too much of.
+    """
+    settings = core.settings.dispatch
+    some = names[: settings.best]
+    calm = core.open_offers.window * settings.queue_share
+    return some if all(core.open_offers.waiting(name, now) < calm for name in some) else some[:1]
 
 
 def _offer(
@@ -256,16 +277,25 @@ def _offer(
         hold_seconds=settings.hold_seconds,
     )
     attempt.follow(Internal.OFFER)
-    asked.deadline = now + settings.bid_seconds
     for name in names:
         asked.asked.add(name)
         sent = core.send(name, (offer,), now)
         if sent.session:
             asked.offered[name] = sent.session
+            asked.sent_at[name] = now
+            core.open_offers.sent(name, attempt.key, now)
             core.unapplied.setdefault(name, set()).add(attempt.uid)
             core.touched.add(name)
         else:
             attempt.why_not[name] = sent.refused or "not connected"
+    _wait(core, attempt, asked, now)
+
+
+def _wait(core: Core, attempt: Attempt, asked: Round, now: float) -> None:
+    """Wait for answers, twice as long each time: whoever is slow is asked neither more nor more often for that."""
+    seconds = core.settings.dispatch.bid_seconds * 2 ** min(asked.looks, LOOKS_DOUBLED)
+    asked.looks += 1
+    asked.looked_at, asked.deadline = now, now + seconds
     core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), asked.deadline)
 
 
@@ -274,16 +304,20 @@ def _weigh(core: Core, attempt: Attempt, asked: Round, workload: Workload, owner
     _drop_dead(core, attempt, asked, now)
     silent = [name for name in asked.offered if name not in asked.bids]
     winner = _best(asked, BidKind.HELD)
-    if winner and (not silent or now >= asked.deadline or winner == next(iter(asked.offered))):
+    late = now >= asked.deadline or asked.looks > 1  # the first time limit is for choosing, later any bid will do
+    if winner and (not silent or late or winner == next(iter(asked.offered))):
         choose(core, attempt, workload, owner, winner, now)
         return
     if silent and now < asked.deadline:
         core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), asked.deadline)
         return
+    if _busy(core, asked, silent, now):
+        _wait(core, attempt, asked, now)
+        return
     names, _ = candidates(core, attempt, workload, owner, now)
     fresh = [name for name in names if name not in asked.asked]
     if fresh:
-        _offer(core, attempt, asked, workload, owner, fresh[: core.settings.dispatch.best], now)
+        _offer(core, attempt, asked, workload, owner, _some(core, fresh, now), now)
         return
     preempting = _best(asked, BidKind.WOULD_PREEMPT)
     if preempting:
@@ -296,6 +330,13 @@ def _weigh(core: Core, attempt: Attempt, asked: Round, workload: Workload, owner
     for name in slow:
         attempt.why_not[name] = NO_ANSWER
     give_back(core, attempt, now)
+
+
+def _busy(core: Core, asked: Round, silent: list[str], now: float) -> bool:
+    """Say whether one of the silent is answering others meanwhile, and so will come to this offer as well."""
+    if now >= asked.since + core.settings.dispatch.queue_seconds:
+        return False
+    return any(core.open_offers.works(name, max(asked.sent_at[name], asked.looked_at)) for name in silent)
 
 
 def _drop_dead(core: Core, attempt: Attempt, asked: Round, now: float) -> None:

@@ -12,8 +12,9 @@ class DispatchSettings:
     `best`: how many are asked at once. `bid_seconds`: how long an answer is waited for before the next ones are asked;
     a bid takes one round trip and no write, so 300 ms is generous within a continent. `hold_seconds`: how long a
     cluster keeps room for us. `patience_seconds`: how long one that needs time, or said nothing, may still win when
-    nobody else can take it. `give_up_base`, `give_up_max`: pause after no cluster could take it, doubling; a change at
-    a cluster ends it early.
+    nobody else can take it. `queue_seconds`: how long one that is busy answering others is waited for before the next
+    ones are asked; `queue_share`: share of its window that may be unanswered before fewer than `best` are asked.
+    `give_up_base`, `give_up_max`: pause after no cluster could take it, doubling; a change at a cluster ends it early.
     """
 
     best: int = 3
@@ -21,6 +22,8 @@ class DispatchSettings:
     hold_seconds: float = 30.0
     hold_margin_seconds: float = 2.0
     patience_seconds: float = 5.0
+    queue_seconds: float = 20.0
+    queue_share: float = 0.25
     give_up_base: float = 5.0
     give_up_max: float = 300.0
     failure_half_life: float = 300.0

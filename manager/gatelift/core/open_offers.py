@@ -1,0 +1,73 @@
+"""Offers that a cluster has not answered yet: the back-pressure of dispatch. Pure. Neighbour: `dispatch`.
+
+An agent that lacks CPU answers late. Whoever takes lateness for a no, and asks three more, makes load grow with
+slowness until nobody answers in time. So each cluster has a window of unanswered offers; what is withdrawn unanswered
+stays in it, since the agent has to read it all the same; and a cluster that works through its window is waited for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gatelift_wire.keys import PlacementKey
+
+WINDOW = 64
+"""Unanswered offers per cluster: at 5 ms of an agent's CPU for an offer a third of a second's work, about the time for
+which an answer is waited for; over a wire of 50 ms still more than a thousand offers a second."""
+
+ANSWER_SECONDS_MAX = 30.0
+"""After so long an offer counts as answered: a hold would have run out by itself (`DispatchSettings.hold_seconds`), and
+an agent that is busier than this is told apart from a dead one by its lease, not here."""
+
+
+@dataclass(slots=True)
+class OpenOffers:
+    """What each cluster has been asked and has not answered, oldest first; and when each answered last."""
+
+    window: int = WINDOW
+    _sent: dict[str, dict[PlacementKey, float]] = field(default_factory=dict)
+    _answered: dict[str, float] = field(default_factory=dict)
+
+    def sent(self, cluster: str, key: PlacementKey, now: float) -> None:
+        """Note an offer that went out. One that is sent again is the younger one."""
+        waiting = self._sent.setdefault(cluster, {})
+        waiting.pop(key, None)
+        waiting[key] = now
+
+    def answered(self, cluster: str, key: PlacementKey, now: float) -> bool:
+        """Note a bid, also one that nobody waits for any more; True if that made room."""
+        self._answered[cluster] = now
+        waiting = self._sent.get(cluster)
+        if waiting is None or waiting.pop(key, None) is None:
+            return False
+        if not waiting:
+            del self._sent[cluster]
+        return True
+
+    def waiting(self, cluster: str, now: float) -> int:
+        """Return how many offers the cluster has not answered."""
+        waiting = self._sent.get(cluster)
+        if waiting is None:
+            return 0
+        while waiting and next(iter(waiting.values())) + ANSWER_SECONDS_MAX <= now:
+            del waiting[next(iter(waiting))]
+        if not waiting:
+            del self._sent[cluster]
+        return len(waiting)
+
+    def room(self, cluster: str, now: float) -> int:
+        """Return how many more the cluster may be asked."""
+        return max(0, self.window - self.waiting(cluster, now))
+
+    def works(self, cluster: str, since: float) -> bool:
+        """Say whether the cluster has answered anything after `since`: then it is slow, not silent."""
+        return self._answered.get(cluster, since) > since
+
+    def session_ended(self, cluster: str) -> None:
+        """Forget what was asked in a session that is over: nobody answers it (R6)."""
+        self._sent.pop(cluster, None)
+        self._answered.pop(cluster, None)
+
+    def clusters(self) -> frozenset[str]:
+        """Return the clusters of which something is kept."""
+        return frozenset(self._sent) | frozenset(self._answered)
