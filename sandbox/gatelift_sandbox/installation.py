@@ -25,7 +25,7 @@ from gatelift_kube import conditions
 from gatelift_kube.client import Client
 from gatelift_kube.config import from_kubeconfig
 from gatelift_kube.errors import KubeError
-from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_sandbox import applying, children
 from gatelift_sandbox.errors import SandboxError
@@ -77,6 +77,7 @@ class Installation:
     daemons: dict[str, Daemon] = field(default_factory=dict)
     proxies: dict[str, Proxy] = field(default_factory=dict)
     _ports: dict[str, int] = field(default_factory=dict)
+    _sessions: dict[str, int] = field(default_factory=dict)  # of each worker when its agent or a manager was started
 
     # --- installing ------------------------------------------------------------------------------------------------
 
@@ -159,6 +160,7 @@ class Installation:
         if not self.kubeconfig(self.management, holder).exists():
             async with await self.admin(self.management) as client:
                 await self._identity(client, self.management, MANAGER_ACCOUNT, holder)
+        await self._note_sessions(*(worker.name for worker in self.workers))
         daemon = await self._start(name, self.management, holder, "manager", self._config(name, settings))
         for proxy in self.proxies.values():
             proxy.retarget("127.0.0.1", self._port(name + "-agents"))
@@ -189,10 +191,20 @@ class Installation:
         return daemon
 
     async def wait_connected(self, *names: str) -> None:
-        """Wait until the manager counts these worker clusters as connected."""
+        """Wait until a manager counts these worker clusters as connected, by sessions younger than its last start.
+
+        What a manager that was killed had written of its own sessions is no answer.
+        """
         async with await self.admin(self.management) as client:
             for name in names:
-                await self._until(lambda name=name: _connected(client, name), CONNECT_SECONDS, f"{name} connects")  # type: ignore[misc]  # default binds the loop variable
+
+                async def connected(name: str = name) -> bool:
+                    status = await _status(client, name)
+                    return conditions.is_true(status.conditions, "Connected") and status.session > self._sessions.get(
+                        name, 0
+                    )
+
+                await self._until(connected, CONNECT_SECONDS, f"{name} connects")
 
     def kill(self, daemon: Daemon) -> None:
         """End a daemon as a crash does (SIGKILL)."""
@@ -207,6 +219,7 @@ class Installation:
         """Start a daemon that has ended again, as it was started."""
         if daemon.child is not None:
             await children.stop(daemon.child)
+        await self._note_sessions(*self._cut_off_by(daemon))
         self._launch(daemon)
         await self._wait_ready(daemon)
 
@@ -263,6 +276,18 @@ class Installation:
             return True
 
         await self._until(approved, ENROL_SECONDS, f"{cluster} asks for its certificate")
+
+    def _cut_off_by(self, daemon: Daemon) -> list[str]:
+        """Return the workers whose sessions end with a daemon: an agent's own, all with a manager."""
+        agents = {f"agent-{worker.name}": worker.name for worker in self.workers}
+        if daemon.name in agents:
+            return [agents[daemon.name]]
+        return list(agents.values()) if daemon.name.startswith(MANAGER) else []
+
+    async def _note_sessions(self, *names: str) -> None:
+        async with await self.admin(self.management) as client:
+            for name in names:
+                self._sessions[name] = (await _status(client, name)).session
 
     async def _proxy_port(self, cluster: Cluster, manager: str) -> int:
         if self.detached:
@@ -326,13 +351,13 @@ class Installation:
         return self._ports[name]
 
 
-async def _connected(client: Client, name: str) -> bool:
+async def _status(client: Client, name: str) -> WorkerClusterStatus:
+    """Return what a manager wrote of a worker cluster; an empty status where it cannot be read."""
     try:
         served = await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))
     except KubeError:
-        return False
-    found = served.object
-    return isinstance(found, WorkerCluster) and conditions.is_true(found.status.conditions, "Connected")
+        return WorkerClusterStatus()
+    return served.object.status if isinstance(served.object, WorkerCluster) else WorkerClusterStatus()
 
 
 async def _answers(url: str) -> bool:
