@@ -5,9 +5,7 @@ No decision is taken here. Neighbours: `machine` calls for each `ObjectSeen`, `O
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from gatelift.core import readiness, record
+from gatelift.core import priorities, readiness, record
 from gatelift.core.agenda import Key, Look
 from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.state import Core, ref_of
@@ -51,8 +49,7 @@ def _surroundings_seen(core: Core, obj: KubeObject) -> bool:
         case kueue.Cohort():
             core.ledger.engine.cohort_changed(obj)
         case kueue.WorkloadPriorityClass():
-            core.knowledge.workload_classes[obj.metadata.name] = obj
-            _waiting_owners(core)
+            priorities.class_seen(core, obj)
         case core_objects.PriorityClass():
             core.knowledge.pod_classes[obj.metadata.name] = obj
         case core_objects.Namespace():
@@ -174,7 +171,9 @@ def _owner_seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes) -> 
 
 
 def _owner_gone(core: Core, resource: Resource, obj: KubeObject) -> None:
-    if core.knowledge.drop_owner(ObjectRef(resource, key_of(obj.metadata)), obj.metadata.uid) is not None:
+    ref = ObjectRef(resource, key_of(obj.metadata))
+    priorities.owner_gone(core, ref)
+    if core.knowledge.drop_owner(ref, obj.metadata.uid) is not None:
         _mark_owned(core, obj.metadata.uid)
 
 
@@ -214,18 +213,3 @@ def _mark_queue(core: Core, local: ObjectKey) -> None:
 def _all_checks(core: Core) -> None:
     for name in core.knowledge.checks:
         core.agenda.mark(Key(Look.CHECK, ObjectKey("", name)))
-
-
-def _waiting_owners(core: Core) -> None:
-    """Look at what has no Workload yet: a class that was missing may be there now."""
-    for owner in _without_workload(core):
-        core.mark_owner(owner)
-
-
-def _without_workload(core: Core) -> Iterable[Owner]:
-    return [
-        owner
-        for uid, ref in core.knowledge.owner_by_uid.items()
-        if uid not in core.knowledge.by_owner
-        for owner in (core.knowledge.owners[ref],)
-    ]

@@ -60,12 +60,13 @@ class Owner:
 
 @dataclass(slots=True)
 class Knowledge:
-    """Caches by key. `workload_by_uid`, `by_owner`, `by_queue` are indexes over `workloads`."""
+    """Caches by key. `workload_by_uid`, `by_owner`, `by_queue`, `by_class` are indexes over `workloads`."""
 
     workloads: dict[ObjectKey, Workload] = field(default_factory=dict)
     workload_by_uid: dict[str, ObjectKey] = field(default_factory=dict)
     by_owner: dict[str, set[ObjectKey]] = field(default_factory=dict)
     by_queue: dict[ObjectKey, set[ObjectKey]] = field(default_factory=dict)
+    by_class: dict[str, set[ObjectKey]] = field(default_factory=dict)
     owners: dict[ObjectRef, Owner] = field(default_factory=dict)
     owner_by_uid: dict[str, ObjectRef] = field(default_factory=dict)
     local_queues: dict[ObjectKey, LocalQueue] = field(default_factory=dict)
@@ -94,6 +95,8 @@ class Knowledge:
             self.by_owner.setdefault(owner.uid, set()).add(key)
         queue = ObjectKey(key.namespace, workload.spec.queue_name)
         self.by_queue.setdefault(queue, set()).add(key)
+        if workload.spec.priority_class_ref is not None:
+            self.by_class.setdefault(workload.spec.priority_class_ref.name, set()).add(key)
         return True
 
     def drop_workload(self, key: ObjectKey) -> Workload | None:
@@ -125,6 +128,8 @@ class Knowledge:
         for owner in known.metadata.owner_references:
             _discard(self.by_owner, owner.uid, key)
         _discard(self.by_queue, ObjectKey(key.namespace, known.spec.queue_name), key)
+        if known.spec.priority_class_ref is not None:
+            _discard(self.by_class, known.spec.priority_class_ref.name, key)
 
     def put_owner(self, owner: Owner) -> bool:
         """Keep a user's object; False when what is known is newer."""

@@ -52,12 +52,16 @@ from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Unre
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
+    COHORT,
     JOB,
+    LIMIT_RANGE,
     LOCAL_QUEUE,
     MULTIKUEUE_CONFIG,
     NAMESPACE,
     POD,
+    PRIORITY_CLASS,
     RESOURCE_FLAVOR,
+    RUNTIME_CLASS,
     WORKER_CLUSTER,
     WORKLOAD,
     WORKLOAD_PRIORITY_CLASS,
@@ -76,7 +80,11 @@ HEADS_PER_CALL = 100
 
 WATCHED: tuple[Resource, ...] = (
     NAMESPACE,
+    PRIORITY_CLASS,
+    RUNTIME_CLASS,
+    LIMIT_RANGE,
     RESOURCE_FLAVOR,
+    COHORT,
     ADMISSION_CHECK,
     MULTIKUEUE_CONFIG,
     CLUSTER_QUEUE,
@@ -88,7 +96,7 @@ WATCHED: tuple[Resource, ...] = (
     WORKLOAD,
 )
 """Kinds of which a complete list must have been seen before anything is decided (DESIGN 10: inventories are answered
-only after that, or live work would be killed)."""
+only after that, or live work would be killed; requests, priorities and quotas are what all of them say)."""
 
 
 class Machine:

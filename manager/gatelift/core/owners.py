@@ -10,18 +10,16 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import mirror, record, shown_end, texts
+from gatelift.core import mirror, priorities, record, shown_end, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState
 from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.state import Core
-from gatelift_kinds.kind import Kind, KindError, PatchStep, Priority, PriorityNames
+from gatelift_kinds.kind import Kind, KindError, PatchStep
 from gatelift_kube.conditions import is_true
-from gatelift_kube.objects.kueue import PriorityClassRef, Workload
-from gatelift_kube.resources import KUEUE_GROUP, WORKLOAD, ObjectKey, ObjectRef
-
-SCHEDULING_GROUP = "scheduling.k8s.io"
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 
 
 def kind_of(core: Core, workload: Workload) -> Kind[Any] | None:
@@ -111,7 +109,7 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
         text = f"Workload {key} exists and belongs to something else; delete or rename it"
         core.event(owner.ref, obj.metadata.uid, "WorkloadNameConflict", text, warning=True)
         return
-    priority = resolve_priority(core, owner)
+    priority = priorities.resolve(core, owner)
     if priority is None:
         return
     try:
@@ -122,29 +120,6 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
     core.create(ref, body, "create workload", owner=owner.ref)
 
 
-def resolve_priority(core: Core, owner: Owner) -> Priority | None:
-    """Return the priority by the names the object carries; None, with an event, when a class does not exist."""
-    names: PriorityNames = owner.kind.priority_names(owner.object)
-    if names.workload_class:
-        found = core.knowledge.workload_classes.get(names.workload_class)
-        if found is None:
-            text = texts.priority_class_missing(names.workload_class)
-            core.event(owner.ref, owner.object.metadata.uid, "WorkloadPriorityClassNotFound", text, warning=True)
-            return None
-        ref = PriorityClassRef(group=KUEUE_GROUP, kind="WorkloadPriorityClass", name=names.workload_class)
-        return Priority(value=found.value, ref=ref)
-    classes = core.knowledge.pod_classes
-    if names.pod_class:
-        ref = PriorityClassRef(group=SCHEDULING_GROUP, kind="PriorityClass", name=names.pod_class)
-        known = classes.get(names.pod_class)
-        return Priority(value=known.value if known is not None else names.pod_priority or 0, ref=ref)
-    for name, known in sorted(classes.items()):
-        if known.global_default:
-            ref = PriorityClassRef(group=SCHEDULING_GROUP, kind="PriorityClass", name=name)
-            return Priority(value=known.value, ref=ref)
-    return Priority(value=names.pod_priority or 0)
-
-
 def _with_workload(
     core: Core, owner: Owner, workload: Workload, attempt: Attempt | None, look: Key, now: float
 ) -> None:
@@ -153,6 +128,7 @@ def _with_workload(
     if attempt is None:
         core.mark_workload(key_of(workload.metadata))
         return
+    priorities.follow_label(core, owner, workload, look, now)
     if attempt.state is AttemptState.PENDING:
         steps = kind.unplaced_steps(obj, owner.raw, core.wall.text(now))
         if steps:
@@ -190,7 +166,7 @@ def _keep_alike(core: Core, owner: Owner, workload: Workload, now: float) -> Non
     ref = ObjectRef(WORKLOAD, key_of(workload.metadata))
     if core.blocked(ref, Key(Look.OWNER, key_of(obj.metadata), kind.name), now):
         return
-    priority = resolve_priority(core, owner)
+    priority = priorities.resolve(core, owner)
     if priority is None:
         return
     document = msgspec.json.decode(kind.workload_document(obj, owner.raw, priority))
@@ -201,7 +177,7 @@ def _keep_alike(core: Core, owner: Owner, workload: Workload, now: float) -> Non
         workload, msgspec.json.encode({"metadata": metadata, "spec": spec}), "update workload", status=False
     )
     text = f"Updated not matching Workload for suspended job: {ref.key}"
-    core.event(owner.ref, obj.metadata.uid, "UpdatedWorkload", text)
+    core.event(owner.ref, obj.metadata.uid, texts.UPDATED_WORKLOAD, text)
 
 
 def _take(core: Core, owner: Owner, step: PatchStep, purpose: str) -> None:

@@ -16,6 +16,7 @@ from gatelift.core import (
     execution_time,
     owners,
     placing,
+    priorities,
     readiness,
     record,
     requeueing,
@@ -58,7 +59,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
         endings.ended(core, known, rec, attempt, owner, now)
     elif _own_end(core, attempt, owner, now):
         core.mark_attempt(attempt)
-    elif deactivation.carry_out(core, known):
+    elif deactivation.carry_out(core, known) or priorities.follow_value(core, known):
         pass  # the answer marks it again
     elif attempt.ending is not None or (rec.evicted and rec.reserved):
         _evict(core, known, rec, attempt, now)

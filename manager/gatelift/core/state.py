@@ -95,6 +95,7 @@ class Core:
     owed: dict[str, dict[PlacementKey, Message]] = field(default_factory=dict)
     """Cluster -> Stop or Forget that it could not be told when it was due; a resync, which lists all, ends the debt."""
     unready: dict[str, None] = field(default_factory=dict)  # UIDs that held quota and were not ready, some no more
+    classless: dict[str, dict[ObjectRef, None]] = field(default_factory=dict)  # missing class -> who names it
     held_back: dict[str, None] = field(default_factory=dict)  # UIDs that wait for those
     budget: StatusBudget = field(default_factory=StatusBudget)
     doubts: dict[str, dict[tuple[str, PlacementKey], bool]] = field(default_factory=dict)

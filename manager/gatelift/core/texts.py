@@ -48,6 +48,7 @@ FAILED = "Failed"
 # Reasons of events
 END_NOT_SHOWN = "EndNotShown"
 CREATED_WORKLOAD = "CreatedWorkload"
+UPDATED_WORKLOAD = "UpdatedWorkload"
 FINISHED_WORKLOAD = "FinishedWorkload"
 EVICTED_DUE_TO = "EvictedDueTo"
 MULTIKUEUE = "MultiKueue"
@@ -188,6 +189,11 @@ def started(cluster_queue: str) -> str:
 def finished_workload(key: str) -> str:
     """Return the message of the event FinishedWorkload."""
     return f"Workload '{key}' is declared finished"
+
+
+def priority_class_changed(key: str) -> str:
+    """Return the message of the event UpdatedWorkload after another class was taken over."""
+    return f"Updated workload priority class: {key}"
 
 
 def priority_class_missing(name: str) -> str:
