@@ -25,5 +25,5 @@ async def test_the_demo_keeps_its_promises_in_time_and_leaves_nothing_running(tm
     assert ended.seconds < DEMO_SECONDS
     assert len([line for line in ended.out.splitlines() if "[+]" in line]) == 8, ended.out
     assert "All 8 promises kept" in ended.out
-    assert ended.out.count("waits until the lease of the killed one has run out") == 1
+    assert ended.out.count("the lease of the killed one has to run out first") == 1
     assert not is_up(stranger.home)

@@ -60,9 +60,7 @@ LONG_SECONDS = 35.0
 """Longer than an agent is away after a kill: it has to outwait the Lease, and the last writes, of the killed one."""
 
 AGENT_BACK = "the agent is back and nothing was touched"
-MEANWHILE = {
-    AGENT_BACK: "it waits until the lease of the killed one has run out and its last write is over: 20 to 30 s"
-}
+MEANWHILE = {AGENT_BACK: "20 to 30 s: the lease of the killed one has to run out first"}
 """What a person waits for, where nothing moves for more than a few seconds."""
 
 Json = dict[str, Any]
