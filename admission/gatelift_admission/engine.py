@@ -249,6 +249,14 @@ class Engine:
         """Return the status of a LocalQueue without times, None if there is none of that key."""
         return statuses.local_queue_status(self.state, key)
 
+    def cohort_share(self, name: str) -> int | None:
+        """Return the weighted share of a cohort; None where there is no fair sharing or no cohort of that name."""
+        return statuses.cohort_share(self.state, name)
+
+    def pending_split(self, cluster_queue: str) -> tuple[int, int]:
+        """Return how many of a ClusterQueue's pending workloads are active and how many are inadmissible."""
+        return statuses.pending_split(self.state, cluster_queue)
+
     def explain(self, uid: str) -> Explanation | None:
         """Return where a workload stands and what it lacks now, None if it is not known."""
         return explain.explain(self.state, uid)

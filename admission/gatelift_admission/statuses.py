@@ -1,16 +1,18 @@
-"""Status of ClusterQueues and LocalQueues, as people see it: counts, usage per flavor in spec order, condition Active.
+"""Status of ClusterQueues, LocalQueues and Cohorts, as people see it: counts, usage in spec order, Active, shares.
 
 Pure: from the state to values; the caller adds transition times and writes. Neighbour: `engine`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gatelift_admission.amounts import sub, to_text
+from gatelift_admission.fairness import published, share
 from gatelift_admission.model import Counts, Usage
 from gatelift_admission.queues import Active, cluster_queue_active, local_queue_active
 from gatelift_admission.state import State
+from gatelift_admission.tree import Node
 from gatelift_kube.objects.kueue import ClusterQueue, FlavorUsage, ResourceUsage
 from gatelift_kube.resources import ObjectKey
 
@@ -25,6 +27,8 @@ class QueueFigures:
     admitted_workloads: int
     flavors_reservation: tuple[FlavorUsage, ...]
     flavors_usage: tuple[FlavorUsage, ...]
+    weighted_share: int | None = None
+    """Only of a ClusterQueue, and only where fair sharing is on (KEP-1714)."""
 
 
 def cluster_queue_status(state: State, name: str) -> QueueFigures | None:
@@ -33,7 +37,34 @@ def cluster_queue_status(state: State, name: str) -> QueueFigures | None:
     if queue is None:
         return None
     active = cluster_queue_active(queue.object, state.flavors, state.checks)
-    return _figures(state, active, state.ledger.queue(name), queue.object, borrows=bool(queue.spec.cohort_name))
+    figures = _figures(state, active, state.ledger.queue(name), queue.object, borrows=bool(queue.spec.cohort_name))
+    fair = bool(state.settings.fair_sharing)
+    return replace(figures, weighted_share=_published(state, state.ensure().queues.get(name)) if fair else None)
+
+
+def cohort_share(state: State, name: str) -> int | None:
+    """Return the weighted share of a cohort; None where there is no fair sharing or no cohort of that name."""
+    return _published(state, state.ensure().cohorts.get(name)) if state.settings.fair_sharing else None
+
+
+def _published(state: State, node: Node | None) -> int | None:
+    return None if node is None else published(share(state.ensure(), node))
+
+
+def pending_split(state: State, name: str) -> tuple[int, int]:
+    """Return how many wait in a ClusterQueue for their turn, and how many for something to change, as Kueue counts.
+
+    Where the queue does not admit, nobody waits for a turn.
+    """
+    queue = state.queues.get(name)
+    if queue is None:
+        return 0, 0
+    total = state.ledger.queue(name).pending
+    if not queue.admits:
+        return 0, total
+    parked = sum(len(one.members) for one in queue.pending.classes.values() if one.parked)
+    idle = min(total, parked + len(queue.pending.aside))
+    return total - idle, idle
 
 
 def local_queue_status(state: State, key: ObjectKey) -> QueueFigures | None:

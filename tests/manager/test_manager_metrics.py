@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gatelift.adapters.metrics import Metrics
 from gatelift.core.commands import Note
+from gatelift.core.readiness_values import ReadinessSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_wire.keys import PlacementKey
@@ -18,8 +19,9 @@ CELL = {"cohort": "", "cluster_queue": "shared", "flavor": "default", "resource"
 class Counted:
     """A world of two clusters and the metrics that its notes make."""
 
-    def __init__(self) -> None:
-        self.world: World = a_world(a_setting(cpu="4", clusters=("a", "b")), clusters=("a", "b"))
+    def __init__(self, readiness: ReadinessSettings | None = None) -> None:
+        setting = a_setting(cpu="4", clusters=("a", "b"))
+        self.world: World = a_world(setting, clusters=("a", "b"), readiness=readiness)
         self.metrics = Metrics()
         self._seen = 0
 
@@ -53,7 +55,8 @@ def test_a_running_workload_is_counted_where_kueues_dashboards_look() -> None:
     assert counted.value("gatelift_admitted_to_lifted_seconds_count", cluster="a") == 1
     assert counted.value("kueue_admitted_active_workloads", **QUEUE) == 1
     assert counted.value("kueue_reserving_active_workloads", **QUEUE) == 1
-    assert counted.value("kueue_pending_workloads", **QUEUE, status="all") == 0
+    assert counted.value("kueue_pending_workloads", **QUEUE, status="active") == 0
+    assert counted.value("kueue_pending_workloads", **QUEUE, status="inadmissible") == 0
     assert counted.value("kueue_cluster_queue_resource_usage", **CELL) == 1.0
     assert counted.value("kueue_cluster_queue_status", **QUEUE, status="active") == 1
     assert counted.value("gatelift_cluster_placements", cluster="a") == 1
@@ -76,8 +79,21 @@ def test_what_waits_for_quota_is_pending() -> None:
     counted = Counted()
     counted.world.api.apply(a_pod("giant").asking(cpu="500").document())
     counted.world.settle()
-    assert counted.value("kueue_pending_workloads", **QUEUE, status="all") == 1
+    assert counted.value("kueue_pending_workloads", **QUEUE, status="inadmissible") == 1
+    assert counted.value("kueue_pending_workloads", **QUEUE, status="active") == 0
     assert counted.value("kueue_reserving_active_workloads", **QUEUE) == 0
+    waits = {"reason": "NoReservation", "underlying_cause": "ExceedsMaxQuota"}
+    assert counted.value("kueue_unadmitted_workloads", **QUEUE, **waits) == 1
+
+
+def test_all_of_a_stopped_queue_are_inadmissible() -> None:
+    counted = Counted()
+    queue = ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared"))
+    counted.world.api.edit(queue, lambda found: found["spec"].update(stopPolicy="Hold"))
+    counted.world.api.apply(a_pod("one").document())
+    counted.world.settle()
+    assert counted.value("kueue_pending_workloads", **QUEUE, status="inadmissible") == 1
+    assert counted.value("kueue_pending_workloads", **QUEUE, status="active") == 0
 
 
 def test_an_eviction_is_counted_once_with_its_reason_and_how_long_the_pods_took_to_stop() -> None:
@@ -91,9 +107,41 @@ def test_an_eviction_is_counted_once_with_its_reason_and_how_long_the_pods_took_
     agent.silent = False
     agent.receive(agent.session, agent.applied, Stop(key=_placed(counted.world), reason="Deactivated"))
     counted.world.settle()
-    assert counted.value("kueue_evicted_workloads_total", **QUEUE, reason="Deactivated") == 1
+    why = {"reason": "Deactivated", "underlying_cause": "", "priority_class": ""}
+    assert counted.value("kueue_evicted_workloads_total", **QUEUE, **why) == 1
+    assert counted.value("kueue_evicted_workloads_once_total", **QUEUE, **why) == 1
     assert counted.value("kueue_workload_eviction_latency_seconds_sum", **QUEUE, reason="Deactivated") == 5.0
     assert [event.reason for event in counted.world.emitted].count("EvictedDueToDeactivated") == 1
+
+
+def test_pods_that_get_ready_and_are_evicted_leave_how_long_that_took() -> None:
+    counted = Counted(readiness=ReadinessSettings(timeout=60.0, recovery_timeout=20.0))
+    counted.world.api.apply(a_pod("one").document())
+    counted.world.advance(10.0)
+    agent = counted.world.agents["a"]
+    agent.show(_placed(counted.world), RUNNING)
+    counted.world.advance(5.0)
+    agent.show(_placed(counted.world), {**RUNNING, "conditions": [{"type": "Ready", "status": "False"}]})
+    counted.world.advance(60.0)
+    assert counted.value("kueue_admitted_until_ready_wait_time_seconds_sum", **QUEUE) == 10.0
+    assert counted.value("kueue_ready_wait_time_seconds_count", **QUEUE) == 1
+    why = {"reason": "PodsReadyTimeout", "underlying_cause": "WaitForRecovery", "priority_class": ""}
+    assert counted.value("kueue_evicted_workloads_total", **QUEUE, **why) == 1
+
+
+def test_a_preemption_is_counted_for_the_queue_that_preempts() -> None:
+    counted = Counted()
+    world = counted.world
+    urgent = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "urgent"}}
+    world.api.apply({**urgent, "value": 100})
+    queue = ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared"))
+    world.api.edit(queue, lambda found: found["spec"].update(preemption={"withinClusterQueue": "LowerPriority"}))
+    world.api.apply(a_pod("low").asking(cpu="4").document())
+    world.settle()
+    world.api.apply(a_pod("high").of_class("urgent").document())
+    world.settle()
+    preempting = {"preempting_cluster_queue": "shared", "reason": "InClusterQueue"}
+    assert counted.value("kueue_preempted_workloads_total", **preempting) == 1
 
 
 def test_a_queue_that_is_gone_is_gone_from_the_gauges() -> None:

@@ -100,6 +100,12 @@ class FlavorUsage(Struct, frozen=True, gc=False):
     resources: tuple[ResourceUsage, ...] = ()
 
 
+class FairSharingStatus(Struct, frozen=True, gc=False):
+    """What a ClusterQueue or Cohort borrows, weighed; shown where fair sharing is on."""
+
+    weighted_share: int = 0
+
+
 class QueueStatus(Struct, frozen=True, gc=False):
     """Status of ClusterQueue and LocalQueue."""
 
@@ -109,6 +115,7 @@ class QueueStatus(Struct, frozen=True, gc=False):
     admitted_workloads: int = 0
     flavors_reservation: tuple[FlavorUsage, ...] = ()
     flavors_usage: tuple[FlavorUsage, ...] = ()
+    fair_sharing: FairSharingStatus | None = None  # of a ClusterQueue
 
 
 class ClusterQueue(Struct, frozen=True, gc=False):
@@ -143,11 +150,18 @@ class CohortSpec(Struct, frozen=True, gc=False):
     fair_sharing: FairSharing | None = None
 
 
+class CohortStatus(Struct, frozen=True, gc=False):
+    """Cohort.status."""
+
+    fair_sharing: FairSharingStatus | None = None
+
+
 class Cohort(Struct, frozen=True, gc=False):
     """Cohort."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: CohortSpec = CohortSpec()
+    status: CohortStatus = CohortStatus()
 
 
 class ResourceFlavorSpec(Struct, frozen=True, gc=False):

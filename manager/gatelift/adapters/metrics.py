@@ -114,7 +114,18 @@ class _Transitions:
         self._waited = waits("kueue_admission_wait_time_seconds", "From queued to admitted")
         self._checked = waits("kueue_admission_checks_wait_time_seconds", "From quota reserved to admitted")
         self._placed = counter("kueue_multikueue_workloads_admitted_total", "Admitted on a worker cluster", "cluster")
-        self._evicted = counter("kueue_evicted_workloads_total", "Workloads evicted", "reason")
+        evicted = ("reason", "underlying_cause", "priority_class")
+        self._evicted = counter("kueue_evicted_workloads_total", "Evictions", *evicted)
+        self._evicted_once = counter("kueue_evicted_workloads_once_total", "First evictions for a reason", *evicted)
+        self._preempted = Counter(
+            "kueue_preempted_workloads_total",
+            "Workloads preempted, by the queue that preempts",
+            ["preempting_cluster_queue", "reason"],
+            registry=registry,
+        )
+        self._ready = waits("kueue_ready_wait_time_seconds", "From created to all pods ready")
+        self._until_ready = waits("kueue_admitted_until_ready_wait_time_seconds", "From admitted to all pods ready")
+        self._ready_to_evicted = waits("kueue_pods_ready_to_evicted_time_seconds", "From all pods ready to evicted")
         self._drained = waits("kueue_workload_eviction_latency_seconds", "From told to stop to released", "reason")
         self._finished = counter("kueue_finished_workloads_total", "Workloads finished")
         self._ran = waits("kueue_execution_time_seconds", "From admitted to finished")
@@ -143,7 +154,17 @@ class _Transitions:
             case "lifted" if "lift_seconds" in seconds:
                 self._lifted.labels(cluster).observe(seconds["lift_seconds"])
             case "evicted":
-                self._evicted.labels(queue, reason).inc()
+                labels = (queue, reason, fields.get("cause", ""), fields.get("priority_class", ""))
+                self._evicted.labels(*labels).inc()
+                if fields.get("first"):
+                    self._evicted_once.labels(*labels).inc()
+                if "ready_seconds" in seconds:
+                    self._ready_to_evicted.labels(queue).observe(seconds["ready_seconds"])
+            case "preempted":
+                self._preempted.labels(fields.get("preempting_cluster_queue", ""), reason).inc()
+            case "ready":
+                self._ready.labels(queue).observe(seconds["created_seconds"])
+                self._until_ready.labels(queue).observe(seconds["admitted_seconds"])
             case "released" if reason and "drained_seconds" in seconds:
                 self._drained.labels(queue, reason).observe(seconds["drained_seconds"])
             case "finished":

@@ -18,6 +18,7 @@ class Look(enum.Enum):
     CHECK = "check"
     CLUSTER_QUEUE = "cluster-queue"
     LOCAL_QUEUE = "local-queue"
+    COHORT = "cohort"
     CLUSTER = "cluster"
     ROOM = "room"  # workloads that wait for credit or a better cluster
 

@@ -1,4 +1,4 @@
-"""Status of admission checks (controller `kueue.x-k8s.io/multikueue`) and of queues: what people look at first.
+"""Status of admission checks (controller `kueue.x-k8s.io/multikueue`), queues and cohorts: what people look at first.
 
 One write per object and `status_every` at most, out of the budget for writes that only inform; a check's condition
 Active is a transition (queues admit by it) and is written at once. Neighbours: `machine` calls by key.
@@ -17,9 +17,9 @@ from gatelift.core.state import Core
 from gatelift_admission.statuses import QueueFigures
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
 from gatelift_kube.conditions import FALSE, TRUE, put
-from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, LocalQueue
+from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, FairSharingStatus, LocalQueue
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, ObjectKey, ObjectRef
+from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, ObjectKey, ObjectRef
 
 ACTIVE = "Active"
 CHECK_ACTIVE = "The admission check is active"
@@ -117,11 +117,30 @@ def _show(
         admitted_workloads=figures.admitted_workloads,
         flavors_reservation=figures.flavors_reservation,
         flavors_usage=figures.flavors_usage,
+        fair_sharing=None if figures.weighted_share is None else FairSharingStatus(figures.weighted_share),
     )
     borrows = isinstance(known, ClusterQueue)
     document = documents.queue_status(status, borrows=borrows)
     if document == documents.queue_status(known.status, borrows=borrows):
         return
+    _inform(core, ref, key, known, document, now)
+
+
+def cohort(core: Core, key: ObjectKey, now: float) -> None:
+    """Write the weighted share of a Cohort, where fair sharing is on."""
+    known = core.knowledge.cohorts.get(key.name)
+    share = core.ledger.engine.cohort_share(key.name)
+    ref, look = ObjectRef(COHORT, key), Key(Look.COHORT, key)
+    if known is None or share is None or core.blocked(ref, look, now):
+        return
+    if known.status.fair_sharing is None or known.status.fair_sharing.weighted_share != share:
+        _inform(core, ref, look, known, {"fairSharing": documents.share(share)}, now)
+
+
+def _inform(
+    core: Core, ref: ObjectRef, key: Key, known: ClusterQueue | LocalQueue | Cohort, status: dict[str, Any], now: float
+) -> None:
+    """Write a status that only informs: once per period and object, out of the budget for that."""
     due = core.shown_at.get(key, now - core.settings.status_every) + core.settings.status_every
     if now < due:
         core.agenda.wake(key, due)
@@ -129,13 +148,13 @@ def _show(
         core.agenda.wake(key, now + core.budget.wait)
     else:
         core.shown_at[key] = now
-        _write(core, ref, known, document, informs=True)
+        _write(core, ref, known, status, informs=True)
 
 
 def _write(
     core: Core,
     ref: ObjectRef,
-    known: AdmissionCheck | ClusterQueue | LocalQueue,
+    known: AdmissionCheck | ClusterQueue | LocalQueue | Cohort,
     status: dict[str, Any],
     *,
     informs: bool = False,

@@ -68,14 +68,21 @@ def queue_status(value: QueueStatus, *, borrows: bool) -> Document:
 
     `borrows` false (LocalQueue): its CRD has no `borrowed` and prunes it.
     """
+    fair = value.fair_sharing if borrows else None
     return {
         "conditions": conditions(value.conditions),
+        **({"fairSharing": share(fair.weighted_share)} if fair is not None else {}),
         "pendingWorkloads": value.pending_workloads,
         "reservingWorkloads": value.reserving_workloads,
         "admittedWorkloads": value.admitted_workloads,
         "flavorsReservation": _usage(value.flavors_reservation, borrows=borrows),
         "flavorsUsage": _usage(value.flavors_usage, borrows=borrows),
     }
+
+
+def share(weighted: int) -> Document:
+    """Return the `fairSharing` part of a status, a share of zero too."""
+    return {"weightedShare": weighted}
 
 
 def _usage(flavors: Iterable[FlavorUsage], *, borrows: bool) -> list[Document]:

@@ -47,7 +47,11 @@ def _surroundings_seen(core: Core, obj: KubeObject) -> bool:
             core.ledger.engine.flavor_changed(obj)
             core.show_queues()
         case kueue.Cohort():
+            before = core.knowledge.cohorts.get(obj.metadata.name)
+            core.knowledge.cohorts[obj.metadata.name] = obj
             core.ledger.engine.cohort_changed(obj)
+            if before is None or before.spec != obj.spec:
+                core.show_queues()
         case kueue.WorkloadPriorityClass():
             priorities.class_seen(core, obj)
         case core_objects.PriorityClass():
@@ -101,7 +105,10 @@ def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
             engine.flavor_removed(name)
             core.show_queues()
         case kueue.Cohort():
+            core.knowledge.cohorts.pop(name, None)
+            core.shown_at.pop(Key(Look.COHORT, key_of(obj.metadata)), None)
             engine.cohort_removed(name)
+            core.show_queues()
         case kueue.WorkloadPriorityClass():
             core.knowledge.workload_classes.pop(name, None)
         case core_objects.PriorityClass():
@@ -188,6 +195,8 @@ def _cluster_queue(core: Core, obj: kueue.ClusterQueue) -> None:
     key = key_of(obj.metadata)
     core.ledger.engine.cluster_queue_changed(obj)
     core.show_queue(Key(Look.CLUSTER_QUEUE, key))
+    if core.settings.admission.fair_sharing and (before is None or before.spec != obj.spec):
+        core.show_queues()  # what others can borrow is what it lends
     if before is None or before.spec.stop_policy != obj.spec.stop_policy:
         for local, queue in core.knowledge.local_queues.items():
             if queue.spec.cluster_queue == key.name:

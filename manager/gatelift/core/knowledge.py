@@ -6,6 +6,7 @@ Kept up by watch events and by the answers to our own writes, whichever is newer
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ from gatelift_kube.objects.core import Namespace, PriorityClass
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
     ClusterQueue,
+    Cohort,
     LocalQueue,
     MultiKueueConfig,
     ResourceFlavor,
@@ -71,6 +73,7 @@ class Knowledge:
     owner_by_uid: dict[str, ObjectRef] = field(default_factory=dict)
     local_queues: dict[ObjectKey, LocalQueue] = field(default_factory=dict)
     cluster_queues: dict[str, ClusterQueue] = field(default_factory=dict)
+    cohorts: dict[str, Cohort] = field(default_factory=dict)
     flavors: dict[str, ResourceFlavor] = field(default_factory=dict)
     checks: dict[str, AdmissionCheck] = field(default_factory=dict)
     configs: dict[str, MultiKueueConfig] = field(default_factory=dict)
@@ -157,6 +160,15 @@ class Knowledge:
             if ref is not None:
                 return self.owners[ref]
         return None
+
+    def cohorts_above(self, cohort: str) -> Iterator[str]:
+        """Yield the name of a cohort and of those above it; each once, even in a cycle."""
+        seen: set[str] = set()
+        while cohort and cohort not in seen:
+            seen.add(cohort)
+            yield cohort
+            known = self.cohorts.get(cohort)
+            cohort = known.spec.parent_name if known is not None else ""
 
     def cluster_queue_of(self, workload: Workload) -> str:
         """Return the ClusterQueue that the Workload's LocalQueue names, "" when there is no such LocalQueue."""

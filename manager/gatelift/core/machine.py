@@ -330,6 +330,7 @@ class Machine:
             WORKLOAD: Look.WORKLOAD,
             CLUSTER_QUEUE: Look.CLUSTER_QUEUE,
             LOCAL_QUEUE: Look.LOCAL_QUEUE,
+            COHORT: Look.COHORT,
             ADMISSION_CHECK: Look.CHECK,
         }
         look = looks.get(ref.resource)
@@ -376,6 +377,7 @@ class Machine:
             Look.CHECK: checks.check,
             Look.CLUSTER_QUEUE: checks.cluster_queue,
             Look.LOCAL_QUEUE: checks.local_queue,
+            Look.COHORT: checks.cohort,
             Look.CLUSTER: _cluster_changed,
         }
         look = passes.get(key.look)
@@ -419,9 +421,7 @@ class Machine:
         if attempt is None or attempt.state is AttemptState.ENDED or attempt.ending is not None:
             return
         attempt.ending = Ending(reason=texts.PREEMPTED, message=decision.message, preempted=decision.reason)
-        core.event(ObjectRef(WORKLOAD, decision.key), decision.uid, texts.PREEMPTED, decision.message)
-        preemptor = ObjectRef(WORKLOAD, decision.preemptor)
-        core.event(preemptor, decision.preemptor_uid, texts.PREEMPTED_WORKLOAD, decision.preemptor_message)
+        telling.preempted(core, decision, attempt)
 
     def _reserve(self, decision: Reserve, now: float) -> None:
         core = self.core

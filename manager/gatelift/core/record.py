@@ -267,10 +267,16 @@ def _evicted(workload: Workload, said: tuple[str, str], preempted: str, wall: st
     return conditions
 
 
-def _counted(workload: Workload, reason: str, cause: str) -> list[dict[str, Any]]:
-    """Return the evictions by reason and underlying cause, one more; that of a deactivation is part of its reason."""
+def counted_as(reason: str, cause: str) -> tuple[str, str]:
+    """Return reason and underlying cause under which an eviction is counted."""
     if reason.startswith(texts.DEACTIVATED_DUE_TO):
-        reason, cause = texts.DEACTIVATED, reason.removeprefix(texts.DEACTIVATED_DUE_TO)
+        return texts.DEACTIVATED, reason.removeprefix(texts.DEACTIVATED_DUE_TO)
+    return reason, cause
+
+
+def _counted(workload: Workload, reason: str, cause: str) -> list[dict[str, Any]]:
+    """Return the evictions by reason and underlying cause, one more."""
+    reason, cause = counted_as(reason, cause)
     stats = workload.status.scheduling_stats
     counts = {(one.reason, one.underlying_cause): one.count for one in (stats.evictions if stats else ())}
     counts[(reason, cause)] = counts.get((reason, cause), 0) + 1

@@ -26,7 +26,7 @@ from gatelift.core.wall import Wall
 from gatelift_admission.model import Settings as AdmissionSettings
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import WRITE_SECONDS_MAX, Create, EmitEvent, KubeObject, Patch, PatchKind
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Message, TemplateBlob
@@ -308,13 +308,23 @@ class Core:
         name = self.knowledge.cluster_queue_of(workload)
         if name:
             self.show_queue(Key(Look.CLUSTER_QUEUE, ObjectKey("", name)))
+            self.show_cohorts(name)
 
     def show_queues(self) -> None:
-        """See to the status of all queues: a flavor or check changed."""
+        """See to the status of all queues and cohorts: a flavor, check or quota changed."""
         for name in self.knowledge.cluster_queues:
             self.show_queue(Key(Look.CLUSTER_QUEUE, ObjectKey("", name)))
         for local in self.knowledge.local_queues:
             self.show_queue(Key(Look.LOCAL_QUEUE, local))
+        for name in self.knowledge.cohorts if self.settings.admission.fair_sharing else ():
+            self.show_queue(Key(Look.COHORT, ObjectKey("", name)))
+
+    def show_cohorts(self, queue: str) -> None:
+        """See to the shares of the cohorts above a ClusterQueue, where fair sharing is on."""
+        known = self.knowledge.cluster_queues.get(queue)
+        if known is not None and self.settings.admission.fair_sharing:
+            for name in self.knowledge.cohorts_above(known.spec.cohort_name):
+                self.show_queue(Key(Look.COHORT, ObjectKey("", name)))
 
     # --- marks --------------------------------------------------------------------------------------------------
 
@@ -351,6 +361,8 @@ class Core:
             return knowledge.cluster_queues.get(ref.key.name)
         if ref.resource == LOCAL_QUEUE:
             return knowledge.local_queues.get(ref.key)
+        if ref.resource == COHORT:
+            return knowledge.cohorts.get(ref.key.name)
         if ref.resource == ADMISSION_CHECK:
             return knowledge.checks.get(ref.key.name)
         owner = knowledge.owners.get(ref)

@@ -6,14 +6,15 @@ only place where times leave the core. Nothing is decided here. Neighbour: `mach
 
 from __future__ import annotations
 
-from gatelift.core import texts
+from gatelift.core import record, texts
 from gatelift.core.attempts import Attempt
 from gatelift.core.inflight import Outstanding
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.state import Core, ref_of
-from gatelift_kube.conditions import find
+from gatelift_admission.model import Preempt
+from gatelift_kube.conditions import TRUE, find
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import WORKLOAD
+from gatelift_kube.resources import WORKLOAD, ObjectRef
 
 WINNER = frozenset({"winner", "admit"})
 EVICTS = frozenset({"evict", "evict and release"})
@@ -37,9 +38,11 @@ def written(core: Core, outstanding: Outstanding, now: float) -> None:
     if purpose in WINNER:
         _admitted(core, known, attempt, now)
     if purpose in EVICTS:
-        _evicted(core, known, attempt)
+        _evicted(core, known, attempt, now)
     if purpose in RELEASES:
         _released(core, known, attempt, now)
+    if purpose == "pods ready":
+        _ready(core, known, attempt, now)
     if purpose == "finish":
         _finished(core, known, attempt, now)
 
@@ -64,13 +67,54 @@ def _admitted(core: Core, known: Workload, attempt: Attempt, now: float) -> None
     core.note("admitted", attempt, fields=_fields(core, known, attempt, "admitted", seconds))
 
 
-def _evicted(core: Core, known: Workload, attempt: Attempt) -> None:
+def _evicted(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
     said = find(known.status.conditions, texts.EVICTED)
     if said is None:
         return
     _workload(core, known, texts.EVICTED_DUE_TO + said.reason, said.message)
-    fields = _fields(core, known, attempt, "evicted", {})
-    core.note(f"evicted: {said.message}", attempt, fields=(*fields, ("reason", said.reason)))
+    ready = find(known.status.conditions, texts.PODS_READY)
+    seconds = {}
+    if ready is not None and ready.status == TRUE:
+        seconds["ready_seconds"] = _since(core, ready.last_transition_time, now)
+    stats = known.status.scheduling_stats
+    reason, cause = record.counted_as(said.reason, attempt.ending.cause if attempt.ending is not None else "")
+    count = sum(one.count for one in (stats.evictions if stats else ()) if one.reason == reason)
+    ref = known.spec.priority_class_ref
+    more = (
+        ("reason", reason),
+        ("cause", cause),
+        ("priority_class", ref.name if ref is not None else ""),
+        ("first", "yes" if count == 1 else ""),
+    )
+    fields = _fields(core, known, attempt, "evicted", seconds)
+    core.note(f"evicted: {said.message}", attempt, fields=(*fields, *more))
+
+
+def _ready(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
+    """Tell of the first time that all pods of an admission are ready."""
+    said, admitted = (find(known.status.conditions, type_) for type_ in (texts.PODS_READY, texts.ADMITTED))
+    if said is None or said.reason != texts.STARTED or admitted is None:
+        return
+    seconds = {
+        "created_seconds": _since(core, known.metadata.creation_timestamp, now),
+        "admitted_seconds": _since(core, admitted.last_transition_time, now),
+    }
+    core.note("pods ready", attempt, fields=_fields(core, known, attempt, "ready", seconds))
+
+
+def _since(core: Core, text: str | None, now: float) -> float:
+    return max(0.0, now - core.wall.at(text, now))
+
+
+def preempted(core: Core, decision: Preempt, attempt: Attempt) -> None:
+    """Tell victim and preemptor of a preemption that was decided."""
+    core.event(ObjectRef(WORKLOAD, decision.key), decision.uid, texts.PREEMPTED, decision.message)
+    preemptor = ObjectRef(WORKLOAD, decision.preemptor)
+    core.event(preemptor, decision.preemptor_uid, texts.PREEMPTED_WORKLOAD, decision.preemptor_message)
+    by = core.knowledge.workloads.get(decision.preemptor)
+    queue = core.knowledge.cluster_queue_of(by) if by is not None else ""
+    fields = (("transition", "preempted"), ("preempting_cluster_queue", queue), ("reason", decision.reason))
+    core.note(f"preempted: {decision.message}", attempt, fields=fields)
 
 
 def _released(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
