@@ -1,8 +1,11 @@
-"""Kinds of the Kubernetes API and the paths under which they are served. Pure."""
+"""Kinds of the Kubernetes API and the paths under which they are served. Pure.
+
+Named tuples, since they are keys of nearly every table: their hash and comparison take no Python code.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote
 
 
@@ -12,8 +15,7 @@ def _segment(name: str) -> str:
     return quote(name, safe="")
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(NamedTuple):
     """One served kind: what is needed to build its URL and to name it to people."""
 
     group: str
@@ -44,8 +46,7 @@ class Resource:
         return "/".join(parts)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ObjectKey:
+class ObjectKey(NamedTuple):
     """Where an object lives; `namespace` is empty for cluster-scoped kinds."""
 
     namespace: str
@@ -55,8 +56,7 @@ class ObjectKey:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectRef:
+class ObjectRef(NamedTuple):
     """An object by kind and key. Its identity over time is its UID, which this does not carry."""
 
     resource: Resource

@@ -6,11 +6,17 @@ The API server writes metav1.Time to the second and metav1.MicroTime (leases, ev
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def to_text(seconds: float) -> str:
     """Return metav1.Time: `2026-11-21T04:15:00Z`; parts of a second are cut off, as Go does."""
-    return datetime.fromtimestamp(int(seconds // 1), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _second(int(seconds // 1))
+
+
+@lru_cache(maxsize=256)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def to_micro_text(seconds: float) -> str:

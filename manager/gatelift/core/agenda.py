@@ -6,11 +6,12 @@ import enum
 import heapq
 from collections import deque
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gatelift_kube.resources import ObjectKey
 
 
-class Look(enum.Enum):
+class Look(enum.StrEnum):
     """What kind of thing a key names; the machine has one pass for each."""
 
     OWNER = "owner"
@@ -23,8 +24,7 @@ class Look(enum.Enum):
     ROOM = "room"  # workloads that wait for credit or a better cluster
 
 
-@dataclass(frozen=True, slots=True, order=False)
-class Key:
+class Key(NamedTuple):
     """A thing to look at. `kind` is the kind of an owner ("Pod", "Job"), empty otherwise."""
 
     look: Look

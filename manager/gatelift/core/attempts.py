@@ -16,7 +16,7 @@ from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Bid, DisconnectPolicy, ObjectReport, PodSetCounts
 
 
-class AttemptState(enum.Enum):
+class AttemptState(enum.StrEnum):
     """Where an attempt stands (design 6)."""
 
     PENDING = "Pending"
@@ -30,7 +30,7 @@ class AttemptState(enum.Enum):
     LOST = "Lost"
 
 
-class Internal(enum.Enum):
+class Internal(enum.StrEnum):
     """What the manager does itself. Each must have an entry in the table for the state it happens in."""
 
     RESERVE = "quota was reserved"
@@ -45,7 +45,7 @@ class Internal(enum.Enum):
     FENCE = "a person said that nothing of it runs"
 
 
-class Wire(enum.Enum):
+class Wire(enum.StrEnum):
     """What a cluster says. Total: without an entry nothing changes."""
 
     BID = "bid"

@@ -32,18 +32,21 @@ def key_of(metadata: ObjectMeta) -> ObjectKey:
     return ObjectKey(metadata.namespace, metadata.name)
 
 
-def older(candidate: ObjectMeta, known: ObjectMeta) -> bool:
-    """Say whether `candidate` is an older version of the same object than `known`.
+def newer(candidate: ObjectMeta, known: ObjectMeta) -> bool:
+    """Say whether `candidate` tells something that `known` does not: another object, or a later version of it.
 
-    Versions of one kind are comparable as integers (promised since Kubernetes 1.35, true of etcd ever since); where
-    they are no integers the candidate counts as newer, as a watch delivers in order.
+    What we wrote comes twice, as the answer and by the watch; the second is no news. Versions of one kind are
+    comparable as integers (promised since Kubernetes 1.35, true of etcd ever since); where they are no integers
+    another one counts as newer, as a watch delivers in order.
     """
     if candidate.uid != known.uid:
+        return True
+    if candidate.resource_version == known.resource_version:
         return False
     try:
-        return int(candidate.resource_version) < int(known.resource_version)
+        return int(candidate.resource_version) > int(known.resource_version)
     except ValueError:
-        return False
+        return True
 
 
 @dataclass(slots=True)
@@ -83,13 +86,13 @@ class Knowledge:
     departed: dict[str, None] = field(default_factory=dict)
 
     def put_workload(self, workload: Workload) -> bool:
-        """Keep a Workload; False when what is known is newer, also that it is gone."""
+        """Keep a Workload; False when what is known is as new or newer, also that it is gone."""
         key = key_of(workload.metadata)
         if workload.metadata.uid in self.departed:
             return False
         known = self.workloads.get(key)
         if known is not None:
-            if older(workload.metadata, known.metadata):
+            if not newer(workload.metadata, known.metadata):
                 return False
             self._unindex(key, known)
         self.workloads[key] = workload
@@ -135,10 +138,10 @@ class Knowledge:
             _discard(self.by_class, known.spec.priority_class_ref.name, key)
 
     def put_owner(self, owner: Owner) -> bool:
-        """Keep a user's object; False when what is known is newer."""
+        """Keep a user's object; False when what is known is as new or newer."""
         known = self.owners.get(owner.ref)
         if known is not None:
-            if older(owner.object.metadata, known.object.metadata):
+            if not newer(owner.object.metadata, known.object.metadata):
                 return False
             self.owner_by_uid.pop(known.object.metadata.uid, None)
         self.owners[owner.ref] = owner

@@ -94,6 +94,11 @@ class Link:
         return self._write.write_id if self._write else None
 
     @property
+    def open_session(self) -> int:
+        """The number of the session that is open, 0 when none is."""
+        return self._open_session
+
+    @property
     def certificate_requests(self) -> frozenset[int]:
         """Requests to the authority that are not answered yet."""
         return frozenset(self._certificates)

@@ -47,7 +47,8 @@ class Links:
         self._writes: dict[int, str] = {}
         self._certificates: dict[int, str] = {}
         self._heap: list[tuple[float, str]] = []
-        self._queued: dict[str, float] = {}
+        self._queued: dict[str, float | None] = {}
+        self._views: dict[str, tuple[bool, ClusterView]] = {}
         self._synced = False
         self._now = 0.0
         self._local_write: int | None = None
@@ -110,7 +111,7 @@ class Links:
             text = f"not sent, the agent could not take it: {violation}"
             return Sent(commands=(Note(level="warning", text=text, cluster=cluster),), refused=str(violation))
         self._after(link)
-        session = link.view(now).session if first else 0
+        session = link.open_session if first else 0
         return Sent(commands=tuple(out.commands), session=session, first_sequence=first)
 
     def place_counts(self, cluster: str, *, placements: int, offers: int) -> None:
@@ -123,7 +124,14 @@ class Links:
     def state(self, cluster: str) -> ClusterView | None:
         """Return the view, as of the event handled last, of a cluster that has a WorkerCluster."""
         link = self._links.get(cluster)
-        return None if link is None or link.object is None else link.view(self._now)
+        if link is None or link.object is None:
+            return None
+        # Looked at many times for each change; besides the link's own state only this depends on the time.
+        valid = self._leading.valid(self._now)
+        kept = self._views.get(cluster)
+        if kept is None or kept[0] is not valid:
+            kept = self._views[cluster] = (valid, link.view(self._now))
+        return kept[1]
 
     def clusters(self) -> tuple[str, ...]:
         """Return the names of all WorkerClusters, sorted."""
@@ -307,16 +315,17 @@ class Links:
         return [self._links[name] for name in sorted(self._links)]
 
     def _after(self, link: Link) -> None:
-        """Refresh what is indexed of a link: its write, its certificate requests, its deadline."""
+        """Refresh what is kept of a link: its write, its certificate requests, its deadline; its view is made anew."""
+        self._views.pop(link.name, None)
         if link.write_id is not None:
             self._writes[link.write_id] = link.name
         for request_id in link.certificate_requests:
             self._certificates[request_id] = link.name
         deadline = link.next_deadline()
-        if deadline is not None and self._queued.get(link.name) != deadline:
+        if self._queued.get(link.name) != deadline:
             self._queued[link.name] = deadline
-            heapq.heappush(self._heap, (deadline, link.name))
+            if deadline is not None:
+                heapq.heappush(self._heap, (deadline, link.name))
 
     def _stale(self, moment: float, name: str) -> bool:
-        link = self._links.get(name)
-        return link is None or link.next_deadline() != moment
+        return self._queued.get(name) != moment
