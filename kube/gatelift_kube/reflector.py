@@ -5,6 +5,9 @@ growing delay; the difference between what was known and what a new list says be
 that no change is missed and none is told twice. A watch on which nothing came for long is opened anew where it was,
 without a word: API servers send no bookmarks for a kind of which nothing ever changed.
 
+Several parts of a process may need one kind. There is one watch for all: who comes later uses `follow`, which begins
+with a new list. Followers are handed the same objects and the same bytes.
+
 `emit` is called in the event loop and must not wait.
 """
 
@@ -15,6 +18,7 @@ import random
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from itertools import count
 
 import structlog
 
@@ -23,11 +27,14 @@ from gatelift_kube.cache import Cache, key_of
 from gatelift_kube.client import ALL, PAGE_SIZE, WATCH_IDLE_SECONDS, WATCH_SECONDS, Client, Selection
 from gatelift_kube.clock import Clock, monotonic
 from gatelift_kube.errors import ApiError, GoneError, KubeError, SilentError, UndecodableError
-from gatelift_kube.resources import Resource
+from gatelift_kube.resources import ObjectKey, Resource
 from gatelift_kube.workqueue import Backoff
 from gatelift_kube.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, Synced
 
 Emit = Callable[[ApiEvent], None]
+
+REPLAY_SLICE = 500
+"""Objects told to a new follower before other tasks have their turn: a page of a list does the same."""
 
 _BACKOFF = Backoff(first_seconds=0.1, max_seconds=30.0)
 
@@ -49,8 +56,9 @@ class ReflectorLimits:
 class Reflector:
     """Mirrors one kind (within `selection`) into `cache` and emits its changes.
 
-    `with_raw` puts each object's JSON without managedFields into `ObjectSeen.raw`; nothing here keeps it.
-    `on_problem` gets one line for whatever goes wrong; the reflector goes on by itself.
+    `with_raw` puts each object's JSON without managedFields into `ObjectSeen.raw`; it is kept here only with
+    `followed`, for those who come later. `on_problem` gets one line for whatever goes wrong; the reflector goes on by
+    itself.
     """
 
     def __init__(
@@ -62,6 +70,7 @@ class Reflector:
         selection: Selection = ALL,
         cache: Cache | None = None,
         with_raw: bool = True,
+        followed: bool = False,
         limits: ReflectorLimits | None = None,
         on_problem: Callable[[str], None] | None = None,
         rng: random.Random | None = None,
@@ -75,7 +84,12 @@ class Reflector:
         """When the API server last said anything (monotonic seconds), bookmarks included."""
         self._client = client
         self._emit = emit
-        self._selection = selection
+        self.selection = selection
+        self._raws: dict[ObjectKey, bytes] | None = {} if followed else None
+        self._followers: dict[int, Emit] = {}
+        self._coming: dict[int, Emit] = {}
+        self._numbers = count()
+        self._watching: asyncio.Timeout | None = None
         self._with_raw = with_raw
         self._limits = limits or ReflectorLimits()
         self._on_problem = on_problem or (lambda _text: None)
@@ -85,13 +99,31 @@ class Reflector:
         self._failures = 0
         self._log = structlog.get_logger("gatelift.kube.reflector")
 
+    async def follow(self, emit: Emit) -> None:
+        """Tell `emit` too, until cancelled: all objects of a list that begins after this call, `Synced`, then changes.
+
+        Only of a reflector made with `followed`, while `run` runs.
+        """
+        if self._raws is None:
+            raise RuntimeError(f"{self.resource.plural}: this reflector keeps nothing for followers")
+        number = next(self._numbers)
+        self._coming[number] = emit
+        if self._watching is not None:
+            self._watching.reschedule(asyncio.get_running_loop().time())
+        try:
+            await asyncio.Event().wait()  # for ever: whoever follows cancels
+        finally:
+            self._coming.pop(number, None)
+            self._followers.pop(number, None)
+
     async def run(self) -> None:
         """Mirror until cancelled."""
         while True:
             try:
-                if not self._version:
+                if not self._version or self._coming:
                     await self._list()
-                await self._watch()
+                elif await self._watched():
+                    self._version = ""  # somebody came: what is told to it has to be newer than its coming
                 continue
             except SilentError as silence:
                 # The server had opened the watch, and nothing changed; or the connection died since. A new one tells:
@@ -115,11 +147,12 @@ class Reflector:
             await asyncio.sleep(self._limits.backoff.seconds(self._failures, self._rng.random()))
 
     async def _list(self) -> None:
-        """Read all pages, emit what is new or changed, then what is gone."""
+        """Read all pages, emit what is new or changed, then what is gone; then tell all to those who came before."""
+        coming = tuple(self._coming)
         missing = set(self.cache.keys())
         version = ""
         async with aclosing(
-            self._client.list(self.resource, self._selection, limit=self._limits.page_size, with_raw=self._with_raw)
+            self._client.list(self.resource, self.selection, limit=self._limits.page_size, with_raw=self._with_raw)
         ) as pages:
             async for page in pages:
                 self.heard_at = self._clock()
@@ -131,13 +164,44 @@ class Reflector:
                     self._seen(served.object, served.raw)
                 version = version or page.resource_version
         for key in sorted(missing):
-            gone = self.cache.drop(key)
+            gone = self._dropped(key)
             if gone is not None:
-                self._emit(ObjectGone(self.resource, gone))
+                self._tell(ObjectGone(self.resource, gone))
         self._version = version
         if not self.synced.is_set():
             self.synced.set()
-            self._emit(Synced(self.resource))
+            self._tell(Synced(self.resource))
+        for number in coming:
+            await self._replay(number)
+
+    async def _replay(self, number: int) -> None:
+        """Tell a new follower all that is known; nothing changes meanwhile, since nothing is listed or watched."""
+        emit = self._coming.get(number)
+        for index, object_ in enumerate(tuple(self.cache)):
+            if emit is None:
+                return
+            emit(ObjectSeen(self.resource, object_, (self._raws or {}).get(key_of(object_), b"")))
+            if index % REPLAY_SLICE == REPLAY_SLICE - 1:
+                await asyncio.sleep(0)
+                emit = self._coming.get(number)
+        if emit is not None:
+            emit(Synced(self.resource))
+            del self._coming[number]
+            self._followers[number] = emit
+
+    async def _watched(self) -> bool:
+        """Follow changes until the watch ends; True when it was ended because somebody came who wants a list."""
+        try:
+            async with asyncio.timeout(None) as scope:
+                self._watching = scope
+                await self._watch()
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            return True
+        finally:
+            self._watching = None
+        return False
 
     async def _watch(self) -> None:
         """Follow changes until the server ends the watch; raises as `Client.watch` does."""
@@ -146,7 +210,7 @@ class Reflector:
         seconds = max(1, int(limits.watch_seconds * (0.8 + 0.2 * self._rng.random())))
         async with aclosing(
             self._client.watch(
-                self.resource, self._selection, since=self._version, seconds=seconds, idle_seconds=limits.idle_seconds
+                self.resource, self.selection, since=self._version, seconds=seconds, idle_seconds=limits.idle_seconds
             )
         ) as lines:
             async for line in lines:
@@ -169,15 +233,27 @@ class Reflector:
             self._on_problem(f"{decoding.key_in(line.raw)}: {error}")
             return
         if line.type == "DELETED":
-            self.cache.drop(key_of(object_))
-            self._emit(ObjectGone(self.resource, object_))
+            self._dropped(key_of(object_))
+            self._tell(ObjectGone(self.resource, object_))
         else:
             self._seen(object_, decoding.without_managed_fields(line.raw) if self._with_raw else b"")
         self._version = object_.metadata.resource_version or self._version
 
     def _seen(self, object_: KubeObject, raw: bytes) -> None:
         change = self.cache.put(object_)
+        if change.fresh and self._raws is not None:
+            self._raws[key_of(object_)] = raw
         if change.gone is not None:
-            self._emit(ObjectGone(self.resource, change.gone))
+            self._tell(ObjectGone(self.resource, change.gone))
         if change.fresh:
-            self._emit(ObjectSeen(self.resource, object_, raw))
+            self._tell(ObjectSeen(self.resource, object_, raw))
+
+    def _dropped(self, key: ObjectKey) -> KubeObject | None:
+        if self._raws is not None:
+            self._raws.pop(key, None)
+        return self.cache.drop(key)
+
+    def _tell(self, event: ApiEvent) -> None:
+        self._emit(event)
+        for emit in tuple(self._followers.values()):
+            emit(event)

@@ -240,6 +240,7 @@ class _Process:
             instance=f"{self._instance}-local",
             term=term,
             leads_until=self._elector.valid_until,
+            shared=self._api.followed,
         )
 
     def _lost(self, reason: str) -> None:

@@ -22,11 +22,13 @@ from gatelift_agent.adapters import health as health_adapter
 from gatelift_agent.app import Agent
 from gatelift_agent.config import Configuration
 from gatelift_agent.local_agent import start_local_agent
-from gatelift_kube.client import Client
+from gatelift_kube.client import Client, Selection
 from gatelift_kube.clock import monotonic
 from gatelift_kube.config import ClusterConfig, from_kubeconfig
-from gatelift_kube.resources import NAMESPACE, POD, ObjectKey, ObjectRef
-from gatelift_kube.tasks import spawn
+from gatelift_kube.reflector import Reflector
+from gatelift_kube.resources import JOB, NAMESPACE, POD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.tasks import Supervisor, spawn
+from gatelift_kube.writes import ApiEvent, ObjectSeen
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
 from gatelift_wire import messages as m
 from gatelift_wire import tokens
@@ -233,7 +235,18 @@ async def test_an_agent_that_was_revoked_and_added_again_enrols_anew_with_the_ne
 # --- local -------------------------------------------------------------------------------------------------------
 
 
-async def test_the_agent_of_local_lets_the_users_own_pod_go(tmp_path: Path) -> None:
+SHARED = (
+    (NAMESPACE, ""),
+    (JOB, "kueue.x-k8s.io/queue-name"),
+    (POD, "kueue.x-k8s.io/managed=true"),
+)
+"""What the manager's process mirrors as well."""
+
+
+@pytest.mark.parametrize("shared", [SHARED, ()], ids=["the process's watches", "watches of its own"])
+async def test_the_agent_of_local_lets_the_users_own_pod_go(
+    tmp_path: Path, shared: tuple[tuple[Resource, str], ...]
+) -> None:
     cluster, config = await _cluster("management", tmp_path)
     posted: list[manager_events.Event] = []
     stream = LocalStream(posted.append)
@@ -245,8 +258,16 @@ async def test_the_agent_of_local_lets_the_users_own_pod_go(tmp_path: Path) -> N
             "spec": {**msgspec.json.decode(SPEC), "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]},
         }
         admitted = await client.create(POD, TEAM, msgspec.json.encode(pod))
+        mirrored: list[tuple[Resource, ApiEvent]] = []
+        reflectors = [
+            Reflector(client, resource, _keep(mirrored, resource), selection=Selection(labels=labels), followed=True)
+            for resource, labels in shared
+        ]
+        mirrors = Supervisor(lambda task, error: pytest.fail(f"{task}: {error}"))
+        for each in reflectors:
+            mirrors.spawn(f"watch {each.resource.plural}", each.run())
         agent = await start_local_agent(
-            client, stream, instance="local-1", term=1, leads_until=lambda: monotonic() + 10.0
+            client, stream, instance="local-1", term=1, leads_until=lambda: monotonic() + 10.0, shared=reflectors
         )
         links = _links(posted, stream)
         await until(links, "the local session opens")
@@ -270,9 +291,18 @@ async def test_the_agent_of_local_lets_the_users_own_pod_go(tmp_path: Path) -> N
         await until(let_go, "the pod is let go")
         served = await client.get(ObjectRef(POD, ObjectKey(TEAM, "p")))
         assert served.object.metadata.labels["gatelift.dev/workload-uid"] == "w-1"
+        if shared:
+            [held] = agent.machine.world.objects.own()
+            told = [event for resource, event in mirrored if resource == POD and isinstance(event, ObjectSeen)]
+            assert any(held.raw is event.raw for event in told), "kept once"
         await agent.stop()
+        await mirrors.stop()
         assert not agent.failure
     await cluster.stop()
+
+
+def _keep(mirrored: list[tuple[Resource, ApiEvent]], resource: Resource) -> Callable[[ApiEvent], None]:
+    return lambda event: mirrored.append((resource, event))
 
 
 def _links(posted: list[manager_events.Event], stream: LocalStream) -> Callable[[], bool]:

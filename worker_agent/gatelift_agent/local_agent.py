@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,6 +19,7 @@ from gatelift_kube.client import Client
 from gatelift_kube.clock import Clock, monotonic
 from gatelift_kube.election import ElectionTimes
 from gatelift_kube.machine_loop import MachineLoop
+from gatelift_kube.reflector import Reflector
 from gatelift_kube.tasks import Supervisor
 from gatelift_wire.messages import Frame
 
@@ -100,6 +101,7 @@ class LocalAgent:
         leads_until: Callable[[], float],
         limits: Budget,
         clock: Clock,
+        shared: Iterable[Reflector],
     ) -> None:
         self._leads_until = leads_until
         self._clock = clock
@@ -117,6 +119,7 @@ class LocalAgent:
             instance=instance,
             watched=LOCAL,
             keeps_state=False,
+            shared=shared,
         )
         performer = Performer(api=self._api, stream=_StreamEnd(stream, self._post), install=_drop, refused=_drop)
         self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
@@ -159,15 +162,23 @@ async def start_local_agent(
     settle_seconds: float | None = None,
     limits: Budget | None = None,
     clock: Clock = monotonic,
+    shared: Iterable[Reflector] = (),
 ) -> LocalAgent:
     """Start the agent of `local` under the manager's lead.
 
     `leads_until` says, on `clock`, until when the manager leads; `settle_seconds` how long a write of an earlier
-    leader may still land (default: by the default election times; 0 for the first leader ever).
+    leader may still land (default: by the default election times; 0 for the first leader ever). `shared` are reflectors
+    of the same cluster that run in this process: what they mirror is not watched and kept a second time.
     """
     settle = leadership.settle_seconds(ElectionTimes()) if settle_seconds is None else settle_seconds
     agent = LocalAgent(
-        client, stream, instance=instance, leads_until=leads_until, limits=limits or budget(), clock=clock
+        client,
+        stream,
+        instance=instance,
+        leads_until=leads_until,
+        limits=limits or budget(),
+        clock=clock,
+        shared=shared,
     )
     agent.start(term, 0.0 if term <= 1 else settle)
     return agent

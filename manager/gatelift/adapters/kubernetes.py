@@ -62,6 +62,9 @@ WATCHED: tuple[tuple[Resource, Selection], ...] = (
 )
 """One watch per kind per process; pods and Jobs only those that queue."""
 
+FOLLOWED = frozenset({NAMESPACE, RESOURCE_FLAVOR, JOB, POD})
+"""What the agent of `local` needs as well: it follows these watches and keeps the same objects."""
+
 READS_MAX = 64
 """Quorum reads under way; each answers a write of unknown outcome or a missing placement, both rare."""
 
@@ -84,7 +87,9 @@ class ManagementApi:
         self._recorder = EventRecorder(client, identity.controller, identity.instance)
         self._executor = Executor(client, post, limits=limits, record=self._recorder.record)
         self._reflectors = [
-            Reflector(client, resource, post, selection=selection, on_problem=self._problem)
+            Reflector(
+                client, resource, post, selection=selection, followed=resource in FOLLOWED, on_problem=self._problem
+            )
             for resource, selection in WATCHED
         ]
         self._reads: asyncio.Queue[Read | ReadAll] = asyncio.Queue(maxsize=READS_MAX)
@@ -118,6 +123,11 @@ class ManagementApi:
         """Wait until every kind was listed completely once; a kind that cannot be listed is said by `waiting_kinds`."""
         for reflector in self._reflectors:
             await reflector.synced.wait()
+
+    @property
+    def followed(self) -> tuple[Reflector, ...]:
+        """The watches that the agent of `local` may follow."""
+        return tuple(each for each in self._reflectors if each.resource in FOLLOWED)
 
     @property
     def waiting_kinds(self) -> tuple[str, ...]:

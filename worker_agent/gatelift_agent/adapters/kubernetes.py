@@ -54,14 +54,18 @@ NAMESPACED: tuple[tuple[Resource, str], ...] = ((POD, LABEL_ORIGIN), (JOB, LABEL
 
 LOCAL: tuple[tuple[Resource, str], ...] = (
     (POD, "kueue.x-k8s.io/managed=true"),
-    (POD, LABEL_ORIGIN),
+    (POD, f"{LABEL_ORIGIN},kueue.x-k8s.io/managed!=true"),
     (JOB, "kueue.x-k8s.io/queue-name"),
 )
-"""What the agent of `local` watches in all namespaces: the user's queued objects, and pods that we let go."""
+"""What the agent of `local` watches in all namespaces: the user's queued objects, and pods of Jobs that run here."""
 
 
 class WorkerApi:
-    """Reflectors, executor and health of one cluster."""
+    """Reflectors, executor and health of one cluster.
+
+    `shared` are the reflectors of the process that this agent is part of: it follows them where they mirror what it
+    needs, and watches the rest itself (one watch per kind per process).
+    """
 
     def __init__(
         self,
@@ -76,8 +80,10 @@ class WorkerApi:
         watched: tuple[tuple[Resource, str], ...] = NAMESPACED,
         keeps_state: bool = True,
         watch_nodes: bool = True,
+        shared: Iterable[Reflector] = (),
     ) -> None:
         self._client = client
+        self._shared = {(each.resource, each.selection): each for each in shared}
         self._post = post
         self._supervisor = supervisor
         self._own_namespace = own_namespace
@@ -208,6 +214,9 @@ class WorkerApi:
     def _reflect(
         self, resource: Resource, selection: Selection, emit: Callable[[ApiEvent], None]
     ) -> asyncio.Task[None]:
+        shared = self._shared.get((resource, selection))
+        if shared is not None:
+            return self._supervisor.spawn(f"follow {resource.plural}", shared.follow(emit))
         reflector = Reflector(
             self._client, resource, emit, selection=selection, on_problem=self._problem, clock=self._clock
         )
@@ -215,6 +224,8 @@ class WorkerApi:
         return self._supervisor.spawn(f"watch {resource.plural}{where}", reflector.run())
 
     def _reflect_optional(self, resource: Resource, *, empty_without: bool) -> asyncio.Task[None]:
+        if (resource, Selection()) in self._shared:
+            return self._reflect(resource, Selection(), self._post)
         return self._supervisor.spawn(
             f"watch {resource.plural}", self._when_served(resource, empty_without=empty_without)
         )
