@@ -10,7 +10,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ from gatelift_kube.config import from_kubeconfig
 from gatelift_kube.errors import KubeError
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_sandbox import applying, children
+from gatelift_sandbox import applying, children, ports
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.provider import Cluster
 from gatelift_sandbox.proxy import Proxy
@@ -347,7 +346,7 @@ class Installation:
 
     def _port(self, name: str) -> int:
         if name not in self._ports:
-            self._ports[name] = _free_port()
+            self._ports[name] = ports.free()
         return self._ports[name]
 
 
@@ -378,10 +377,3 @@ def _namespace(name: str, labels: Mapping[str, str] | None = None) -> dict[str, 
 def _write_private(path: Path, text: str) -> None:
     path.touch(mode=0o600)
     path.write_text(text)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

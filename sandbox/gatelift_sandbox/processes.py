@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import signal
-import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from gatelift_sandbox import build, children, control_plane, pki, starting
+from gatelift_sandbox import build, children, control_plane, pki, ports, starting
 from gatelift_sandbox.control_plane import API_SERVER, ETCD, KUBELET, START_ORDER, Layout, Ports
 from gatelift_sandbox.errors import StartError, UnknownClusterError
 from gatelift_sandbox.probes import Probe
@@ -197,9 +196,4 @@ def _layout(entry: Entry) -> Layout:
 
 
 def _free_ports() -> Ports:
-    """Let the kernel choose three ports; held together so that they differ."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-    etcd, peer, api = (int(held.getsockname()[1]) for held in sockets)
-    for held in sockets:
-        held.close()
-    return Ports(etcd=etcd, etcd_peer=peer, api=api)
+    return Ports(etcd=ports.free(), etcd_peer=ports.free(), api=ports.free())

@@ -42,6 +42,7 @@ def missing() -> str:
     return ""
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep together what shares clusters when a run is spread over processes (`--dist loadgroup`).
 
