@@ -20,7 +20,10 @@ _handed_out: set[int] = set()
 
 
 def free() -> int:
-    """Return a port of 127.0.0.1 on which nobody listens and which this process did not give to anybody yet. Raises StartError."""
+    """Return a port of 127.0.0.1 on which nobody listens and which this process gave to nobody yet.
+
+    Raises StartError where there is none.
+    """
     chance = random.SystemRandom()
     for _ in range(TRIES_MAX):
         port = chance.randint(FIRST, LAST)

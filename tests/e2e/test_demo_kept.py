@@ -9,16 +9,14 @@ import pytest
 
 from gatelift_sandbox import children
 from gatelift_sandbox.ensemble import is_up
-from support.stranger import Stranger
+from support.stranger import DEMO_SECONDS_MAX, Stranger
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(240)]
-
-DEMO_SECONDS = 90.0
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(480)]
 
 
 async def test_what_the_demo_leaves_up_is_used_with_plain_kubectl_and_ended_by_down(tmp_path: Path) -> None:
     stranger = Stranger(tmp_path)
-    ended = await stranger.gatelift("demo", "--provider", "local", "--keep", seconds=DEMO_SECONDS)
+    ended = await stranger.gatelift("demo", "--provider", "local", "--keep", seconds=DEMO_SECONDS_MAX)
     try:
         assert (ended.code, ended.problem) == (0, ""), stranger.everything(ended)
         kubeconfig, kubectl = (

@@ -9,20 +9,19 @@ import pytest
 
 from gatelift_sandbox.ensemble import is_up
 from support.e2e_world import PROVIDER_ENVIRONMENT
-from support.stranger import Stranger
+from support.stranger import DEMO_SECONDS, DEMO_SECONDS_MAX, Stranger, crowd
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(420)]
 
 PROVIDER = os.environ.get(PROVIDER_ENVIRONMENT) or "local"
-DEMO_SECONDS = 400.0 if PROVIDER == "kind" else 90.0
-"""What the demo may take, from its start to its end; kind clusters take minutes to come up."""
 
 
 async def test_the_demo_keeps_its_promises_in_time_and_leaves_nothing_running(tmp_path: Path) -> None:
-    stranger = Stranger(tmp_path)
-    ended = await stranger.gatelift("demo", "--provider", PROVIDER, seconds=DEMO_SECONDS)
+    stranger, before = Stranger(tmp_path), crowd()
+    ended = await stranger.gatelift("demo", "--provider", PROVIDER, seconds=DEMO_SECONDS_MAX)
     assert (ended.code, ended.problem) == (0, ""), stranger.everything(ended)
-    assert ended.seconds < DEMO_SECONDS
+    if PROVIDER != "kind":
+        assert ended.seconds < DEMO_SECONDS * max(before, crowd()), "it is over in 90 s"
     assert len([line for line in ended.out.splitlines() if "[+]" in line]) == 8, ended.out
     assert "All 8 promises kept" in ended.out
     assert ended.out.count("the lease of the killed one has to run out first") == 1

@@ -19,6 +19,15 @@ from support import log_tails
 
 VERB_SECONDS = 60.0
 """No verb but the demo takes longer, on a busy machine."""
+DEMO_SECONDS = 90.0
+"""What the demo may take from its start to its end on a machine that has nothing else to do."""
+DEMO_SECONDS_MAX = 400.0
+"""kind clusters take minutes to come up; and so does everything on a machine that is wanted by many."""
+
+
+def crowd() -> float:
+    """Return how many programs want each processor of this machine now, 1 where there is no more than one."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 @dataclass(frozen=True, slots=True)
