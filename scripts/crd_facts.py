@@ -419,6 +419,8 @@ FACTS: dict[type, StructFacts] = {
         fields={
             "term": LONG | {"minimum": 0} | rules(("self >= oldSelf", "the term never goes back")),
             "openedSession": LONG | {"minimum": 0},
+            "restoredSession": LONG | {"minimum": 0} | rules(("self >= oldSelf", "what was restored stays known")),
+            "leaseSeconds": {"minimum": 0},
             "session": LONG | {"minimum": 0} | rules(("self >= oldSelf", "the session number never goes back")),
             "fencedThroughSession": LONG | {"minimum": 0} | rules(("self >= oldSelf", "what was fenced stays fenced")),
             "fencedBy": {"maxLength": 253},

@@ -84,12 +84,19 @@ def checked(make: Callable[[], T], environment_prefix: str) -> T:
     except ValidationError as error:
         # A section that only the environment sets is checked by itself: its path begins with its own name.
         head = () if error.title == "Configuration" else (to_camel(error.title.lower()),)
-        lines = [_line({**each, "loc": (*head, *each["loc"])}, environment_prefix) for each in error.errors()]
+        lines = [
+            _line({**each, "loc": (*head, *map(_key, each["loc"]))}, environment_prefix) for each in error.errors()
+        ]
         raise ConfigError("\n".join(lines)) from error
     except SettingsError as error:
         found = re.search(r'field "(\w+)"', str(error))
         name = f"{environment_prefix}{found[1].upper() if found else '...'}"
         raise ConfigError(f"{name}: is not JSON; set single values instead, as {name}__KEY=value") from error
+
+
+def _key(part: int | str) -> int | str:
+    """Return a part of a path as files spell it; of a default that does not go with another setting it is ours."""
+    return to_camel(part) if isinstance(part, str) and "_" in part else part
 
 
 def _rule(problem: Any) -> str:

@@ -16,6 +16,7 @@ from importlib.metadata import version
 
 import structlog
 
+from gatelift import introduction
 from gatelift.adapters.agents_server import AgentsServer
 from gatelift.adapters.authority_store import AuthorityStore
 from gatelift.adapters.enrol_server import EnrolServer
@@ -102,7 +103,7 @@ class _Process:
         identity = Identity(controller="gatelift.dev/manager", instance=self._instance)
         self._api = ManagementApi(client, self._loop.post, self._limits, identity)
         names = config.gatelift.certificates.server_names
-        self._authority = AuthorityStore(client, config.namespace, names, _utc_now)
+        self._authority = AuthorityStore(client, config.namespace, names, _utc_now, told=introduction.of(config).data())
         self._agents = AgentsServer(self._loop.post, self._authority.server_credentials)
         self._enrol = EnrolServer(
             self._loop.post, lambda: self._authority.state, self._authority.server_pair, self._leads

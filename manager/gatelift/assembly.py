@@ -13,6 +13,7 @@ from gatelift.core.state import Settings
 from gatelift.core.wall import Wall
 from gatelift_admission.model import Settings as AdmissionSettings
 from gatelift_kinds.registry import KINDS
+from gatelift_wire.leases import longest_right
 from gatelift_wire.session_manager import ManagerSession
 
 REQUEUE_BASE_SECONDS = 1.0
@@ -34,7 +35,16 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
         ),
     )
     links = Links(
-        lambda: ManagerSession(instance=instance, renew_seconds=gatelift.leases.renew), ids, wall, enrolments=enrolments
+        lambda: ManagerSession(
+            instance=instance,
+            lease_seconds=longest_right(gatelift.leases.lost_after),
+            renew_seconds=gatelift.leases.renew,
+            suspect_seconds=gatelift.leases.suspect_after,
+            lost_seconds=gatelift.leases.lost_after,
+        ),
+        ids,
+        wall,
+        enrolments=enrolments,
     )
     links.set_origin(origin)
     settings = Settings(

@@ -7,18 +7,20 @@ default, environment wins over file). `gatelift check-config` prints the effecti
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_settings import SettingsConfigDict
 
 from gatelift.durations import parse_duration
 from gatelift_kube.settings_file import ConfigError, EnvironmentSettings, Section, checked, read
-from gatelift_wire.limits import SUSPECT_SECONDS
+from gatelift_wire.leases import longest_right, start_right_seconds
+from gatelift_wire.limits import LEASE_SECONDS, LEASE_SECONDS_MAX, LOST_SECONDS, SUSPECT_SECONDS, WRITE_SECONDS
 
 __all__ = ["ConfigError", "Configuration", "load"]
 
@@ -77,9 +79,13 @@ IN_USE = frozenset(
         "gatelift.apiInFlight",
         "gatelift.debugInvariants",
         "gatelift.dispatch",
+        "gatelift.advertise",
         "gatelift.leases.renew",
+        "gatelift.leases.suspectAfter",
+        "gatelift.leases.lostAfter",
         "gatelift.certificates.lifetime",
         "gatelift.certificates.renewByKeyFor",
+        "gatelift.certificates.tokenLifetime",
         "gatelift.certificates.serverNames",
     }
 )
@@ -269,12 +275,40 @@ class Dispatch(Section):
 
 
 class Leases(Section):
-    """Leases of agents (design 7)."""
+    """Leases of agents (design 7): each time is longer than the one before."""
 
-    renew: Seconds = Field(default=10.0, gt=0, lt=SUSPECT_SECONDS)
-    suspect_after: Seconds = 15.0
-    lost_after: Seconds = 60.0
-    stop_after: Seconds = 2400.0
+    renew: Seconds = Field(default=10.0, ge=1, le=3600)
+    suspect_after: Seconds = Field(default=SUSPECT_SECONDS, validate_default=True)
+    lost_after: Seconds = Field(default=LOST_SECONDS, le=LEASE_SECONDS_MAX, validate_default=True)
+    stop_after: Seconds = Field(default=2400.0, validate_default=True)
+
+    @field_validator("suspect_after")
+    @classmethod
+    def _after_renewals(cls, value: float, info: ValidationInfo) -> float:
+        renew = info.data.get("renew")
+        if renew is not None and value <= renew:
+            raise ValueError(f"must be above renew ({renew:g} s), or each renewal counts as missed before it is due")
+        return value
+
+    @field_validator("lost_after")
+    @classmethod
+    def _after_suspicion(cls, value: float, info: ValidationInfo) -> float:
+        suspect = info.data.get("suspect_after")
+        if suspect is not None and longest_right(value) < suspect:
+            least = max(suspect * LOST_SECONDS / LEASE_SECONDS, start_right_seconds(suspect))
+            raise ValueError(
+                f"must be at least {math.ceil(least)} s with suspectAfter {suspect:g} s: an agent that is not suspect "
+                f"may start work, and its last write ({WRITE_SECONDS:g} s) is to be over before it counts as lost"
+            )
+        return value
+
+    @field_validator("stop_after")
+    @classmethod
+    def _after_loss(cls, value: float, info: ValidationInfo) -> float:
+        lost = info.data.get("lost_after")
+        if lost is not None and value <= lost:
+            raise ValueError(f"must be above lostAfter ({lost:g} s): what runs outlasts the connection")
+        return value
 
 
 class Certificates(Section):
@@ -282,7 +316,7 @@ class Certificates(Section):
 
     lifetime: Seconds = Field(default=24 * 3600.0, ge=60)
     renew_by_key_for: Seconds = 30 * 24 * 3600.0
-    token_lifetime: Seconds = 24 * 3600.0
+    token_lifetime: Seconds = Field(default=24 * 3600.0, ge=60, le=30 * 24 * 3600.0)
     server_names: tuple[str, ...] = ("localhost", "127.0.0.1")
 
     @field_validator("server_names")

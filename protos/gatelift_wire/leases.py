@@ -26,6 +26,18 @@ def start_right_seconds(seconds: float, drift: float = limits.CLOCK_DRIFT) -> fl
     return (seconds + limits.WRITE_SECONDS) * (1.0 + drift)
 
 
+def longest_right(lost_seconds: float, drift: float = limits.CLOCK_DRIFT) -> float:
+    """Return the right to start that one renewal may buy where a cluster counts as lost after `lost_seconds`.
+
+    Three quarters of it, or less where the time limit of a write needs more (R1); 0 where nothing is left.
+    """
+    return max(0.0, min(lost_seconds * limits.LEASE_SECONDS / limits.LOST_SECONDS, _before(lost_seconds, drift)))
+
+
+def _before(lost_seconds: float, drift: float) -> float:
+    return lost_seconds / (1.0 + drift) - limits.WRITE_SECONDS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerLease:
     """The manager's count for one cluster: `contact_at` is the last granted renewal (by its reception) or Welcome.
@@ -35,6 +47,8 @@ class ManagerLease:
 
     contact_at: float
     right_until: float = 0.0
+    suspect_seconds: float = limits.SUSPECT_SECONDS
+    lost_seconds: float = limits.LOST_SECONDS
 
     def touched(self, now: float) -> ManagerLease:
         """Count from `now`: a session was welcomed, or a new leader counts every lease as renewed when it took over."""
@@ -42,21 +56,22 @@ class ManagerLease:
 
     def granted(self, received_at: float, seconds: float) -> ManagerLease:
         """Count from the reception of the renewal that was answered."""
-        until = received_at + start_right_seconds(seconds)
-        return ManagerLease(
-            contact_at=max(self.contact_at, received_at),
-            right_until=max(self.right_until, until),
-        )
+        counted = self.counted(received_at, seconds)
+        return replace(counted, contact_at=max(self.contact_at, received_at))
+
+    def counted(self, from_: float, seconds: float) -> ManagerLease:
+        """Count that somebody may have granted `seconds` at `from_` at the latest."""
+        return replace(self, right_until=max(self.right_until, from_ + start_right_seconds(seconds)))
 
     @property
     def suspect_at(self) -> float:
         """A renewal was missed."""
-        return self.contact_at + limits.SUSPECT_SECONDS
+        return self.contact_at + self.suspect_seconds
 
     @property
     def lost_at(self) -> float:
         """Later than the agent's right to start plus the time limit of its writes (R1)."""
-        return max(self.contact_at + limits.LOST_SECONDS, self.right_until)
+        return max(self.contact_at + self.lost_seconds, self.right_until)
 
     def standing(self, now: float) -> Standing:
         """Say how the cluster counts at `now`."""

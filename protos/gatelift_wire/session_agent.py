@@ -100,6 +100,7 @@ class AgentSession(SessionCore):
         self._renewals: deque[float] = deque(maxlen=limits.RENEWALS_OUTSTANDING_MAX)
         self._renew_at: float | None = None
         self._renew_every = limits.RENEW_SECONDS
+        self._silence = limits.LOST_SECONDS
         self._asked: int | None = None
 
     # --- the doors ---------------------------------------------------------------------------------------------
@@ -180,15 +181,15 @@ class AgentSession(SessionCore):
 
     def _deadlines(self) -> Iterable[float | None]:
         lapse = self._lease.until if self.live and not self._lapse_told else None
-        silence = self._heard_at + limits.LOST_SECONDS if self.live else None
+        silence = self._heard_at + self._silence if self.live else None
         return (*super()._deadlines(), self._dial_at, self._renew_at, lapse, silence)
 
     def _expire(self, now: float) -> None:
         if self.live and not self._lapse_told and not self._lease.valid(now):
             self._lapse_told = True
             self._out.append(LeaseLapsed(session=self.session))
-        if self.live and now >= self._heard_at + limits.LOST_SECONDS:
-            text = f"no word from the manager for {limits.LOST_SECONDS:g} s"
+        if self.live and now >= self._heard_at + self._silence:
+            text = f"no word from the manager for {self._silence:g} s"
             self._end(CloseReason.LOST, text, now)
         super()._expire(now)
         if self._renew_at is not None and now >= self._renew_at:
@@ -302,6 +303,8 @@ class AgentSession(SessionCore):
         self._heard_at = now
         self._lease = AgentLease()
         self._renew_every = welcome.renew_seconds
+        # A manager with longer times answers less often; one with shorter ones ends the session before we do.
+        self._silence = max(limits.LOST_SECONDS, welcome.lease_seconds * limits.LOST_SECONDS / limits.LEASE_SECONDS)
         lineage = self._lineage
         if not welcome.resume or lineage is None:
             lineage = Lineage(peer_instance=welcome.instance, first_session=welcome.session, term=frame.term)

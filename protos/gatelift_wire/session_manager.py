@@ -82,15 +82,24 @@ class ManagerSession(SessionCore):
         instance: str,
         lease_seconds: float = limits.LEASE_SECONDS,
         renew_seconds: float = limits.RENEW_SECONDS,
+        suspect_seconds: float = limits.SUSPECT_SECONDS,
+        lost_seconds: float = limits.LOST_SECONDS,
         credit_window: int = 256,
         versions: tuple[int, int] = (PROTOCOL_VERSION_MIN, PROTOCOL_VERSION),
     ) -> None:
         super().__init__(instance)
-        if start_right_seconds(lease_seconds) > limits.LOST_SECONDS:
+        if start_right_seconds(lease_seconds) > lost_seconds * (1.0 + 1e-9):  # what rounding adds is no time
             raise IllegalUse(
-                f"lease_seconds: {lease_seconds:g} and the agent's last write must be over {limits.LOST_SECONDS:g} s "
+                f"lease_seconds: {lease_seconds:g} and the agent's last write must be over {lost_seconds:g} s "
                 "after a renewal, when the cluster counts as lost"
             )
+        if not renew_seconds < suspect_seconds < lost_seconds:
+            raise IllegalUse(
+                f"renew_seconds, suspect_seconds, lost_seconds: must rise, are {renew_seconds:g}, {suspect_seconds:g} "
+                f"and {lost_seconds:g}"
+            )
+        self._suspect_seconds = suspect_seconds
+        self._lost_seconds = lost_seconds
         self._lease_seconds = lease_seconds
         self._renew_seconds = renew_seconds
         self._credit_window = credit_window
@@ -117,9 +126,25 @@ class ManagerSession(SessionCore):
         self._forget_lineage()
         self.term = term
         self._leading = True
-        self._lease = ManagerLease(contact_at=now, right_until=now + start_right_seconds(recorded_grant_seconds))
+        fresh = ManagerLease(contact_at=now, suspect_seconds=self._suspect_seconds, lost_seconds=self._lost_seconds)
+        self._lease = fresh.counted(now, max(recorded_grant_seconds, limits.LEASE_SECONDS))
         self._standing_told = Standing.CURRENT
         return self._take_out()
+
+    @property
+    def lease_seconds(self) -> float:
+        """The right to start that one renewal buys here."""
+        return self._lease_seconds
+
+    def count_grant(self, seconds: float, at: float) -> None:
+        """Count a grant that another leader has recorded, given `at` at the latest (P3). Nothing while not leading."""
+        if self._lease is not None:
+            self._lease = self._lease.counted(at, seconds)
+
+    @property
+    def right_until(self) -> float:
+        """Until when, on this process's clock, a write that the agent began under any grant may land."""
+        return self._lease.right_until if self._lease is not None else 0.0
 
     def step_down(self, text: str, now: float) -> list[SessionOutput]:
         """Serve no more: sessions and greetings end with *not leader*."""

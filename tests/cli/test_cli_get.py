@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 
 import pytest
@@ -131,6 +132,22 @@ def test_adding_a_cluster_prints_its_token_and_the_steps(stage: Stage) -> None:
         assert step in said.out
 
 
+def test_adding_a_cluster_says_where_the_manager_is_and_how_long_the_token_lasts_as_the_manager_says(
+    stage: Stage,
+) -> None:
+    told = {"ca.crt": "PEM", "manager": "m.example:443", "enrol": "m.example:444", "tokenSeconds": "7200"}
+    stage.server.put(CONFIG_MAP, "gatelift-ca", "gatelift-system", data=told)
+    said = stage.run("cluster", "add", "worker-1").out
+    assert "GATELIFT_AGENT_MANAGER=m.example:443 " in said
+    assert "GATELIFT_AGENT_ENROL=m.example:444" in said
+    assert "for 2 hours" in said
+    assert "GATELIFT_AGENT_MANAGER=other:1 " in stage.run("cluster", "add", "worker-2", "--manager", "other:1").out
+    made = stage.server.find(WORKER_CLUSTER, "worker-1")
+    assert made is not None
+    expires = dt.datetime.fromisoformat(made["spec"]["tokenExpiresAt"])
+    assert dt.timedelta(minutes=115) < expires - dt.datetime.now(dt.UTC) <= dt.timedelta(hours=2)
+
+
 def test_the_token_alone_is_for_scripts(stage: Stage) -> None:
     stage.server.put(CONFIG_MAP, "gatelift-ca", "gatelift-system", data={"ca.crt": "PEM"})
     assert stage.run("cluster", "add", "worker-1", "--token-only").out.count("\n") == 1
@@ -143,6 +160,16 @@ def test_cordoning_is_a_write_to_the_object(stage: Stage) -> None:
     assert found is not None
     assert found["spec"]["cordoned"] is True
     assert "takes new work again" in stage.run("cluster", "cordon", "worker-1", "--off").out
+
+
+def test_uncordoning_a_restored_worker_says_that_a_person_has_looked(stage: Stage) -> None:
+    stage.server.put(WORKER_CLUSTER, "worker-1", spec={}, status={"restoredSession": 7})
+    assert "restored" in stage.run("cluster", "list").out
+    assert stage.run("cluster", "cordon", "worker-1", "--off").code == 0
+    found = stage.server.find(WORKER_CLUSTER, "worker-1")
+    assert found is not None
+    assert found["metadata"]["annotations"]["gatelift.dev/restored-accepted"] == "7"
+    assert "restored" not in stage.run("cluster", "list").out
 
 
 @pytest.mark.parametrize(

@@ -151,3 +151,15 @@ async def test_a_manager_that_may_not_read_the_secret_does_not_start(bench: Benc
 async def test_nothing_is_served_before_the_authority_is_loaded(bench: Bench) -> None:
     with pytest.raises(authority.AuthorityError, match="not loaded yet"):
         bench.store().server_credentials()
+
+
+async def test_what_the_manager_tells_is_published_beside_the_bundle_and_mended(bench: Bench) -> None:
+    def store(manager: str) -> AuthorityStore:
+        return AuthorityStore(bench.client, NAMESPACE, ("m",), lambda: bench.now, told={"manager": manager})
+
+    for manager in ("m.example:443", "other.example:443"):
+        one = store(manager)
+        await one.load()
+        served = await bench.client.get(ObjectRef(CONFIG_MAP, ObjectKey(NAMESPACE, NAME)))
+        data = msgspec.json.decode(served.raw, type=ConfigMap).data
+        assert data == {"manager": manager, "ca.crt": one.state.bundle.decode()}

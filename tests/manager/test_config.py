@@ -10,10 +10,13 @@ import pytest
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
-from gatelift import config
+from gatelift import config, introduction
 from gatelift.assembly import new_machine
+from gatelift.core.links import Links
 from gatelift.core.readiness_values import ReadinessSettings
 from gatelift.durations import parse_duration
+from gatelift.introduction import Introduction
+from gatelift_wire.leases import Standing
 
 HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
 
@@ -109,8 +112,7 @@ featureGates: {PartialAdmission: true}
         ),
         ("integrations: {frameworks: [batch/job]}", "integrations.frameworks: without pod"),
         ("health: {readinessEndpointName: ready}", "health.readinessEndpointName"),
-        ("gatelift: {leases: {renew: 5s, lostAfter: 2m}}", "gatelift.leases.lostAfter"),
-        ("gatelift: {certificates: {tokenLifetime: 1h}}", "gatelift.certificates.tokenLifetime"),
+        ("gatelift: {leases: {renew: 5s, stopAfter: 2h}}", "gatelift.leases.stopAfter"),
         ("multiKueue: {dispatcherName: kueue.x-k8s.io/multikueue-dispatcher-incremental}", "multiKueue.dispatcherName"),
     ],
 )
@@ -226,3 +228,34 @@ def test_the_environment_wins_over_the_file(tmp_path: Path, monkeypatch: pytest.
 )
 def test_durations_read_as_go_writes_them(text: object, seconds: float) -> None:
     assert parse_duration(text) == pytest.approx(seconds)
+
+
+def test_the_times_of_leases_reach_the_sessions(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(HEAD + "gatelift: {leases: {renew: 20s, suspectAfter: 45s, lostAfter: 10m}}\n")
+    loaded = config.load(path)
+    assert loaded.without_effect() == ()
+    links = new_machine(loaded, "origin", "one").core.links
+    assert isinstance(links, Links)
+    session = links._new_session()
+    session.lead(1, 1000.0)
+    assert session.lease_seconds == 450.0, "three quarters of the time until the cluster counts as lost"
+    assert [session.standing(1000.0 + after) for after in (44.0, 46.0, 599.0, 601.0)] == [
+        Standing.CURRENT,
+        Standing.SUSPECT,
+        Standing.SUSPECT,
+        Standing.LOST,
+    ]
+
+
+def test_what_a_manager_tells_those_who_take_clusters_in(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    text = "gatelift: {advertise: 'm.example:443', enrolListen: '0.0.0.0:8444', certificates: {tokenLifetime: 2h}}"
+    path.write_text(HEAD + text + "\n")
+    loaded = config.load(path)
+    assert loaded.without_effect() == ()
+    said = introduction.of(loaded)
+    assert said == Introduction(manager="m.example:443", enrol="m.example:8444", token_seconds=7200)
+    assert introduction.read(said.data()) == said
+    assert introduction.read({"ca.crt": "PEM", "tokenSeconds": "long"}) == Introduction()
+    assert introduction.of(config.load(None)) == Introduction()

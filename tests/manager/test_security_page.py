@@ -9,8 +9,8 @@ import pytest
 
 from gatelift import config
 from gatelift.adapters import agents_server, authority, authority_store, enrol_server
-from gatelift.cli import clusters
 from gatelift.core import link, links
+from gatelift.introduction import TOKEN_SECONDS_USUAL
 from gatelift_agent.adapters import enrolment
 from gatelift_wire import limits, tokens
 
@@ -26,7 +26,7 @@ TOLD = {
     "how soon trust is looked at": f"looked at every {agents_server.TRUST_SECONDS:g} s",
     "life of an agent's certificate": f"`certificates.lifetime`, {CERTIFICATES.lifetime / 3600:g} h",
     "renewal by the key": f"until {CERTIFICATES.renew_by_key_for / 86400:g} days (`certificates.renewByKeyFor`)",
-    "life of a token": f"| {clusters.TOKEN_LIFETIME // HOUR} h until first use |",
+    "life of a token": f"| {TOKEN_SECONDS_USUAL // 3600} h until first use |",
     "bits of a token": f"{tokens.SECRET_BYTES * 8} random bits",
     "the codec's limit": f"a frame above {limits.FRAME_BYTES_MAX >> 20} MiB,",
     "gRPC's limit": f"(4 MiB + {(agents_server.MESSAGE_BYTES_MAX - limits.FRAME_BYTES_MAX) >> 10} KiB)",

@@ -14,7 +14,9 @@ from gatelift.core.links import Links
 from gatelift.core.wall import Wall
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import Create, ObjectSeen, Patch, Synced
+from gatelift_wire import limits
 from gatelift_wire import session as wire
+from gatelift_wire.leases import longest_right
 from gatelift_wire.messages import (
     InventoryEntry,
     Report,
@@ -28,12 +30,16 @@ from support.worker_cluster_api import Api
 class Manager:
     """Links over an Api, with an AgentSession at the end of each stream."""
 
-    def __init__(self, api: Api, term: int = 1, instance: str = "m1") -> None:
+    def __init__(self, api: Api, term: int = 1, instance: str = "m1", *, lost: float = limits.LOST_SECONDS) -> None:
         self.api = api
         self.now = 100.0
         wall = Wall()
         wall.read(1_800_000_000.0, self.now)
-        self.links = Links(lambda: ManagerSession(instance=instance), WriteIds(), wall)
+        self.links = Links(
+            lambda: ManagerSession(instance=instance, lost_seconds=lost, lease_seconds=longest_right(lost)),
+            WriteIds(),
+            wall,
+        )
         self.links.set_origin("origin-uid")
         self.agents: dict[int, AgentSession] = {}
         self.upcalls: list[Upcall] = []

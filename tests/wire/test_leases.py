@@ -10,6 +10,7 @@ from gatelift_wire.leases import (
     ManagerLease,
     Standing,
     agent_stop_at,
+    longest_right,
     manager_fence_at,
     start_right_seconds,
 )
@@ -96,3 +97,19 @@ def test_the_managers_deadline_is_later_than_the_agents_whatever_the_delay(
 def test_the_margin_holds_what_the_fence_needs() -> None:
     margins = FenceMargins(kill_grace=30.0, restart_margin=60.0, pods=100, deletes_per_second=10.0)
     assert manager_fence_at(0.0, 1000.0, margins) == pytest.approx((1000.0 + 30.0 + 60.0 + 10.0 + 10.0) * 1.01)
+
+
+@given(lost=st.floats(1, 1e6))
+def test_the_longest_right_is_over_with_its_last_write_before_the_cluster_is_lost(lost: float) -> None:
+    right = longest_right(lost)
+    assert right == 0.0 or start_right_seconds(right) <= lost * (1 + 1e-9)
+    assert right <= lost
+
+
+def test_other_times_move_suspect_and_lost() -> None:
+    lease = ManagerLease(contact_at=0.0, suspect_seconds=40.0, lost_seconds=600.0).granted(10.0, 450.0).touched(20.0)
+    assert (lease.suspect_at, lease.lost_at) == (60.0, 620.0)
+
+
+def test_a_recorded_grant_counts_from_the_moment_it_may_have_been_given() -> None:
+    assert ManagerLease(contact_at=0.0).counted(5.0, 450.0).lost_at == 5.0 + start_right_seconds(450.0)

@@ -48,6 +48,8 @@ class WorkerClusterStatus(Struct, frozen=True, gc=False):
     session: int = 0
     opened_session: int = 0
     """The last session that the agent answered in: an agent that greets below it lost its memory (restored worker)."""
+    restored_session: int = 0
+    """The session in which the worker was last found to have lost its memory; placed on only when a person agrees."""
     fenced_through_session: int = 0
     fenced_by: str = ""
     fenced_at: str | None = None

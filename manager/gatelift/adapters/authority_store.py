@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 import structlog
@@ -36,8 +36,16 @@ class AuthorityStore:
     """The authority as of now, and the server's certificate."""
 
     def __init__(
-        self, client: Client, namespace: str, server_names: tuple[str, ...], wall: Callable[[], dt.datetime]
+        self,
+        client: Client,
+        namespace: str,
+        server_names: tuple[str, ...],
+        wall: Callable[[], dt.datetime],
+        *,
+        told: Mapping[str, str] | None = None,
     ) -> None:
+        """`told`: further entries of the ConfigMap (`gatelift.introduction`)."""
+        self._told = told or {}
         self._client = client
         self._namespace = namespace
         self._server_names = server_names
@@ -124,20 +132,21 @@ class AuthorityStore:
         return authority.AuthorityState.from_secret(msgspec.json.decode(served.raw, type=Secret).data)
 
     async def _publish(self) -> None:
-        """Put the bundle where `gatelift cluster add` and charts find it."""
-        bundle = self.state.bundle.decode()
+        """Put the bundle, and where agents find us, where `gatelift cluster add` and charts find it."""
+        data = {**self._told, "ca.crt": self.state.bundle.decode()}
         ref = ObjectRef(CONFIG_MAP, ObjectKey(self._namespace, NAME))
         try:
             served = await self._client.get(ref)
-            if msgspec.json.decode(served.raw, type=ConfigMap).data.get("ca.crt") == bundle:
+            found = msgspec.json.decode(served.raw, type=ConfigMap).data
+            if all(found.get(key) == value for key, value in data.items()):
                 return
-            await self._client.patch(ref, json.dumps({"data": {"ca.crt": bundle}}).encode())
+            await self._client.patch(ref, json.dumps({"data": data}).encode())
         except NotFoundError:
             document = {
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
                 "metadata": {"name": NAME, "namespace": self._namespace, "labels": LABELS},
-                "data": {"ca.crt": bundle},
+                "data": data,
             }
             try:
                 await self._client.create(CONFIG_MAP, self._namespace, json.dumps(document).encode())

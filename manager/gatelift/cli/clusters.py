@@ -11,8 +11,10 @@ from typing import Annotated, TypeVar
 import msgspec
 import typer
 
+from gatelift import introduction
 from gatelift.cli.connection import NOT_FOUND, USAGE, CliError, Target, run
 from gatelift.cli.render import Output, age, show
+from gatelift.core.cluster_status import ANNOTATION_RESTORED_ACCEPTED, awaits_person
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
@@ -26,8 +28,6 @@ CA_CONFIG_MAP = "gatelift-ca"
 """Where the manager publishes the bundle that agents have to trust; certificates are no secret."""
 
 T = TypeVar("T")
-
-TOKEN_LIFETIME = dt.timedelta(hours=24)
 
 app = typer.Typer(no_args_is_help=True, help="Worker clusters: list, add, approve, cordon, remove.")
 
@@ -57,11 +57,11 @@ def add(
     token_only: Annotated[bool, typer.Option("--token-only", help="Print the token and nothing else.")] = False,
 ) -> None:
     """Expect a worker cluster: print a token for its agent, and how to install it."""
-    token = run(target_of(context), lambda client: _add(client, name, namespace))
+    token, told = run(target_of(context), lambda client: _add(client, name, namespace))
     if token_only:
         typer.echo(token)
         return
-    hours = TOKEN_LIFETIME.total_seconds() / 3600
+    hours = told.token_seconds / 3600
     typer.echo(
         f"WorkerCluster {name} is expected. Its token works once, for {hours:g} hours:\n\n"
         f"  {token}\n\n"
@@ -70,8 +70,8 @@ def add(
         f"  kubectl -n gatelift-system create secret generic gatelift-agent-bootstrap \\\n"
         f"    --from-literal=GATELIFT_AGENT_CLUSTER={name} \\\n"
         f"    --from-literal=GATELIFT_AGENT_TOKEN={token} \\\n"
-        f"    --from-literal=GATELIFT_AGENT_MANAGER={manager or '<host>:7443'} \\\n"
-        f"    --from-literal=GATELIFT_AGENT_ENROL={enrol or '<host>:7444'}\n\n"
+        f"    --from-literal=GATELIFT_AGENT_MANAGER={manager or told.manager or '<host>:7443'} \\\n"
+        f"    --from-literal=GATELIFT_AGENT_ENROL={enrol or told.enrol or '<host>:7444'}\n\n"
         f"For each namespace that accepts work there:\n\n"
         f"  kubectl label namespace NAMESPACE gatelift.dev/accept=true\n"
         f"  kubectl -n NAMESPACE apply -k deploy/agent/namespace\n\n"
@@ -91,8 +91,11 @@ def approve(context: typer.Context, name: Name) -> None:
 def cordon(
     context: typer.Context, name: Name, off: Annotated[bool, typer.Option("--off", help="Take new work again.")] = False
 ) -> None:
-    """Send no new work to a worker cluster; what runs there goes on."""
-    run(target_of(context), lambda client: _expected(name, _patch(client, name, {"spec": {"cordoned": not off}})))
+    """Send no new work to a worker cluster; what runs there goes on.
+
+    With --off one that came back from a backup gets work again, too: say it when somebody has looked what runs there.
+    """
+    run(target_of(context), lambda client: _expected(name, _cordon(client, name, cordoned=not off)))
     typer.echo(f"{name} {'takes new work again' if off else 'gets no new work; what runs there goes on'}")
 
 
@@ -119,6 +122,7 @@ async def print_clusters(client: Client, output: Output) -> None:
                 word
                 for word, on in (
                     ("cordoned", found.spec.cordoned),
+                    ("restored", awaits_person(found, found.status.restored_session)),
                     ("draining", found.spec.drain),
                     ("revoked", found.spec.revoked),
                     ("waits for approval", _waits(found)),
@@ -153,7 +157,7 @@ def _waits(found: WorkerCluster) -> bool:
     )
 
 
-async def _add(client: Client, name: str, namespace: str) -> str:
+async def _add(client: Client, name: str, namespace: str) -> tuple[str, introduction.Introduction]:
     try:
         identity.check_cluster_name(name)
     except identity.IdentityError as error:
@@ -165,9 +169,10 @@ async def _add(client: Client, name: str, namespace: str) -> str:
     except NotFoundError as error:
         text = f"no ConfigMap {namespace}/{CA_CONFIG_MAP}: start the manager, then add clusters"
         raise CliError(text, NOT_FOUND) from error
-    bundle = msgspec.json.decode(served.raw, type=ConfigMap).data.get("ca.crt", "").encode()
+    published = msgspec.json.decode(served.raw, type=ConfigMap).data
+    told, bundle = introduction.read(published), published.get("ca.crt", "").encode()
     token = tokens.compose(name, secrets.token_bytes(tokens.SECRET_BYTES), bundle)
-    expires = dt.datetime.now(dt.UTC) + TOKEN_LIFETIME
+    expires = dt.datetime.now(dt.UTC) + dt.timedelta(seconds=told.token_seconds)
     spec = {
         "tokenDigest": tokens.digest(token),
         "tokenExpiresAt": expires.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -185,7 +190,7 @@ async def _add(client: Client, name: str, namespace: str) -> str:
             "spec": spec,
         }
         await client.create(WORKER_CLUSTER, "", json.dumps(document).encode())
-    return token
+    return token, told
 
 
 async def _refuse_before_revocation_is_done(client: Client, name: str) -> None:
@@ -204,6 +209,16 @@ async def _approve(client: Client, name: str) -> str:
         raise CliError(f"{name}: its agent has not asked for a certificate yet; start the agent with its token first")
     await _patch(client, name, {"spec": {"approvedRequest": request.key_digest}})
     return request.key_digest
+
+
+async def _cordon(client: Client, name: str, *, cordoned: bool) -> None:
+    served = await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))
+    found = served.object
+    body: dict[str, object] = {"spec": {"cordoned": cordoned}}
+    if not cordoned and isinstance(found, WorkerCluster) and found.status.restored_session:
+        annotations = {ANNOTATION_RESTORED_ACCEPTED: str(found.status.restored_session)}
+        body["metadata"] = {"annotations": annotations}
+    await _patch(client, name, body)
 
 
 async def _remove(client: Client, name: str) -> None:

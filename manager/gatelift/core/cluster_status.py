@@ -23,7 +23,11 @@ ANNOTATION_FENCED_THROUGH = "gatelift.dev/fenced-through-session"
 ANNOTATION_FENCED_BY = "gatelift.dev/fenced-by"
 """Who said so, in the words of whoever wrote it; the API server's audit log has the proof."""
 
+ANNOTATION_RESTORED_ACCEPTED = "gatelift.dev/restored-accepted"
+"""A person's word, written by `gatelift cluster cordon NAME --off`: what was restored in this session may get work."""
+
 CONNECTED = "Connected"
+RESTORED = "Restored"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,6 +40,8 @@ class Facts:
     connected: bool = False
     session_open: bool = False
     lost: bool = False
+    restored_session: int = 0
+    lease_seconds: int = 0
     fenced_through: int = 0
     fenced_by: str = ""
     agent_version: str = ""
@@ -52,6 +58,7 @@ class Facts:
         """Take over what an earlier process wrote."""
         status = found.status
         self.term, self.session, self.opened_session = status.term, status.session, status.opened_session
+        self.restored_session, self.lease_seconds = status.restored_session, status.lease_seconds
         self.fenced_through, self.fenced_by = status.fenced_through_session, status.fenced_by
         self.agent_version, self.agent_instance = status.agent_version, status.agent_instance
         self.replicas, self.connected = status.agent_replicas, status.connected
@@ -66,8 +73,17 @@ class Facts:
 
 def fence_wanted(found: WorkerCluster) -> int:
     """Return the session number of a person's *fenced*, 0 when there is none or it is no number."""
-    text = found.metadata.annotations.get(ANNOTATION_FENCED_THROUGH, "")
+    return _number(found, ANNOTATION_FENCED_THROUGH)
+
+
+def _number(found: WorkerCluster, annotation: str) -> int:
+    text = found.metadata.annotations.get(annotation, "")
     return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def awaits_person(found: WorkerCluster, restored_session: int) -> bool:
+    """Say whether the worker came back from a backup and nobody has said yet that it may get work again."""
+    return restored_session > _number(found, ANNOTATION_RESTORED_ACCEPTED)
 
 
 def fence_author(found: WorkerCluster) -> str:
@@ -88,11 +104,14 @@ def differs(found: WorkerCluster, facts: Facts) -> bool:
     status = found.status
     shown = (status.connected, status.opened_session, status.placements, status.offers, status.agent_replicas)
     true = (facts.connected, facts.opened_session, facts.placements, facts.offers, facts.replicas)
+    if (status.lease_seconds, status.restored_session) != (facts.lease_seconds, facts.restored_session):
+        return True
     capacity = facts.capacity is not facts.written_capacity
     certificate = bool(facts.certificate_issued_at) and status.certificate_issued_at != facts.certificate_issued_at
     if found.spec.revoked and found.status.key_digest:
         return True
-    return shown != true or capacity or certificate or not _same_condition(found, facts)
+    said = all(_same(found, condition) for condition in _conditions(found, facts))
+    return shown != true or capacity or certificate or not said
 
 
 def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
@@ -101,6 +120,8 @@ def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
         "term": max(facts.term, found.status.term),
         "session": max(facts.session, found.status.session),
         "openedSession": facts.opened_session,
+        "restoredSession": facts.restored_session,
+        "leaseSeconds": facts.lease_seconds,
         "connected": facts.connected,
         "agentVersion": facts.agent_version,
         "agentInstance": facts.agent_instance,
@@ -109,7 +130,7 @@ def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
         "placements": facts.placements,
         "offers": facts.offers,
         "lastSeen": wall if facts.connected else found.status.last_seen,
-        "conditions": conditions.put(found.status.conditions, _condition(found, facts), wall),
+        "conditions": _put(found, facts, wall),
     }
     if facts.fenced_through > found.status.fenced_through_session:
         status |= {"fencedThroughSession": facts.fenced_through, "fencedBy": facts.fenced_by, "fencedAt": wall}
@@ -163,6 +184,34 @@ def _condition(found: WorkerCluster, facts: Facts) -> Condition:
     )
 
 
-def _same_condition(found: WorkerCluster, facts: Facts) -> bool:
-    old, new = conditions.find(found.status.conditions, CONNECTED), _condition(found, facts)
+def _restored(found: WorkerCluster, facts: Facts) -> Condition | None:
+    if not facts.restored_session:
+        return None
+    if awaits_person(found, facts.restored_session):
+        status, reason = "True", "OlderThanItsRecord"
+        message = (
+            f"In session {facts.restored_session} it remembered less than it had said: it was restored from a backup; "
+            f"nothing new is placed there until a person says gatelift cluster cordon {found.metadata.name} --off"
+        )
+    else:
+        status, reason, message = "False", "Accepted", "A person has said that it may get work again"
+    return Condition(
+        type=RESTORED, status=status, reason=reason, message=message, observed_generation=found.metadata.generation
+    )
+
+
+def _conditions(found: WorkerCluster, facts: Facts) -> tuple[Condition, ...]:
+    restored = _restored(found, facts)
+    return (_condition(found, facts), *((restored,) if restored is not None else ()))
+
+
+def _put(found: WorkerCluster, facts: Facts, wall: str) -> tuple[Condition, ...]:
+    kept = found.status.conditions
+    for condition in _conditions(found, facts):
+        kept = conditions.put(kept, condition, wall)
+    return kept
+
+
+def _same(found: WorkerCluster, new: Condition) -> bool:
+    old = conditions.find(found.status.conditions, new.type)
     return old is not None and (old.status, old.reason, old.message) == (new.status, new.reason, new.message)

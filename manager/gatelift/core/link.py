@@ -30,6 +30,7 @@ from gatelift.core.link_values import (
 )
 from gatelift.core.link_writes import Purpose, Write, changes_of
 from gatelift.core.linking import Leading, Outcome
+from gatelift.core.long_grants import LongGrants
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.writes import WriteDone, WriteError, WriteFailed
 from gatelift_wire import session as wire
@@ -85,6 +86,7 @@ class Link:
         self._certificate_not_before = 0.0
         self._keys: dict[int, str] = {}
         self._doubted_term = 0
+        self._grants = LongGrants(session)
 
     # --- what others ask -------------------------------------------------------------------------------------------
 
@@ -121,7 +123,7 @@ class Link:
             state=self.state(),
             session=self._open_session,
             open=self._sendable(now),
-            cordoned=found.spec.cordoned or self._restored,
+            cordoned=found.spec.cordoned or cluster_status.awaits_person(found, self.facts.restored_session),
             draining=found.spec.drain,
             kinds=frozenset(hello.kinds if hello else ()),
             accepted_namespaces=frozenset(capacity.namespaces) if capacity else None,
@@ -138,8 +140,9 @@ class Link:
     def next_deadline(self) -> float | None:
         """Return when `tick` has something to do."""
         moments = [self._session.next_deadline()]
-        if self._write is None and not self.held and self._next_write() is not None:
-            moments.append(self._not_before)
+        if self._write is None and not self.held:
+            purpose = self._next_write()
+            moments.append(self._grants.due(self.facts) if purpose is None else self._due(purpose))
         if self._certificate_wanted and not self._certificates:
             moments.append(self._certificate_not_before)
         return min((moment for moment in moments if moment is not None), default=None)
@@ -147,8 +150,13 @@ class Link:
     # --- what happens ----------------------------------------------------------------------------------------------
 
     def lead(self, now: float, out: Outcome) -> None:
-        """Serve sessions under the term that was gained; every lease counts as renewed now (design 7)."""
-        self._take(self._session.lead(self._leading.term, now), now, out)
+        """Serve sessions under the term that was gained; every lease counts as renewed now (design 7).
+
+        The longest grant that an earlier leader recorded counts as given now (P3).
+        """
+        recorded = self.facts.lease_seconds
+        self._take(self._session.lead(self._leading.term, now, recorded_grant_seconds=recorded), now, out)
+        self._grants.led(now)
         self._pump(now, out)
 
     def step_down(self, now: float, out: Outcome) -> None:
@@ -156,6 +164,7 @@ class Link:
         self._take(self._session.step_down("this manager no longer leads", now), now, out)
         self._write = self._greeting = self._renewal = None
         self._doubted_term = 0
+        self._grants.stepped_down()
 
     def seen(self, found: WorkerCluster, now: float, out: Outcome) -> None:
         """Take the WorkerCluster as it is now."""
@@ -264,6 +273,9 @@ class Link:
         if self.object is None or self.object.metadata.uid != found.metadata.uid:
             self.facts.adopt(found)
         self.facts.adopt_certificate(found)
+        if self._write is None or self._write.purpose is not Purpose.SESSION:  # not what we are writing ourselves
+            self._grants.seen(self.facts, found.status.lease_seconds)
+        self.facts.restored_session = max(self.facts.restored_session, found.status.restored_session)
         self.object = found
         self._written_session = max(self._written_session, found.status.session)
 
@@ -282,17 +294,26 @@ class Link:
         self.held = not self._leading.valid(now)
         if self.held or now < self._not_before:
             return
+        self._grants.lower(self.facts, now)
         purpose = self._next_write()
-        if purpose is None:
+        if purpose is None or now < self._due(purpose):
             return
         write_id = self._leading.ids.take()
         said = self._greeting if purpose is Purpose.SESSION else self._renewal
         changes = changes_of(purpose, found, self.facts, said, self._leading.term, self._written_session + 1)
+        if purpose is Purpose.SESSION:
+            changes["lease_seconds"] = max(self.facts.lease_seconds, self._grants.needed)
+            if self._restored:
+                changes["restored_session"] = changes["session"]
         stream_id = self._greeting.stream_id if self._greeting is not None else 0
         self._write = Write(write_id=write_id, purpose=purpose, changes=changes, stream_id=stream_id)
         facts = replace(self.facts, **changes)
         status = cluster_status.document(found, facts, self._leading.wall.text(now))
         out.commands.append(cluster_status.patch(write_id, found, status))
+
+    def _due(self, purpose: Purpose) -> float:
+        """Return when a write may go out; silence counts only when all grants are over that anybody gave (P3)."""
+        return max(self._not_before, self._grants.silence_counts_at) if purpose is Purpose.LOST else self._not_before
 
     def _next_write(self) -> Purpose | None:
         found = self.object
@@ -459,6 +480,8 @@ class Link:
         renewal = self._renewal
         if renewal is None or renewal.api_reachable != self.facts.api_reachable or not self._leading.valid(now):
             return
+        if self._grants.needed > self.facts.lease_seconds:
+            return  # P3: recorded with the session's number; an object that was made anew has none yet
         self._renewal = None
         recovered, self._suspect = self._suspect, False
         self._take(self._session.grant(now, leader_valid=True, sent_at=renewal.sent_at), now, out)

@@ -1,0 +1,51 @@
+"""What a manager tells people who take clusters in: where agents find it, and how long a token lasts. Pure.
+
+Published in the ConfigMap that also holds the certificate bundle, so that `gatelift cluster add` needs no configuration
+file. Neighbours: `adapters.authority_store` (writes it), `cli.clusters` (reads it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gatelift.config import Configuration
+
+MANAGER = "manager"
+ENROL = "enrol"
+TOKEN_SECONDS = "tokenSeconds"  # noqa: S105 - a key of the ConfigMap, no secret
+TOKEN_SECONDS_USUAL = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Introduction:
+    """Addresses (host:port) of the session and the enrolment port, "" where nobody has said them; a token's life."""
+
+    manager: str = ""
+    enrol: str = ""
+    token_seconds: int = TOKEN_SECONDS_USUAL
+
+    def data(self) -> dict[str, str]:
+        """Return the entries of the ConfigMap."""
+        return {MANAGER: self.manager, ENROL: self.enrol, TOKEN_SECONDS: str(self.token_seconds)}
+
+
+def of(config: Configuration) -> Introduction:
+    """Return what a configuration says. The enrolment port is reached at the advertised host, by the port it has here.
+
+    Where a load balancer gives it another one, `gatelift cluster add --enrol` says so.
+    """
+    settings = config.gatelift
+    host, port = settings.advertise.rpartition(":")[0], settings.enrol_listen.rpartition(":")[2]
+    seconds = int(settings.certificates.token_lifetime)
+    return Introduction(manager=settings.advertise, enrol=f"{host}:{port}" if host else "", token_seconds=seconds)
+
+
+def read(data: Mapping[str, str]) -> Introduction:
+    """Return what was published; what is missing or broken (an older manager's) is as usual."""
+    seconds = data.get(TOKEN_SECONDS, "")
+    return Introduction(
+        manager=data.get(MANAGER, ""),
+        enrol=data.get(ENROL, ""),
+        token_seconds=int(seconds) if seconds.isascii() and seconds.isdigit() else TOKEN_SECONDS_USUAL,
+    )
