@@ -90,7 +90,7 @@ def reset(obj: Job, raw: bytes, wall: str) -> bytes | None:
 
 def suspend_body(obj: Job, key: PlacementKey) -> bytes:
     """Return the merge patch that suspends. The mark makes it a change even of a suspended object."""
-    meta = {"uid": obj.metadata.uid, "annotations": {ANNOTATION_STOPPING: str(key.epoch)}}
+    meta = {"uid": obj.metadata.uid, "annotations": {ANNOTATION_STOPPING: str(key)}}
     return encode({"metadata": meta, "spec": {"suspend": True}})
 
 
@@ -124,4 +124,4 @@ def stop_acknowledged(obj: Job, key: PlacementKey) -> bool:
 
 
 def _reason(key: PlacementKey) -> str:
-    return f"Epoch{key.epoch}"
+    return f"Epoch{key.epoch}_{key.uid.replace('-', '_')}"

@@ -75,8 +75,12 @@ def without_finalizer(meta: ObjectMeta, finalizer: str) -> bytes | None:
 
 
 def stop_marked(meta: ObjectMeta, key: PlacementKey) -> bool:
-    """Return whether the object says that this placement was stopped."""
-    return meta.annotations.get(ANNOTATION_STOPPING) == str(key.epoch)
+    """Return whether the object says that this placement was stopped.
+
+    The mark holds the Workload's UID: a user's object whose Workload was deleted gets another one, and its epochs begin
+    anew.
+    """
+    return meta.annotations.get(ANNOTATION_STOPPING) == str(key)
 
 
 def merged_selector(present: Mapping[str, str], added: Mapping[str, str], what: str) -> dict[str, str]:

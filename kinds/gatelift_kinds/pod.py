@@ -267,7 +267,7 @@ class PodKind:
             return DeleteStep()
         if stop_marked(obj.metadata, key):
             return None
-        mark = add_to_map(("metadata", "annotations"), obj.metadata.annotations, {ANNOTATION_STOPPING: str(key.epoch)})
+        mark = add_to_map(("metadata", "annotations"), obj.metadata.annotations, {ANNOTATION_STOPPING: str(key)})
         return PatchStep(body=encode([*guards(obj.metadata, version=False), *mark]), kind=PatchKind.JSON)
 
     def stopped(self, obj: Pod, pods: Sequence[Pod], key: PlacementKey) -> bool:

@@ -184,3 +184,31 @@ def test_after_a_restart_what_was_let_go_is_known_by_its_labels() -> None:
 def _flavor() -> Any:
 
     return ResourceFlavor(spec=ResourceFlavorSpec(node_labels={"pool": "spot"}))
+
+
+SECOND = PlacementKey("w-2", 1)
+"""The first attempt of another Workload of the same object: its user has deleted the first one."""
+
+
+def test_a_stop_of_one_workload_does_not_hold_back_the_next_one_of_the_same_pod() -> None:
+    stage = _stage()
+    _user_pod(stage, "example.com/own")
+    stage.place()
+    stage.send(m.Stop(key=KEY, reason="WorkloadDeleted"))
+    stage.send(m.Forget(key=KEY))
+    stage.change(POD, "p", {"spec": {"schedulingGates": [GATE]}})
+    stage.place(SECOND)
+    assert stage.state(SECOND) == "Running"
+
+
+def test_what_was_let_go_for_another_workload_is_not_stopped_for_the_one_before() -> None:
+    stage = _stage()
+    _user_pod(stage, "example.com/own")
+    stage.place()
+    stage.place(SECOND)
+    labels = {"gatelift.dev/workload-uid": SECOND.uid, "gatelift.dev/epoch": "1"}
+    stage.change(POD, "p", {"metadata": {"labels": labels}, "spec": {"schedulingGates": []}})
+    stage.send(m.Stop(key=KEY, reason="NotLive"))
+    assert [each.key for each in stage.peer.of(m.Stopped)] == [KEY]
+    assert stage.written(Delete) == []
+    assert stage.state(SECOND) == "Running"

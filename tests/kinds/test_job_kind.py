@@ -228,7 +228,7 @@ def test_a_job_that_ran_is_stopped_when_its_controller_has_said_so_anew() -> Non
 )
 def test_a_suspended_job_is_not_stopped_while(active: int, terminating: int, pods: tuple[Json, ...]) -> None:
     document = of_worker()
-    document["metadata"]["annotations"] = {"gatelift.dev/stopping": "3"}
+    document["metadata"]["annotations"] = {"gatelift.dev/stopping": f"{KEY.uid}@3"}
     document["status"] = {"active": active, "terminating": terminating}
     assert not KIND.stopped(job(document), tuple(map(pod, pods)), KEY)
 

@@ -196,8 +196,12 @@ def test_a_selector_that_contradicts_the_flavor_is_told_with_both_values() -> No
         pytest.param((GATE, USER_GATE), {}, False, id="the user's gate first"),
         pytest.param((), {}, False, id="lifted already"),
         pytest.param((GATE,), {"deletionTimestamp": WALL}, False, id="being deleted"),
-        pytest.param((GATE,), {"annotations": {"gatelift.dev/stopping": "3"}}, False, id="stopped in this epoch"),
-        pytest.param((GATE,), {"annotations": {"gatelift.dev/stopping": "2"}}, True, id="stopped in an earlier one"),
+        pytest.param(
+            (GATE,), {"annotations": {"gatelift.dev/stopping": f"{KEY.uid}@3"}}, False, id="stopped in this epoch"
+        ),
+        pytest.param(
+            (GATE,), {"annotations": {"gatelift.dev/stopping": f"{KEY.uid}@2"}}, True, id="stopped in an earlier one"
+        ),
     ],
 )
 def test_a_pod_can_be_lifted_with(gates: tuple[Json, ...], extra: Json, liftable: bool) -> None:
@@ -241,9 +245,15 @@ def test_a_workers_pod_is_stopped_by_deletion_once() -> None:
         pytest.param("n", "Running", {"deletionTimestamp": WALL}, False, id="terminating on a node"),
         pytest.param("n", "Failed", {}, True, id="over"),
         pytest.param("", "Pending", {}, False, id="gated, nothing written to it"),
-        pytest.param("", "Pending", {"annotations": {"gatelift.dev/stopping": "3"}}, True, id="gated and marked"),
         pytest.param(
-            "", "Pending", {"annotations": {"gatelift.dev/stopping": "2"}}, False, id="marked in another epoch"
+            "", "Pending", {"annotations": {"gatelift.dev/stopping": f"{KEY.uid}@3"}}, True, id="gated and marked"
+        ),
+        pytest.param(
+            "",
+            "Pending",
+            {"annotations": {"gatelift.dev/stopping": f"{KEY.uid}@2"}},
+            False,
+            id="marked in another epoch",
         ),
     ],
 )

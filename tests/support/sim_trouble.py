@@ -43,6 +43,7 @@ class Trouble:
             (10, world.make),
             (2, self.delete_owner),
             (2, self.switch_active),
+            (1, self.delete_workload),
             (1, self.stop_queue),
             (2, self.delete_on_worker),
             (3, self.touch),
@@ -132,6 +133,13 @@ class Trouble:
             world.home.create(resource, anew(document))
 
         world.time.after(world.time.between(0.01, 2.0), act)
+
+    def delete_workload(self) -> None:
+        """Delete the Workload of an object that stays: it is stopped, and gets another one."""
+        chosen = self._some(self.world.home.all(WORKLOAD))
+        if chosen is not None:
+            self.world.time.say("user", f"deletes Workload {chosen['metadata']['name']}")
+            self.world.home.delete(WORKLOAD, chosen["metadata"]["name"])
 
     def cordon(self) -> None:
         """Let a person cordon a worker for a while."""

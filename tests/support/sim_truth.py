@@ -246,6 +246,12 @@ def pod_is_free(pod: Doc) -> bool:
     return bool(spec.get("nodeName")) or not pod["metadata"].get("deletionTimestamp")
 
 
+def is_over(document: Doc) -> bool:
+    """Say whether a pod or Job shows that it has ended: who then deletes its Workload gets no other one."""
+    status = document.get("status", {})
+    return status.get("phase") in ("Succeeded", "Failed") or holds(document, "Complete") or holds(document, "Failed")
+
+
 def job_is_free(job: Doc) -> bool:
     """Say whether a Job may make pods."""
     spec, status = job["spec"], job.get("status", {})

@@ -32,7 +32,7 @@ from support.sim_faults import Faults, drawn
 from support.sim_manager import SimManager
 from support.sim_net import SimNet
 from support.sim_switchboard import KEY_DIGEST, Switchboard
-from support.sim_truth import Truth, TruthError, holds, names, wanted
+from support.sim_truth import Truth, TruthError, holds, is_over, names, wanted
 
 WORKERS = ("a", "b")
 QUEUES = {"travels": 3000, "stays": 2000}
@@ -246,7 +246,9 @@ class SimWorld:
             f"{resource.kind} {each['metadata']['name']} has no workload"
             for resource in (POD, JOB)
             for each in self.home.all(resource)
-            if "kueue.x-k8s.io/queue-name" in each["metadata"]["labels"] and each["metadata"]["uid"] not in owned
+            if "kueue.x-k8s.io/queue-name" in each["metadata"]["labels"]
+            and each["metadata"]["uid"] not in owned
+            and not is_over(each)
         ]
         return [*problems, *self._strays(live)]
 

@@ -104,6 +104,9 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
     key = ObjectKey(obj.metadata.namespace, kind.workload_name(obj))
     ref = ObjectRef(WORKLOAD, key)
     if core.blocked(ref, Key(Look.OWNER, key_of(obj.metadata), kind.name), now):
+        core.creating[key] = (
+            owner.ref
+        )  # perhaps a write to the Workload before it, which is gone: its answer looks here
         return
     if key in core.knowledge.workloads:
         text = f"Workload {key} exists and belongs to something else; delete or rename it"
@@ -137,8 +140,7 @@ def _with_workload(
         _keep_alike(core, owner, workload, now)
         return
     if not attempt.cluster or attempt.cluster == LOCAL_CLUSTER:
-        if kind.outcome(obj) is not None:
-            core.mark_workload(key_of(workload.metadata))
+        _tell_of_end(core, owner, workload, attempt)
         return
     if attempt.state in _UNSUSPENDED or shown_end.finished(attempt):
         step = kind.placed_step(obj, record.granted(workload))
@@ -149,7 +151,14 @@ def _with_workload(
         shown_end.show(core, owner, attempt, now)
     elif attempt.state in _MIRRORED:
         mirror.show(core, owner, attempt, look, now)
-    if kind.outcome(obj) is not None or shown_end.finished(attempt):
+    _tell_of_end(core, owner, workload, attempt)
+
+
+def _tell_of_end(core: Core, owner: Owner, workload: Workload, attempt: Attempt) -> None:
+    """Look at the Workload of what has ended. One that is being deleted looks at its owner, and needs no word of it."""
+    if workload.metadata.deletion_timestamp is not None:
+        return
+    if owner.kind.outcome(owner.object) is not None or shown_end.finished(attempt):
         core.mark_workload(key_of(workload.metadata))
 
 

@@ -136,8 +136,8 @@ def stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool
     if known is not None and key.epoch > max(record.epoch_of(known), attempt.epoch if attempt else 0):
         halt(core, f"{texts.RESTORED} (workload {known.metadata.namespace}/{known.metadata.name}, cluster {cluster})")
         return
-    if attempt is not None and attempt.key == key and attempt.state is AttemptState.ENDED and not attempt.forgotten:
-        return  # its end is being written; it is acknowledged after that
+    if attempt is not None and attempt.key == key and _end_is_being_written(attempt, cluster):
+        return  # it is acknowledged after that
     if known is not None and key in core.fenced:
         text = f"cluster {cluster}, declared fenced by {core.fenced.pop(key)}: {texts.FINISHED_ON_LOST}"
         core.event(ref_of(known), key.uid, "FinishedAfterFenced" if over else "RanAfterFenced", text, warning=True)
@@ -145,6 +145,11 @@ def stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool
         core.ask_all(cluster, key, "", over=over)
         return
     placing.drop_stray(core, cluster, key, now, over=over)
+
+
+def _end_is_being_written(attempt: Attempt, cluster: str) -> bool:
+    """Say whether `placing.forget` is still to come for this cluster; one that never was its place is told now."""
+    return attempt.state is AttemptState.ENDED and attempt.cluster == cluster and not attempt.forgotten
 
 
 def halt(core: Core, why: str) -> None:

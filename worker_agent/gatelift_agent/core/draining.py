@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from gatelift_agent.core import ownership
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.objects import ref_of
 from gatelift_agent.core.placements import Move, Placement, Tracked
@@ -130,6 +131,8 @@ def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> b
             return False
         return not world.nodes.may_run(tracked.uid, now)
     kind, obj = world.kind(placement), tracked.object
+    if world.local and kind.lifted(obj) and ownership.key_of(obj.metadata) not in {None, placement.key}:
+        return True  # let go for another Workload since: nothing of this one is left, and a late lift of it fails
     step = None if kind.outcome(obj) is not None else _next_step(world, placement, tracked)
     if step is None:
         if kind.stopped(obj, world.objects.children(placement.key), placement.key):

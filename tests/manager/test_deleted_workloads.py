@@ -1,0 +1,84 @@
+"""A Workload that its user deletes: what runs is stopped, its object gets another one, and nothing turns in circles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatelift.core import events
+from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.writes import ObjectGone, WriteDone
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import Finished, Forget, Stopped
+from support.builders_manager import a_pod, a_setting
+from support.manager_world import RUNNING, World, a_world
+
+STEPS_MAX = 100
+"""More than what is left to do needs; a circle needs more than any number."""
+
+
+def the_workload(world: World) -> ObjectRef:
+    meta = world.find("Workload")["metadata"]
+    return ObjectRef(WORKLOAD, ObjectKey(meta["namespace"], meta["name"]))
+
+
+def with_a_pod(*, cpu: int = 0, clusters: tuple[str, ...] = ("a",)) -> World:
+    world = a_world(a_setting(cpu=cpu), clusters=clusters)
+    world.api.apply(a_pod().document())
+    world.settle()
+    return world
+
+
+def test_a_new_workload_is_made_though_the_end_of_the_old_one_is_seen_before_the_answer_to_its_last_write() -> None:
+    world = with_a_pod()
+    old = world.find("Workload")["metadata"]["uid"]
+    ref = the_workload(world)
+    answers: list[WriteDone] = []
+    put = world.put
+
+    def watch_is_faster(event: events.Event) -> None:
+        if isinstance(event, WriteDone) and event.object is not None and _is_over(event.object):
+            answers.append(event)
+            world.give(ObjectGone(WORKLOAD, event.object))
+        else:
+            put(event)
+
+    world.put = watch_is_faster  # type: ignore[method-assign]  # the one place where answers and watch part
+    world.api.delete(ref)
+    world.settle()
+    assert answers, "its last finalizer is dropped by us"
+    world.give(answers[0])
+    world.settle()
+    assert world.find("Workload")["metadata"]["uid"] != old
+
+
+def _is_over(obj: Any) -> bool:
+    return obj.metadata.deletion_timestamp is not None and not obj.metadata.finalizers
+
+
+def test_a_deleted_workload_of_an_object_that_has_ended_is_not_looked_at_without_end() -> None:
+    world = with_a_pod(cpu=5)
+    (key,) = world.agents["a"].commits
+    world.agents["a"].show(key, RUNNING)
+    world.settle()
+    world.api.edit(the_workload(world), lambda workload: workload["metadata"]["finalizers"].append("foreign"))
+    world.agents["a"].silent = True
+    world.api.delete(the_workload(world))
+    world.settle()
+    world.report("a", world.agents["a"].session, Finished(key=key, succeeded=True))
+    for _ in range(STEPS_MAX):
+        if not world.step():
+            break
+    else:
+        raise AssertionError(f"not quiet after {STEPS_MAX} steps")
+    assert [(cluster, message.key) for cluster, message in world.messages(Forget)] == [("a", key)]
+
+
+def test_what_stopped_elsewhere_is_forgotten_though_the_deleted_workload_was_placed_nowhere() -> None:
+    world = with_a_pod()
+    key = PlacementKey(world.find("Workload")["metadata"]["uid"], 1)
+    world.api.edit(the_workload(world), lambda workload: workload["metadata"]["finalizers"].append("foreign"))
+    world.api.delete(the_workload(world))
+    world.settle()
+    world.report("a", world.agents["a"].session, Stopped(key=key, reason="ClusterQueueStopped"))
+    world.settle()
+    assert [(cluster, message.key) for cluster, message in world.messages(Forget)] == [("a", key)]
