@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated
 
 import typer
@@ -15,6 +15,9 @@ from gatelift.cli.clusters import target_of
 from gatelift.cli.connection import NOT_FOUND, CliError, run
 from gatelift.cli.listing import every, maker_of, placement_of, situation_of
 from gatelift.cli.render import Output, age, dump
+from gatelift.cli.replica import replica
+from gatelift.cli.waiting import Waiting, waiting_of
+from gatelift.core import texts
 from gatelift_kube.client import Client
 from gatelift_kube.objects.kueue import Admission, Workload
 from gatelift_kube.resources import WORKLOAD
@@ -35,6 +38,7 @@ class Explanation:
     quota: str
     checks: tuple[str, ...]
     history: tuple[str, ...]
+    waiting: Waiting | None = None
 
 
 def explain(
@@ -45,13 +49,20 @@ def explain(
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the object.")] = "default",
     output: Annotated[Output, typer.Option("--output", "-o", help="table, json or yaml")] = Output.TABLE,
 ) -> None:
-    """Say why a workload is not running, or where it is, and what happened to it."""
-    workload = run(target_of(context), lambda client: _find(client, namespace, name))
-    explanation = explanation_of(workload, dt.datetime.now(dt.UTC))
+    """Say why a workload is not running (its place, what it lacks, whom it would preempt), or where it is."""
+    explanation = run(target_of(context), lambda client: _explained(client, namespace, name))
     if output is Output.TABLE:
         _print(explanation)
     else:
         dump(asdict(explanation), output)
+
+
+async def _explained(client: Client, namespace: str, name: str) -> Explanation:
+    workload = await _find(client, namespace, name)
+    told = explanation_of(workload, dt.datetime.now(dt.UTC))
+    if told.quota or told.state == texts.FINISHED:
+        return told
+    return replace(told, waiting=waiting_of(await replica(client), workload.metadata.uid))
 
 
 async def _find(client: Client, namespace: str, name: str) -> Workload:
@@ -116,6 +127,21 @@ def _quota(admission: Admission | None) -> str:
     return f"{admission.cluster_queue} ({'; '.join(parts)})"
 
 
+def _waiting(told: Waiting | None) -> list[tuple[str, str]]:
+    """Return what is told of a waiting workload, as lines."""
+    if told is None:
+        return []
+    unseen = f"you may not list {', '.join(told.not_seen)}" if told.not_seen else ""
+    return [
+        ("place", told.place),
+        ("outlook", told.outlook),
+        *(("" if index else "lacks", each) for index, each in enumerate(told.lacks)),
+        *(("" if index else "preempts", each) for index, each in enumerate(told.would_preempt)),
+        *(("" if index else "before", each) for index, each in enumerate(told.ahead)),
+        ("not seen", unseen),
+    ]
+
+
 def _print(told: Explanation) -> None:
     console = Console(highlight=False)
     reason = f" ({told.reason})" if told.reason else ""
@@ -126,6 +152,7 @@ def _print(told: Explanation) -> None:
         ("epoch", str(told.epoch)),
         ("queue", told.queue),
         ("quota", told.quota),
+        *_waiting(told.waiting),
         *(("check", each) for each in told.checks),
         *(("" if index else "history", each) for index, each in enumerate(told.history)),
     ]

@@ -14,6 +14,7 @@ import typer
 from gatelift.cli import authority, clusters, daemons, listing, sandbox
 from gatelift.cli.connection import Target
 from gatelift.cli.explain import explain
+from gatelift.cli.top import top
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,6 +27,7 @@ app.add_typer(clusters.app, name="cluster")
 app.add_typer(listing.app, name="get")
 app.add_typer(authority.app, name="ca")
 app.command()(explain)
+app.command()(top)
 app.command()(daemons.manager)
 app.command()(daemons.agent)
 app.command()(daemons.webhooks)
