@@ -8,7 +8,7 @@ from gatelift.core.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.link_values import WriteIds
 from gatelift.core.links import Links
 from gatelift.core.machine import Machine
-from gatelift.core.readiness_values import ReadinessSettings
+from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift.core.state import Settings
 from gatelift.core.wall import Wall
 from gatelift_admission.model import Settings as AdmissionSettings
@@ -63,6 +63,10 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
             ignore_undeclared=config.resources.quota_check_strategy == "IgnoreUndeclared",
         ),
         readiness=_readiness(config.wait_for_pods_ready),
+        retention=RetentionSettings(
+            after_finished=config.object_retention_policies.workloads.after_finished,
+            after_deactivated=config.object_retention_policies.workloads.after_deactivated_by_kueue,
+        ),
         manages_unnamed=config.manage_jobs_without_queue_name,
         debug_invariants=gatelift.debug_invariants,
     )

@@ -73,6 +73,7 @@ IN_USE = frozenset(
         "waitForPodsReady.requeuingStrategy.backoffMaxSeconds",
         "resources.excludeResourcePrefixes",
         "resources.quotaCheckStrategy",
+        "objectRetentionPolicies",
         "featureGates",
         "gatelift.listen",
         "gatelift.enrolListen",

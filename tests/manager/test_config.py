@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel
 from gatelift import config, introduction
 from gatelift.assembly import new_machine
 from gatelift.core.links import Links
-from gatelift.core.readiness_values import ReadinessSettings
+from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift.durations import parse_duration
 from gatelift.introduction import Introduction
 from gatelift_wire.leases import Standing
@@ -104,7 +104,6 @@ featureGates: {PartialAdmission: true}
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("objectRetentionPolicies: {workloads: {afterFinished: 1h}}", "objectRetentionPolicies"),
         ("resources: {deviceClassMappings: [{name: gpu}]}", "resources.deviceClassMappings"),
         (
             "waitForPodsReady: {requeuingStrategy: {timestamp: Creation}}",
@@ -179,6 +178,15 @@ def test_waiting_for_pods_is_what_the_file_says(tmp_path: Path, text: str, setti
     loaded = config.load(path)
     assert loaded.without_effect() == ()
     assert new_machine(loaded, "origin", "one").core.settings.readiness == settings
+
+
+def test_what_is_over_is_kept_as_long_as_the_file_says(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(HEAD + "objectRetentionPolicies: {workloads: {afterFinished: 1h, afterDeactivatedByKueue: 0s}}\n")
+    loaded = config.load(path)
+    assert loaded.without_effect() == ()
+    settings = new_machine(loaded, "origin", "one").core.settings.retention
+    assert settings == RetentionSettings(after_finished=3600.0, after_deactivated=0.0)
 
 
 def test_resources_that_do_not_count_are_told_to_the_engine(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ forget -> the epoch is raised -> the workload may be queued again.
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, execution_time, placing, readiness, record, shown_end, texts, verdicts
+from gatelift.core import dispatch, execution_time, placing, readiness, record, retention, shown_end, texts, verdicts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.dispatch_values import backoff
@@ -115,7 +115,7 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
             core.patch_workload(known, body, "release workload", status=False)
 
 
-def finished(core: Core, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> None:
+def finished(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> None:
     """Clean up after a Workload whose record says Finished."""
     if attempt.live:
         # Somebody else wrote Finished: what still runs is stopped first.
@@ -129,6 +129,7 @@ def finished(core: Core, rec: Record, attempt: Attempt, owner: Owner | None, now
         core.mark_owner(owner)
     core.attempts.pop(rec.uid, None)
     core.failures.forget(rec.uid)
+    retention.after_finish(core, known, owner, now)
 
 
 def ended(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> None:

@@ -1,4 +1,4 @@
-"""Settings of waiting for pods to be ready. Neighbours: `readiness` decides by them."""
+"""Settings of waiting for pods to be ready, and of keeping what is over. `readiness`, `retention` decide by them."""
 
 from __future__ import annotations
 
@@ -19,3 +19,14 @@ class ReadinessSettings:
     backoff_max: float = 3600.0
     backoff_limit: int | None = None
     block_admission: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionSettings:
+    """Kueue's objectRetentionPolicies.workloads, in seconds; None keeps for ever.
+
+    `after_finished`: of finished Workloads. `after_deactivated`: of users' objects whose Workload we deactivated.
+    """
+
+    after_finished: float | None = None
+    after_deactivated: float | None = None

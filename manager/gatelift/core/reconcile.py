@@ -20,6 +20,7 @@ from gatelift.core import (
     readiness,
     record,
     requeueing,
+    retention,
     texts,
     verdicts,
 )
@@ -54,7 +55,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     if _over(known, owner, kind):
         endings.deleted(core, known, rec, attempt, owner, now)
     elif rec.finished:
-        endings.finished(core, rec, attempt, owner, now)
+        endings.finished(core, known, rec, attempt, owner, now)
     elif attempt.state is AttemptState.ENDED:
         endings.ended(core, known, rec, attempt, owner, now)
     elif _own_end(core, attempt, owner, now):
@@ -190,6 +191,8 @@ def _onward(
     core: Core, known: Workload, rec: Record, attempt: Attempt, kind: Kind[Any] | None, owner: Owner | None, now: float
 ) -> None:
     if attempt.state is AttemptState.PENDING:
+        if retention.after_deactivation(core, known, owner, now):
+            return
         if not deactivation.settle(core, known, now):
             requeueing.pending(core, known, rec, attempt, now)
     elif rec.reserved and _given_up(core, known, rec, attempt, owner, now):

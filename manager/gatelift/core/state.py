@@ -20,14 +20,14 @@ from gatelift.core.knowledge import Knowledge, Owner, key_of
 from gatelift.core.ledger import Ledger
 from gatelift.core.link_values import ClusterView, Links, Sent, WriteIds
 from gatelift.core.open_offers import OpenOffers
-from gatelift.core.readiness_values import ReadinessSettings
+from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift.core.status_budget import StatusBudget
 from gatelift.core.wall import Wall
 from gatelift_admission.model import Settings as AdmissionSettings
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import WRITE_SECONDS_MAX, Create, EmitEvent, KubeObject, Patch, PatchKind
+from gatelift_kube.writes import WRITE_SECONDS_MAX, Create, Delete, EmitEvent, KubeObject, Patch, PatchKind
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Message, TemplateBlob
 
@@ -65,6 +65,7 @@ class Settings:
     status_every: float = 1.0
     admission: AdmissionSettings = field(default_factory=AdmissionSettings)
     readiness: ReadinessSettings | None = None
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
     manages_unnamed: bool = False
     debug_invariants: bool = False
 
@@ -163,6 +164,12 @@ class Core:
         self.creating[ref.key] = owner
         self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose))
         self.out.append(Create(write_id=write_id, ref=ref, body=body))
+
+    def delete(self, ref: ObjectRef, uid: str, purpose: str) -> None:
+        """Ask for the deletion of this very object, its dependents in the background; the caller has looked."""
+        write_id = self.ids.take()
+        self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose))
+        self.out.append(Delete(write_id=write_id, ref=ref, uid=uid))
 
     def read(self, ref: ObjectRef, purpose: str) -> None:
         """Ask for a quorum read."""
