@@ -80,8 +80,7 @@ class Stage:
         self.held: deque[Held] = deque()
         self.writes: list[ApiWrite] = []
         self.notes: list[commands.Note] = []
-        self.installed: list[commands.InstallCertificate] = []
-        self.refused: list[commands.IdentityRefused] = []
+        self.identity: list[commands.InstallCertificate | commands.IdentityRefused] = []
         self.events: deque[events.Event] = deque()
         self.watched: set[str] = set()
         self.watching = False
@@ -323,10 +322,8 @@ class Stage:
                 self.events.append(self._pods(command))
             case commands.StopWatching():
                 self.watched, self.watching = set(), False
-            case commands.InstallCertificate():
-                self.installed.append(command)
-            case commands.IdentityRefused():
-                self.refused.append(command)
+            case commands.InstallCertificate() | commands.IdentityRefused():
+                self.identity.append(command)
             case commands.Note():
                 self.notes.append(command)
             case _:
