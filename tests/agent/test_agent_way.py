@@ -15,9 +15,8 @@ from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import JOB, POD, RESOURCE_FLAVOR
 from gatelift_kube.writes import Create, Delete, ObjectGone, ObjectSeen, Patch
 from gatelift_wire import messages as m
-from gatelift_wire import session as wire
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.refusals import CloseReason, Refusal
+from gatelift_wire.refusals import Refusal
 from support.agent_drivers import Cluster
 from support.agent_stage import Stage
 from support.agent_values import KEY, NAMESPACE_NAME, POD_SPEC, commit_messages
@@ -476,32 +475,3 @@ def test_more_writes_than_may_be_under_way_wait_for_their_turn(monkeypatch: pyte
     stage.land()
     stage.pass_seconds(1.0)
     assert {stage.state(key) for key in keys} == {"Running"}
-
-
-def _close(stage: Stage, reason: CloseReason) -> None:
-    """Let the manager end the session in words."""
-    assert stage.stream is not None
-    bad = wire.BadFrame(stream_id=stage.stream, reason=reason, text="by a person")
-    stage._peer_outputs(stage.peer.session.handle(bad, stage.now))
-    stage.settle()
-
-
-def test_a_refused_identity_is_told_once_and_another_one_is_dialled_with_at_once() -> None:
-    stage = Stage()
-    stage.start()
-    _close(stage, CloseReason.REVOKED)
-    [refused] = stage.identity
-    assert isinstance(refused, commands.IdentityRefused)
-    assert "by a person" in refused.text
-    stage.pass_seconds(6)
-    waiting = stage.stream
-    stage.post(events.IdentityReplaced())
-    assert (waiting, stage.stream is not None) == (None, True)
-
-
-@pytest.mark.parametrize("reason", [CloseReason.NOT_LEADER, CloseReason.UNKNOWN_CLUSTER, CloseReason.SHUTTING_DOWN])
-def test_other_endings_say_nothing_of_the_identity(reason: CloseReason) -> None:
-    stage = Stage()
-    stage.start()
-    _close(stage, reason)
-    assert stage.identity == []
