@@ -200,6 +200,7 @@ class Engine:
         state.now = max(state.now, now)
         state.ensure()
         self._expire_backoffs()
+        state.expire_wakes()
         decisions: list[Decision] = []
         for _ in range(min(len(state.review), budget_heads * REVIEWS_PER_HEAD)):
             _, entry = state.review.popitem(last=False)
@@ -219,6 +220,8 @@ class Engine:
     def next_deadline(self) -> float | None:
         """Return the time at which `cycle` has something to do without a further event, None for never."""
         times = [heap[0][0] for heap in (self.state.backoffs, self.state.unevaluated) if heap]
+        if self.state.wakes:
+            times.append(next(iter(self.state.wakes.values()))[0])
         return min(times, default=None)
 
     def _expire_backoffs(self) -> None:

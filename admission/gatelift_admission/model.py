@@ -149,6 +149,11 @@ class Settings:
     pending_text_after: float = 1.0
     excluded_prefixes: tuple[str, ...] = ()
     ignore_undeclared: bool = False
+    wake_period: float = 0.0
+    """Seconds for which what comes free in a cohort tree is collected before what was inadmissible is woken by it.
+
+    Kueue takes 1 s. Who heads a queue waiting for just that, and whatever arrives, is looked at without delay. Longer
+    periods leave quota idle; shorter ones let low priorities in that are preempted soon (docs/decisions)."""
     fair_sharing: tuple[str, ...] = ()
     """Preemption strategies of fair sharing in order (KEP-1714); empty: classical order and preemption."""
 

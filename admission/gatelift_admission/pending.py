@@ -336,6 +336,16 @@ class PendingQueue:
         if self.blocked is not None and self.blocked.shape == one.shape:
             self.unblock()
 
+    def wake_blocked(self, room: Room) -> bool:
+        """Let the blocked head be evaluated again if what it lacks may be there; True if it is worth evaluating."""
+        if self.blocked is None:
+            return False
+        one = self.classes[self.blocked.shape]
+        if one.options and not any(_covered(option, room, one.priority) for option in one.options):
+            return False
+        self._wake(one)
+        return True
+
     def unblock(self) -> None:
         """Let the blocked head be evaluated again."""
         self.blocked = None

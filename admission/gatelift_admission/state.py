@@ -91,6 +91,8 @@ class State:
     untold: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
     bypassed: dict[int, PendingClass] = field(default_factory=dict)
     backoffs: list[tuple[float, str]] = field(default_factory=list)
+    wakes: dict[str, tuple[float, set[Cell]]] = field(default_factory=dict)
+    """Cells that came free, by root, and when those who wait for them are woken; the earliest is the first."""
     unevaluated: list[tuple[float, str, int]] = field(default_factory=list)
     defaults: dict[str, Defaults] = field(default_factory=dict)
 
@@ -113,6 +115,7 @@ class State:
         self.releases.clear()
         self.ready.clear()
         self.stalled.clear()
+        self.wakes.clear()
         self.closed.clear()
         self.generations = {name: number for name, number in self.generations.items() if name in self.queues}
         for name in sorted(self.queues):
@@ -234,8 +237,25 @@ class State:
         root = tree.queues[name].root
         self.releases[root] = self.releases.get(root, 0) + 1
         self.touch(root)
-        self.release_anything(root, cells)
-        self.resettle(root, cells)
+        if self.settings.wake_period <= 0:
+            self.release_anything(root, cells)
+            self.resettle(root, cells)
+            return
+        self.wakes.setdefault(root, (self.now + self.settings.wake_period, set()))[1].update(cells)
+        for node in tree.members.get(root, ()):
+            queue = self.queues[node.name]
+            if queue.pending.blocked is not None and queue.pending.wake_blocked(self.room(queue)):
+                self.offer(queue)
+
+    def expire_wakes(self) -> None:
+        """Wake what waits for cells that came free a period ago."""
+        while self.wakes:
+            root, (due, cells) = next(iter(self.wakes.items()))
+            if due > self.now:
+                return
+            del self.wakes[root]
+            self.release_anything(root, cells)
+            self.resettle(root, cells)
 
     def release_anything(self, root: str, cells: Collection[Cell] | None = None) -> None:
         """Wake all in a tree for whom any release (in `cells` of their queue) may matter."""
