@@ -197,10 +197,18 @@ def _cluster_queue(core: Core, obj: kueue.ClusterQueue) -> None:
     core.show_queue(Key(Look.CLUSTER_QUEUE, key))
     if core.settings.admission.fair_sharing and (before is None or before.spec != obj.spec):
         core.show_queues()  # what others can borrow is what it lends
-    if before is None or before.spec.stop_policy != obj.spec.stop_policy:
+    if before is None or _asks_otherwise(before.spec, obj.spec):
         for local, queue in core.knowledge.local_queues.items():
             if queue.spec.cluster_queue == key.name:
                 _mark_queue(core, local)
+
+
+def _asks_otherwise(before: kueue.ClusterQueueSpec, after: kueue.ClusterQueueSpec) -> bool:
+    """Say whether those who wait in a queue, or wait for its checks, have to be looked at again."""
+    return (before.stop_policy, before.admission_checks_strategy) != (
+        after.stop_policy,
+        after.admission_checks_strategy,
+    )
 
 
 def _local_queue(core: Core, obj: kueue.LocalQueue) -> None:

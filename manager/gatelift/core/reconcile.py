@@ -230,6 +230,9 @@ def _towards_admission(
     if attempt.waiting is not None or attempt.epoch_spent:
         requeueing.hand_back(core, rec, attempt, now)
         return
+    if verdicts.keep_required(core, known, rec, attempt, now):
+        return
+    reserve = attempt.reserve or reserve
     dispatching = dispatch.multikueue_check(core, reserve.checks)
     others = [name for name in reserve.checks if name != dispatching]
     if others and not _checks(core, known, rec, attempt, others, now):

@@ -6,9 +6,13 @@ each pass over a workload with quota, `deactivation` carries out a rejection.
 
 from __future__ import annotations
 
-from gatelift.core import deactivation, texts
-from gatelift.core.attempts import Attempt, Ending
+from dataclasses import replace
+
+from gatelift.core import deactivation, dispatch, record, texts
+from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal
+from gatelift.core.record import Record
 from gatelift.core.state import Core
+from gatelift_admission.checks import required
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.timestamps import to_seconds
 
@@ -26,6 +30,31 @@ def against(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
     attempt.ending = Ending(reason=texts.ADMISSION_CHECK, message=texts.evicted_by_checks(later))
     core.mark_attempt(attempt)
     return True
+
+
+def keep_required(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> bool:
+    """Ask for the checks that the queue requires now, if they changed since the reservation; True on a write.
+
+    Checks that are required no longer are dropped, new ones are Pending; what others said of the rest stays. What was
+    admitted keeps the checks that it was admitted by.
+    """
+    reserve = attempt.reserve
+    queue = core.knowledge.cluster_queues.get(reserve.admission.cluster_queue) if reserve is not None else None
+    if reserve is None or queue is None:
+        return False
+    flavors = {name for one in reserve.admission.pod_set_assignments for name in one.flavors.values()}
+    now_required = required(queue.spec, flavors)
+    if set(now_required) == set(reserve.checks):
+        return False
+    if dispatch.multikueue_check(core, now_required) != dispatch.multikueue_check(core, reserve.checks):
+        dispatch.withdraw(core, attempt, now)  # other clusters are to be asked
+        if attempt.state is AttemptState.OFFERED:
+            attempt.follow(Internal.UNOFFER)
+    attempt.reserve = replace(reserve, checks=now_required)
+    if rec.reserved:
+        states = record.pending_checks(known, now_required, core.wall.text(now))
+        core.patch_workload(known, record.status_patch(known, {"admissionChecks": states}), "checks")
+    return rec.reserved
 
 
 def _in_state(known: Workload, state: str) -> list[tuple[str, str]]:
