@@ -268,10 +268,11 @@ class PendingQueue:
             if entry is None:
                 return None
             one = self.classes[entry.shape]
-            if not one.options or any(_covered(option, room, one.priority) for option in one.options):
+            if not one.options or entry.cursor:  # a search that is under way goes on
+                return entry
+            if any(_covered(option, room, one.priority) for option in one.options):
                 return entry
             one.park += 1
-            entry.search_anew()
             self._register(one, room)
             if self.strict:
                 self.blocked, self.blocked_reserves = entry, one.reserves

@@ -269,6 +269,10 @@ class Both:
             work = self.twin.world.works.get(uid)
             if work is not None and self.twin.queues[self.twin.queue_for(work)].strategy == "StrictFIFO":
                 work.cursor = {}
+        for queue in self.twin.queues.values():  # nor is the phase of one that the fast engine did not look at
+            for work in queue.order()[:1] if queue.strategy == "StrictFIFO" else ():
+                if work.uid not in heads:
+                    work.cursor = {}
         self._set_aside(seen)
         works = self.twin.world.works
         cursors = {uid: (work.cursor, work.cursor_generation, work.cursor_cycle) for uid, work in works.items()}
@@ -409,7 +413,8 @@ class Both:
 
         Less room can help one with several pod sets: the first takes another flavor then and leaves its own to the
         second; and who was admitted last may be one to preempt, or use what makes another one exceed its quota. An
-        admission flushes nothing, in Kueue neither, so nobody is to blame (`beside`, `before`).
+        admission flushes nothing, in Kueue neither, so nobody is to blame (`beside`, `before`). Nor if one came into a
+        class that had failed, and is old enough to preempt whom the others may not: classes know no timestamps.
         """
         for flushed in (False, True):
             rest = self.twin.copy()
@@ -424,7 +429,8 @@ class Both:
                 waiting = {uid for uid in moved if self._waits_for_victims(uid)}
                 if moved and (moved if flushed else preemptors) <= waiting and (flushed or not outcome.admitted):
                     break
-                if flushed and moved and moved <= self.beside | (preemptors & self.before):
+                bypassed = {uid for uid in preemptors if self.told.get(uid, ("", ""))[1] == BYPASSED}
+                if flushed and moved and moved <= self.beside | (preemptors & self.before) | bypassed:
                     break
                 if moved:
                     when = "at rest, after a flush," if flushed else "at rest"
