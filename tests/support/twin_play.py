@@ -269,10 +269,6 @@ class Both:
             work = self.twin.world.works.get(uid)
             if work is not None and self.twin.queues[self.twin.queue_for(work)].strategy == "StrictFIFO":
                 work.cursor = {}
-        for queue in self.twin.queues.values():  # nor is the phase of one that the fast engine did not look at
-            for work in queue.order()[:1] if queue.strategy == "StrictFIFO" else ():
-                if work.uid not in heads:
-                    work.cursor = {}
         self._set_aside(seen)
         works = self.twin.world.works
         cursors = {uid: (work.cursor, work.cursor_generation, work.cursor_cycle) for uid, work in works.items()}
