@@ -121,6 +121,8 @@ def difference(old: Json, new: Json) -> Json:
     patch: Json = {key: None for key in old if key not in new and _visible(old[key]) is not None}
     for key, value in new.items():
         before = old.get(key)
+        if before == value:  # most of a status, most of the time
+            continue
         if isinstance(value, dict) and isinstance(before, dict):
             inner = difference(before, value)
             if inner:

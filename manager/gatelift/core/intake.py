@@ -15,13 +15,16 @@ from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import KubeObject
 
 
-def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
-    """Take an object that was added or changed; older versions than the known one are ignored."""
+def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> bool:
+    """Take an object that was added or changed; older versions than the known one are ignored.
+
+    Returns whether the admission engine may decide otherwise now; it knows nothing of users' objects.
+    """
     ref = ObjectRef(resource, key_of(obj.metadata))
     core.inflight.seen(ref, obj.metadata.resource_version)
     match obj:
         case kueue.Workload():
-            workload_seen(core, obj, now)
+            return workload_seen(core, obj, now)
         case kueue.ClusterQueue():
             _cluster_queue(core, obj)
         case kueue.LocalQueue():
@@ -37,6 +40,8 @@ def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float
         case _:
             if not _surroundings_seen(core, obj):
                 _owner_seen(core, resource, obj, raw)
+                return False
+    return True
 
 
 def _surroundings_seen(core: Core, obj: KubeObject) -> bool:
@@ -68,8 +73,8 @@ def _surroundings_seen(core: Core, obj: KubeObject) -> bool:
     return True
 
 
-def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
-    """Take note that an object is no longer there."""
+def gone(core: Core, resource: Resource, obj: KubeObject) -> bool:
+    """Take note that an object is no longer there; returns as `seen`."""
     name, key = obj.metadata.name, key_of(obj.metadata)
     engine = core.ledger.engine
     core.inflight.forget(ObjectRef(resource, key))
@@ -94,6 +99,8 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
         case _:
             if not _surroundings_gone(core, obj):
                 _owner_gone(core, resource, obj)
+                return False
+    return True
 
 
 def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
@@ -125,14 +132,14 @@ def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
     return True
 
 
-def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
-    """Take a Workload; one of the same name and another UID means that the earlier one is gone."""
+def workload_seen(core: Core, obj: kueue.Workload, now: float) -> bool:
+    """Take a Workload; one of the same name and another UID means that the earlier one is gone. False: no news."""
     key = key_of(obj.metadata)
     known = core.knowledge.workloads.get(key)
     if known is not None and known.metadata.uid != obj.metadata.uid:
         workload_gone(core, key, known.metadata.uid)
     if not core.knowledge.put_workload(obj):
-        return
+        return False
     core.ledger.engine.workload_changed(obj, now)
     if record.epoch_is_used(obj):
         core.ledger.block(obj.metadata.uid)
@@ -142,6 +149,7 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     if owner is not None:
         core.mark_owner(owner)
     core.show_queues_of(obj)
+    return True
 
 
 def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:

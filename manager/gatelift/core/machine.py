@@ -188,8 +188,8 @@ class Machine:
         else:
             ref = ObjectRef(event.resource, key_of(event.object.metadata))
             self.core.inflight.overtake(ref, event.object.metadata.uid)
-            intake.gone(self.core, event.resource, event.object)
-            self.core.ledger.stirred = True
+            if intake.gone(self.core, event.resource, event.object):
+                self.core.ledger.stirred = True
 
     def _pass_on(self, event: Event, now: float) -> None:
         """Hand an event to the links and take what they have to say."""
@@ -242,8 +242,8 @@ class Machine:
         return True
 
     def _seen(self, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
-        intake.seen(self.core, resource, obj, raw, now)
-        self.core.ledger.stirred = True
+        if intake.seen(self.core, resource, obj, raw, now):
+            self.core.ledger.stirred = True
 
     def _written(self, event: WriteDone | WriteFailed, now: float) -> None:
         core = self.core
