@@ -42,18 +42,6 @@ def missing() -> str:
     return ""
 
 
-@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep together what shares clusters when a run is spread over processes (`--dist loadgroup`).
-
-    Each is made once so: for the scenarios of the shared world, for the contract suite, for each other module.
-    """
-    for item in items:
-        shared = "world" in getattr(item, "fixturenames", ())
-        group = "world" if shared else "contract" if item.path.parent.name == "contract" else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Show the end of each daemon's log beside a failure."""
