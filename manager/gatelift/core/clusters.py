@@ -60,6 +60,7 @@ def _changed(core: Core, cluster: str, now: float) -> None:
     """Something about a cluster changed: what waited for that may go on."""
     core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
     core.failures.cluster_changed(cluster)
+    core.touched.add(cluster)
     view = core.view(cluster)
     room = dispatch.room_at(core, view, now) if view is not None and view.open else 0
     for _ in range(min(room, WAKE_MAX, len(core.waiting_for_room))):

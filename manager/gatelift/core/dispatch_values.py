@@ -68,6 +68,11 @@ class Failures:
             return ""
         return found[1]
 
+    def forget_cluster(self, cluster: str) -> None:
+        """Drop what is remembered of a cluster that is gone."""
+        self._weight.pop(cluster, None)
+        self.cluster_changed(cluster)
+
     def cluster_changed(self, cluster: str) -> None:
         """Ask it again: what was refused there may fit now."""
         for key in [key for key in self._avoid if key[1] == cluster]:

@@ -188,8 +188,10 @@ def _owner_seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes) -> 
 def _owner_gone(core: Core, resource: Resource, obj: KubeObject) -> None:
     ref = ObjectRef(resource, key_of(obj.metadata))
     priorities.owner_gone(core, ref)
-    if core.knowledge.drop_owner(ref, obj.metadata.uid) is not None:
+    dropped = core.knowledge.drop_owner(ref, obj.metadata.uid)
+    if dropped is not None:
         _mark_owned(core, obj.metadata.uid)
+        core.mark_owners_waiting_for(ObjectKey(obj.metadata.namespace, dropped.kind.workload_name(obj)))
 
 
 def _mark_owned(core: Core, uid: str) -> None:

@@ -221,6 +221,7 @@ class Machine:
             placed = core.on_cluster.get(cluster, set())
             offered = core.unapplied.get(cluster, set())
             core.links.place_counts(cluster, placements=len(placed), offers=len(offered - placed))
+            core.tidy(cluster)
         core.touched.clear()
 
     def _rebuilt(self, now: float) -> bool:
@@ -263,6 +264,7 @@ class Machine:
         else:
             self._failed(outstanding, event, now)
         self._look_at(outstanding.ref)
+        core.forget_trouble(outstanding.ref)
 
     def _failed(self, outstanding: Outstanding, event: WriteFailed, now: float) -> None:
         core, ref = self.core, outstanding.ref
@@ -311,6 +313,7 @@ class Machine:
             elif known is not None:
                 intake.gone(core, ref.resource, known)
         self._look_at(ref)
+        core.forget_trouble(ref)
 
     def _doubts_over(self, event: ReadAllDone, now: float) -> None:
         """All Workloads of a namespace were read: placements that are still in no record are dropped (R3)."""

@@ -162,6 +162,8 @@ def _tell(core: Core, cluster: str, key: PlacementKey, message: Message, now: fl
     """
     if open_view(core, cluster) is not None and core.send(cluster, (message,), now).session:
         return
+    if core.links.state(cluster) is None:
+        return  # nobody is expected there; who takes it in again starts with a resync
     owed = core.owed.setdefault(cluster, {})
     if len(owed) >= OWED_MAX:
         del owed[next(iter(owed))]

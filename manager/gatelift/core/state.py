@@ -283,6 +283,28 @@ class Core:
         self.blobs.pop((cluster, session), None)
         self.strays.pop((cluster, session), None)
 
+    def tidy(self, cluster: str) -> None:
+        """Keep nothing of a cluster that has nothing of ours and that nobody expects any more.
+
+        Who takes a cluster of that name in again starts with a resync, so nothing of this would be right then.
+        """
+        for index in (self.on_cluster, self.unapplied):
+            if not index.get(cluster, True):
+                del index[cluster]
+        if cluster in self.on_cluster or cluster in self.unapplied or self.links.state(cluster) is not None:
+            return
+        self.resynced.pop(cluster, None)
+        self.fenced_clusters.pop(cluster, None)
+        self.owed.pop(cluster, None)
+        self.open_offers.session_ended(cluster)
+        self.failures.forget_cluster(cluster)
+        self.forget_blobs(cluster)
+
+    def forget_trouble(self, ref: ObjectRef) -> None:
+        """Forget trouble with an object that is not there and that nobody is about to make."""
+        if self.known(ref) is None and not self.inflight.busy(ref) and ref.key not in self.creating:
+            self.inflight.forget(ref)
+
     def drop_attempt(self, uid: str) -> None:
         """Forget an attempt whose Workload is gone, and all that was kept about it."""
         attempt = self.attempts.pop(uid, None)
@@ -354,10 +376,11 @@ class Core:
             return
         ref = self.creating.get(key)  # kept until the Workload is seen: a create of unknown outcome is read first
         waiting = self.knowledge.owners.get(ref) if ref is not None else None
-        if waiting is not None:
+        if waiting is not None and waiting.kind.workload_name(waiting.object) == key.name:
             self.mark_owner(waiting)
-        else:
+        elif not self.inflight.busy(ObjectRef(WORKLOAD, key)):
             self.creating.pop(key, None)
+            self.forget_trouble(ObjectRef(WORKLOAD, key))
 
     def known(self, ref: ObjectRef) -> KubeObject | None:
         """Return what is known of an object of a kind that the machine writes."""
