@@ -46,6 +46,7 @@ def reconcile(core: Core, kind_name: str, key: ObjectKey, now: float) -> None:
         return
     workload = workload_for(core, owner)
     attempt = core.attempts.get(workload.metadata.uid) if workload is not None else None
+    _delete_others(core, owner, workload, look, now)
     if owner.object.metadata.deletion_timestamp is not None:
         _deleting(core, owner, workload, attempt)
     elif workload is None:
@@ -64,7 +65,27 @@ def workload_for(core: Core, owner: Owner) -> Workload | None:
     owned = knowledge.by_owner.get(meta.uid, set())
     if key in owned:
         return knowledge.workloads[key]
-    return knowledge.workloads[min(owned, key=str)] if owned else None
+    chosen = min(owned, key=lambda each: (not _placed(core, each), str(each)), default=None)
+    return knowledge.workloads[chosen] if chosen is not None else None
+
+
+def _placed(core: Core, key: ObjectKey) -> bool:
+    attempt = core.attempts.get(core.knowledge.workloads[key].metadata.uid)
+    return attempt is not None and attempt.live
+
+
+def _delete_others(core: Core, owner: Owner, workload: Workload | None, look: Key, now: float) -> None:
+    """Delete the Workloads that name this object beside its own: one object is one workload, or it would run twice."""
+    for key in sorted(core.knowledge.by_owner.get(owner.object.metadata.uid, ())):
+        other = core.knowledge.workloads[key]
+        if other is not workload:
+            _delete_workload(core, other, look, now)
+
+
+def _delete_workload(core: Core, workload: Workload, look: Key, now: float) -> None:
+    deleting = workload.metadata.deletion_timestamp is not None
+    if not deleting and not core.blocked(ObjectRef(WORKLOAD, key_of(workload.metadata)), look, now):
+        core.delete_workload(workload, "delete workload")
 
 
 def _deleting(core: Core, owner: Owner, workload: Workload | None, attempt: Attempt | None) -> None:
@@ -139,6 +160,9 @@ def _with_workload(
             return
         _keep_alike(core, owner, workload, now)
         return
+    if attempt.state in _NO_WINNER and kind.suspended(obj) and not kind.equivalent(workload, obj):
+        _delete_workload(core, workload, look, now)  # it got quota for something else; nothing of it runs
+        return
     if not attempt.cluster or attempt.cluster == LOCAL_CLUSTER:
         _tell_of_end(core, owner, workload, attempt)
         return
@@ -162,6 +186,7 @@ def _tell_of_end(core: Core, owner: Owner, workload: Workload, attempt: Attempt)
         core.mark_workload(key_of(workload.metadata))
 
 
+_NO_WINNER = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
 _UNSUSPENDED = frozenset({AttemptState.PLACED, AttemptState.RUNNING})
 _MIRRORED = frozenset({AttemptState.PLACED, AttemptState.RUNNING, AttemptState.ENDING})
 

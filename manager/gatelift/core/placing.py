@@ -6,7 +6,7 @@ by sessions: a resync empties the outboxes, so it is said again; a resumed sessi
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, record, texts
+from gatelift.core import dispatch, record, telling, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal
 from gatelift.core.knowledge import Owner
@@ -116,6 +116,8 @@ def user_gates(owner: Owner) -> tuple[str, ...]:
 def stop(core: Core, attempt: Attempt, ending: Ending, now: float) -> None:
     """Ask the cluster to stop; again in each session that does not know it yet. A lost cluster is asked on return."""
     if attempt.state in {AttemptState.CHOSEN, AttemptState.PLACED, AttemptState.RUNNING}:
+        if attempt.state is AttemptState.RUNNING:
+            telling.stopped(core, attempt, ending)
         attempt.follow(Internal.END)
         core.ledger.drain(attempt.uid, now)
     if attempt.state is not AttemptState.ENDING or _kept(core, attempt, attempt.stop_session):

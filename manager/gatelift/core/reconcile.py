@@ -52,7 +52,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
         return
     attempt = attempt_for(core, known, rec, kind, now)
     settle_queueing(core, known, attempt, now)
-    if _over(known, owner, kind):
+    if _over(core, known, owner, kind):
         endings.deleted(core, known, rec, attempt, owner, now)
     elif rec.finished:
         endings.finished(core, known, rec, attempt, owner, now)
@@ -79,10 +79,15 @@ def rebuild(core: Core, key: ObjectKey, now: float) -> None:
     settle_queueing(core, known, attempt, now)
 
 
-def _over(known: Workload, owner: Owner | None, kind: Kind[Any] | None) -> bool:
+def _over(core: Core, known: Workload, owner: Owner | None, kind: Kind[Any] | None) -> bool:
+    """Say whether it is to go: it is deleted, or its object is, or its object has another Workload."""
     if known.metadata.deletion_timestamp is not None:
         return True
-    return kind is not None and (owner is None or owner.object.metadata.deletion_timestamp is not None)
+    if kind is None:
+        return False
+    if owner is None or owner.object.metadata.deletion_timestamp is not None:
+        return True
+    return owners.workload_for(core, owner) is not known
 
 
 def _own_end(core: Core, attempt: Attempt, owner: Owner | None, now: float) -> bool:

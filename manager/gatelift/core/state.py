@@ -171,6 +171,14 @@ class Core:
         self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose))
         self.out.append(Delete(write_id=write_id, ref=ref, uid=uid))
 
+    def delete_workload(self, workload: Workload, purpose: str) -> None:
+        """Ask for the deletion of a Workload as it was seen; what changed meanwhile is looked at first."""
+        write_id = self.ids.take()
+        meta, ref = workload.metadata, ref_of(workload)
+        version = meta.resource_version
+        self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose, decided_on=version, uid=meta.uid))
+        self.out.append(Delete(write_id=write_id, ref=ref, uid=meta.uid, resource_version=version))
+
     def read(self, ref: ObjectRef, purpose: str) -> None:
         """Ask for a quorum read."""
         read_id = self.ids.take()

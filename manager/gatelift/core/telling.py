@@ -7,7 +7,7 @@ only place where times leave the core. Nothing is decided here. Neighbour: `mach
 from __future__ import annotations
 
 from gatelift.core import record, texts
-from gatelift.core.attempts import Attempt
+from gatelift.core.attempts import Attempt, Ending, Internal, Wire
 from gatelift.core.inflight import Outstanding
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.state import Core, ref_of
@@ -30,6 +30,9 @@ def written(core: Core, outstanding: Outstanding, now: float) -> None:
     purpose = outstanding.purpose
     if purpose == "create workload":
         _owner(core, known, texts.CREATED_WORKLOAD, texts.created_workload(str(outstanding.ref.key)))
+        return
+    if purpose == "delete workload":
+        _owner(core, known, texts.DELETED_WORKLOAD, texts.deleted_workload(str(outstanding.ref.key)))
         return
     if attempt is None:
         return
@@ -72,6 +75,8 @@ def _evicted(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
     if said is None:
         return
     _workload(core, known, texts.EVICTED_DUE_TO + said.reason, said.message)
+    if attempt.outcome is not None and attempt.outcome.how in BY_CLUSTER:
+        _owner(core, known, texts.STOPPED, said.message)
     ready = find(known.status.conditions, texts.PODS_READY)
     seconds = {}
     if ready is not None and ready.status == TRUE:
@@ -115,6 +120,18 @@ def preempted(core: Core, decision: Preempt, attempt: Attempt) -> None:
     queue = core.knowledge.cluster_queue_of(by) if by is not None else ""
     fields = (("transition", "preempted"), ("preempting_cluster_queue", queue), ("reason", decision.reason))
     core.note(f"preempted: {decision.message}", attempt, fields=fields)
+
+
+BY_CLUSTER = frozenset({Wire.STOPPED, Wire.EVICTED, Wire.ABSENT, Internal.FENCE})
+"""Ends of what may have run that nobody here had asked for."""
+
+
+def stopped(core: Core, attempt: Attempt, ending: Ending) -> None:
+    """Tell at the user's object that what ran is stopped, as Kueue does when it stops a job; not when its user did."""
+    known = core.knowledge.workloads.get(attempt.workload)
+    if known is None or not (ending.evict or ending.reason == texts.WORKLOAD_DELETED):
+        return
+    _owner(core, known, texts.STOPPED, ending.message if ending.evict else texts.WORKLOAD_IS_DELETED)
 
 
 def _released(core: Core, known: Workload, attempt: Attempt, now: float) -> None:

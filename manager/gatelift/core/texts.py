@@ -48,6 +48,8 @@ FAILED = "Failed"
 # Reasons of events
 END_NOT_SHOWN = "EndNotShown"
 CREATED_WORKLOAD = "CreatedWorkload"
+DELETED_WORKLOAD = "DeletedWorkload"
+STOPPED = "Stopped"
 UPDATED_WORKLOAD = "UpdatedWorkload"
 FINISHED_WORKLOAD = "FinishedWorkload"
 EVICTED_DUE_TO = "EvictedDueTo"
@@ -60,6 +62,7 @@ WORKLOAD_DELETED = "WorkloadDeleted"
 OWNER_DELETED = "OwnerDeleted"
 NOT_LIVE = "NotLive"
 
+WORKLOAD_IS_DELETED = "Workload is deleted"
 WORKLOAD_ADMITTED = "The workload is admitted"
 WORKLOAD_HAS_NO_RESERVATION = "The workload has no reservation"
 WORKLOAD_DEACTIVATED = "The workload is deactivated"
@@ -180,6 +183,11 @@ def finished_unshown(message: str, why: str) -> str:
 def created_workload(key: str) -> str:
     """Return the message of the event CreatedWorkload."""
     return f"Created Workload: {key}"
+
+
+def deleted_workload(key: str) -> str:
+    """Return the message of the event DeletedWorkload."""
+    return f"Deleted not matching Workload: {key}"
 
 
 def started(cluster_queue: str) -> str:
