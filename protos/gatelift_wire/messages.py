@@ -158,12 +158,17 @@ class DisconnectPolicy(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSetRequest:
-    """What one pod set needs: `requests` in total for `count` pods (CPU in milli-units, all else in base units)."""
+    """What one pod set needs: `requests` in total for `count` pods (CPU in milli-units, all else in base units).
+
+    `additions` is JSON of what admission checks want on its pods (podSetUpdates of KEP-993: labels, annotations,
+    nodeSelector, tolerations), empty for nothing. In a commit only.
+    """
 
     name: str
     count: int
     requests: tuple[tuple[str, int], ...] = ()
     flavors: tuple[tuple[str, str], ...] = ()  # resource -> flavor granted by the manager
+    additions: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -259,6 +259,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "count": _COUNT,
         "requests": _AMOUNTS,
         "flavors": _many(_pair(_WORD), limits.PAIRS_MAX),
+        "additions": _JSON,
     },
     messages.Offer: {
         "key": _key,

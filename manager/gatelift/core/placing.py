@@ -6,9 +6,9 @@ by sessions: a resync empties the outboxes, so it is said again; a resumed sessi
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, record, telling, texts
+from gatelift.core import additions, dispatch, record, telling, texts
 from gatelift.core.agenda import Key, Look
-from gatelift.core.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal
+from gatelift.core.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView
 from gatelift.core.record import Record
@@ -57,9 +57,9 @@ def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: fl
     local = attempt.cluster == LOCAL_CLUSTER
     try:
         parts = owner.kind.parts(owner.object, owner.raw, record.granted(known))
+        pod_sets = additions.with_additions(dispatch.pod_set_requests(attempt, known), known)
     except KindError as error:
-        attempt.ending = Ending(reason=texts.FAILED_TO_START, message=str(error))
-        core.mark_attempt(attempt)
+        _cannot_start(core, attempt, str(error), now)
         return
     blobs: tuple[TemplateBlob, ...] = ()
     if not local:
@@ -79,7 +79,7 @@ def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: fl
             )
             for part in parts
         ),
-        pod_sets=dispatch.pod_set_requests(attempt, known),
+        pod_sets=pod_sets,
         policy=attempt.policy,
     )
     sent = core.send(attempt.cluster, (*blobs, commit), now)
@@ -90,6 +90,15 @@ def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: fl
     attempt.heard_session = attempt.commit_session = sent.session
     attempt.commit_sequence = sent.first_sequence + len(blobs)
     dispatch.withdraw(core, attempt, now, but=attempt.cluster)
+
+
+def _cannot_start(core: Core, attempt: Attempt, why: str, now: float) -> None:
+    """End for good what can never be started as it is: nothing was told to any cluster (Kueue: FailedToStart)."""
+    dispatch.withdraw(core, attempt, now)
+    attempt.follow(Wire.FINISHED)
+    attempt.outcome = Outcome(how=Wire.FINISHED, reason=texts.FAILED_TO_START, message=why, cluster=attempt.cluster)
+    leave(core, attempt)
+    core.mark_attempt(attempt)
 
 
 def _user_gates(core: Core, attempt: Attempt, owner: Owner, now: float) -> None:

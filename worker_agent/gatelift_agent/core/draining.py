@@ -108,7 +108,7 @@ def find_out(world: World, placement: Placement, tracked: Tracked, now: float) -
 
 
 def _probe(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
-    labels = world.placing(placement).owner_labels
+    labels = world.owner_labels(placement)
     if tracked.uid:
         body = {"metadata": {"uid": tracked.uid, "labels": labels}}
         world.ask_patch(Purpose.PROBE, placement, tracked, msgspec.json.encode(body), now, kind=PatchKind.MERGE)

@@ -185,8 +185,9 @@ def _why_no_objects(world: World, commit: Commit) -> tuple[Refusal, str] | None:
         return Refusal.INVALID, "objects: must be at least one, each with a name of its own"
     if len(commit.objects) > OBJECTS_MAX:
         return Refusal.TOO_LARGE, f"objects: {len(commit.objects)} of one placement, at most {OBJECTS_MAX} are taken"
-    if world.local:
-        return None
+    refused = _why_no_additions(commit)
+    if refused is not None or world.local:
+        return refused
     for one in commit.objects:
         refused = _why_no_object(one)
         if refused is not None:
@@ -202,6 +203,15 @@ def _why_no_objects(world: World, commit: Commit) -> tuple[Refusal, str] | None:
         refused = policy.spec_refusal(commit.kind, content, world.settings.policy)
         if refused is not None:
             return refused
+    return None
+
+
+def _why_no_additions(commit: Commit) -> tuple[Refusal, str] | None:
+    for pod_set in commit.pod_sets:
+        try:
+            shapes.additions(pod_set.additions)
+        except shapes.ShapeError as error:
+            return Refusal.INVALID, f"pod set {pod_set.name}: {error}"
     return None
 
 
@@ -241,7 +251,7 @@ def _accept(world: World, placement: Placement, commit: Commit, now: float) -> N
 def _commit_again(world: World, placement: Placement, commit: Commit) -> None:
     """Confirm what is here already; the commit brings the templates that a restart lost."""
     if placement.state in LIVE:
-        refused = next(filter(None, map(_why_no_object, commit.objects)), None)
+        refused = next(filter(None, map(_why_no_object, commit.objects)), None) or _why_no_additions(commit)
         if refused is not None:
             if placement.state in STARTING:
                 progress.refuse(world, placement, refused[0], cut(refused[1]))

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from gatelift_kube.objects.core import Toleration
+
 _WAY_OUT = "send it as the API server holds it"
 
 
@@ -96,6 +98,13 @@ class Marks(_Shape, frozen=True):
     annotations: dict[str, str] | None = None
 
 
+class Additions(Marks, frozen=True):
+    """What admission checks want on the pods of a pod set, as `PodSetRequest.additions` has it."""
+
+    node_selector: dict[str, str] | None = None
+    tolerations: tuple[Toleration, ...] | None = None
+
+
 class _PodTemplate(_Shape, frozen=True):
     spec: _PodSpec
     metadata: Marks | None = None
@@ -111,6 +120,7 @@ _SPECS: dict[str, type[_Shape]] = {"Pod": _PodSpec, "Job": _JobSpec}
 KINDS = frozenset(_SPECS)
 
 _MARKS = msgspec.json.Decoder(Marks)
+_ADDITIONS = msgspec.json.Decoder(Additions)
 
 
 def check(kind: str, spec: dict[str, Any]) -> None:
@@ -134,6 +144,18 @@ def marks(content: bytes) -> Marks:
         raise ShapeError(_line("metadata", error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ShapeError(f"metadata: must be JSON ({error}); send labels and annotations only") from error
+
+
+def additions(content: bytes) -> Additions:
+    """Return what is added to the pods of a pod set; empty content adds nothing. Raises ShapeError."""
+    if not content:
+        return Additions()
+    try:
+        return _ADDITIONS.decode(content)
+    except msgspec.ValidationError as error:
+        raise ShapeError(_line("additions", error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ShapeError(f"additions: must be JSON ({error}); {_WAY_OUT}") from error
 
 
 _SAID = re.compile(r"Expected `(?P<wanted>[^`]+)`, got `(?P<got>[^`]+)`")

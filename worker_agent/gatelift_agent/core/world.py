@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gatelift_agent.core import shapes
 from gatelift_agent.core.admission.quota import Quota
 from gatelift_agent.core.asked import Asked, Purpose, Writes
 from gatelift_agent.core.commands import Command, Note, ReadPods
@@ -22,6 +23,7 @@ from gatelift_agent.core.templates import Templates
 from gatelift_agent.core.wakes import Wakes
 from gatelift_kinds import registry
 from gatelift_kinds.kind import Kind, Placing, PodSetStart
+from gatelift_kinds.patches import merged_selector
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.kueue import ResourceFlavor
 from gatelift_kube.resources import POD, ObjectKey, ObjectRef
@@ -170,18 +172,30 @@ class World:
             raise LookupError(f"placement {placement.key}: kind {placement.kind} was accepted but is not served")
         return found
 
+    def owner_labels(self, placement: Placement) -> dict[str, str]:
+        """Return the labels by which the objects of a placement are known as its."""
+        return Placing(key=placement.key, origin=self.standing.origin, namespace=placement.namespace).owner_labels
+
     def placing(self, placement: Placement) -> Placing:
-        """Return the placement as its objects carry it, with what this cluster's flavors add."""
+        """Return the placement as its objects carry it, with what this cluster's flavors and the checks add.
+
+        MergeConflictError: a flavor and a check contradict each other.
+        """
         starts = []
         for pod_set in placement.pod_sets:
             names = dict.fromkeys(flavor for _, flavor in pod_set.flavors)
             found = [self.flavors[name].spec for name in names if name in self.flavors]
+            wanted = shapes.additions(pod_set.additions)
+            labels = {key: value for spec in found for key, value in spec.node_labels.items()}
+            tolerations = tuple(toleration for spec in found for toleration in spec.tolerations)
             starts.append(
                 PodSetStart(
                     pod_set=pod_set.name,
                     count=pod_set.count,
-                    node_selector={key: value for spec in found for key, value in spec.node_labels.items()},
-                    tolerations=tuple(toleration for spec in found for toleration in spec.tolerations),
+                    node_selector=merged_selector(labels, wanted.node_selector or {}, f"pod set {pod_set.name}"),
+                    tolerations=tolerations + (wanted.tolerations or ()),
+                    labels=wanted.labels or {},
+                    annotations=wanted.annotations or {},
                 )
             )
         return Placing(
@@ -249,7 +263,7 @@ class World:
         """Read which pods of a placement there are."""
         placement.pods_asked = True
         read_id = self.writes.ask(Asked(purpose=Purpose.PODS, key=placement.key, name="", at=now))
-        labels = tuple(sorted(self.placing(placement).owner_labels.items()))
+        labels = tuple(sorted(self.owner_labels(placement).items()))
         self.commands.append(ReadPods(read_id=read_id, namespace=placement.namespace, labels=labels))
 
     def _ask(

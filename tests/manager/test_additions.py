@@ -1,0 +1,89 @@
+"""podSetUpdates of checks: they reach the pods, of another cluster and of `local`; contradictions end the attempt."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from gatelift_kube import resources
+from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_wire.messages import Commit
+from support.builders_manager import NAMESPACE, Doc, a_pod, a_setting, kueue_object
+from support.manager_world import World, a_world
+
+CHECKS = ("budget", "provision")
+
+
+def a_waiting_pod() -> World:
+    """Return a world in which a pod waits for two checks of another controller."""
+    active = {"conditions": [{"type": "Active", "status": "True", "reason": "Active", "message": "On"}]}
+    setting = a_setting()
+    for document in setting:
+        if document["kind"] == "ClusterQueue":
+            rules = document["spec"]["admissionChecksStrategy"]["admissionChecks"]
+            rules += [{"name": name} for name in CHECKS]
+    spec = {"controllerName": "example.com/foreign"}
+    world = a_world([*setting, *({**kueue_object("AdmissionCheck", name, spec), "status": active} for name in CHECKS)])
+    world.api.apply(a_pod().document())
+    world.advance(2.0)
+    return world
+
+
+def say_ready(world: World, **updates: Any) -> None:
+    """Let the other controller say Ready to both, with these updates (check -> update of pod set main)."""
+
+    def write(workload: Doc) -> None:
+        for check in workload["status"]["admissionChecks"]:
+            if check["name"] in CHECKS:
+                check["state"] = "Ready"
+                if check["name"] in updates:
+                    check["podSetUpdates"] = [{"name": "main", **updates[check["name"]]}]
+
+    meta = world.find("Workload")["metadata"]
+    world.api.edit(ObjectRef(resources.WORKLOAD, ObjectKey(NAMESPACE, meta["name"])), write)
+    world.advance(2.0)
+
+
+def additions(world: World) -> Any:
+    [(_, commit)] = world.messages(Commit)
+    return json.loads(commit.pod_sets[0].additions or b"{}")
+
+
+def test_what_checks_want_on_the_pods_travels_with_the_commit() -> None:
+    world = a_waiting_pod()
+    toleration = {"key": "spot", "operator": "Exists"}
+    say_ready(
+        world,
+        budget={"labels": {"team": "x"}},
+        provision={"annotations": {"cluster-autoscaler.kubernetes.io/consume": "p1"}, "tolerations": [toleration]},
+    )
+    assert additions(world) == {
+        "labels": {"team": "x"},
+        "annotations": {"cluster-autoscaler.kubernetes.io/consume": "p1"},
+        "tolerations": [toleration],
+    }
+
+
+def test_the_placement_record_stays_at_home() -> None:
+    world = a_waiting_pod()
+    say_ready(world)
+    assert additions(world) == {}
+    states = world.find("Workload")["status"]["admissionChecks"]
+    assert any("gatelift.dev/term" in str(one.get("podSetUpdates")) for one in states)
+
+
+def test_checks_that_want_different_things_end_the_work_for_good_and_say_so() -> None:
+    world = a_waiting_pod()
+    say_ready(world, budget={"nodeSelector": {"pool": "a"}}, provision={"nodeSelector": {"pool": "b"}})
+    assert world.messages(Commit) == []
+    finished = world.condition(world.find("Workload"), "Finished")
+    assert (finished["status"], finished["reason"]) == ("True", "FailedToStart")
+    assert "nodeSelector of pod set main: admission checks want 'a' and 'b' for pool" in finished["message"]
+    assert world.find("Pod")["status"]["phase"] == "Failed"
+    assert world.machine.core.ledger.engine.charged(world.find("Workload")["metadata"]["uid"]) == {}
+
+
+def test_checks_that_want_the_same_are_at_one() -> None:
+    world = a_waiting_pod()
+    say_ready(world, budget={"nodeSelector": {"pool": "a"}}, provision={"nodeSelector": {"pool": "a"}})
+    assert additions(world) == {"nodeSelector": {"pool": "a"}}
