@@ -10,6 +10,7 @@ from gatelift_kube.writes import ObjectGone, WriteDone
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Finished, Forget, Stopped
 from support.builders_manager import a_pod, a_setting
+from support.manager_api import seen
 from support.manager_world import RUNNING, World, a_world
 
 STEPS_MAX = 100
@@ -49,6 +50,19 @@ def test_a_new_workload_is_made_though_the_end_of_the_old_one_is_seen_before_the
     world.give(answers[0])
     world.settle()
     assert world.find("Workload")["metadata"]["uid"] != old
+
+
+def test_the_answer_that_shows_the_last_state_is_enough_where_no_watch_ever_tells_of_the_end() -> None:
+    world = with_a_pod()
+    old = world.find("Workload")["metadata"]["uid"]
+    world.api.delete(the_workload(world))
+    _, ref, document = world.api.changes.popleft()
+    world.watch_late = True
+    world.give(seen(ref, document))
+    world.settle()
+    assert old not in world.machine.core.attempts
+    assert world.machine.core.knowledge.workload_of(old) is None
+    assert world.find("Workload")["metadata"]["uid"] != old, "its object gets another one"
 
 
 def _is_over(obj: Any) -> bool:

@@ -9,18 +9,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from gatelift_agent.core import starting
-from gatelift_agent.core.placements import Placement
-from gatelift_agent.core.world import World
 from gatelift_kube.resources import POD
 from support.sim_faults import Faults
 from support.sim_truth import TruthError
-from support.sim_world import SIEGE, Plan, SimWorld
+from support.sim_world import Plan, SimWorld
 
 SEEDS = 160
 """Runs of `make test`: some twenty seconds on two cores."""
@@ -39,15 +35,6 @@ print(SimWorld(int(sys.argv[1])).run().time.digest)
 """
 
 
-OPEN = {186: "a reservation on `local` that a new leader hands back is charged again under its epoch"}
-"""Seeds that show a defect which is not mended yet; nothing runs twice in them."""
-
-
-def why_not_but_leads(world: World, _placement: Placement, now: float) -> str:
-    """Forbid a start only where the replica does not lead."""
-    return "" if world.leadership.acts(now) else "not leading"
-
-
 def live_through(seed: int, plan: Plan | None = None) -> SimWorld:
     """Run a seed; a broken promise is told with the seed and the last lines of the trace."""
     world = SimWorld(seed, plan)
@@ -61,14 +48,8 @@ def live_through(seed: int, plan: Plan | None = None) -> SimWorld:
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BATCH))
 def test_whatever_breaks_nothing_runs_twice_and_all_comes_to_its_end(first: int) -> None:
-    ran = sum(len(live_through(seed).truth.runs) for seed in range(first, first + BATCH) if seed not in OPEN)
+    ran = sum(len(live_through(seed).truth.runs) for seed in range(first, first + BATCH))
     assert ran > BATCH, "a world that starts nothing proves nothing; in a single one users may delete all in time"
-
-
-@pytest.mark.xfail(reason="see OPEN", strict=False)
-@pytest.mark.parametrize("seed", OPEN)
-def test_a_seed_that_shows_an_open_defect(seed: int) -> None:
-    live_through(seed)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -116,22 +97,6 @@ def test_one_seed() -> None:
         world.run()
     finally:
         sys.stdout.write("\n".join(world.time.trace) + "\n" if SEED else "")
-
-
-@pytest.mark.parametrize("rule", [pytest.param(why_not_but_leads, id="R1, start without session and confirmation")])
-def test_a_rule_that_is_removed_is_missed(rule: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without this the promise of all other runs would say little: the trouble is bad enough to need the rules."""
-    monkeypatch.setattr(starting, "why_not", rule)
-    found = [seed for seed in range(BATCH) if _runs_twice(seed, SIEGE)]
-    assert found
-
-
-def _runs_twice(seed: int, plan: Plan) -> bool:
-    try:
-        SimWorld(seed, plan).run()
-    except TruthError:
-        return True
-    return False
 
 
 @pytest.mark.timeout(0)

@@ -11,6 +11,7 @@ from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue
+from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import KubeObject
 
@@ -71,6 +72,14 @@ def _surroundings_seen(core: Core, obj: KubeObject) -> bool:
         case _:
             return False
     return True
+
+
+def is_last(meta: ObjectMeta) -> bool:
+    """Say whether an answer shows an object's last state: that write took the last finalizer of a deleted one.
+
+    A watch that lists anew may never have known such an object, and then never says that it is gone.
+    """
+    return meta.deletion_timestamp is not None and not meta.finalizers and not meta.deletion_grace_period_seconds
 
 
 def gone(core: Core, resource: Resource, obj: KubeObject) -> bool:

@@ -259,6 +259,8 @@ class Machine:
             core.budget.earn()
             if event.object is not None and event.object.metadata.uid != outstanding.gone:
                 self._seen(outstanding.ref.resource, event.object, event.raw, now)
+                if intake.is_last(event.object.metadata):
+                    intake.gone(core, outstanding.ref.resource, event.object)
             if event.object is not None:
                 telling.written(core, outstanding, now)
         else:
