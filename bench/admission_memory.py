@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import heapq
+import itertools
 import json
 import os
 import platform
@@ -22,12 +23,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from random import Random
 
 from msgspec.structs import replace
 
 from bench.admission_core import ADMITTED, drain, fill
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Preempt, Reserve, Settings
+from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX, Preempt, Reserve, Settings
 from gatelift_kube.objects.core import Container, PodSpec, PodTemplate, ResourceRequirements
 from gatelift_kube.objects.kueue import (
     BorrowWithinCohort,
@@ -53,6 +55,10 @@ CYCLE_S = 0.001
 """Events within a millisecond are decided upon together."""
 START = 1767225600
 PERIODS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+MOST = (0.0, 1.0)
+"""Up to which the period grows: 0 is a fixed one."""
+JITTER_S = 0.1
+"""Runs of the sweep end up to so much later: without it, all gaps of a load are of one size."""
 WAITING = (1_000, 10_000, 100_000)
 GROWTH_QUEUES = (1, 30, 100)
 
@@ -108,6 +114,8 @@ class Run:
 
     load: Load
     settings: Settings
+    jitter: float = 0.0
+    random: Random = field(default_factory=lambda: Random(1))  # noqa: S311 - reproducible, not secret
     engine: Engine = field(init=False)
     events: list[tuple[float, int, str, Workload, Kind]] = field(default_factory=list)
     created: dict[str, float] = field(default_factory=dict)
@@ -232,7 +240,7 @@ class Run:
         self.running[one.uid] = written, kind, self.version
         self.admitted[one.uid] = now, kind
         self._feed(written, now)
-        self._later(now + kind.runs, "finish", written, kind)
+        self._later(now + kind.runs + self.random.random() * self.jitter, "finish", written, kind)
 
 
 def _workload(queue: str, kind: Kind, number: int, created: float) -> Workload:
@@ -248,12 +256,12 @@ def _changed(workload: Workload, status: WorkloadStatus, version: int) -> Worklo
     return Workload(replace(workload.metadata, resource_version=str(version)), workload.spec, status)
 
 
-def figures(load: Load, runs: int, period: float) -> dict[str, float]:
+def figures(load: Load, runs: int, period: float, most: float = 0.0, jitter: float = 0.0) -> dict[str, float]:
     """Play a load several times; returns the medians."""
     found: list[dict[str, float]] = []
     for _ in range(runs):
         cpu = time.process_time()
-        run = Run(load, Settings(wake_period=period))
+        run = Run(load, Settings(wake_period=period, wake_period_max=most), jitter)
         makespan = run.play()
         cpu = time.process_time() - cpu
         one = {
@@ -292,24 +300,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="baseline,large,sweep,growth")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--period", type=float, default=Settings().wake_period, help="seconds of collecting wake-ups")
+    parser.add_argument("--period", type=float, default=WAKE_PERIOD, help="seconds of collecting wake-ups")
+    parser.add_argument("--most", type=float, default=WAKE_PERIOD_MAX, help="seconds up to which it grows")
     args = parser.parse_args()
     only = args.only.split(",")
     load = os.getloadavg()[0]
     print(f"Python {platform.python_version()}, one process, {args.runs} runs each, medians; load before {load:.1f}")
-    print(f"wake-ups collected for {args.period} s, evictions end after {EVICTION_S} s, cycles {CYCLE_S} s apart")
+    print(f"wake-ups collected for {args.period} s, growing to {args.most} s; evictions end after {EVICTION_S} s")
     start = time.perf_counter()
     out: dict[str, float] = {}
     for one in (BASELINE, LARGE_SCALE):
         if one.name in only:
-            found = figures(one, args.runs, args.period)
+            found = figures(one, args.runs, args.period, args.most)
             print(one.name, *(f"{name}={value}" for name, value in found.items()))
             out.update({f"{one.name}_{name}": value for name, value in found.items()})
-    for period in PERIODS if "sweep" in only else ():
-        found = figures(BASELINE, 1, period)
-        print(f"period {period:5} s: makespan {found['makespan_s']:6.1f} s, {found['preemptions']:6.0f} preemptions")
-        out[f"sweep_{period}_makespan_s"] = found["makespan_s"]
-        out[f"sweep_{period}_preemptions"] = found["preemptions"]
+    for most, period in itertools.product(MOST, PERIODS) if "sweep" in only else ():
+        found = figures(BASELINE, 1, period, most, JITTER_S)
+        name = f"{period:5} s" + (f" growing to {most} s" if most else "")
+        waits = "/".join(f"{found[f'wait_{kind.name}_s']:.1f}" for kind in reversed(BASELINE.kinds))
+        print(
+            f"period {name:22}: makespan {found['makespan_s']:6.1f} s, {found['preemptions']:6.0f} preemptions, "
+            f"wait large/medium/small {waits} s"
+        )
+        out[f"sweep_{period}_{most}_makespan_s"] = found["makespan_s"]
+        out[f"sweep_{period}_{most}_preemptions"] = found["preemptions"]
     if "growth" in only:
         for name, value in growth(args.runs):
             print(f"{name}={value}")

@@ -336,6 +336,7 @@ class Cycle:
                 continue
             victim.evicted = True
             state.holders.note(victim)
+            state.preempted_soon(round_.root, victim)
             decisions.append(decision(entry, node, target))
             round_.progress = True
         text = texts.pending_preemption(plan.assignment.message, len(plan.targets))

@@ -220,8 +220,7 @@ class Engine:
     def next_deadline(self) -> float | None:
         """Return the time at which `cycle` has something to do without a further event, None for never."""
         times = [heap[0][0] for heap in (self.state.backoffs, self.state.unevaluated) if heap]
-        if self.state.wakes:
-            times.append(next(iter(self.state.wakes.values()))[0])
+        times += [due for due, _ in self.state.wakes.values()]
         return min(times, default=None)
 
     def _expire_backoffs(self) -> None:

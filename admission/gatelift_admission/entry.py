@@ -32,7 +32,8 @@ class Phase(enum.Enum):
     FINISHED = "finished"
 
 
-RESERVING = frozenset({Phase.ASSUMED, Phase.RESERVED, Phase.ADMITTED})
+RESERVING = (Phase.ASSUMED, Phase.RESERVED, Phase.ADMITTED)
+"""A tuple, not a set: members of an enumeration are found by identity, and hashing one costs more than three looks."""
 
 
 @dataclass(slots=True, eq=False)
@@ -83,6 +84,8 @@ class Entry:
     """State of the tree in which it began at the first flavor again after it had lost; once is enough."""
     told: tuple[str, str] | None = None
     want: tuple[str, str] | None = None
+    submitted: ObjectKey | None = None
+    """`local_queue` as it was asked for last."""
     asked: tuple[str, str] | None = None
     """The eviction asked for last, so that it is asked for once."""
 
@@ -94,7 +97,10 @@ class Entry:
     @property
     def local_queue(self) -> ObjectKey:
         """Return the key of the LocalQueue it was submitted to."""
-        return ObjectKey(self.key.namespace, self.workload.spec.queue_name)
+        name = self.workload.spec.queue_name
+        if self.submitted is None or self.submitted.name != name:
+            self.submitted = ObjectKey(self.key.namespace, name)
+        return self.submitted
 
 
 def phase_of(workload: Workload) -> Phase:

@@ -363,7 +363,7 @@ class _Search:
 
 
 def _try_next(fungibility: FlavorFungibility, attempt: Attempt) -> bool:
-    if attempt.mode in {Mode.NO_FIT, Mode.NO_CANDIDATES}:
+    if attempt.mode is Mode.NO_FIT or attempt.mode is Mode.NO_CANDIDATES:
         return True
     if attempt.mode is not Mode.FIT and fungibility.when_can_preempt == "TryNextFlavor":
         return True

@@ -59,9 +59,9 @@ def _set_backoff(state: State, entry: Entry) -> None:
 def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
     was = entry.phase
     entry.phase = phase
-    if phase in {Phase.RESERVED, Phase.ADMITTED}:
+    if phase is Phase.RESERVED or phase is Phase.ADMITTED:
         state.unqueue(entry)
-        if was in {Phase.PENDING, Phase.FINISHED}:
+        if was is Phase.PENDING or was is Phase.FINISHED:
             entry.held_counts = None
             entry.evicted = False
         entry.evicted = entry.evicted or is_true(entry.workload, "Evicted")

@@ -26,11 +26,17 @@ class Ledger:
 
     def queue(self, name: str) -> Counts:
         """Return the counts of a ClusterQueue, which need not exist as an object."""
-        return self.queues.setdefault(name, Counts())
+        found = self.queues.get(name)
+        if found is None:
+            found = self.queues[name] = Counts()
+        return found
 
     def local_queue(self, key: ObjectKey) -> Counts:
         """Return the counts of a LocalQueue, which need not exist as an object."""
-        return self.local_queues.setdefault(key, Counts())
+        found = self.local_queues.get(key)
+        if found is None:
+            found = self.local_queues[key] = Counts()
+        return found
 
     def settle(self, entry: Entry) -> list[Cell]:
         """Charge `entry` what is due to it now; return the cells of its old queue that came free."""
@@ -39,6 +45,9 @@ class Ledger:
         queue = entry.granted_queue if due or counted is not None else ""
         before, before_queue = entry.charged, entry.charged_queue
         if due == before and queue == before_queue and counted == entry.counted:
+            return []
+        if due == before and queue == before_queue and entry.charged_local == entry.local_queue:
+            self._recount(entry, counted)
             return []
         self._count(entry, -1)
         entry.charged, entry.charged_queue, entry.charged_local = due, queue, entry.local_queue
@@ -58,6 +67,18 @@ class Ledger:
         node = self.tree.queues.get(queue)
         if node is not None and due:
             self.tree.add_usage(node, due)
+
+    def _recount(self, entry: Entry, counted: Phase | None) -> None:
+        """Move an entry, whose charge stays as it is, to another class of life."""
+        before, entry.counted = entry.counted, counted
+        if not entry.charged_queue or entry.charged_local is None:
+            return
+        sign = (counted is Phase.ADMITTED) - (before is Phase.ADMITTED)
+        for counts in (self.queue(entry.charged_queue), self.local_queue(entry.charged_local)):
+            counts.reserving += (counted is not None) - (before is not None)
+            if sign:
+                counts.admitted += sign
+                _change(counts.admitted_usage, entry.charged, sign)
 
     def _count(self, entry: Entry, sign: int) -> None:
         if not entry.charged_queue or entry.charged_local is None:

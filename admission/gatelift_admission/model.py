@@ -138,6 +138,12 @@ class CycleResult:
     nominations: int = 0
 
 
+WAKE_PERIOD = 0.2
+"""Recommended seconds of collecting wake-ups; the curve is in docs/decisions."""
+WAKE_PERIOD_MAX = 1.0
+"""Recommended limit of their growth: Kueue's fixed period."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Process-wide choices of the engine.
@@ -154,6 +160,9 @@ class Settings:
 
     Kueue takes 1 s. Who heads a queue waiting for just that, and whatever arrives, is looked at without delay. Longer
     periods leave quota idle; shorter ones let low priorities in that are preempted soon (docs/decisions)."""
+    wake_period_max: float = 0.0
+    """Up to so many seconds the period of a tree grows while those who were let in are preempted soon after; no more
+    than `wake_period`: it stays as it is."""
     fair_sharing: tuple[str, ...] = ()
     """Preemption strategies of fair sharing in order (KEP-1714); empty: classical order and preemption."""
 

@@ -55,7 +55,7 @@ def nominate(
 
 def _plan(market: Market, oracle: Oracle | None, pod_sets: tuple[PodSetRequest, ...], cursor: Cursor) -> Plan:
     assignment = assign(market, pod_sets, cursor)
-    if assignment.mode in {Mode.FIT, Mode.NO_FIT} or oracle is None:
+    if assignment.mode is Mode.FIT or assignment.mode is Mode.NO_FIT or oracle is None:
         return Plan(assignment)
     return Plan(assignment, oracle.targets(assignment.usage, assignment.needs))
 

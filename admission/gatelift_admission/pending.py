@@ -301,33 +301,43 @@ class PendingQueue:
             self._eager = [item for item in self._eager if item[0].park == item[1]]
         self._eager.append((one, one.park))
 
-    def release_anything(self) -> None:
-        """Wake all for whom any release in the queue's cells may matter."""
+    def release_anything(self) -> bool:
+        """Wake all for whom any release in the queue's cells may matter; True if there may be somebody."""
+        if not self._eager:
+            return False
         eager, self._eager = self._eager, []
         for one, park in eager:
             if one.park == park and one.members:
                 self._wake(one)
+        return True
 
-    def release(self, cells: Collection[Cell], room: Room, *, wake: bool = True) -> None:
+    def release(self, cells: Collection[Cell], room: Room, *, wake: bool = True) -> bool:
         """Wake all whose missing amounts may be there now that `cells` have more room; else let any release wake them.
+
+        Returns whether somebody was woken.
 
         Where others may be preempted, who came since may be worth more than what came free: all cells are looked at.
         """
         if not self._watches:
-            return
+            return False
+        woken = False
         for key in list(self._watches) if room.preempts else [(cell, None) for cell in cells]:
             watches = self._watches.get(key)
             if watches:
-                self._release(key, watches, room, wake=wake)
+                woken |= self._release(key, watches, room, wake=wake)
+        return woken and wake
 
-    def _release(self, key: WatchKey, watches: list[tuple[int, int, _Watch]], room: Room, *, wake: bool) -> None:
+    def _release(self, key: WatchKey, watches: list[tuple[int, int, _Watch]], room: Room, *, wake: bool) -> bool:
         cell, priority = key
+        found = False
         while watches and room.covers(cell, priority or 0, watches[0][0]):
             _, _, watch = heapq.heappop(watches)
             if watch.owner.park == watch.park and watch.owner.members and self._settle(watch, room):
                 (self._wake if wake else self._watch_anything)(watch.owner)
+                found = True
         if not watches:
             del self._watches[key]
+        return found
 
     def _wake(self, one: PendingClass) -> None:
         one.park += 1

@@ -38,6 +38,13 @@ from gatelift_kube.objects.core import LimitRange, RuntimeClass
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor
 from gatelift_kube.resources import ObjectKey
 
+PERIOD_MIN = 0.02
+"""Seconds of collecting wake-ups from which the period grows: far above the time that a cycle takes."""
+PERIOD_GROWTH = 1.5
+"""By what the period grows with each workload that is preempted soon after it was let in."""
+PERIOD_DECAY = 0.98
+"""By what it shrinks with each wake-up: halved after 34, so that a burst is not forgotten before the next."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -74,6 +81,8 @@ class State:
     foreign: Foreign = field(default_factory=Foreign)
     generations: dict[str, int] = field(default_factory=dict)
     """Per ClusterQueue: how often somebody who held quota of it left or was replaced (not: came)."""
+    rooms: dict[str, Room] = field(default_factory=dict)
+    """Answers of `room`, as long as the tree stands."""
     closed: set[str] = field(default_factory=set)
     """ClusterQueues that do not admit; what they hold is not preempted either."""
     outdated: bool = True
@@ -91,8 +100,10 @@ class State:
     untold: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
     bypassed: dict[int, PendingClass] = field(default_factory=dict)
     backoffs: list[tuple[float, str]] = field(default_factory=list)
+    periods: dict[str, float] = field(default_factory=dict)
+    """Seconds of collecting, by root, where they have grown; forgotten when the tree is rebuilt."""
     wakes: dict[str, tuple[float, set[Cell]]] = field(default_factory=dict)
-    """Cells that came free, by root, and when those who wait for them are woken; the earliest is the first."""
+    """Cells that came free, by root, and when those who wait for them are woken."""
     unevaluated: list[tuple[float, str, int]] = field(default_factory=list)
     defaults: dict[str, Defaults] = field(default_factory=dict)
 
@@ -116,6 +127,8 @@ class State:
         self.ready.clear()
         self.stalled.clear()
         self.wakes.clear()
+        self.rooms.clear()
+        self.periods.clear()
         self.closed.clear()
         self.generations = {name: number for name, number in self.generations.items() if name in self.queues}
         for name in sorted(self.queues):
@@ -192,10 +205,15 @@ class State:
 
     def room(self, queue: QueueModel) -> Room:
         """Return what a queue has and might get; the tree must be up to date."""
-        policy = queue.spec.preemption
-        tree = self.ensure()
-        fair = bool(self.settings.fair_sharing)
-        return Room(tree, tree.queues[queue.name], policy, self.holders, self.foreign, preempts(policy), fair)
+        found = self.rooms.get(queue.name)
+        if found is None or found.tree is not self.ledger.tree:
+            policy = queue.spec.preemption
+            tree = self.ensure()
+            fair = bool(self.settings.fair_sharing)
+            node = tree.queues[queue.name]
+            found = Room(tree, node, policy, self.holders, self.foreign, preempts(policy), fair)
+            self.rooms[queue.name] = found
+        return found
 
     def offer(self, queue: QueueModel) -> None:
         """Make a queue ready if it admits and has a head."""
@@ -237,23 +255,36 @@ class State:
         root = tree.queues[name].root
         self.releases[root] = self.releases.get(root, 0) + 1
         self.touch(root)
-        if self.settings.wake_period <= 0:
+        if self.period(root) <= 0:
             self.release_anything(root, cells)
             self.resettle(root, cells)
             return
-        self.wakes.setdefault(root, (self.now + self.settings.wake_period, set()))[1].update(cells)
+        self.wakes.setdefault(root, (self.now + self.period(root), set()))[1].update(cells)
         for node in tree.members.get(root, ()):
             queue = self.queues[node.name]
             if queue.pending.blocked is not None and queue.pending.wake_blocked(self.room(queue)):
                 self.offer(queue)
 
+    def period(self, root: str) -> float:
+        """Return for how many seconds wake-ups in a tree are collected now."""
+        return max(self.settings.wake_period, self.periods.get(root, 0.0))
+
+    def preempted_soon(self, root: str, victim: Entry) -> None:
+        """Collect longer in a tree in which somebody has to leave who was let in just now: that was too early."""
+        most = self.settings.wake_period_max
+        if self.now + self.unix_offset - victim.reserved_at <= most:
+            self.periods[root] = min(most, max(self.period(root), PERIOD_MIN) * PERIOD_GROWTH)
+
     def expire_wakes(self) -> None:
         """Wake what waits for cells that came free a period ago."""
         while self.wakes:
-            root, (due, cells) = next(iter(self.wakes.items()))
+            root = min(self.wakes, key=lambda name: self.wakes[name][0])
+            due, cells = self.wakes[root]
             if due > self.now:
                 return
             del self.wakes[root]
+            if root in self.periods:
+                self.periods[root] *= PERIOD_DECAY
             self.release_anything(root, cells)
             self.resettle(root, cells)
 
@@ -261,10 +292,8 @@ class State:
         """Wake all in a tree for whom any release (in `cells` of their queue) may matter."""
         for node in self.ensure().members.get(root, ()):
             queue = self.queues[node.name]
-            if cells is None or not queue.cells.isdisjoint(cells):
-                queue.pending.release_anything()
-                if cells is None:
-                    self.offer(queue)
+            if (cells is None or not queue.cells.isdisjoint(cells)) and queue.pending.release_anything():
+                self.offer(queue)
 
     def resettle(self, root: str, cells: Collection[Cell], *, wake: bool = True) -> None:
         """Wake what waits in the tree of `root` and lacks nothing any more, looking at `cells` only.
@@ -274,8 +303,8 @@ class State:
         tree = self.ensure()
         for node in tree.members.get(root, ()):
             queue = self.queues[node.name]
-            queue.pending.release(cells, self.room(queue), wake=wake)
-            self.offer(queue)
+            if queue.pending.release(cells, self.room(queue), wake=wake):
+                self.offer(queue)
 
     def touch(self, root: str) -> None:
         """Note that something in the tree of `root` changed: heads that had lost are tried again."""

@@ -74,7 +74,19 @@ class Node:
 class Tree:
     """All trees of all cohorts. Names of queues and cohorts are separate name spaces."""
 
-    __slots__ = ("_known", "_lendable", "_log", "_marks", "changes", "cohorts", "cyclic", "members", "queues")
+    __slots__ = (
+        "_known",
+        "_lendable",
+        "_log",
+        "_marks",
+        "_potentials",
+        "_steps",
+        "changes",
+        "cohorts",
+        "cyclic",
+        "members",
+        "queues",
+    )
 
     def __init__(self, queues: Iterable[NodeSpec] = (), cohorts: Iterable[NodeSpec] = ()) -> None:
         """Build the trees; a cohort that is only named exists without quota and without parent."""
@@ -99,6 +111,8 @@ class Tree:
         self.members: dict[str, list[Node]] = {}
         self._known: dict[tuple[Node, Cell], int] = {}
         """Answers of `available` since the last change of usage."""
+        self._steps: dict[tuple[Node, Cell], _Steps] = {}
+        self._potentials: dict[tuple[Node, Cell], int] = {}
         self._lendable: dict[Node, dict[str, int]] = {}
         self._log: list[tuple[Usage, Cell, int | None]] = []
         self._marks = 0
@@ -134,6 +148,23 @@ class Tree:
         return found
 
     def _available(self, node: Node, cell: Cell) -> int:
+        steps = self._steps.get((node, cell))
+        if steps is None:
+            steps = self._steps[node, cell] = _steps(node, cell)
+        if not steps:
+            return self._saturating(node, cell)
+        usage, whole, _, _ = steps[0]
+        left = whole - usage.get(cell, 0)
+        for usage, own, local, limit in steps[1:]:
+            used = usage.get(cell, 0)
+            if limit is not None:
+                most = own + limit if used <= local else own - used + local + limit
+                left = min(left, most)
+            if used < local:
+                left += local - used
+        return left if -_PLAIN_MAX < left < _PLAIN_MAX else self._saturating(node, cell)
+
+    def _saturating(self, node: Node, cell: Cell) -> int:
         path = []
         at = node
         while at.parent is not None:
@@ -156,6 +187,13 @@ class Tree:
 
     def potential(self, node: Node, cell: Cell) -> int:
         """Return the most the node could ever have of `cell`, with everything else idle."""
+        key = (node, cell)
+        found = self._potentials.get(key)
+        if found is None:
+            found = self._potentials[key] = self._potential(node, cell)
+        return found
+
+    def _potential(self, node: Node, cell: Cell) -> int:
         path = []
         at = node
         while at.parent is not None:
@@ -186,10 +224,11 @@ class Tree:
 
         0 means without borrowing (Kueue's borrowing level).
         """
-        if node.parent is None or not node.borrows_with(cell, amount):
-            return 0, node.parent is not None
+        parent = node.parent
+        if parent is None or not node.borrows_with(cell, amount):
+            return 0, parent is not None
         remaining = sub(amount, node.local_available(cell))
-        at = node.parent
+        at = parent
         while True:
             if not at.borrows_with(cell, remaining):
                 return at.height, at.parent is not None
@@ -256,6 +295,26 @@ class Tree:
                 usage[cell] = before
         self._marks -= 1
         self._known.clear()
+
+
+_PLAIN_MAX = 2**58
+"""Quotas up to here are summed without a look at int64: no path is long enough to reach its end."""
+_Steps = tuple[tuple[Usage, int, int, int | None], ...]
+"""From the root down: usage, quota of the subtree less what is local (at the root: all of it), local quota, limit."""
+
+
+def _steps(node: Node, cell: Cell) -> _Steps:
+    """Return what `available` needs of each node on the way to `node`; empty if its sums might saturate."""
+    steps: list[tuple[Usage, int, int, int | None]] = []
+    at: Node | None = node
+    while at is not None:
+        whole, local = at.subtree.get(cell, 0), at.local.get(cell, 0) if at.parent is not None else 0
+        limit = at.borrowing_limit(cell) if at.parent is not None else None
+        if whole > _PLAIN_MAX or (limit is not None and limit > _PLAIN_MAX):
+            return ()
+        steps.append((at.usage, whole - local, local, limit))
+        at = at.parent
+    return tuple(reversed(steps))
 
 
 def _reaches_root(node: Node, limit: int) -> bool:
