@@ -108,3 +108,61 @@ def test_offers_that_are_out_are_taken_back_when_other_clusters_are_to_be_asked(
     assert admitted(world) == "True"
     assert "clusterName" not in world.find("Workload")["status"]
     assert [key.uid for key in world.agents["local"].commits] == [world.find("Workload")["metadata"]["uid"]]
+
+
+def a_full_queue(check: str = "budget") -> World:
+    """Return a world in which a pod waits for quota, with the state of a check that it had before."""
+    world = a_reserved_pod(check)
+    nothing = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": "0"}]}
+    world.api.edit(QUEUE, lambda queue: queue["spec"]["resourceGroups"][0].update(flavors=[nothing]))
+    say(world, check, "Retry")
+    world.advance(5.0)
+    assert world.condition(world.find("Workload"), "QuotaReserved")["status"] == "False"
+    assert states(world)[check] == "Pending"
+    return world
+
+
+def room_again(world: World) -> None:
+    plenty = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": "4"}]}
+    world.api.edit(QUEUE, lambda queue: queue["spec"]["resourceGroups"][0].update(flavors=[plenty]))
+    world.advance(10.0)
+
+
+def test_a_retry_that_comes_late_is_taken_back_and_keeps_nobody_out_for_ever() -> None:
+    world = a_full_queue()
+    say(world, "budget", "Retry")
+    world.advance(10.0)
+    assert states(world)["budget"] == "Pending"
+    room_again(world)
+    assert world.condition(world.find("Workload"), "QuotaReserved")["status"] == "True"
+    retries = {one["name"]: one.get("retryCount") for one in world.find("Workload")["status"]["admissionChecks"]}
+    assert retries["budget"] == 2
+
+
+def test_a_rejection_that_comes_late_deactivates_all_the_same() -> None:
+    world = a_full_queue()
+    say(world, "budget", "Rejected")
+    world.advance(5.0)
+    workload = world.find("Workload")
+    assert workload["spec"]["active"] is False
+    evicted = world.condition(workload, "Evicted")
+    assert evicted["reason"] == "DeactivatedDueToAdmissionCheck"
+    message = 'The workload is deactivated due to AdmissionCheck in Rejected state: "budget" (said so)'
+    assert evicted["message"] == message
+    assert states(world)["budget"] == "Pending"
+    assert world.condition(workload, "Requeued")["status"] == "False"
+
+
+def test_a_rejection_of_what_a_person_had_deactivated_leaves_it_to_the_person() -> None:
+    world = a_full_queue()
+    meta = world.find("Workload")["metadata"]
+    ref = ObjectRef(resources.WORKLOAD, ObjectKey(NAMESPACE, meta["name"]))
+    world.api.edit(ref, lambda workload: workload["spec"].update(active=False))
+    world.advance(2.0)
+    say(world, "budget", "Rejected")
+    world.advance(5.0)
+    assert states(world)["budget"] == "Pending"
+    assert world.condition(world.find("Workload"), "Evicted")["reason"] == "Deactivated"
+    world.api.edit(ref, lambda workload: workload["spec"].update(active=True))
+    room_again(world)
+    assert world.condition(world.find("Workload"), "QuotaReserved")["status"] == "True"

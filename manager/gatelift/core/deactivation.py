@@ -11,7 +11,7 @@ import msgspec
 from gatelift.core import record, texts
 from gatelift.core.attempts import Ending
 from gatelift.core.state import Core, ref_of
-from gatelift_kube.conditions import FALSE, TRUE, find, put, without
+from gatelift_kube.conditions import TRUE, find, put
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 
@@ -46,24 +46,6 @@ def ending(known: Workload) -> Ending:
         return Ending(reason=texts.DEACTIVATED, message=texts.WORKLOAD_DEACTIVATED)
     message = texts.deactivated_due_to(target.message)
     return Ending(reason=texts.DEACTIVATED_DUE_TO + target.reason, message=message)
-
-
-def settle(core: Core, known: Workload, now: float) -> bool:
-    """Write the eviction of a deactivated workload that has no quota any more; True if a write was asked for.
-
-    Its placement ended before the deactivation was carried out: nothing is left to stop, but people have to see why
-    it does not come back, and it must come back when it is reactivated.
-    """
-    if announced(known) is None or known.spec.active:
-        return False
-    over = ending(known)
-    wall = core.wall.text(now)
-    conditions = without(known.status.conditions, texts.DEACTIVATION_TARGET)
-    conditions = put(conditions, record.condition(known, texts.EVICTED, TRUE, over.reason, over.message), wall)
-    conditions = put(conditions, record.condition(known, texts.REQUEUED, FALSE, over.reason, over.message), wall)
-    status: dict[str, object] = {"conditions": conditions, "requeueState": None}
-    core.patch_workload(known, record.status_patch(known, status), "evict deactivated")
-    return True
 
 
 def rejected(core: Core, known: Workload, message: str, now: float) -> None:

@@ -6,7 +6,18 @@ forget -> the epoch is raised -> the workload may be queued again.
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, execution_time, placing, readiness, record, retention, shown_end, texts, verdicts
+from gatelift.core import (
+    deactivation,
+    dispatch,
+    execution_time,
+    placing,
+    readiness,
+    record,
+    retention,
+    shown_end,
+    texts,
+    verdicts,
+)
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.dispatch_values import backoff
@@ -196,6 +207,38 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
         retried=message if by_cluster else "",
     )
     core.patch_workload(known, body, "release" if evicted is None else "evict and release")
+
+
+def evict_waiting(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
+    """Write the eviction of a workload that holds no quota (any more); True if a write was asked for.
+
+    Deactivated by us, or given up by a check that spoke late: nothing is left to stop, but people have to see why it
+    does not come back, and it must come back when it may. A late rejection is announced first.
+    """
+    if deactivation.announced(known) is not None:
+        if known.spec.active:
+            return False
+        ending = deactivation.ending(known)
+    else:
+        said = verdicts.given_by(core, known, now)
+        if said is None:
+            return False
+        if not said and known.spec.active:
+            return True  # it has just been announced
+        ending = Ending(reason=texts.ADMISSION_CHECK, message=said) if said else deactivation.ending(known)
+    check = dispatch.multikueue_check(core, (one.name for one in known.status.admission_checks))
+    body = record.release_patch(
+        known,
+        evicted=ending,
+        reason=texts.PENDING_EVALUATION,
+        message=ending.message,
+        requeue=requeue_for(core, known, ending.reason, now),
+        used=record.Used(check=check, epoch=attempt.epoch, term=core.term),
+        wall=core.wall.text(now),
+        past_seconds=execution_time.past(core, known, ending.reason, now),
+    )
+    core.patch_workload(known, body, "evict and release")
+    return True
 
 
 def end_before_placement(core: Core, rec: Record, attempt: Attempt, now: float) -> None:

@@ -198,7 +198,7 @@ def _onward(
     if attempt.state is AttemptState.PENDING:
         if retention.after_deactivation(core, known, owner, now):
             return
-        if not deactivation.settle(core, known, now):
+        if not endings.evict_waiting(core, known, attempt, now):
             requeueing.pending(core, known, rec, attempt, now)
     elif rec.reserved and _given_up(core, known, rec, attempt, owner, now):
         pass  # a write is on its way, or its end is in the attempt

@@ -19,17 +19,22 @@ from gatelift_kube.timestamps import to_seconds
 
 def against(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
     """Give up what a check says Rejected or Retry of, whether admitted or not; False if all may go on."""
+    said = given_by(core, known, now)
+    if said:
+        attempt.ending = Ending(reason=texts.ADMISSION_CHECK, message=said)
+        core.mark_attempt(attempt)
+    return said is not None
+
+
+def given_by(core: Core, known: Workload, now: float) -> str | None:
+    """Return the message of a Retry; "" after a Rejected, which is announced here; None if no check says either."""
     no = _in_state(known, texts.REJECTED)
     if no:
         if known.spec.active and deactivation.announced(known) is None:
             deactivation.rejected(core, known, texts.rejected_by_checks(no), now)
-        return True
+        return ""
     later = _in_state(known, texts.RETRY)
-    if not later:
-        return False
-    attempt.ending = Ending(reason=texts.ADMISSION_CHECK, message=texts.evicted_by_checks(later))
-    core.mark_attempt(attempt)
-    return True
+    return texts.evicted_by_checks(later) if later else None
 
 
 def keep_required(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> bool:
