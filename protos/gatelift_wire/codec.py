@@ -12,7 +12,7 @@ import dataclasses
 import enum
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError, EncodeError, Message
@@ -44,6 +44,19 @@ def encode_from_manager(frame: messages.Frame) -> bytes:
 def decode_from_manager(data: bytes) -> messages.Frame:
     """Return the frame that the manager wrote. Raises `WireViolation` or `TooLarge`, nothing else."""
     return _decode(_MANAGER, data)
+
+
+def join_from_agent(frames: Sequence[bytes], sequence: int) -> bytes:
+    """Return one frame with the messages of several, which follow each other and have no controls.
+
+    `sequence` is that of the first; session and acknowledgement are those of the last.
+    """
+    return _join(_AGENT, frames, sequence)
+
+
+def join_from_manager(frames: Sequence[bytes], sequence: int) -> bytes:
+    """Do the same for frames of the manager."""
+    return _join(_MANAGER, frames, sequence)
 
 
 # --- one value -----------------------------------------------------------------------------------------------------
@@ -273,6 +286,12 @@ def _encode(direction: _Direction, frame: messages.Frame) -> bytes:
     if len(data) > limits.FRAME_BYTES_MAX:
         raise TooLarge("Frame", f"must have at most {limits.FRAME_BYTES_MAX} bytes, has {len(data)}")
     return data
+
+
+def _join(direction: _Direction, frames: Sequence[bytes], sequence: int) -> bytes:
+    """In protobuf, messages one after the other are one: lists go on, and of a number the last word counts."""
+    number: bytes = direction.schema(sequence=sequence).SerializeToString()
+    return b"".join((*frames, number))
 
 
 def _decode(direction: _Direction, data: bytes) -> messages.Frame:

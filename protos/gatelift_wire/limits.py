@@ -106,6 +106,24 @@ ACK_EVERY = 256
 ACK_DELAY_SECONDS = 0.05
 """An acknowledgement waits this long for a frame to ride on."""
 
+# --- writing -------------------------------------------------------------------------------------------------------
+
+HOLD_SECONDS = 0.02
+"""A frame that nobody waits for (`packing.PATIENT`) is held this long for others to travel with it: not more than a
+write to a busy API server takes, and long enough for most to find company where ten pods a second start.
+"""
+
+WRITE_GAP_SECONDS = 0.005
+"""Least time from one write on a stream to the next: what comes meanwhile travels with it. A stream that was silent so
+long writes at once.
+"""
+
+JOINED_MESSAGES_MAX = 64
+"""Messages of frames that were joined: the receiver handles a frame in one turn, which must stay short."""
+
+JOINED_FRAMES_MAX = 2 * JOINED_MESSAGES_MAX
+"""Frames that were joined, acknowledgements included."""
+
 # --- session -------------------------------------------------------------------------------------------------------
 
 DIAL_SECONDS = 20.0

@@ -25,6 +25,7 @@ from gatelift.core.events import Event, FrameArrived, StreamClosed, StreamOpened
 from gatelift.core.links import STREAMS_MAX
 from gatelift_kube.tasks import spawn
 from gatelift_wire import codec, identity, limits
+from gatelift_wire.frame_writer import FrameWriter
 from gatelift_wire.messages import Close, Frame
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.violations import TooLarge, WireViolation
@@ -83,26 +84,27 @@ Called by a thread of gRPC's at each handshake: it must be quick and must not ch
 class _Stream:
     """One stream that is served: what waits to be written, what its certificate rests on."""
 
-    __slots__ = ("broken", "bytes_waiting", "issuer", "not_after", "said", "waiting", "why")
+    __slots__ = ("broken", "issuer", "not_after", "said", "why", "writer")
 
     def __init__(self, not_after: dt.datetime, issuer: bytes) -> None:
-        self.waiting: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=FRAMES_WAITING_MAX)
-        self.bytes_waiting = 0
+        self.writer = FrameWriter(
+            codec.encode_from_manager,
+            codec.join_from_manager,
+            frames_max=FRAMES_WAITING_MAX,
+            bytes_max=BYTES_WAITING_MAX,
+        )
         self.broken = asyncio.Event()
         self.why = "stream ended"
         self.said = False
         self.not_after = not_after
         self.issuer = issuer
 
-    def put(self, data: bytes | None) -> bool:
-        """Queue bytes (None: the end); False when the stream is broken instead."""
-        size = len(data or b"")
-        if self.waiting.full() or self.bytes_waiting + size > BYTES_WAITING_MAX:
-            self.break_off("the agent does not read: too much waits for it")
-            return False
-        self.bytes_waiting += size
-        self.waiting.put_nowait(data)
-        return True
+    def put(self, frame: Frame) -> bool:
+        """Queue a frame; False when the stream is broken instead. Raises `WireViolation`."""
+        if self.writer.put(frame):
+            return True
+        self.break_off("the agent does not read: too much waits for it")
+        return False
 
     def break_off(self, why: str) -> None:
         """End the stream now, whatever waits."""
@@ -165,15 +167,14 @@ class AgentsServer:
         stream = self._streams.get(command.stream_id)
         if stream is None or stream.broken.is_set():
             return
+        for control in command.frame.control:
+            stream.said = stream.said or isinstance(control, Close)
         try:
-            data = codec.encode_from_manager(command.frame)
+            if not stream.put(command.frame):
+                self._log.warning("agent does not read; its stream is broken", stream=command.stream_id)
         except WireViolation as error:
             self._log.error("frame not sent", stream=command.stream_id, problem=str(error))
             stream.break_off(f"a frame could not be sent: {error}")
-            return
-        stream.said = stream.said or any(isinstance(control, Close) for control in command.frame.control)
-        if not stream.put(data):
-            self._log.warning("agent does not read; its stream is broken", stream=command.stream_id)
 
     def close(self, command: CloseStream) -> None:
         """Tell why, unless the last frame said so, and end the stream once everything before is written."""
@@ -182,8 +183,8 @@ class AgentsServer:
             return
         if not stream.said:
             stream.said = True
-            stream.put(codec.encode_from_manager(Frame(session=0, control=(command.close,))))
-        stream.put(None)
+            stream.put(Frame(session=0, control=(command.close,)))
+        stream.writer.end()
         limit = "the agent does not read: the stream was not closed in time"
         asyncio.get_running_loop().call_later(CLOSE_SECONDS, stream.break_off, limit)
 
@@ -271,21 +272,14 @@ class AgentsServer:
 
     async def _write(self, context: Any, stream: _Stream) -> None:
         """Write what waits, in order, until the end is reached or the peer takes too long."""
-        while True:
-            data = await stream.waiting.get()
-            if data is None:
-                stream.why = "closed by the manager"
-                return
-            try:
-                async with asyncio.timeout(WRITE_SECONDS_MAX):
-                    await context.write(data)
-            except TimeoutError:
-                stream.break_off(f"the agent does not read: a frame was not taken within {WRITE_SECONDS_MAX:g} s")
-                return
-            except GRPC_ERRORS as error:
-                stream.break_off(f"stream broke: {type(error).__name__}")
-                return
-            stream.bytes_waiting -= len(data)
+        try:
+            await stream.writer.run(context.write, WRITE_SECONDS_MAX)
+        except TimeoutError:
+            stream.break_off(f"the agent does not read: a frame was not taken within {WRITE_SECONDS_MAX:g} s")
+        except GRPC_ERRORS as error:
+            stream.break_off(f"stream broke: {type(error).__name__}")
+        else:
+            stream.why = "closed by the manager"
 
 
 def _arrived(stream_id: int, data: bytes) -> Event:

@@ -19,6 +19,7 @@ from gatelift_agent.adapters.targets import Target
 from gatelift_agent.core.events import Event, FrameArrived, FrameViolated, StreamClosed, StreamOpened
 from gatelift_kube.tasks import spawn
 from gatelift_wire import codec, limits
+from gatelift_wire.frame_writer import FrameWriter
 from gatelift_wire.messages import Frame
 from gatelift_wire.violations import WireViolation
 
@@ -26,6 +27,9 @@ METHOD = "/gatelift.wire.v1.AgentService/Session"
 
 FRAMES_WAITING_MAX = 1024
 """Frames that wait to be written: as many as there may be unacknowledged messages, and room for controls."""
+
+BYTES_WAITING_MAX = 2 * limits.WINDOW_BYTES_MAX
+"""The same in bytes: the window of messages, and as much again for what is not numbered."""
 
 WRITE_SECONDS_MAX = 30.0
 """One frame that is not taken within this: the peer does not read. Below the time at which it counts us as lost."""
@@ -41,7 +45,9 @@ class ConnectError(Exception):
 class _Stream:
     def __init__(self, stream_id: int) -> None:
         self.stream_id = stream_id
-        self.waiting: asyncio.Queue[bytes | None] = asyncio.Queue(maxsize=FRAMES_WAITING_MAX)
+        self.writer = FrameWriter(
+            codec.encode_from_agent, codec.join_from_agent, frames_max=FRAMES_WAITING_MAX, bytes_max=BYTES_WAITING_MAX
+        )
         self.task: asyncio.Task[None] | None = None
         self.text = ""
 
@@ -69,9 +75,8 @@ class ManagerClient:
         if stream is None:
             return
         try:
-            stream.waiting.put_nowait(codec.encode_from_agent(frame))
-        except asyncio.QueueFull:
-            self._break(stream, f"the manager does not read: {FRAMES_WAITING_MAX} frames wait")
+            if not stream.writer.put(frame):
+                self._break(stream, "the manager does not read: too much waits for it")
         except WireViolation as error:
             self._log.error("frame not sent", stream=stream_id, problem=str(error))
             self._break(stream, f"a frame could not be sent: {error}")
@@ -82,10 +87,7 @@ class ManagerClient:
         if stream is None:
             return
         stream.text = text or "closed"
-        try:
-            stream.waiting.put_nowait(None)
-        except asyncio.QueueFull:
-            self._break(stream, stream.text)
+        stream.writer.end()
 
     async def stop(self) -> None:
         """End all streams and wait for them, a bounded time."""
@@ -164,17 +166,13 @@ class ManagerClient:
                 self._post(FrameArrived(stream_id=stream.stream_id, frame=frame))
 
     async def _write(self, stream: _Stream, call: Any) -> str:
-        while True:
-            data = await stream.waiting.get()
-            if data is None:
-                async with asyncio.timeout(CLOSE_SECONDS):
-                    await call.done_writing()
-                return stream.text
-            try:
-                async with asyncio.timeout(WRITE_SECONDS_MAX):
-                    await call.write(data)
-            except TimeoutError:
-                return f"the manager does not read: a frame was not taken within {WRITE_SECONDS_MAX:g} s"
+        try:
+            await stream.writer.run(call.write, WRITE_SECONDS_MAX)
+        except TimeoutError:
+            return f"the manager does not read: a frame was not taken within {WRITE_SECONDS_MAX:g} s"
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await call.done_writing()
+        return stream.text
 
 
 async def _ready(channel: Any) -> None:

@@ -1,0 +1,160 @@
+"""Frames that wait travel together: what joins, what does not, when it is due, and that nothing is lost or turned."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gatelift_wire import codec, limits
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import (
+    Applied,
+    CreditGrant,
+    Forget,
+    Frame,
+    GatesLifted,
+    Message,
+    ObjectReport,
+    Withdraw,
+)
+from gatelift_wire.packing import Packer, is_patient
+
+GAP = limits.WRITE_GAP_SECONDS
+HOLD = limits.HOLD_SECONDS
+
+
+def key(number: int) -> PlacementKey:
+    return PlacementKey(f"uid-{number}", 1)
+
+
+def frame(sequence: int, *messages: Message, acknowledged: int = 0, session: int = 7, **parts: object) -> Frame:
+    return Frame(session=session, sequence=sequence, acknowledged=acknowledged, messages=messages, **parts)  # type: ignore[arg-type]  # named by the test
+
+
+def lifted(number: int) -> Frame:
+    return frame(number, GatesLifted(key=key(number)))
+
+
+def applied(number: int) -> Frame:
+    return frame(number, Applied(key=key(number)))
+
+
+def packed(*frames: Frame, now: float = 0.0) -> Packer:
+    packer = Packer(codec.join_from_agent)
+    for one in frames:
+        packer.put(one, codec.encode_from_agent(one), now)
+    return packer
+
+
+def taken(packer: Packer, now: float = 0.0) -> list[Frame]:
+    found = []
+    while packer.due is not None:
+        found.append(codec.decode_from_agent(packer.take(now)))
+    return found
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans()), max_size=60), st.integers(1, 2**40))
+def test_messages_keep_order_and_number_and_the_last_acknowledgement_is_said(
+    steps: list[tuple[int, int, bool]], first: int
+) -> None:
+    sequence, acknowledged, sent, given_frames = first, 0, [], []
+    for count, acks, control in steps:
+        acknowledged += acks
+        messages = tuple(GatesLifted(key=key(sequence + index)) for index in range(count))
+        controls = (CreditGrant(credits=1),) if control else ()
+        given_frames.append(
+            Frame(session=7, sequence=sequence, acknowledged=acknowledged, control=controls, messages=messages)
+        )
+        sent += list(enumerate(messages, start=sequence))
+        sequence += count
+    came = taken(packed(*given_frames))
+    assert [pair for one in came for pair in enumerate(one.messages, start=one.sequence)] == sent
+    assert [len(one.control) for one in came if one.control] == [1] * sum(bool(one.control) for one in given_frames)
+    assert [one.acknowledged for one in came] == sorted(one.acknowledged for one in came)
+    assert not came or came[-1].acknowledged == acknowledged
+    assert all(one.session == 7 for one in came)
+
+
+def test_frames_of_the_manager_join_with_their_term() -> None:
+    packer = Packer(codec.join_from_manager)
+    for number in (4, 5):
+        one = Frame(session=7, term=3, sequence=number, acknowledged=9 + number, messages=(Forget(key=key(number)),))
+        packer.put(one, codec.encode_from_manager(one), 0.0)
+    joined = codec.decode_from_manager(packer.take(0.0))
+    both = (Forget(key=key(4)), Forget(key=key(5)))
+    assert joined == Frame(session=7, term=3, sequence=4, acknowledged=14, messages=both)
+    assert packer.due is None
+
+
+def test_an_acknowledgement_rides_on_what_comes_after_it() -> None:
+    [only] = taken(packed(frame(5, acknowledged=8), frame(5, GatesLifted(key=key(5)), acknowledged=9)))
+    assert (only.sequence, only.acknowledged, len(only.messages)) == (5, 9, 1)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        frame(3, GatesLifted(key=key(3))),
+        frame(2, GatesLifted(key=key(2)), session=8),
+        frame(2, GatesLifted(key=key(2)), control=(CreditGrant(credits=1),)),
+    ],
+    ids=["a gap in the numbers", "another session", "a control"],
+)
+def test_what_does_not_go_on_where_the_other_ended_travels_alone(after: Frame) -> None:
+    packer = packed(lifted(1), after)
+    assert packer.due == 0.0, "nothing can join the first any more"
+    assert taken(packer) == [lifted(1), after]
+
+
+def test_joined_frames_keep_within_the_limits() -> None:
+    many = taken(packed(*(lifted(number) for number in range(1, 2 * limits.JOINED_MESSAGES_MAX + 2))))
+    assert [len(one.messages) for one in many] == [limits.JOINED_MESSAGES_MAX, limits.JOINED_MESSAGES_MAX, 1]
+    acks = packed(*(frame(1, acknowledged=number) for number in range(limits.JOINED_FRAMES_MAX + 1)))
+    assert len(taken(acks)) == 2
+    status = b'{"a":"' + b"x" * (limits.FRAME_BYTES_TARGET // 2) + b'"}'
+    report = ObjectReport(key=key(1), kind="Pod", name="p", uid="", status=status)
+    assert len(taken(packed(*(frame(number, report) for number in (1, 2, 3))))) == 3
+
+
+def test_the_first_urgent_frame_after_a_silence_is_due_at_once_and_the_next_after_the_gap() -> None:
+    packer = packed(lifted(1), now=5.0)
+    assert packer.due == 5.0
+    packer.take(5.0)
+    packer.put(lifted(2), codec.encode_from_agent(lifted(2)), 5.001)
+    assert packer.due == 5.0 + GAP
+    packer.put(lifted(3), codec.encode_from_agent(lifted(3)), 5.002)
+    assert packer.due == 5.0 + GAP
+    assert len(taken(packer)) == 1
+
+
+def test_what_nobody_waits_for_is_held_and_goes_with_what_somebody_waits_for() -> None:
+    packer = packed(applied(1), now=5.0)
+    assert packer.due == 5.0 + HOLD
+    packer.put(applied(2), codec.encode_from_agent(applied(2)), 5.01)
+    assert packer.due == 5.0 + HOLD, "the first one's time counts"
+    packer.put(lifted(3), codec.encode_from_agent(lifted(3)), 5.011)
+    assert packer.due == 5.011
+    [only] = taken(packer, 5.011)
+    assert len(only.messages) == 3
+
+
+def test_nothing_is_held_when_the_end_is_near() -> None:
+    packer = packed(applied(1), now=5.0)
+    packer.hurry(5.001)
+    assert packer.due == 5.001
+
+
+def test_what_waits_is_counted_until_it_is_taken() -> None:
+    packer = packed(applied(1), applied(2))
+    assert (packer.frames, packer.size) == (2, 2 * len(codec.encode_from_agent(applied(1))))
+    taken(packer)
+    assert (packer.frames, packer.size) == (0, 0)
+
+
+def test_patient_is_what_starts_and_stops_nothing() -> None:
+    assert is_patient(frame(1))
+    assert is_patient(frame(1, Withdraw(key=key(1)), Applied(key=key(1))))
+    assert not is_patient(frame(1, Applied(key=key(1)), GatesLifted(key=key(1))))
+    assert not is_patient(frame(1, control=(CreditGrant(credits=1),)))
