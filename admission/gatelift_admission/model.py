@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gatelift_admission.transformations import Transformation
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.kueue import Admission
 from gatelift_kube.resources import ObjectKey
@@ -154,6 +155,8 @@ class Settings:
 
     pending_text_after: float = 1.0
     excluded_prefixes: tuple[str, ...] = ()
+    transformations: tuple[Transformation, ...] = ()
+    """How the rest is counted in other resources."""
     ignore_undeclared: bool = False
     wake_period: float = 0.0
     """Seconds for which what comes free in a cohort tree is collected before what was inadmissible is woken by it.

@@ -1,8 +1,8 @@
 """From a pod template to what its pods request: the Kubernetes pod-request rule, defaults first, then totals.
 
 Order as Kueue's: RuntimeClass overhead if missing, LimitRange defaults, limits copied to missing requests, the pod
-rule (containers + sidecars, the init phase, pod-level resources, overhead), excluded prefixes. Amounts as in
-`amounts`. Neighbours: `entry` calls `pod_set_requests` once per Workload; `validation` shares `limit_errors`.
+rule (containers + sidecars, the init phase, pod-level resources, overhead), excluded prefixes, transformations.
+Amounts as in `amounts`. Neighbours: `state` calls `pod_set_requests` once per Workload; `limits` shares defaults.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from gatelift_admission import amounts
 from gatelift_admission.model import Amounts, PodSetRequest
+from gatelift_admission.transformations import Transformation, transformed
 from gatelift_kube.objects.core import Container, LimitRange, PodSpec, Quantity, ResourceRequirements, RuntimeClass
 from gatelift_kube.objects.kueue import PodSet, Workload
 
@@ -30,8 +31,21 @@ class Defaults:
 NO_DEFAULTS = Defaults()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountingRules:
+    """What is counted of what pods request: not resources whose name starts so, and transformations of the rest."""
+
+    excluded: tuple[str, ...] = ()
+    transformations: tuple[Transformation, ...] = ()
+
+
+COUNT_ALL = CountingRules()
+
+
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class Pair:
+    """Requests and limits of a container, defaults included."""
+
     requests: Amounts
     limits: Amounts
 
@@ -54,10 +68,10 @@ def _most(into: Amounts, other: Mapping[str, int]) -> Amounts:
     return into
 
 
-def _defaulted(resources: ResourceRequirements, default_limits: Amounts, default_requests: Amounts) -> _Pair:
+def _defaulted(resources: ResourceRequirements, default_limits: Amounts, default_requests: Amounts) -> Pair:
     limits = {**default_limits, **amounts_of(resources.limits)}
     requests = {**default_requests, **amounts_of(resources.requests)}
-    return _Pair({**limits, **requests}, limits)
+    return Pair({**limits, **requests}, limits)
 
 
 def _range_defaults(ranges: Sequence[LimitRange], kind: str) -> tuple[Amounts, Amounts]:
@@ -72,8 +86,19 @@ def _range_defaults(ranges: Sequence[LimitRange], kind: str) -> tuple[Amounts, A
     return limits, requests
 
 
-def _containers(containers: Iterable[Container], limits: Amounts, requests: Amounts) -> list[tuple[Container, _Pair]]:
+def _containers(containers: Iterable[Container], limits: Amounts, requests: Amounts) -> list[tuple[Container, Pair]]:
     return [(container, _defaulted(container.resources, limits, requests)) for container in containers]
+
+
+def container_pairs(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> list[tuple[str, Pair]]:
+    """Return the path of each container, init containers first, and what it requests and is limited to."""
+    ranges = defaults.limit_ranges
+    limits, requests = _range_defaults(ranges, "Container") if ranges else ({}, {})
+    return [
+        (f"{name}[{index}]", pair)
+        for name, containers in (("initContainers", spec.init_containers), ("containers", spec.containers))
+        for index, (_, pair) in enumerate(_containers(containers, limits, requests))
+    ]
 
 
 def pod_requests(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> Amounts:
@@ -96,7 +121,7 @@ def _is_pod_level(name: str) -> bool:
     return name in _POD_LEVEL or name.startswith("hugepages-")
 
 
-def _with_init(main: Amounts, init: list[tuple[Container, _Pair]]) -> Amounts:
+def _with_init(main: Amounts, init: list[tuple[Container, Pair]]) -> Amounts:
     """Return the larger of the main phase with all sidecars and each step of the init phase."""
     sidecars: Amounts = {}
     peak: Amounts = {}
@@ -117,14 +142,15 @@ def _overhead(spec: PodSpec, defaults: Defaults) -> Amounts:
 
 
 def pod_set_request(
-    pod_set: PodSet, reclaimable: int, defaults: Defaults = NO_DEFAULTS, excluded: tuple[str, ...] = ()
+    pod_set: PodSet, reclaimable: int, defaults: Defaults = NO_DEFAULTS, rules: CountingRules = COUNT_ALL
 ) -> PodSetRequest:
     """Return how one pod set waits: counts are less the reclaimable pods, amounts never below zero."""
-    per_pod = {
-        name: max(0, amount)
-        for name, amount in sorted(pod_requests(pod_set.template.spec, defaults).items())
-        if not (excluded and name.startswith(excluded))
-    }
+    counted = pod_requests(pod_set.template.spec, defaults)
+    if rules.excluded:
+        counted = {name: amount for name, amount in counted.items() if not name.startswith(rules.excluded)}
+    if rules.transformations:
+        counted = transformed(counted, rules.transformations)
+    per_pod = {name: max(0, amount) for name, amount in sorted(counted.items())}
     spec = pod_set.template.spec
     return PodSetRequest(
         name=pod_set.name,
@@ -138,12 +164,12 @@ def pod_set_request(
 
 
 def pod_set_requests(
-    workload: Workload, defaults: Defaults = NO_DEFAULTS, excluded: tuple[str, ...] = ()
+    workload: Workload, defaults: Defaults = NO_DEFAULTS, rules: CountingRules = COUNT_ALL
 ) -> tuple[PodSetRequest, ...]:
     """Return all pod sets of `workload` as they wait. Raises `amounts.QuantityError` on a malformed quantity."""
     reclaimable = reclaimable_counts(workload)
     return tuple(
-        pod_set_request(pod_set, reclaimable.get(pod_set.name, 0), defaults, excluded)
+        pod_set_request(pod_set, reclaimable.get(pod_set.name, 0), defaults, rules)
         for pod_set in workload.spec.pod_sets
     )
 
@@ -151,16 +177,3 @@ def pod_set_requests(
 def reclaimable_counts(workload: Workload) -> dict[str, int]:
     """Return the pods per pod set that no longer need quota (KEP-78)."""
     return {pods.name: max(0, pods.count) for pods in workload.status.reclaimable_pods}
-
-
-def limit_errors(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> list[str]:
-    """Return, per container, the path whose requests exceed its limits (after defaults), in container order."""
-    ranges = defaults.limit_ranges
-    limits, requests = _range_defaults(ranges, "Container") if ranges else ({}, {})
-    found = []
-    for field_name, containers in (("initContainers", spec.init_containers), ("containers", spec.containers)):
-        for index, (_, pair) in enumerate(_containers(containers, limits, requests)):
-            over = sorted(name for name, limit in pair.limits.items() if pair.requests.get(name, 0) > limit)
-            if over:
-                found.append(f"{field_name}[{index}][{', '.join(over)}]")
-    return found

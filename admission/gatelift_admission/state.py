@@ -18,6 +18,7 @@ from gatelift_admission.entry import RESERVING, Entry, Phase, Shape, effective_p
 from gatelift_admission.flavors import Market, Pins
 from gatelift_admission.holders import Holders
 from gatelift_admission.ledger import Ledger
+from gatelift_admission.limits import limit_errors, range_errors
 from gatelift_admission.matching import selector_matches
 from gatelift_admission.model import Cell, PodSetRequest, Settings, Usage
 from gatelift_admission.ordering import queue_timestamp
@@ -32,7 +33,7 @@ from gatelift_admission.queues import (
     readable_quotas,
     weight_of,
 )
-from gatelift_admission.requests import Defaults, limit_errors, pod_set_requests
+from gatelift_admission.requests import CountingRules, Defaults, pod_set_requests
 from gatelift_admission.tree import Node, NodeSpec, Tree
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor
@@ -320,19 +321,26 @@ class State:
         priority = effective_priority(workload)
         timestamp = queue_timestamp(workload)
         try:
-            pod_sets = pod_set_requests(
-                workload, self.namespace_defaults(entry.key.namespace), self.settings.excluded_prefixes
-            )
+            pod_sets = pod_set_requests(workload, self.namespace_defaults(entry.key.namespace), self.counting_rules())
+            obstacle = self._obstacle(entry)
         except QuantityError as error:
             return Reading(priority, timestamp, (), (), str(error))
-        return Reading(priority, timestamp, pod_sets, shape_of(priority, pod_sets), obstacle=self._obstacle(entry))
+        return Reading(priority, timestamp, pod_sets, shape_of(priority, pod_sets), obstacle=obstacle)
 
     def _obstacle(self, entry: Entry) -> str:
         """Return why no cycle can admit the workload, whatever the quota; empty if nothing is wrong."""
         defaults = self.namespace_defaults(entry.key.namespace)
         specs = [pod_set.template.spec for pod_set in entry.workload.spec.pod_sets]
         over = [text for spec in specs for text in limit_errors(spec, defaults)]
-        return texts.over_limits(over) if over else ""
+        if over:
+            return texts.over_limits(over)
+        broken = [text for spec in specs for text in range_errors(spec, defaults)]
+        return texts.outside_limit_ranges(broken) if broken else ""
+
+    def counting_rules(self) -> CountingRules:
+        """Return what is counted of what pods request."""
+        settings = self.settings
+        return CountingRules(excluded=settings.excluded_prefixes, transformations=settings.transformations)
 
     def place(self, entry: Entry) -> None:
         """Put a workload where it belongs: into its queue, aside, or out; and note what has to be said."""

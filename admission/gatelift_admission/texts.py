@@ -165,6 +165,11 @@ def invalid_resources(error: str) -> str:
     return cut(f"resources validation failed: {error}", CONDITION_MESSAGE_MAX)
 
 
+def outside_limit_ranges(broken: list[str]) -> str:
+    """Return the message for constraints of LimitRanges that are not kept."""
+    return cut(f"resources didn't satisfy LimitRange constraints: {', '.join(broken)}", CONDITION_MESSAGE_MAX)
+
+
 def over_limits(paths: list[str]) -> str:
     """Return the message for requests above their limits."""
     return cut(

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from gatelift_admission.model import Inadmissible, Reserve
+from gatelift_admission.engine import Engine
+from gatelift_admission.model import Inadmissible, Reserve, Settings
+from gatelift_admission.transformations import Transformation
+from gatelift_kube.objects.core import LimitRange, LimitRangeItem, LimitRangeSpec
+from gatelift_kube.objects.kueue import Preemption
+from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.resources import ObjectKey
 from support.admission_objects import (
+    cluster_queue,
+    flavor,
+    group,
+    local_queue,
     pod_set,
     reserved,
     rest,
@@ -51,3 +61,69 @@ def test_a_release_wakes_what_waits_for_it() -> None:
     figures = engine.cluster_queue_status("cq")
     assert figures is not None
     assert figures.flavors_reservation[0].resources[0].total == "5"
+
+
+def test_a_workload_outside_the_limit_ranges_of_its_namespace_waits_and_says_which_bound_it_breaks() -> None:
+    engine = simple_engine(workload("a", pod_set(requests={"cpu": "3"})))
+    item = LimitRangeItem("Container", max={"cpu": "2"})
+    engine.limit_range_changed(LimitRange(ObjectMeta(name="r", namespace="ns"), LimitRangeSpec((item,))))
+    (found,) = rest(engine)
+    assert isinstance(found, Inadmissible)
+    assert (found.reason, found.message) == (
+        "Misconfigured",
+        (
+            "resources didn't satisfy LimitRange constraints: containers[0][cpu]: "
+            "requests must not be above the limitRange max"
+        ),
+    )
+    engine.limit_range_removed(ObjectKey("ns", "r"))
+    assert reserved(rest(engine)) == ["a"]
+
+
+def test_quota_may_be_counted_in_what_transformations_yield() -> None:
+    rule = Transformation(input="cpu", outputs={"credits": "10"}, strategy="Replace")
+    engine = Engine(Settings(transformations=(rule,)))
+    engine.namespace_changed("ns", {})
+    engine.flavor_changed(flavor("default"))
+    engine.cluster_queue_changed(cluster_queue("cq", group(default={"credits": "25"})))
+    engine.local_queue_changed(local_queue("lq", "cq"))
+    for name in ("a", "b"):
+        engine.workload_changed(workload(name, pod_set(requests={"cpu": "2"})), 0.0)
+    assert reserved(rest(engine)) == ["a"]
+    assert engine.charged("a") == {("default", "credits"): 20}
+
+
+def test_wake_ups_are_collected_for_a_period_but_who_heads_a_queue_is_looked_at_at_once() -> None:
+    engine = Engine(Settings(wake_period=1.0))
+    engine.namespace_changed("ns", {})
+    engine.flavor_changed(flavor("default"))
+    for name, strategy in (("cq", "BestEffortFIFO"), ("strict", "StrictFIFO")):
+        engine.cluster_queue_changed(cluster_queue(name, group(default={"cpu": "2"}), queueing_strategy=strategy))
+        engine.local_queue_changed(local_queue(name, name))
+        for one in ("a", "b"):
+            engine.workload_changed(workload(f"{name}-{one}", pod_set(requests={"cpu": "2"}), queue=name), 0.0)
+    assert sorted(reserved(rest(engine))) == ["cq-a", "strict-a"]
+    engine.release("cq-a")
+    engine.release("strict-a")
+    assert reserved(rest(engine, 0.5)) == ["strict-b"]
+    assert engine.next_deadline() == 1.0
+    assert reserved(rest(engine, 1.0)) == ["cq-b"]
+
+
+def test_the_period_grows_while_newcomers_are_preempted_and_shrinks_afterwards() -> None:
+    engine = Engine(Settings(wake_period=0.1, wake_period_max=1.0))
+    engine.namespace_changed("ns", {})
+    engine.flavor_changed(flavor("default"))
+    policy = Preemption(within_cluster_queue="LowerPriority")
+    engine.cluster_queue_changed(cluster_queue("cq", group(default={"cpu": "2"}), preemption=policy))
+    engine.local_queue_changed(local_queue("lq", "cq"))
+    engine.workload_changed(workload("low", pod_set(requests={"cpu": "2"}), priority=1), 0.0)
+    rest(engine)
+    engine.workload_changed(workload("high", pod_set(requests={"cpu": "2"}), priority=2), 0.2)
+    rest(engine, 0.2)
+    grown = engine.state.period("queue/cq")
+    assert 0.1 < grown < 1.0
+    engine.release("low")
+    rest(engine, 5.0)
+    rest(engine, 6.0)
+    assert engine.state.period("queue/cq") < grown

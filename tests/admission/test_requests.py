@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gatelift_admission.amounts import QuantityError
-from gatelift_admission.requests import Defaults, limit_errors, pod_requests, pod_set_requests
+from gatelift_admission.limits import ABOVE_MAX, ABOVE_RATIO, BELOW_MIN, limit_errors, range_errors
+from gatelift_admission.requests import CountingRules, Defaults, pod_requests, pod_set_requests
+from gatelift_admission.transformations import REPLACE, Transformation, transformed
 from gatelift_kube.objects.core import (
     Container,
     LimitRange,
@@ -85,7 +87,7 @@ def test_pod_sets_are_less_their_reclaimable_pods_and_never_negative() -> None:
 
 def test_resources_with_an_excluded_prefix_are_not_counted() -> None:
     sets = pod_set(requests={"cpu": "1", "networking.example.com/vpc": "1"})
-    (one,) = pod_set_requests(workload("a", sets), excluded=("networking.",))
+    (one,) = pod_set_requests(workload("a", sets), rules=CountingRules(excluded=("networking.",)))
     assert one.per_pod == {"cpu": 1000}
 
 
@@ -97,3 +99,86 @@ def test_a_malformed_quantity_is_named() -> None:
 def test_requests_above_limits_are_found_by_container() -> None:
     spec = PodSpec((box("1", "2"), box("3", "2")), (box("3", "1"),))
     assert limit_errors(spec) == ["initContainers[0][cpu]", "containers[1][cpu]"]
+
+
+def made_of(input_: str, outputs: dict[str, str], strategy: str = "Retain", by: str = "") -> Transformation:
+    return Transformation(input=input_, outputs=outputs, strategy=strategy, multiply_by=by)
+
+
+def test_a_transformation_adds_what_it_yields_and_keeps_its_input_unless_it_replaces_it() -> None:
+    kept = made_of("example.com/slice", {"example.com/memory": "5Ki", "credits": "10"})
+    assert transformed({"example.com/slice": 2}, [kept]) == {
+        "example.com/slice": 2,
+        "example.com/memory": 10240,
+        "credits": 20,
+    }
+    gone = made_of("example.com/slice", {"credits": "10"}, REPLACE)
+    assert transformed({"example.com/slice": 2, "cpu": 500}, [gone]) == {"cpu": 500, "credits": 20}
+
+
+def test_what_several_transformations_yield_for_one_resource_adds_up_with_what_was_requested() -> None:
+    rules = [made_of("a", {"credits": "1"}, REPLACE), made_of("b", {"credits": "3"}, REPLACE)]
+    assert transformed({"a": 4, "b": 2, "credits": 5}, rules) == {"credits": 15}
+
+
+def test_what_is_generated_below_zero_counts_as_nothing_before_it_is_added() -> None:
+    rules = [made_of("a", {"credits": "-2"}), made_of("b", {"credits": "1"})]
+    assert transformed({"a": 4, "b": 2, "credits": 5}, rules) == {"a": 4, "b": 2, "credits": 5}
+    assert transformed({"a": 1, "b": 3, "credits": 5}, rules) == {"a": 1, "b": 3, "credits": 6}
+
+
+def test_a_transformation_may_multiply_by_another_resource_of_the_pod() -> None:
+    rule = made_of("example.com/cores", {"share": "1"}, REPLACE, "gpu")
+    assert transformed({"example.com/cores": 30, "gpu": 4}, [rule]) == {"gpu": 4, "share": 120}
+    assert transformed({"example.com/cores": 30}, [rule]) == {"share": 30}
+
+
+def test_processors_count_in_whole_ones_rounded_up_and_factors_may_be_fractions() -> None:
+    assert transformed({"cpu": 1500}, [made_of("cpu", {"credits": "2"}, REPLACE)]) == {"credits": 4}
+    assert transformed({"a": 3}, [made_of("a", {"credits": "0.5", "cpu": "250m"}, REPLACE)]) == {
+        "credits": 2,
+        "cpu": 750,
+    }
+
+
+def test_transformations_apply_to_what_is_left_after_excluded_prefixes_and_before_counts() -> None:
+    sets = pod_set(requests={"a": "2", "net.io/x": "1"}, count=3)
+    rules = CountingRules(
+        excluded=("net.io/",), transformations=(made_of("a", {"b": "10"}, REPLACE), made_of("net.io/x", {"c": "1"}))
+    )
+    (one,) = pod_set_requests(workload("w", sets), rules=rules)
+    assert one.totals() == {"b": 60}
+
+
+def within(kind: str, **bounds: dict[str, Quantity]) -> Defaults:
+    item = LimitRangeItem(kind, **bounds)
+    return Defaults(limit_ranges=(LimitRange(ObjectMeta(name="r"), LimitRangeSpec((item,))),))
+
+
+def test_a_container_above_the_maximum_or_below_the_minimum_of_a_limit_range_is_named() -> None:
+    spec = PodSpec((box("1", "3"), box("2"), box("5")))
+    assert range_errors(spec, within("Container", max={"cpu": "2"})) == [
+        f"containers[0][cpu]: {ABOVE_MAX}",
+        f"containers[2][cpu]: {ABOVE_MAX}",
+    ]
+    assert range_errors(spec, within("Container", min={"cpu": "1500m"})) == [f"containers[0][cpu]: {BELOW_MIN}"]
+    assert range_errors(spec, within("Container", max={"memory": "1Gi"})) == []
+
+
+def test_a_limit_too_far_above_its_request_is_named() -> None:
+    spec = PodSpec((box("1", "2"),), (box("1", "3"),))
+    found = range_errors(spec, within("Container", max_limit_request_ratio={"cpu": "2.5"}))
+    assert found == [f"initContainers[0][cpu]: {ABOVE_RATIO}"]
+
+
+def test_a_pod_as_a_whole_is_held_to_limit_ranges_of_pods() -> None:
+    spec = PodSpec((box("1"), box("2")))
+    assert range_errors(spec, within("Pod", max={"cpu": "2500m"})) == [f"pod[cpu]: {ABOVE_MAX}"]
+    assert range_errors(spec, within("Pod", min={"cpu": "3"})) == []
+
+
+def test_of_several_limit_ranges_the_strictest_bound_counts() -> None:
+    ranges = [*within("Container", max={"cpu": "4"}).limit_ranges, *within("Container", max={"cpu": "2"}).limit_ranges]
+    assert range_errors(PodSpec((box("3"),)), Defaults(limit_ranges=tuple(ranges))) == [
+        f"containers[0][cpu]: {ABOVE_MAX}"
+    ]

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from gatelift_admission.amounts import nano, parse
-from gatelift_admission.requests import pod_set_requests
+from gatelift_admission.requests import CountingRules, pod_set_requests
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
     ClusterQueue,
@@ -54,7 +54,7 @@ def queue_timestamp(workload: Workload) -> float:
 
 def read_work(workload: Workload, excluded: tuple[str, ...] = ()) -> Work:
     """Return the record of a workload as its object says (1.4, 2.1, 2.3)."""
-    pod_sets = pod_set_requests(workload, excluded=excluded)
+    pod_sets = pod_set_requests(workload, rules=CountingRules(excluded=excluded))
     meta, status = workload.metadata, workload.status
     requeued = condition(workload, "Requeued")
     work = Work(
