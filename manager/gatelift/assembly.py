@@ -12,6 +12,7 @@ from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift.core.state import Settings
 from gatelift.core.wall import Wall
 from gatelift_admission.model import Settings as AdmissionSettings
+from gatelift_admission.transformations import Transformation
 from gatelift_kinds.registry import KINDS
 from gatelift_wire.leases import longest_right
 from gatelift_wire.session_manager import ManagerSession
@@ -60,6 +61,12 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
         admission=AdmissionSettings(
             fair_sharing=config.fair_sharing.strategies() if config.fair_sharing is not None else (),
             excluded_prefixes=config.resources.exclude_resource_prefixes,
+            transformations=tuple(
+                Transformation(input=one.input, outputs=one.outputs, strategy=one.strategy, multiply_by=one.multiply_by)
+                for one in config.resources.transformations
+            ),
+            wake_period=gatelift.admission.wake_period,
+            wake_period_max=gatelift.admission.wake_period_max,
             ignore_undeclared=config.resources.quota_check_strategy == "IgnoreUndeclared",
         ),
         readiness=_readiness(config.wait_for_pods_ready),

@@ -18,6 +18,8 @@ from pydantic.alias_generators import to_camel
 from pydantic_settings import SettingsConfigDict
 
 from gatelift.durations import parse_duration
+from gatelift_admission import amounts
+from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX
 from gatelift_kube.settings_file import ConfigError, EnvironmentSettings, Section, checked, read
 from gatelift_wire.leases import longest_right, start_right_seconds
 from gatelift_wire.limits import LEASE_SECONDS, LEASE_SECONDS_MAX, LOST_SECONDS, SUSPECT_SECONDS, WRITE_SECONDS
@@ -73,12 +75,14 @@ IN_USE = frozenset(
         "waitForPodsReady.requeuingStrategy.backoffMaxSeconds",
         "resources.excludeResourcePrefixes",
         "resources.quotaCheckStrategy",
+        "resources.transformations",
         "objectRetentionPolicies",
         "featureGates",
         "gatelift.listen",
         "gatelift.enrolListen",
         "gatelift.apiInFlight",
         "gatelift.debugInvariants",
+        "gatelift.admission",
         "gatelift.dispatch",
         "gatelift.advertise",
         "gatelift.leases.renew",
@@ -93,6 +97,8 @@ IN_USE = frozenset(
 """Paths that something reads. Everything else that a file sets is named by `without_effect`: what is not listed here
 cannot be forgotten."""
 
+TRANSFORMATIONS_MAX = 64
+"""Kueue's limit on `resources.transformations`."""
 FAIR_STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 DISPATCHERS = (
     "scored",
@@ -258,13 +264,44 @@ class MultiKueue(Section):
         return value
 
 
+class ResourceTransformation(Section):
+    """One resource counted in terms of others (KEP-2937)."""
+
+    input: str = Field(min_length=1)
+    strategy: Literal["Retain", "Replace"] = "Retain"
+    multiply_by: str = ""
+    outputs: dict[str, str] = {}
+
+    @field_validator("outputs", mode="before")
+    @classmethod
+    def _quantities(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        for name, quantity in value.items():
+            try:
+                amounts.nano(str(quantity))
+            except amounts.QuantityError as error:
+                raise ValueError(f"{name}: {error}") from None
+        return {name: str(quantity) for name, quantity in value.items()}
+
+
 class Resources(Section):
     """How resources of pods count."""
 
     exclude_resource_prefixes: tuple[str, ...] = ()
-    transformations: tuple[dict[str, Any], ...] = ()
+    transformations: tuple[ResourceTransformation, ...] = Field(default=(), max_length=TRANSFORMATIONS_MAX)
     device_class_mappings: tuple[dict[str, Any], ...] = ()
     quota_check_strategy: Literal["BlockUndeclared", "IgnoreUndeclared"] = "BlockUndeclared"
+
+    @field_validator("transformations")
+    @classmethod
+    def _one_each(cls, value: tuple[ResourceTransformation, ...]) -> tuple[ResourceTransformation, ...]:
+        seen: set[str] = set()
+        for one in value:
+            if one.input in seen:
+                raise ValueError(f"input {one.input} has two entries; put all its outputs into one")
+            seen.add(one.input)
+        return value
 
 
 class Dispatch(Section):
@@ -273,6 +310,13 @@ class Dispatch(Section):
     offers_at_once: int = Field(default=3, ge=1, le=64)
     bid_seconds: Seconds = 0.3
     hold_seconds: Seconds = 30.0
+
+
+class Admission(Section):
+    """How the admission engine looks again at what waits (decision 12)."""
+
+    wake_period: Seconds = Field(default=WAKE_PERIOD, ge=0, le=60)
+    wake_period_max: Seconds = Field(default=WAKE_PERIOD_MAX, ge=0, le=60)
 
 
 class Leases(Section):
@@ -355,6 +399,7 @@ class Gatelift(EnvironmentSettings):
             raise ValueError(f"{value!r} is no address; write host:port")
         return value
 
+    admission: Admission = Admission()
     dispatch: Dispatch = Dispatch()
     leases: Leases = Leases()
     certificates: Certificates = Certificates()

@@ -200,6 +200,59 @@ def test_resources_that_do_not_count_are_told_to_the_engine(tmp_path: Path) -> N
     assert (settings.excluded_prefixes, settings.ignore_undeclared) == (("example.com/",), True)
 
 
+@pytest.mark.parametrize(
+    ("text", "periods"),
+    [("", (0.2, 1.0)), ("gatelift: {admission: {wakePeriod: 0s, wakePeriodMax: 500ms}}", (0.0, 0.5))],
+)
+def test_how_long_what_comes_free_is_collected_is_a_setting(
+    tmp_path: Path, text: str, periods: tuple[float, float]
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(HEAD + text + "\n")
+    loaded = config.load(path)
+    assert loaded.without_effect() == ()
+    settings = new_machine(loaded, "origin", "one").core.ledger.engine.state.settings
+    assert (settings.wake_period, settings.wake_period_max) == periods
+
+
+def test_transformations_are_told_to_the_engine(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        HEAD
+        + """resources:
+  transformations:
+  - {input: example.com/gpu-slice, strategy: Replace, outputs: {example.com/credits: 2, cpu: 500m}}
+  - {input: example.com/seat, multiplyBy: cpu, outputs: {example.com/credits: "0.5"}}
+"""
+    )
+    loaded = config.load(path)
+    assert loaded.without_effect() == ()
+    first, second = new_machine(loaded, "origin", "one").core.ledger.engine.state.settings.transformations
+    assert (first.input, first.strategy, first.outputs) == (
+        "example.com/gpu-slice",
+        "Replace",
+        {"example.com/credits": "2", "cpu": "500m"},
+    )
+    assert (second.strategy, second.multiply_by, second.outputs) == ("Retain", "cpu", {"example.com/credits": "0.5"})
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[{input: a, outputs: {b: much}}]", "'much' is not a quantity"),
+        ("[{input: a}, {input: a}]", "input a has two entries"),
+        ("[{input: a, strategy: Keep}]", "strategy"),
+        ("[{outputs: {b: 1}}]", "input"),
+    ],
+)
+def test_transformations_that_mean_nothing_are_refused(tmp_path: Path, text: str, named: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(HEAD + f"resources: {{transformations: {text}}}\n")
+    with pytest.raises(config.ConfigError, match=r"resources\.transformations") as refused:
+        config.load(path)
+    assert named in str(refused.value)
+
+
 def test_strategies_of_fair_sharing_in_the_wrong_order_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(HEAD + "fairSharing: {preemptionStrategies: [LessThanInitialShare, LessThanOrEqualToFinalShare]}\n")

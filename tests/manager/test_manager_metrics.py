@@ -30,7 +30,8 @@ class Counted:
             self.metrics.performed(note)
         self._seen = len(self.world.notes)
         self.metrics.refresh(self.world.machine, waiting=0, writes_held=0)
-        return self.metrics.registry.get_sample_value(name, labels)
+        role = {"replica_role": "leader"} if name.startswith("kueue_") else {}
+        return self.metrics.registry.get_sample_value(name, {**labels, **role})
 
     def said(self, transition: str) -> list[Note]:
         return [note for note in self.world.notes if dict(note.fields).get("transition") == transition]

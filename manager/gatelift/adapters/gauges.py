@@ -20,6 +20,9 @@ from gatelift_admission.statuses import QueueFigures
 from gatelift_kube.conditions import TRUE, find, is_true
 from gatelift_kube.objects.kueue import FlavorUsage
 
+REPLICA_ROLE = "replica_role"
+LEADER, FOLLOWER = "leader", "follower"
+"""Label and values that Kueue puts on all its metrics."""
 UNSATISFIED_CHECKS = "UnsatisfiedAdmissionChecks"
 MILLI = 1000
 """Kueue's gauges count CPU in cores, the engine in thousandths."""
@@ -30,8 +33,10 @@ class Gauges:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def gauge(name: str, text: str, labels: list[str]) -> Gauge:
-            return Gauge(name, text, labels, registry=registry)
+            kueues = [REPLICA_ROLE] if name.startswith("kueue_") else []
+            return Gauge(name, text, [*labels, *kueues], registry=registry)
 
+        self.role = FOLLOWER
         queue = ["cluster_queue"]
         cell = ["cohort", "cluster_queue", "flavor", "resource"]
         self._pending = gauge(
@@ -59,6 +64,7 @@ class Gauges:
     def set(self, machine: Machine) -> None:
         """Set all gauges; about 3 us a queue cell, 1 us a waiting Workload and 0.1 us an attempt."""
         core = machine.core
+        self.role = LEADER if core.term else FOLLOWER
         self._queues(core)
         states = Counter(attempt.state for attempt in core.attempts.values())
         for state in AttemptState:
@@ -85,25 +91,25 @@ class Gauges:
             if figures is not None:
                 self._queue(name, queue.spec.cohort_name, figures)
                 active, inadmissible = engine.pending_split(name)
-                self._pending.labels(name, "active").set(active)
-                self._pending.labels(name, "inadmissible").set(inadmissible)
+                self._pending.labels(name, "active", self.role).set(active)
+                self._pending.labels(name, "inadmissible", self.role).set(inadmissible)
         for cohort in core.knowledge.cohorts:
             share = engine.cohort_share(cohort)
             if share is not None:
-                self._cohort_share.labels(cohort).set(share)
+                self._cohort_share.labels(cohort, self.role).set(share)
         for (name, reason, cause), count in _unadmitted(core).items():
-            self._unadmitted.labels(name, reason, cause).set(count)
+            self._unadmitted.labels(name, reason, cause, self.role).set(count)
 
     def _queue(self, name: str, cohort: str, figures: QueueFigures) -> None:
         if figures.weighted_share is not None:
-            self._share.labels(name, cohort).set(figures.weighted_share)
-        self._reserving.labels(name).set(figures.reserving_workloads)
-        self._admitted.labels(name).set(figures.admitted_workloads)
+            self._share.labels(name, cohort, self.role).set(figures.weighted_share)
+        self._reserving.labels(name, self.role).set(figures.reserving_workloads)
+        self._admitted.labels(name, self.role).set(figures.admitted_workloads)
         stands = "active" if figures.active.status else "terminating" if _terminates(figures) else "pending"
         for status in ("active", "pending", "terminating"):
-            self._status.labels(name, status).set(status == stands)
+            self._status.labels(name, status, self.role).set(status == stands)
         for gauge, usage in ((self._reservation, figures.flavors_reservation), (self._usage, figures.flavors_usage)):
-            _fill(gauge, cohort, name, usage)
+            _fill(gauge, (cohort, name), usage, self.role)
 
 
 def _unadmitted(core: Core) -> Counter[tuple[str, str, str]]:
@@ -125,9 +131,9 @@ def _terminates(figures: QueueFigures) -> bool:
     return figures.active.reason == "Terminating"
 
 
-def _fill(gauge: Gauge, cohort: str, name: str, usage: tuple[FlavorUsage, ...]) -> None:
+def _fill(gauge: Gauge, queue: tuple[str, str], usage: tuple[FlavorUsage, ...], role: str) -> None:
     for flavor in usage:
         for resource in flavor.resources:
             amount = amounts.parse(resource.total, resource.name)
             value = amount / MILLI if resource.name == "cpu" else amount
-            gauge.labels(cohort, name, flavor.name, resource.name).set(value)
+            gauge.labels(*queue, flavor.name, resource.name, role).set(value)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from gatelift.adapters.gauges import Gauges
+from gatelift.adapters.gauges import LEADER, REPLICA_ROLE, Gauges
 from gatelift.core.commands import Command, IssueCertificate, Note, Read, SendFrame
 from gatelift.core.events import Event
 from gatelift.core.link_values import LOCAL_CLUSTER
@@ -99,14 +99,15 @@ class Metrics:
 
 
 class _Transitions:
-    """Counters and waits of workloads, by the ClusterQueue that they are charged to."""
+    """Counters and waits of workloads, by the ClusterQueue that they are charged to; only the leader counts."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(name, text, ["cluster_queue", *labels], registry=registry)
+            return Counter(name, text, ["cluster_queue", *labels, REPLICA_ROLE], registry=registry)
 
         def waits(name: str, text: str, *labels: str) -> Histogram:
-            return Histogram(name, text, ["cluster_queue", *labels], buckets=KUEUE_BUCKETS, registry=registry)
+            labelled = ["cluster_queue", *labels, REPLICA_ROLE]
+            return Histogram(name, text, labelled, buckets=KUEUE_BUCKETS, registry=registry)
 
         self._reserved = counter("kueue_quota_reserved_workloads_total", "Workloads that got quota")
         self._queued = waits("kueue_quota_reserved_wait_time_seconds", "From queued to quota reserved")
@@ -120,7 +121,7 @@ class _Transitions:
         self._preempted = Counter(
             "kueue_preempted_workloads_total",
             "Workloads preempted, by the queue that preempts",
-            ["preempting_cluster_queue", "reason"],
+            ["preempting_cluster_queue", "reason", REPLICA_ROLE],
             registry=registry,
         )
         self._ready = waits("kueue_ready_wait_time_seconds", "From created to all pods ready")
@@ -143,32 +144,32 @@ class _Transitions:
         seconds = {name: float(text) for name, text in fields.items() if name.endswith("_seconds")}
         match fields["transition"]:
             case "reserved":
-                self._reserved.labels(queue).inc()
-                self._queued.labels(queue).observe(seconds["queued_seconds"])
+                self._reserved.labels(queue, LEADER).inc()
+                self._queued.labels(queue, LEADER).observe(seconds["queued_seconds"])
             case "admitted":
-                self._admitted.labels(queue).inc()
-                self._checked.labels(queue).observe(seconds["checks_seconds"])
-                self._waited.labels(queue).observe(seconds["queued_seconds"] + seconds["checks_seconds"])
+                self._admitted.labels(queue, LEADER).inc()
+                self._checked.labels(queue, LEADER).observe(seconds["checks_seconds"])
+                self._waited.labels(queue, LEADER).observe(seconds["queued_seconds"] + seconds["checks_seconds"])
                 if cluster and cluster != LOCAL_CLUSTER:
-                    self._placed.labels(queue, cluster).inc()
+                    self._placed.labels(queue, cluster, LEADER).inc()
             case "lifted" if "lift_seconds" in seconds:
                 self._lifted.labels(cluster).observe(seconds["lift_seconds"])
             case "evicted":
                 labels = (queue, reason, fields.get("cause", ""), fields.get("priority_class", ""))
-                self._evicted.labels(*labels).inc()
+                self._evicted.labels(*labels, LEADER).inc()
                 if fields.get("first"):
-                    self._evicted_once.labels(*labels).inc()
+                    self._evicted_once.labels(*labels, LEADER).inc()
                 if "ready_seconds" in seconds:
-                    self._ready_to_evicted.labels(queue).observe(seconds["ready_seconds"])
+                    self._ready_to_evicted.labels(queue, LEADER).observe(seconds["ready_seconds"])
             case "preempted":
-                self._preempted.labels(fields.get("preempting_cluster_queue", ""), reason).inc()
+                self._preempted.labels(fields.get("preempting_cluster_queue", ""), reason, LEADER).inc()
             case "ready":
-                self._ready.labels(queue).observe(seconds["created_seconds"])
-                self._until_ready.labels(queue).observe(seconds["admitted_seconds"])
+                self._ready.labels(queue, LEADER).observe(seconds["created_seconds"])
+                self._until_ready.labels(queue, LEADER).observe(seconds["admitted_seconds"])
             case "released" if reason and "drained_seconds" in seconds:
-                self._drained.labels(queue, reason).observe(seconds["drained_seconds"])
+                self._drained.labels(queue, reason, LEADER).observe(seconds["drained_seconds"])
             case "finished":
-                self._finished.labels(queue).inc()
-                self._ran.labels(queue).observe(seconds["ran_seconds"])
+                self._finished.labels(queue, LEADER).inc()
+                self._ran.labels(queue, LEADER).observe(seconds["ran_seconds"])
             case _:
                 pass
