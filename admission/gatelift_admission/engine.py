@@ -47,6 +47,7 @@ class Engine:
     def __init__(self, settings: Settings | None = None) -> None:
         """Start with nothing known."""
         self.state = State(settings=settings or Settings())
+        self.state.holders.by_creation = self.state.settings.by_creation
         self._cycle = Cycle(self.state)
 
     def wall_clock(self, unix_seconds: float, now: float) -> None:

@@ -60,6 +60,8 @@ NOBODY = QueueHolders()
 class Holders:
     """The index over all queues."""
 
+    by_creation: bool = False
+    """As in `model.Settings`."""
     queues: dict[str, QueueHolders] = field(default_factory=dict)
     holds: dict[str, Hold] = field(default_factory=dict)
 
@@ -74,7 +76,7 @@ class Holders:
             if old is not None:
                 self._remove(entry.uid, old)
             return False
-        new = _hold(entry)
+        new = _hold(entry, by_creation=self.by_creation)
         if old == new:
             return False
         if old is not None:
@@ -110,7 +112,7 @@ class Holders:
             del self.queues[hold.queue]
 
 
-def _hold(entry: Entry) -> Hold:
+def _hold(entry: Entry, *, by_creation: bool) -> Hold:
     reserved = condition(entry.workload, "QuotaReserved")
     at = entry.reserved_at
     if reserved is not None and reserved.status == "True":
@@ -119,6 +121,6 @@ def _hold(entry: Entry) -> Hold:
         queue=entry.charged_queue,
         key=(effective_priority(entry.workload), -at, entry.uid),
         evicted=entry.evicted or entry.phase not in RESERVING,
-        timestamp=queue_timestamp(entry.workload),
+        timestamp=queue_timestamp(entry.workload, by_creation=by_creation),
         usage=entry.charged,
     )

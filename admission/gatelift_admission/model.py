@@ -158,6 +158,8 @@ class Settings:
     transformations: tuple[Transformation, ...] = ()
     """How the rest is counted in other resources."""
     ignore_undeclared: bool = False
+    by_creation: bool = False
+    """Whose pods were not ready in time keeps its place in the queue (`requeuingStrategy.timestamp: Creation`)."""
     wake_period: float = 0.0
     """Seconds for which what comes free in a cohort tree is collected before what was inadmissible is woken by it.
 

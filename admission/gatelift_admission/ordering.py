@@ -14,6 +14,8 @@ from gatelift_kube.objects.meta import Condition
 
 _EVICTION_TIMES = frozenset({"PodsReadyTimeout", "AdmissionCheck"})
 """Evictions after which a workload queues behind what came before the eviction (Kueue's timestamp Eviction)."""
+_ALWAYS = frozenset({"AdmissionCheck"})
+"""Of those the ones for which that is so with timestamp Creation, too."""
 
 
 @lru_cache(maxsize=4096)
@@ -42,10 +44,17 @@ def is_true(workload: Workload, kind: str) -> bool:
     return found is not None and found.status == "True"
 
 
-def queue_timestamp(workload: Workload) -> float:
-    """Return the Unix time by which a waiting workload is ordered among equals in priority."""
+def queue_timestamp(workload: Workload, *, by_creation: bool = False) -> float:
+    """Return the Unix time by which a waiting workload is ordered among equals in priority.
+
+    `by_creation`: whose pods were not ready in time keeps its place (`requeuingStrategy.timestamp: Creation`).
+    """
     evicted = condition(workload, "Evicted")
-    if evicted is not None and evicted.status == "True" and evicted.reason in _EVICTION_TIMES:
+    if (
+        evicted is not None
+        and evicted.status == "True"
+        and evicted.reason in (_ALWAYS if by_creation else _EVICTION_TIMES)
+    ):
         return unix_seconds(evicted.last_transition_time)
     return unix_seconds(workload.metadata.creation_timestamp)
 

@@ -291,9 +291,11 @@ class State:
 
     def release_anything(self, root: str, cells: Collection[Cell] | None = None) -> None:
         """Wake all in a tree for whom any release (in `cells` of their queue) may matter."""
+        everything = bool(self.settings.fair_sharing)  # shares are of all flavors and resources together
         for node in self.ensure().members.get(root, ()):
             queue = self.queues[node.name]
-            if (cells is None or not queue.cells.isdisjoint(cells)) and queue.pending.release_anything():
+            concerned = everything or cells is None or not queue.cells.isdisjoint(cells)
+            if concerned and queue.pending.release_anything():
                 self.offer(queue)
 
     def resettle(self, root: str, cells: Collection[Cell], *, wake: bool = True) -> None:
@@ -319,7 +321,7 @@ class State:
         """Read priority, times and pod sets of a pending entry from its object."""
         workload = entry.workload
         priority = effective_priority(workload)
-        timestamp = queue_timestamp(workload)
+        timestamp = queue_timestamp(workload, by_creation=self.settings.by_creation)
         try:
             pod_sets = pod_set_requests(workload, self.namespace_defaults(entry.key.namespace), self.counting_rules())
             obstacle = self._obstacle(entry)

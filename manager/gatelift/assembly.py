@@ -65,6 +65,7 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
                 Transformation(input=one.input, outputs=one.outputs, strategy=one.strategy, multiply_by=one.multiply_by)
                 for one in config.resources.transformations
             ),
+            by_creation=_by_creation(config.wait_for_pods_ready),
             wake_period=gatelift.admission.wake_period,
             wake_period_max=gatelift.admission.wake_period_max,
             ignore_undeclared=config.resources.quota_check_strategy == "IgnoreUndeclared",
@@ -80,6 +81,11 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
     machine = Machine(settings, links, ids)
     machine.core.wall = wall  # the machine reads the clock, the links write texts by it
     return machine
+
+
+def _by_creation(section: WaitForPodsReady | None) -> bool:
+    """Return whether a workload keeps its place in the queue after its pods were not ready in time."""
+    return section is not None and section.requeuing_strategy.timestamp == "Creation"
 
 
 def _readiness(section: WaitForPodsReady | None) -> ReadinessSettings | None:

@@ -105,10 +105,6 @@ featureGates: {PartialAdmission: true}
     ("text", "named"),
     [
         ("resources: {deviceClassMappings: [{name: gpu}]}", "resources.deviceClassMappings"),
-        (
-            "waitForPodsReady: {requeuingStrategy: {timestamp: Creation}}",
-            "waitForPodsReady.requeuingStrategy.timestamp",
-        ),
         ("integrations: {frameworks: [batch/job]}", "integrations.frameworks: without pod"),
         ("health: {readinessEndpointName: ready}", "health.readinessEndpointName"),
         ("gatelift: {leases: {renew: 5s, stopAfter: 2h}}", "gatelift.leases.stopAfter"),
@@ -213,6 +209,16 @@ def test_how_long_what_comes_free_is_collected_is_a_setting(
     assert loaded.without_effect() == ()
     settings = new_machine(loaded, "origin", "one").core.ledger.engine.state.settings
     assert (settings.wake_period, settings.wake_period_max) == periods
+
+
+@pytest.mark.parametrize(("timestamp", "by_creation"), [("Creation", True), ("Eviction", False)])
+def test_by_which_time_it_queues_again_is_what_the_file_says(tmp_path: Path, timestamp: str, by_creation: bool) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(HEAD + f"waitForPodsReady: {{requeuingStrategy: {{timestamp: {timestamp}}}}}\n")
+    loaded = config.load(path)
+    assert loaded.without_effect() == ()
+    settings = new_machine(loaded, "origin", "one").core.ledger.engine.state.settings
+    assert settings.by_creation is by_creation
 
 
 def test_transformations_are_told_to_the_engine(tmp_path: Path) -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+import pytest
+
 from gatelift.core.readiness_values import ReadinessSettings
+from gatelift_admission.model import Settings as AdmissionSettings
+from gatelift_kube import resources
+from gatelift_kube.resources import ObjectKey, ObjectRef
 from support.builders_manager import a_job, a_pod, a_setting, a_workload
 from support.manager_world import RUNNING, SUCCEEDED, World, a_world
 
@@ -88,6 +94,42 @@ def test_a_workload_without_owner_is_ready_when_its_status_says_so() -> None:
     world.api.apply(a_workload("bare").document())
     world.advance(61.0)
     assert world.condition(world.find("Workload"), "Evicted")["reason"] == "PodsReadyTimeout"
+
+
+@pytest.mark.parametrize(("by_creation", "first"), [(False, "second"), (True, "one")])
+def test_who_was_not_ready_in_time_queues_by_the_eviction_or_keeps_its_place(by_creation: bool, first: str) -> None:
+    admission = AdmissionSettings(by_creation=by_creation)
+    world = World(settings={"readiness": SHORT, "admission": admission})
+    for document in a_setting(cpu=1):
+        world.api.apply(document)
+    world.settle()
+    world.connect("a")
+    world.advance(3.0)
+    for name, created in (("one", "2026-11-18T11:00:00Z"), ("second", "2026-11-18T11:00:05Z")):
+        world.api.apply(a_pod(name).document())
+        world.settle()
+        meta = workload_of(world, name)["metadata"]
+        ref = ObjectRef(resources.WORKLOAD, ObjectKey(meta["namespace"], meta["name"]))
+        world.api.edit(ref, partial(came, created))
+    world.advance(30.0)
+    nothing = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": "0"}]}
+    queue = ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared"))
+    world.api.edit(queue, lambda doc: doc["spec"]["resourceGroups"][0].update(flavors=[nothing]))
+    world.advance(60.0)
+    assert world.condition(workload_of(world, "one"), "Evicted")["reason"] == "PodsReadyTimeout"
+    one = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": "1"}]}
+    world.api.edit(queue, lambda doc: doc["spec"]["resourceGroups"][0].update(flavors=[one]))
+    world.advance(2.0)
+    admitted = [name for name in ("one", "second") if holds(world, name)]
+    assert admitted == [first]
+
+
+def came(at: str, workload: Any) -> None:
+    workload["metadata"]["creationTimestamp"] = at
+
+
+def holds(world: World, name: str) -> bool:
+    return bool(world.condition(workload_of(world, name), "QuotaReserved").get("status") == "True")
 
 
 def test_nobody_is_admitted_before_the_others_are_ready() -> None:
