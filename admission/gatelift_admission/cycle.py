@@ -373,12 +373,16 @@ class Cycle:
         """Leave an entry (and its equals) until what it lacks is there."""
         state = self._state
         changed = state.releases.get(round_.root, 0) != round_.releases
-        one = queue.pending.fail(entry, assignment, state.room(queue), changed=changed)
+        pending = queue.pending
+        kept_room = pending.blocked is not entry and pending.blocked_reserves
+        one = pending.fail(entry, assignment, state.room(queue), changed=changed)
         if one is None:  # room came free while the round was cut
             entry.search_anew()
             self._retry(round_, queue, entry)
             return
         entry.search_anew()
+        if kept_room:  # another one heads the queue now, and the room of the one before it is free
+            state.release_anything(round_.root)
         if one.fresh:
             state.bypassed[id(one)] = one
         state.tell(entry, (assignment.reason, assignment.message))
@@ -446,7 +450,7 @@ class Cycle:
         state = self._state
         for node in state.ensure().members.get(root, ()):
             queue = state.queues[node.name]
-            if queue.pending.blocked_reserves and preempts(queue.spec.preemption):
+            if queue.pending.may_choose_anew() and preempts(queue.spec.preemption):
                 queue.pending.unblock()
                 state.offer(queue)
 

@@ -347,6 +347,11 @@ class PendingQueue:
         if self.blocked is not None and self.blocked.shape == one.shape:
             self.unblock()
 
+    def may_choose_anew(self) -> bool:
+        """Return whether more in use, not less, may change what the blocked head could do by preemption."""
+        blocked = self.blocked
+        return blocked is not None and (self.blocked_reserves or not self.classes[blocked.shape].options)
+
     def wake_blocked(self, room: Room) -> bool:
         """Let the blocked head be evaluated again if what it lacks may be there; True if it is worth evaluating."""
         if self.blocked is None:
