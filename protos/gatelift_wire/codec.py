@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import operator
 import types
 import typing
 from collections.abc import Callable, Sequence
@@ -19,7 +20,7 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 
 from gatelift_wire import limits, messages
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.rules import check_message, measure
+from gatelift_wire.rules import check_message, check_numbers, measure
 from gatelift_wire.v1 import agent_pb2 as pb
 from gatelift_wire.violations import TooLarge, WireViolation
 
@@ -63,48 +64,74 @@ def join_from_manager(frames: Sequence[bytes], sequence: int) -> bytes:
 
 
 class _Record:
-    """Converter of one class of values to and from its generated type of the same name."""
+    """Converter of one class of values to and from its generated type of the same name.
+
+    To the wire it makes a dictionary, which the generated type of the whole frame takes at once: that is half the work
+    of one generated object for each part. From the wire it reads all plain fields in one go.
+    """
 
     def __init__(self, value_class: type, schema: type[Message]) -> None:
         self.value_class = value_class
         self.schema = schema
         hints = typing.get_type_hints(value_class)
-        self._fields = [_Field(name, hints[name], schema) for name in (f.name for f in dataclasses.fields(value_class))]
+        fields = [_Field(name, hints[name], schema) for name in (f.name for f in dataclasses.fields(value_class))]
         declared = {field.name for field in schema.DESCRIPTOR.fields}
-        known = {field.name for field in self._fields}
+        known = {field.name for field in fields}
         if declared != known:
             raise TypeError(f"{value_class.__name__}: schema and value differ in {sorted(declared ^ known)}")
+        self._said_plainly = _Plain([field.name for field in fields if field.said_plainly])
+        self._said = [(field.name, field.to_wire) for field in fields if not field.said_plainly]
+        self._read_plainly = _Plain([field.name for field in fields if field.read_plainly])
+        self._read = [(field.name, field.from_wire) for field in fields if not field.read_plainly]
 
-    def to_wire(self, value: Any) -> Message:
-        """Build the generated message."""
-        filled = {}
-        for field in self._fields:
-            content = getattr(value, field.name)
+    def to_wire(self, value: Any) -> dict[str, Any]:
+        """Build what the generated type is made from."""
+        filled = self._said_plainly(value)
+        for name, to_wire in self._said:
+            content = getattr(value, name)
             if content is not None:
-                filled[field.name] = field.to_wire(content)
-        return self.schema(**filled)
+                filled[name] = to_wire(content)
+        return filled
 
     def from_wire(self, message: Any) -> Any:
         """Build the value; limits are looked at afterwards, by `rules.measure`."""
-        filled = {}
-        for field in self._fields:
-            try:
-                filled[field.name] = field.from_wire(message)
-            except WireViolation as violation:
-                raise violation.within(field.name) from None
+        filled = self._read_plainly(message)
+        name = ""
+        try:
+            for name, from_wire in self._read:
+                filled[name] = from_wire(message)
+        except WireViolation as violation:
+            raise violation.within(name) from None
         return self.value_class(**filled)
+
+
+class _Plain:
+    """Reads attributes that need no conversion, all at once."""
+
+    __slots__ = ("_get", "_names")
+
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+        self._get: Convert | None = operator.attrgetter(*names) if names else None
+
+    def __call__(self, owner: Any) -> dict[str, Any]:
+        if self._get is None:
+            return {}
+        found = self._get(owner)
+        return dict(zip(self._names, found, strict=True)) if len(self._names) > 1 else {self._names[0]: found}
 
 
 class _Field:
     """Converter of one field, chosen by its annotation."""
 
-    __slots__ = ("from_wire", "name", "to_wire")
+    __slots__ = ("from_wire", "name", "read_plainly", "said_plainly", "to_wire")
 
     def __init__(self, name: str, hint: Any, schema: type[Message]) -> None:
         self.name = name
         inner, optional = _without_none(hint)
-        self.to_wire: Convert
+        self.to_wire: Convert = _same
         self.from_wire: Convert
+        self.said_plainly = self.read_plainly = False
         if typing.get_origin(inner) is tuple:
             self._many(typing.get_args(inner)[0])
         elif isinstance(inner, type) and issubclass(inner, enum.Enum):
@@ -112,11 +139,10 @@ class _Field:
         elif isinstance(inner, type) and dataclasses.is_dataclass(inner):
             self._part(_record(inner))
         elif optional:
-            self.to_wire = _same
             self.from_wire = lambda message: getattr(message, name) if message.HasField(name) else None
         else:
-            self.to_wire = _same
-            self.from_wire = lambda message: getattr(message, name)
+            self.from_wire = operator.attrgetter(name)
+            self.said_plainly = self.read_plainly = True
         if name not in schema.DESCRIPTOR.fields_by_name:
             raise TypeError(f"{schema.__name__}.{name}: not in the schema")
 
@@ -182,10 +208,10 @@ def _item(item: Any) -> tuple[Convert, Convert]:
     if typing.get_origin(item) is tuple:
         if typing.get_args(item)[1] is int:
             return (
-                lambda pair: pb.NamedAmount(name=pair[0], amount=pair[1]),
+                lambda pair: {"name": pair[0], "amount": pair[1]},
                 lambda one: (one.name, one.amount),
             )
-        return lambda pair: pb.NamedText(name=pair[0], text=pair[1]), lambda one: (one.name, one.text)
+        return lambda pair: {"name": pair[0], "text": pair[1]}, lambda one: (one.name, one.text)
     if isinstance(item, type) and dataclasses.is_dataclass(item):
         record = _record(item)
         return record.to_wire, record.from_wire
@@ -223,7 +249,6 @@ class _Choices:
     """A `oneof` of the schema: which member holds which class of values."""
 
     def __init__(self, schema: type[Message]) -> None:
-        self._schema = schema
         self._name = schema.__name__
         self._by_class: dict[type, tuple[str, _Record]] = {}
         self._by_member: dict[str, _Record] = {}
@@ -237,12 +262,12 @@ class _Choices:
         """All classes of values that travel here."""
         return frozenset(self._by_class)
 
-    def to_wire(self, value: Any) -> Message:
+    def to_wire(self, value: Any) -> dict[str, Any]:
         found = self._by_class.get(type(value))
         if found is None:
             raise WireViolation(type(value).__name__, f"has no place in {self._name}")
         member, record = found
-        return self._schema(**{member: record.to_wire(value)})
+        return {member: record.to_wire(value)}
 
     def from_wire(self, message: Any) -> Any:
         member = message.WhichOneof("kind")
@@ -274,7 +299,7 @@ def _encode(direction: _Direction, frame: messages.Frame) -> bytes:
             "session": frame.session,
             "sequence": frame.sequence,
             "acknowledged": frame.acknowledged,
-            "control": [direction.control.to_wire(one) for one in frame.control],
+            "control": [direction.control.to_wire(one) for one in frame.control] if frame.control else (),
             direction.body_field: [direction.body.to_wire(one) for one in frame.messages],
         }
         if direction.has_term:
@@ -314,7 +339,7 @@ def _decode(direction: _Direction, data: bytes) -> messages.Frame:
         control=_choices("control", direction.control, message.control),
         messages=_choices("messages", direction.body, body),
     )
-    measure(dataclasses.replace(frame, control=(), messages=()))
+    check_numbers(frame)
     for control in frame.control:
         measure(control)
     for one in frame.messages:

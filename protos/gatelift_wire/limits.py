@@ -103,15 +103,20 @@ WINDOW_BYTES_MAX = 8 * MEBIBYTE
 ACK_EVERY = 256
 """Received messages after which an acknowledgement goes out at once: a quarter of the peer's window."""
 
-ACK_DELAY_SECONDS = 0.05
-"""An acknowledgement waits this long for a frame to ride on."""
+ACK_DELAY_SECONDS = 0.25
+"""An acknowledgement waits this long for a frame to ride on: nearly always one comes, and until then it only keeps the
+peer's outbox a little fuller, which `ACK_EVERY` bounds.
+"""
 
 # --- writing -------------------------------------------------------------------------------------------------------
 
 HOLD_SECONDS = 0.02
-"""A frame that nobody waits for (`packing.PATIENT`) is held this long for others to travel with it: not more than a
+"""A frame that nobody waits for (`packing.HOLD`) is held this long for others to travel with it: not more than a
 write to a busy API server takes, and long enough for most to find company where ten pods a second start.
 """
+
+TIDY_SECONDS = 0.1
+"""The same for what only tidies up after all is over, and for acknowledgements."""
 
 WRITE_GAP_SECONDS = 0.005
 """Least time from one write on a stream to the next: what comes meanwhile travels with it. A stream that was silent so

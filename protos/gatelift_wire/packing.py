@@ -3,7 +3,7 @@
 A write on the stream costs both ends far more than what is in it (measured: 0.2 ms of CPU to write, as much to read,
 0.01 ms for a message), so frames that wait are joined, and what nobody waits for may wait a little for company. Order
 never changes, numbers say after as before what they said, and the session does not notice: to it this is a wire that
-takes up to `HOLD_SECONDS` longer. Neighbours: `frame_writer` (drives this), `codec.join_from_agent` (the bytes).
+takes a little longer. Neighbours: `frame_writer` (drives this), `codec.join_from_agent` (the bytes).
 """
 
 from __future__ import annotations
@@ -17,13 +17,25 @@ from gatelift_wire.messages import Applied, Capacity, CountsReport, Forget, Fram
 Join = Callable[[Sequence[bytes], int], bytes]
 """Makes one frame of encoded ones that follow each other, and of the number of the first message in them."""
 
-PATIENT = frozenset({Applied, Capacity, CountsReport, Forget, ObjectReport, Withdraw})
-"""Messages that start nothing and stop nothing: states to be shown, and tidying up. Acknowledgements are as patient."""
+HOLD: dict[type, float] = {
+    Applied: limits.HOLD_SECONDS,
+    Capacity: limits.HOLD_SECONDS,
+    CountsReport: limits.HOLD_SECONDS,
+    ObjectReport: limits.HOLD_SECONDS,
+    Withdraw: limits.HOLD_SECONDS,
+    Forget: limits.TIDY_SECONDS,
+}
+"""How long a message may be held: those that start nothing and stop nothing, as states to be shown, and tidying up."""
 
 
-def is_patient(frame: Frame) -> bool:
-    """Say whether nobody waits for anything in this frame. Controls are the session's own and are never held."""
-    return not frame.control and all(type(message) in PATIENT for message in frame.messages)
+def patience(frame: Frame) -> float:
+    """Return for how many seconds a frame may be held. Controls are the session's own and never are."""
+    if frame.control:
+        return 0.0
+    held = limits.TIDY_SECONDS  # an acknowledgement alone
+    for message in frame.messages:
+        held = min(held, HOLD.get(type(message), 0.0))
+    return held
 
 
 class _Bundle:
@@ -78,7 +90,7 @@ class Packer:
 
     def put(self, frame: Frame, data: bytes, now: float) -> None:
         """Add a frame; `data` is what it is as bytes."""
-        due = now + limits.HOLD_SECONDS if is_patient(frame) else max(now, self._taken_at + limits.WRITE_GAP_SECONDS)
+        due = max(now + patience(frame), self._taken_at + limits.WRITE_GAP_SECONDS)
         last = self._bundles[-1] if self._bundles else None
         if last is None:
             self._bundles.append(_Bundle(frame, data))

@@ -18,7 +18,7 @@ from gatelift_wire.messages import (
     ObjectReport,
     Withdraw,
 )
-from gatelift_wire.packing import Packer, is_patient
+from gatelift_wire.packing import Packer, patience
 
 GAP = limits.WRITE_GAP_SECONDS
 HOLD = limits.HOLD_SECONDS
@@ -153,8 +153,15 @@ def test_what_waits_is_counted_until_it_is_taken() -> None:
     assert (packer.frames, packer.size) == (0, 0)
 
 
-def test_patient_is_what_starts_and_stops_nothing() -> None:
-    assert is_patient(frame(1))
-    assert is_patient(frame(1, Withdraw(key=key(1)), Applied(key=key(1))))
-    assert not is_patient(frame(1, Applied(key=key(1)), GatesLifted(key=key(1))))
-    assert not is_patient(frame(1, control=(CreditGrant(credits=1),)))
+def test_what_only_tidies_up_waits_longest_and_what_somebody_waits_for_not_at_all() -> None:
+    assert patience(frame(1)) == patience(frame(1, Forget(key=key(1)))) == limits.TIDY_SECONDS
+    assert patience(frame(1, Forget(key=key(1)), Withdraw(key=key(2)))) == HOLD
+    assert patience(frame(1, Applied(key=key(1)), GatesLifted(key=key(1)))) == 0.0
+    assert patience(frame(1, control=(CreditGrant(credits=1),))) == 0.0
+
+
+def test_what_is_held_and_comes_first_goes_when_the_one_behind_it_must() -> None:
+    packer = packed(frame(1, acknowledged=3), now=5.0)
+    assert packer.due == 5.0 + limits.TIDY_SECONDS
+    packer.put(applied(1), codec.encode_from_agent(applied(1)), 5.01)
+    assert packer.due == 5.01 + HOLD

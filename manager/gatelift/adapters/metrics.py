@@ -52,6 +52,8 @@ class Metrics:
         self._certificates = Counter(
             "gatelift_certificates_issued_total", "Certificates asked of the authority", registry=self.registry
         )
+        self._handle_of: dict[type, Histogram] = {}
+        self._writes_of: dict[tuple[type, str, str], Counter] = {}
         self._transitions = _Transitions(self.registry)
         self._gauges = Gauges(self.registry)
         self.leader = Gauge(
@@ -68,7 +70,11 @@ class Metrics:
 
     def handled(self, event: Event, seconds: float) -> None:
         """Count one event."""
-        self._handle.labels(type(event).__name__).observe(seconds)
+        kind = type(event)
+        handle = self._handle_of.get(kind)
+        if handle is None:  # to look a series up by its labels takes longer than to count in it
+            handle = self._handle_of[kind] = self._handle.labels(kind.__name__)
+        handle.observe(seconds)
         if isinstance(event, WriteFailed):
             self._write_failures.labels(event.error.value).inc()
 
@@ -76,10 +82,7 @@ class Metrics:
         """Count one command."""
         match command:
             case Create() | Patch() | Delete():
-                resource = command.ref.resource.plural
-                if isinstance(command, Patch) and command.subresource:
-                    resource += "/" + command.subresource
-                self._writes.labels(type(command).__name__.lower(), resource).inc()
+                self._write(command)
             case SendFrame():
                 self._frames.inc()
             case IssueCertificate():
@@ -90,6 +93,15 @@ class Metrics:
                 pass
             case _:
                 pass
+
+    def _write(self, command: Create | Patch | Delete) -> None:
+        part = command.subresource if isinstance(command, Patch) else ""
+        series = (type(command), command.ref.resource.plural, part)
+        writes = self._writes_of.get(series)
+        if writes is None:
+            resource = f"{series[1]}/{part}" if part else series[1]
+            writes = self._writes_of[series] = self._writes.labels(series[0].__name__.lower(), resource)
+        writes.inc()
 
     def _note(self, note: Note) -> None:
         self._notes.labels(note.level).inc()

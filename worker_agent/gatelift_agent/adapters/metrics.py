@@ -56,10 +56,16 @@ class Metrics:
         )
         self._held = Gauge("gatelift_agent_writes_held", "Writes that wait or are under way", registry=self.registry)
         self._queue = Gauge("gatelift_agent_events_waiting", "Events not handled yet", registry=self.registry)
+        self._handle_of: dict[type, Histogram] = {}
+        self._writes_of: dict[tuple[type, str], Counter] = {}
 
     def handled(self, event: Event, seconds: float) -> None:
         """Count one event."""
-        self._handle.labels(type(event).__name__).observe(seconds)
+        kind = type(event)
+        handle = self._handle_of.get(kind)
+        if handle is None:  # to look a series up by its labels takes longer than to count in it
+            handle = self._handle_of[kind] = self._handle.labels(kind.__name__)
+        handle.observe(seconds)
         if isinstance(event, WriteFailed):
             self._failures.labels(event.error.value).inc()
 
@@ -67,7 +73,11 @@ class Metrics:
         """Count one command."""
         match command:
             case Create() | Patch() | Delete():
-                self._writes.labels(type(command).__name__.lower(), command.ref.resource.plural).inc()
+                series = (type(command), command.ref.resource.plural)
+                writes = self._writes_of.get(series)
+                if writes is None:
+                    writes = self._writes_of[series] = self._writes.labels(series[0].__name__.lower(), series[1])
+                writes.inc()
             case SendFrame(frame=frame):
                 self._frames.inc()
                 for message in frame.messages:
