@@ -30,6 +30,9 @@ from gatelift_sandbox.state import Entry, State
 
 CREATE_SECONDS_MAX = 300.0
 """8 s with a node image at hand, 10 s when two start at once; the rest is for a first pull of the image."""
+DELETE_TRIES = 4
+DELETE_PAUSE_SECONDS = 2.0
+"""Between two tries to delete a cluster: Docker takes a second or two to remove a node."""
 COMMAND_SECONDS_MAX = 60.0
 READY_SECONDS_MAX = 120.0
 """A kubelet starts a static pod again within seconds, unless it backs off after several restarts."""
@@ -152,7 +155,15 @@ class KindProvider:
 
     async def _end(self, entry: Entry) -> None:
         command = ["kind", "delete", "cluster", "--name", entry.facts["kind"]]
-        await run(command, COMMAND_SECONDS_MAX, SandboxError)
+        for tries_left in reversed(range(DELETE_TRIES)):
+            try:
+                await run(command, COMMAND_SECONDS_MAX, SandboxError)
+                break
+            except SandboxError:
+                # The reaper of a killed owner may be at it this moment; to delete what is gone succeeds.
+                if not tries_left:
+                    raise
+                await asyncio.sleep(DELETE_PAUSE_SECONDS)
         if "reaper" in entry.children:
             await children.kill(entry.children["reaper"])
         await asyncio.to_thread(self._state.remove, entry.name)
