@@ -284,15 +284,16 @@ def figures(load: Load, runs: int, period: float, most: float = 0.0, jitter: flo
 
 
 def growth(runs: int) -> Iterator[tuple[str, float]]:
-    """Yield microseconds per admitted workload by queues and waiting workloads."""
+    """Yield CPU microseconds per admitted workload, and nominations per CPU second, by queues and waiting workloads."""
     for queues in GROWTH_QUEUES:
         for waiting in WAITING:
             each = []
             for _ in range(runs):
                 engine, _ = fill(waiting, queues)
-                _, _, deciding, _ = drain(engine, ADMITTED)
-                each.append(deciding / ADMITTED * 1e6)
-            yield f"us_per_admitted_{queues}q_{waiting}", round(statistics.median(each), 1)
+                _, nominations, deciding, _ = drain(engine, ADMITTED)
+                each.append((deciding / ADMITTED * 1e6, nominations / deciding))
+            yield f"us_per_admitted_{queues}q_{waiting}", round(statistics.median(one for one, _ in each), 1)
+            yield f"nominations_per_s_{queues}q_{waiting}", round(statistics.median(one for _, one in each))
 
 
 def main() -> None:
