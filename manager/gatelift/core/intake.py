@@ -144,6 +144,8 @@ def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
 def workload_seen(core: Core, obj: kueue.Workload, now: float) -> bool:
     """Take a Workload; one of the same name and another UID means that the earlier one is gone. False: no news."""
     key = key_of(obj.metadata)
+    if core.knowledge.saw_go(obj.metadata.uid):
+        return False  # a late word about one that is gone says nothing about what has its name now
     known = core.knowledge.workloads.get(key)
     if known is not None and known.metadata.uid != obj.metadata.uid:
         workload_gone(core, key, known.metadata.uid)
