@@ -1,8 +1,8 @@
 """The admission engine in memory: cost per admitted workload against queue length, nominations per second.
 
 One ClusterQueue (or a cohort of 100), workloads of a few shapes all waiting from the start; whatever is reserved is
-finished in order, so that each release has to find the next. Times are CPU times. Run: `python -m bench.admission_core`. The last line is
-one JSON object of medians.
+finished in order, so that each release has to find the next. Times are CPU times, with the garbage collector tuned as
+in the daemons. Run: `python -m bench.admission_core`. The last line is one JSON object of medians.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections import deque
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.model import Reserve
+from gatelift_kube import collector
 from gatelift_kube.objects.core import Container, PodSpec, PodTemplate, ResourceRequirements
 from gatelift_kube.objects.kueue import (
     ClusterQueue,
@@ -95,6 +96,7 @@ def drain(engine: Engine, count: int) -> tuple[float, int, float, float]:
 
 def main() -> None:
     """Print the table and, last, the JSON line."""
+    collector.tune()
     print(f"Python {platform.python_version()}, one process, {RUNS} runs each, medians; {ADMITTED} workloads admitted")
     figures: dict[str, float] = {}
     for queues in (1, 100):

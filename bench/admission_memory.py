@@ -6,7 +6,8 @@ takes no time, an eviction ends after 5 ms. `sweep` is the curve of makespan aga
 which wake-ups are collected; `growth` the cost of an admission in queues of 1,000 to 100,000 waiting workloads.
 
 Run: `python -m bench.admission_memory [--only baseline,large,sweep,growth] [--runs N]`. The last line is one JSON
-object; `wall_s`, `cpu_s` and `rss_mb` are those of the process, figures of a load are medians over its runs.
+object; `wall_s`, `cpu_s` and `rss_mb` are those of the process, figures of a load are medians over its runs. Times of
+the engine are CPU times, with the garbage collector tuned as in the daemons.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from msgspec.structs import replace
 from bench.admission_core import ADMITTED, drain, fill
 from gatelift_admission.engine import Engine
 from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX, Preempt, Reserve, Settings
+from gatelift_kube import collector
 from gatelift_kube.objects.core import Container, PodSpec, PodTemplate, ResourceRequirements
 from gatelift_kube.objects.kueue import (
     BorrowWithinCohort,
@@ -304,6 +306,7 @@ def main() -> None:
     parser.add_argument("--period", type=float, default=WAKE_PERIOD, help="seconds of collecting wake-ups")
     parser.add_argument("--most", type=float, default=WAKE_PERIOD_MAX, help="seconds up to which it grows")
     args = parser.parse_args()
+    collector.tune()
     only = args.only.split(",")
     load = os.getloadavg()[0]
     print(f"Python {platform.python_version()}, one process, {args.runs} runs each, medians; load before {load:.1f}")
