@@ -70,6 +70,8 @@ class SessionCore(ABC):
     def __init__(self, instance: str) -> None:
         self.instance = instance
         self.state = State.CLOSED
+        self.live = False
+        """There is a session with a number (it may not carry messages yet: see `state`)."""
         self.session = 0
         self.term = 0
         self._stream: int | None = None
@@ -87,11 +89,6 @@ class SessionCore(ABC):
         self._out: list[SessionOutput] = []
 
     # --- the doors ---------------------------------------------------------------------------------------------
-
-    @property
-    def live(self) -> bool:
-        """There is a session with a number (it may not carry messages yet: see `state`)."""
-        return self.state in LIVE
 
     @property
     def last_sequence(self) -> int:
@@ -363,6 +360,7 @@ class SessionCore(ABC):
         if following is None:
             raise IllegalUse(f"session: {step.value} has no place in {self.state.value}")
         self.state = following
+        self.live = following in LIVE
 
     def _set_deadline(self, at: float | None, text: str) -> None:
         self._deadline, self._deadline_text = at, text
@@ -438,7 +436,12 @@ class SessionCore(ABC):
 
     def _take_out(self) -> list[SessionOutput]:
         """Return actions, then upcalls: a core may call back from an upcall without overtaking what was transmitted."""
-        actions = [output for output in self._out if isinstance(output, ACTIONS)]
-        upcalls = [output for output in self._out if not isinstance(output, ACTIONS)]
+        if len(self._out) < 2:  # as nearly always: nothing to put in order
+            out, self._out = self._out, []
+            return out
+        actions: list[SessionOutput] = []
+        upcalls: list[SessionOutput] = []
+        for output in self._out:
+            (actions if isinstance(output, ACTIONS) else upcalls).append(output)
         self._out.clear()
         return actions + upcalls
