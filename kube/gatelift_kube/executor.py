@@ -21,7 +21,7 @@ from gatelift_kube.budget import Budget, TokenBucket, Traffic, budget
 from gatelift_kube.client import Client
 from gatelift_kube.clock import Clock, monotonic
 from gatelift_kube.decoding import Served
-from gatelift_kube.errors import KubeError, TimedOutError, write_error
+from gatelift_kube.errors import KubeError, write_error
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, ObjectRef
 from gatelift_kube.retry import Intent, RetryPolicy, delay
 from gatelift_kube.tasks import STOP_SECONDS, spawn
@@ -216,26 +216,21 @@ class Executor:
             await asyncio.sleep(pause)
 
     async def _send(self, command: ApiWrite, seconds: float) -> Served | None:
-        try:
-            # A limit around the client's own: a credential that has to be renewed first counts too.
-            async with asyncio.timeout(seconds):
-                match command:
-                    case Create():
-                        ref = command.ref
-                        return await self._client.create(ref.resource, ref.key.namespace, command.body, seconds=seconds)
-                    case Patch():
-                        return await self._client.apply(command, seconds=seconds)
-                    case Delete():
-                        return await self._client.delete(
-                            command.ref,
-                            uid=command.uid,
-                            resource_version=command.resource_version,
-                            grace_seconds=command.grace_seconds,
-                            propagation=command.propagation,
-                            seconds=seconds,
-                        )
-        except TimeoutError as error:
-            raise TimedOutError(f"no answer within {self._write_seconds:g} s of the decision") from error
+        match command:
+            case Patch():
+                return await self._client.apply(command, seconds=seconds)
+            case Create():
+                ref = command.ref
+                return await self._client.create(ref.resource, ref.key.namespace, command.body, seconds=seconds)
+            case Delete():
+                return await self._client.delete(
+                    command.ref,
+                    uid=command.uid,
+                    resource_version=command.resource_version,
+                    grace_seconds=command.grace_seconds,
+                    propagation=command.propagation,
+                    seconds=seconds,
+                )
 
 
 def traffic_of(command: ApiWrite) -> Traffic:

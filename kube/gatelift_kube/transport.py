@@ -1,4 +1,4 @@
-"""HTTP to one API server: requests with a time limit, and lines of a watch. The only file that knows aiohttp.
+"""HTTP to one API server: requests with a time limit, and lines of a watch. Only it and `connections` know aiohttp.
 
 `Transport` is the seam: another HTTP client, or a fake, goes in here. `client` speaks Kubernetes on top of it.
 """
@@ -7,44 +7,34 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Protocol
 
 import aiohttp
 import yarl
+from aiohttp.http_exceptions import HttpProcessingError
 
 from gatelift_kube.config import ClusterConfig
-from gatelift_kube.errors import SilentError, TimedOutError, UndecodableError, UnreachableError, from_status
+from gatelift_kube.connections import CONNECT_SECONDS_MAX, LINE_BYTES_MAX, Answer, Connections, Line
+from gatelift_kube.errors import (
+    ConfigError,
+    SilentError,
+    TimedOutError,
+    UndecodableError,
+    UnreachableError,
+    from_status,
+)
 
 CONNECTIONS_MAX = 128
 """Requests under way to one API server: 36 writes, the rest reads. Watches come on top, a connection for each."""
-CONNECT_SECONDS_MAX = 5.0
-"""TCP and TLS on the slowest link we serve; a connection that was not made has done nothing."""
 OPEN_SECONDS_MAX = 30.0
 """An API server answers a watch at once, whether anything happened or not; one that is busy lets it wait its turn."""
-KEEP_ALIVE_SECONDS = 55.0
-"""Idle connections are closed before the 60 s after which many load balancers drop them silently."""
-ANSWER_BYTES_MAX = 256 * 1024 * 1024
-"""Largest answer read: a page of 500 objects of etcd's limit, 1.5 MB, would be 750 MB, real ones are 3 MB."""
-LINE_BYTES_MAX = 8 * 1024 * 1024
-"""Longest watch line: an object of etcd's limit of 1.5 MB grows by JSON escapes and managedFields."""
 ERROR_BYTES_MAX = 64 * 1024
 
-_KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
-"""A peer that vanished without a word is noticed after 30 s, not after the kernel's two hours."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back. `retry_after` is the header of that name, empty where it was not there."""
-
-    status: int
-    body: bytes
-    retry_after: str = ""
+_BROKEN = (aiohttp.ClientError, HttpProcessingError, OSError)
+"""What aiohttp raises where no answer comes that can be read."""
 
 
 class Transport(Protocol):
@@ -80,6 +70,14 @@ class Transport(Protocol):
         ...
 
 
+@dataclass(slots=True, eq=False)
+class _Progress:
+    """How far a request has come, for the words and the certainty of its failure."""
+
+    turn: bool = False
+    sent: bool = False
+
+
 class HttpTransport:
     """`Transport` by aiohttp: connections are reused, proxies and netrc of the environment are not looked at."""
 
@@ -87,12 +85,21 @@ class HttpTransport:
         self, config: ClusterConfig, *, connections: int = CONNECTIONS_MAX, user_agent: str = "gatelift"
     ) -> None:
         self._config = config
-        self._connections = connections
-        self._user_agent = user_agent
-        # Requests wait here, first come first served. In aiohttp's own queue one that came later may take the
-        # connection that was freed for one that waits: under load some requests waited until their time was up.
+        self._limit = connections
+        # Requests wait here, first come first served.
         self._turns = asyncio.Semaphore(connections)
-        self._session: aiohttp.ClientSession | None = None
+        self._connections = Connections(config, user_agent)
+        url = yarl.URL(config.server, encoded=True)
+        # Through a proxy that does not tunnel, which is one for plain http, a request names the server too.
+        relayed = bool(config.proxy) and url.scheme == "http"
+        self._before_path = config.server if relayed else url.raw_path.rstrip("/")
+        self._always = (
+            f"Host: {url.host_port_subcomponent}\r\nUser-Agent: {user_agent}\r\n"
+            "Accept: application/json\r\nAccept-Encoding: identity\r\n"
+            f"{_proxy_authorization(config.proxy) if relayed else ''}"
+        )
+        self._credential = ""
+        self._headers = self._always.encode()
 
     async def request(
         self,
@@ -105,68 +112,106 @@ class HttpTransport:
         seconds: float,
         told: bool = False,
     ) -> Answer:
-        """Send one request; see `Transport`."""
-        headers = await self._headers()
-        if content_type:
-            headers["Content-Type"] = content_type
-        began = asyncio.get_running_loop().time()
-        async with self._turn(seconds):
-            left = max(0.001, began + seconds - asyncio.get_running_loop().time())
-            if told:
-                query = f"timeout={max(1, round(left * 1000))}ms"
-            answer = await self._exchange(method, self._url(path, query), body, headers, left)
-        self._look_at(answer.status)
+        """Send one request; see `Transport`. ValueError for a path that would not stay in its line."""
+        if not path.isascii() or not path.isprintable() or " " in path:
+            raise ValueError(f"{path!r}: a path must be encoded")
+        deadline = asyncio.get_running_loop().time() + seconds
+        progress = _Progress()
+        try:
+            async with asyncio.timeout_at(deadline):
+                if self._config.credentials is not None:
+                    self._carry(await self._config.credentials.header())
+                await self._turns.acquire()
+                progress.turn = True
+                try:
+                    while True:
+                        line = await self._connected()
+                        left = deadline - asyncio.get_running_loop().time()
+                        if left <= 0:
+                            self._connections.give_back(line)
+                            raise TimeoutError
+                        if told:
+                            query = f"timeout={max(1, round(left * 1000))}ms"
+                        request = self._request(method, f"{path}?{query}" if query else path, body, content_type)
+                        try:
+                            answer = await self._exchange(line, request, progress)
+                            break
+                        except UnreachableError:
+                            # An idle connection may be closed by the server just as it is used. A read can be sent
+                            # again at once; whether a write may be is not for us to say.
+                            if method != "GET" or not line.used:
+                                raise
+                finally:
+                    self._turns.release()
+        except TimeoutError as error:
+            raise self._too_late(progress, seconds) from error
+        if answer.status == 401 and self._config.credentials is not None:
+            self._config.credentials.reject()
         return answer
 
-    @asynccontextmanager
-    async def _turn(self, seconds: float) -> AsyncIterator[None]:
-        """Wait for a connection's turn; a request that did not get one in time was not sent."""
-        if self._turns.locked():
-            try:
-                async with asyncio.timeout(seconds):
-                    await self._turns.acquire()
-            except TimeoutError as error:
-                text = (
-                    f"{self._config.server}: no turn within {seconds:.3g} s, {self._connections} requests are under way"
-                )
-                raise UnreachableError(text, maybe_done=False) from error
-        else:
-            await self._turns.acquire()  # at once, without the price of a timer
+    async def _connected(self) -> Line:
         try:
-            yield
-        finally:
-            self._turns.release()
+            return await self._connections.take()
+        except (*_BROKEN, TimeoutError) as error:
+            why = f"not within {CONNECT_SECONDS_MAX:g} s" if isinstance(error, TimeoutError) else _why(error)
+            raise UnreachableError(f"{self._config.server}: cannot connect: {why}", maybe_done=False) from error
 
-    async def _exchange(
-        self, method: str, url: yarl.URL, body: bytes, headers: dict[str, str], seconds: float
-    ) -> Answer:
-        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT_SECONDS_MAX))
+    async def _exchange(self, line: Line, request: bytes, progress: _Progress) -> Answer:
+        answered = False
         try:
-            async with self._open().request(
-                method,
-                url,
-                data=body or None,
-                headers=headers,
-                timeout=timeout,
-                allow_redirects=False,
-                proxy=self._config.proxy or None,
-                server_hostname=self._config.server_name or None,
-            ) as response:
-                return await _read(response)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _translated(error, self._config.server, seconds) from error
+            progress.sent = True
+            line.send(request)
+            answer = await line.answer()
+            answered = True
+        except _BROKEN as error:
+            text = f"{self._config.server}: the connection broke: {_why(error)}"
+            raise UnreachableError(text, maybe_done=True) from error
+        finally:
+            if answered:
+                self._connections.give_back(line)
+            else:
+                line.connection.close()
+        return answer
+
+    def _too_late(self, progress: _Progress, seconds: float) -> UnreachableError | TimedOutError:
+        if progress.sent:
+            return TimedOutError(f"{self._config.server}: no answer within {seconds:.3g} s")
+        if progress.turn:
+            text = f"cannot connect: not within {seconds:.3g} s"
+        else:
+            text = f"no turn within {seconds:.3g} s, {self._limit} requests are under way"
+        return UnreachableError(f"{self._config.server}: {text}", maybe_done=False)
+
+    def _request(self, method: str, target: str, body: bytes, content_type: str) -> bytes:
+        """Return a request as it is sent."""
+        first = f"{method} {self._before_path}{target} HTTP/1.1\r\n".encode()
+        if not body and method == "GET":
+            return b"%s%s\r\n" % (first, self._headers)
+        described = f"Content-Type: {content_type}\r\n" if content_type else ""
+        return b"%s%s%sContent-Length: %d\r\n\r\n%s" % (first, self._headers, described.encode(), len(body), body)
+
+    def _carry(self, credential: str) -> None:
+        """Put the credential into all requests from now on. Raises ConfigError for one that is no header's value."""
+        if credential == self._credential:
+            return
+        if not credential.isascii() or not credential.isprintable():
+            raise ConfigError(f"{self._config.server}: the credential holds characters that a header cannot carry")
+        self._credential = credential
+        self._headers = (
+            f"{self._always}Authorization: {credential}\r\n".encode() if credential else self._always.encode()
+        )
 
     async def lines(self, path: str, query: str, *, idle_seconds: float) -> AsyncGenerator[bytes, None]:
         """Stream lines; see `Transport`."""
-        headers = await self._headers()
+        headers = await self._authorization()
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS_MAX, sock_read=idle_seconds)
         opening = min(idle_seconds, OPEN_SECONDS_MAX)
         opened = False
         try:
             async with (
                 asyncio.timeout(opening) as limit,
-                self._open().get(
-                    self._url(path, query),
+                self._connections.session().get(
+                    yarl.URL(f"{self._config.server}{path}?{query}", encoded=True),
                     headers=headers,
                     timeout=timeout,
                     allow_redirects=False,
@@ -176,7 +221,8 @@ class HttpTransport:
             ):
                 limit.reschedule(None)
                 opened = True
-                self._look_at(response.status)
+                if response.status == 401 and self._config.credentials is not None:
+                    self._config.credentials.reject()
                 if response.status != 200:
                     body = await response.content.read(ERROR_BYTES_MAX)
                     raise from_status(response.status, body, response.headers.get("Retry-After", ""))
@@ -191,68 +237,19 @@ class HttpTransport:
 
     async def aclose(self) -> None:
         """Close all connections; the transport may be used again afterwards, with new ones."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        await self._connections.aclose()
 
-    def _open(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            connector = aiohttp.TCPConnector(
-                limit=0,  # `_turns` bounds requests, whoever watches bounds watches
-                keepalive_timeout=KEEP_ALIVE_SECONDS,
-                ssl=self._config.tls if self._config.tls is not None else True,
-                socket_factory=_socket,
-            )
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                trust_env=False,  # measured: a proxy look-up for each request costs two thirds of the rate
-                auto_decompress=False,
-                read_bufsize=LINE_BYTES_MAX // 2,  # aiohttp takes lines of up to twice this
-                cookie_jar=aiohttp.DummyCookieJar(),
-                headers={"User-Agent": self._user_agent, "Accept": "application/json", "Accept-Encoding": "identity"},
-            )
-        return self._session
-
-    def _url(self, path: str, query: str) -> yarl.URL:
-        return yarl.URL(
-            f"{self._config.server}{path}?{query}" if query else f"{self._config.server}{path}", encoded=True
-        )
-
-    async def _headers(self) -> dict[str, str]:
+    async def _authorization(self) -> dict[str, str]:
         credentials = self._config.credentials
-        if credentials is None:
-            return {}
-        value = await credentials.header()
+        value = await credentials.header() if credentials is not None else ""
         return {"Authorization": value} if value else {}
 
-    def _look_at(self, status: int) -> None:
-        if status == 401 and self._config.credentials is not None:
-            self._config.credentials.reject()
 
-
-async def _read(response: aiohttp.ClientResponse) -> Answer:
-    length = response.content_length
-    if length is not None and length <= ANSWER_BYTES_MAX:
-        body = await response.read()
-    else:
-        parts: list[bytes] = []
-        left = ANSWER_BYTES_MAX
-        async for part in response.content.iter_any():
-            left -= len(part)
-            if left < 0:
-                raise UndecodableError(f"an answer is larger than {ANSWER_BYTES_MAX} bytes")
-            parts.append(part)
-        body = b"".join(parts)
-    return Answer(response.status, body, response.headers.get("Retry-After", ""))
-
-
-def _socket(info: aiohttp.AddrInfoType) -> socket.socket:
-    family, kind, protocol, _, _ = info
-    made = socket.socket(family=family, type=kind, proto=protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in _KEEP_ALIVE:
-        made.setsockopt(socket.IPPROTO_TCP, option, value)
-    return made
+def _proxy_authorization(proxy: str) -> str:
+    url = yarl.URL(proxy)
+    if url.user is None:
+        return ""
+    return f"Proxy-Authorization: {aiohttp.encode_basic_auth(url.user, url.password or '')}\r\n"
 
 
 def _translated(error: BaseException, server: str, seconds: float) -> UnreachableError | TimedOutError:

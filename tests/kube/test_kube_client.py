@@ -158,6 +158,7 @@ async def test_requests_get_their_turns_in_order_and_tell_the_server_what_is_lef
 ) -> None:
     names = [f"p{number:02}" for number in range(20)]
     async with Client(HttpTransport(server.config, connections=1)) as client:
+        await client.list_page(POD)  # the first request makes the session, which takes some milliseconds
         bodies = [json.dumps({"metadata": {"name": name}}).encode() for name in names]
         await asyncio.gather(*(client.create(POD, "ns", body, seconds=5.0) for body in bodies))
         made = [json.loads(seen.body)["metadata"]["name"] for seen in server.asked("POST")]
