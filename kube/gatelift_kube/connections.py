@@ -94,7 +94,9 @@ class Connections:
         now = asyncio.get_running_loop().time()
         while self._idle:
             line = self._idle.pop()
-            if now - line.since <= KEEP_ALIVE_SECONDS and line.protocol.is_connected():
+            protocol = line.protocol
+            # `should_close` again: something may have come unasked, such as the 408 of a server that is tired of it.
+            if now - line.since <= KEEP_ALIVE_SECONDS and protocol.is_connected() and not protocol.should_close:
                 return line
             line.connection.close()
         session = self.session()

@@ -59,7 +59,9 @@ class EventRecorder:
             if write is None:
                 await self._until_due()
                 continue
-            await asyncio.sleep(self._bucket.take(self._clock()))
+            wait = self._bucket.take(self._clock())
+            if wait > 0:
+                await asyncio.sleep(wait)
             try:
                 await self._send(write)
             except KubeError:

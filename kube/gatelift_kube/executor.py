@@ -151,7 +151,10 @@ class Executor:
 
     def _queue(self, lane: _Lane) -> None:
         """Make a lane ready; a transition that waits behind a status text takes it along (no priority inversion)."""
-        urgent = any(pending.traffic is Traffic.TRANSITION for pending in lane.waiting)
+        waiting = lane.waiting
+        urgent = waiting[0].traffic is Traffic.TRANSITION or (
+            len(waiting) > 1 and any(pending.traffic is Traffic.TRANSITION for pending in waiting)
+        )
         traffic = Traffic.TRANSITION if urgent else Traffic.STATUS
         if lane.queued is not traffic:
             lane.queued = traffic
@@ -184,8 +187,9 @@ class Executor:
 
     async def _carry_out(self, pending: _Pending, bucket: TokenBucket) -> WriteDone | WriteFailed:
         command = pending.command
-        wait = bucket.take(self._clock())
-        if self._clock() + wait >= pending.deadline:
+        now = self._clock()
+        wait = bucket.take(now)
+        if now + wait >= pending.deadline:
             bucket.give_back()
             return _not_sent(command, f"no turn within {self._write_seconds:g} s; the API budget is used up")
         if wait > 0:

@@ -59,7 +59,9 @@ class MachineLoop(Generic[EventT, CommandT]):
         self._clock = clock
         self._observe = observe
         self._queue: deque[EventT] = deque()
-        self._wake = asyncio.Event()
+        self._waiter: asyncio.Future[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = 0.0
         self._handling = False
 
     @property
@@ -73,26 +75,33 @@ class MachineLoop(Generic[EventT, CommandT]):
         if len(self._queue) >= QUEUE_MAX and not self._handling:
             while self._queue:
                 self._step(self._queue.popleft())
-        self._wake.set()
+        if self._waiter is not None:
+            self._wake(self._waiter)
 
     async def run(self) -> None:
         """Feed the machine until cancelled."""
-        while True:
-            self._wake.clear()
-            self._turn()
-            await asyncio.sleep(0)
-            if not self._queue:
-                await self._sleep()
+        try:
+            while True:
+                deadline = self._turn()
+                if self._queue:
+                    await asyncio.sleep(0)
+                else:
+                    await self._sleep(deadline)
+        finally:
+            self._set_alarm(None)
 
-    def _turn(self) -> None:
+    def _turn(self) -> float | None:
+        """Feed the machine for a while; return its next deadline, of no meaning while events still wait."""
         end = self._clock() + TURN_SECONDS
         while self._queue:
             self._step(self._queue.popleft())
-            if self._clock() >= end:
-                return
+            if self._queue and self._clock() >= end:
+                return None
         deadline = self._machine.next_deadline()
         if deadline is not None and deadline <= self._clock():
             self._step(self._tick)
+            deadline = self._machine.next_deadline()
+        return deadline
 
     def _step(self, event: EventT) -> None:
         self._handling = True
@@ -106,13 +115,36 @@ class MachineLoop(Generic[EventT, CommandT]):
         finally:
             self._handling = False
 
-    async def _sleep(self) -> None:
-        deadline = self._machine.next_deadline()
+    async def _sleep(self, deadline: float | None) -> None:
         seconds = IDLE_SECONDS_MAX if deadline is None else min(deadline - self._clock(), IDLE_SECONDS_MAX)
         if seconds <= 0:
+            await asyncio.sleep(0)
             return
+        loop = asyncio.get_running_loop()
+        at = loop.time() + seconds
+        # An alarm that rings too early costs one look at the deadline, a new one for each event costs more than that.
+        if self._alarm is None or at < self._alarm_at:
+            self._set_alarm(at)
+        self._waiter = loop.create_future()
         try:
-            async with asyncio.timeout(seconds):
-                await self._wake.wait()
-        except TimeoutError:
-            return
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _set_alarm(self, at: float | None) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if at is not None:
+            self._alarm = asyncio.get_running_loop().call_at(at, self._ring)
+            self._alarm_at = at
+
+    def _ring(self) -> None:
+        self._alarm = None
+        if self._waiter is not None:
+            self._wake(self._waiter)
+
+    @staticmethod
+    def _wake(waiter: asyncio.Future[None]) -> None:
+        if not waiter.done():
+            waiter.set_result(None)

@@ -5,11 +5,17 @@ Named tuples, since they are keys of nearly every table: their hash and comparis
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 from urllib.parse import quote
 
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
+"""Nearly all names are those of DNS: nothing to encode, and `quote` costs more than all the rest of a path."""
+
 
 def _segment(name: str) -> str:
+    if _PLAIN(name) is not None:
+        return name
     if name in (".", ".."):
         raise ValueError(f"metadata.name: {name!r} is not a name that an object can have")
     return quote(name, safe="")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
+from gatelift_kube.clock import monotonic
 from gatelift_kube.machine_loop import QUEUE_MAX, MachineLoop
 from gatelift_kube.tasks import spawn
 
@@ -69,6 +70,37 @@ async def test_an_event_wakes_a_loop_that_sleeps() -> None:
     loop.post("late")
     await until(lambda: machine.handled == ["late"])
     task.cancel()
+
+
+async def test_a_deadline_that_comes_nearer_is_kept_and_one_that_moves_away_rings_once() -> None:
+    machine = Recorder()
+    loop = MachineLoop[str, str](machine, lambda _command: None, tick="tick")
+    started = monotonic()
+    machine.deadline = started + 30.0
+    task = spawn("loop", loop.run())
+    await asyncio.sleep(0)
+    machine.deadline = started + 0.02
+    loop.post("nearer")
+    await until(lambda: machine.handled == ["nearer"])
+    machine.deadline = started + 0.06
+    loop.post("away")
+    await until(lambda: "tick" in machine.handled)
+    assert machine.handled == ["nearer", "away", "tick"]
+    assert monotonic() - started >= 0.06
+    task.cancel()
+    await asyncio.wait([task])
+
+
+async def test_a_machine_that_is_always_due_leaves_others_their_turn() -> None:
+    machine = Recorder()
+    machine.next_deadline = lambda: 0.0  # type: ignore[method-assign] # a machine that never comes to rest
+    loop = MachineLoop[str, str](machine, lambda _command: None, tick="tick")
+    task = spawn("loop", loop.run())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert 3 <= machine.handled.count("tick") <= 6
+    task.cancel()
+    await asyncio.wait([task])
 
 
 async def test_a_producer_that_never_waits_drains_the_queue_itself() -> None:
