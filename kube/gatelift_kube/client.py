@@ -20,11 +20,12 @@ import msgspec
 from gatelift_kube import decoding
 from gatelift_kube.clock import Clock, monotonic
 from gatelift_kube.config import ClusterConfig
+from gatelift_kube.connections import Answer
 from gatelift_kube.decoding import Line, Page, Served
 from gatelift_kube.errors import KubeError, TimedOutError, from_status
 from gatelift_kube.resources import ObjectRef, Resource
 from gatelift_kube.retry import Intent, RetryPolicy, delay
-from gatelift_kube.transport import CONNECTIONS_MAX, Answer, HttpTransport, Transport
+from gatelift_kube.transport import CONNECTIONS_MAX, HttpTransport, Transport
 from gatelift_kube.writes import WRITE_SECONDS_MAX, Patch, PatchKind
 
 READ_SECONDS_MAX = 30.0
@@ -151,7 +152,7 @@ class Client:
         path = resource.path(selection.namespace)
         async with aclosing(self._transport.lines(path, urlencode(pairs), idle_seconds=idle_seconds)) as texts:
             async for text in texts:
-                if not text.strip():
+                if not text or text.isspace():
                     continue
                 line = decoding.read_line(text)
                 if line.type == "ERROR":

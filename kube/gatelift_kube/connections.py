@@ -104,10 +104,10 @@ class Connections:
         if connector is None:
             raise ConnectionResetError("the session was closed")
         connection = await connector.connect(self._target(session), [], _CONNECT)
-        protocol = connection.protocol
-        if protocol is None:
+        made = connection.protocol
+        if made is None:
             raise ConnectionResetError("the connection was closed as soon as it was made")
-        return Line(connection, protocol, session)
+        return Line(connection, made, session)
 
     def give_back(self, line: Line) -> None:
         """Keep a connection whose answer was read to its end, unless the server or an error has ended it."""

@@ -57,9 +57,19 @@ class _RawPage(msgspec.Struct):
     items: list[msgspec.Raw] | None = None
 
 
-class _Line(msgspec.Struct):
+class Line(msgspec.Struct, frozen=True):
+    """One line of a watch: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and the JSON of its object."""
+
     type: str
-    object: msgspec.Raw
+    raw: msgspec.Raw = msgspec.field(name="object")
+
+
+class _Managed(msgspec.Struct):
+    value: msgspec.Raw = msgspec.field(name="managedFields", default=msgspec.Raw())
+
+
+class _Top(msgspec.Struct):
+    metadata: _Managed | None = None
 
 
 class _Code(msgspec.Struct):
@@ -71,7 +81,9 @@ _RAW_PAGE = msgspec.json.Decoder(_RawPage)
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
 """The decoder raises the second for bytes that are no UTF-8, inside a text that it has to read."""
 
-_LINE = msgspec.json.Decoder(_Line)
+_LINE = msgspec.json.Decoder(Line)
+_MANAGED = msgspec.json.Decoder(_Top)
+_MANAGED_KEY = b'"managedFields":'
 _TOP = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
@@ -100,14 +112,6 @@ class Page:
     next: str = ""
     remaining: int = 0
     unread: tuple[Unread, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a watch: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR, and the JSON of its object."""
-
-    type: str
-    raw: msgspec.Raw
 
 
 def struct_of(resource: Resource) -> type[Any]:
@@ -175,10 +179,9 @@ def _page(metadata: _ListMeta, items: list[Served], unread: list[Unread]) -> Pag
 def read_line(line: bytes) -> Line:
     """Return one watch line, its object unread; raises UndecodableError."""
     try:
-        read = _LINE.decode(line)
+        return _LINE.decode(line)
     except _UNREADABLE as error:
         raise UndecodableError(f"watch: a line cannot be read: {error}") from error
-    return Line(read.type, read.object)
 
 
 def bookmark_version(raw: bytes | msgspec.Raw) -> str:
@@ -204,13 +207,26 @@ def key_in(raw: bytes | msgspec.Raw) -> ObjectKey:
 
 def without_managed_fields(raw: bytes | msgspec.Raw) -> bytes:
     """Return the object's JSON without `metadata.managedFields`, which is a third of a pod and of no use to us."""
-    top = _TOP.decode(raw)
-    metadata = top.get("metadata")
-    if metadata is None:
-        return bytes(raw)
-    fields = _TOP.decode(metadata)
-    if fields.pop("managedFields", None) is None:
-        return bytes(raw)
+    text = bytes(raw)
+    top = _MANAGED.decode(text)
+    value = bytes(top.metadata.value) if top.metadata is not None else b""
+    if not value:
+        return text
+    # As served, the field is there once and without spaces: cut it out, instead of taking all apart and joining it.
+    start = text.find(_MANAGED_KEY)
+    end = start + len(_MANAGED_KEY) + len(value)
+    if text.startswith(value, start + len(_MANAGED_KEY)) and text.find(_MANAGED_KEY, end) < 0:
+        if text[start - 1 : start] == b",":
+            return text[: start - 1] + text[end:]
+        if text[end : end + 1] == b",":
+            return text[:start] + text[end + 1 :]
+    return _taken_apart(text)
+
+
+def _taken_apart(text: bytes) -> bytes:
+    top = _TOP.decode(text)
+    fields = _TOP.decode(top["metadata"])
+    del fields["managedFields"]
     top["metadata"] = msgspec.Raw(msgspec.json.encode(fields))
     return msgspec.json.encode(top)
 

@@ -226,10 +226,16 @@ class HttpTransport:
                 if response.status != 200:
                     body = await response.content.read(ERROR_BYTES_MAX)
                     raise from_status(response.status, body, response.headers.get("Retry-After", ""))
-                async for line in response.content:
-                    yield line
-        except ValueError as error:  # aiohttp's word for a line that is longer than its buffer
-            raise UndecodableError(f"watch: a line is longer than {LINE_BYTES_MAX} bytes") from error
+                content = response.content
+                begun = b""  # a line of which the end has not come yet
+                while part := await content.readany():
+                    *lines, begun = (begun + part).split(b"\n")
+                    for line in lines:
+                        yield line
+                    if len(begun) > LINE_BYTES_MAX:
+                        raise UndecodableError(f"watch: a line is longer than {LINE_BYTES_MAX} bytes")
+                if begun:
+                    yield begun
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             if opened and isinstance(error, TimeoutError):
                 raise SilentError(f"{self._config.server}: nothing came for {idle_seconds:.3g} s") from error

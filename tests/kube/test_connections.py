@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
 from gatelift_kube import connections, errors
+from gatelift_kube import transport as http
 from gatelift_kube.config import ClusterConfig
 from gatelift_kube.connections import Answer
 from gatelift_kube.transport import HttpTransport
@@ -209,3 +210,27 @@ async def test_a_path_that_is_not_encoded_is_never_sent(path: str) -> None:
         with pytest.raises(ValueError, match="must be encoded"):
             await transport.request("GET", path, seconds=5.0)
         assert server.heads == []
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b'{"a":1}\n{"b":2}\n\n{"c":3}\n'],
+        [b'{"a":', b'1}\n{"b":2}', b'\n\n{"c":3}\n'],
+        [b'{"a":1}\n', b'{"b":2}\n\n', b'{"c"', b":3}"],
+    ],
+)
+async def test_lines_of_a_watch_are_put_together_however_they_come(pieces: list[bytes]) -> None:
+    async with serving(lambda _connection, _number: [b"HTTP/1.1 200 OK\r\n\r\n", *pieces, b""]) as (_, transport):
+        lines = [line async for line in transport.lines("/api", "watch=1", idle_seconds=5.0)]
+    assert [line for line in lines if line.strip()] == [b'{"a":1}', b'{"b":2}', b'{"c":3}']
+
+
+async def test_a_line_that_is_too_long_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "LINE_BYTES_MAX", 10)
+    long = [b"HTTP/1.1 200 OK\r\n\r\n", b"short\n", b"x" * 30, b""]
+    async with serving(lambda _connection, _number: long) as (_, transport):
+        async with aclosing(transport.lines("/api", "watch=1", idle_seconds=5.0)) as lines:
+            assert await anext(lines) == b"short"
+            with pytest.raises(errors.UndecodableError, match="a line is longer than 10 bytes"):
+                await anext(lines)

@@ -294,3 +294,24 @@ def test_an_empty_list_may_have_null_for_its_items() -> None:
 def test_metadata_that_is_not_even_metadata_has_no_name() -> None:
     assert decoding.key_in(b'{"metadata":3}') == ObjectKey("", "?")
     assert decoding.key_in(b'{"metadata":{"name":"a"},"spec":3}') == ObjectKey("", "a")
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        '{"name":"p","managedFields":[{"a":[1,{}]}]}',
+        '{"managedFields":[{"a":"]}"}],"name":"p"}',
+        '{"name":"p","managedFields":[{"a":1}],"uid":"u"}',
+        '{"managedFields":[]}',
+        '{"name":"p", "managedFields" : [1], "uid":"u"}',
+        '{"name":"p","managedFields":[1] ,"uid":"u"}',
+        '{"name":"p","managedFields":null}',
+        '{"annotations":{"managedFields":"[1]","b":"\\"managedFields\\":[1]"},"managedFields":[1],"name":"p"}',
+    ],
+)
+def test_managed_fields_are_cut_out_of_the_metadata_and_of_nothing_else(metadata: str) -> None:
+    raw = f'{{"spec":{{"template":{{"metadata":{{"managedFields":[1]}}}},"x":1.0}},"metadata":{metadata}}}'
+    for text in (raw, f'{{"kind":"P","metadata":{metadata},"spec":{{"a":"x"}}}}'):
+        expected = json.loads(text)
+        del expected["metadata"]["managedFields"]
+        assert json.loads(decoding.without_managed_fields(text.encode())) == expected
