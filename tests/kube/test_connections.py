@@ -229,8 +229,10 @@ async def test_lines_of_a_watch_are_put_together_however_they_come(pieces: list[
 async def test_a_line_that_is_too_long_ends_the_watch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "LINE_BYTES_MAX", 10)
     long = [b"HTTP/1.1 200 OK\r\n\r\n", b"short\n", b"x" * 30, b""]
-    async with serving(lambda _connection, _number: long) as (_, transport):
-        async with aclosing(transport.lines("/api", "watch=1", idle_seconds=5.0)) as lines:
-            assert await anext(lines) == b"short"
-            with pytest.raises(errors.UndecodableError, match="a line is longer than 10 bytes"):
-                await anext(lines)
+    async with (
+        serving(lambda _connection, _number: long) as (_, transport),
+        aclosing(transport.lines("/api", "watch=1", idle_seconds=5.0)) as lines,
+    ):
+        assert await anext(lines) == b"short"
+        with pytest.raises(errors.UndecodableError, match="a line is longer than 10 bytes"):
+            await anext(lines)
