@@ -144,11 +144,11 @@ class Connections:
     async def aclose(self) -> None:
         """Close all connections; new ones are made afterwards when they are asked for."""
         idle, self._idle = self._idle, []
-        for line in idle:
-            line.connection.close()
         session, self._session = self._session, None
         if session is not None:
-            await session.close()
+            await session.close()  # waits for the end of all its connections, idle or not
+        for line in idle:
+            line.connection.close()
 
     def _target(self, session: aiohttp.ClientSession) -> aiohttp.ClientRequest:
         """Return what tells the connector where to connect to."""
