@@ -29,27 +29,12 @@ from random import Random
 from msgspec.structs import replace
 
 from bench.admission_core import ADMITTED, drain, fill
+from bench.generator import BASELINE, FLAVOR, LARGE_SCALE, Arrival, Kind, Load, arrivals, cluster_queues, workload_spec
 from gatelift_admission.engine import Engine
 from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX, Preempt, Reserve, Settings
 from gatelift_kube import collector
-from gatelift_kube.objects.core import Container, PodSpec, PodTemplate, ResourceRequirements
-from gatelift_kube.objects.kueue import (
-    BorrowWithinCohort,
-    ClusterQueue,
-    ClusterQueueSpec,
-    FlavorQuotas,
-    FlavorResource,
-    LocalQueue,
-    LocalQueueSpec,
-    PodSet,
-    Preemption,
-    ResourceFlavor,
-    ResourceGroup,
-    Workload,
-    WorkloadSpec,
-    WorkloadStatus,
-)
-from gatelift_kube.objects.meta import Condition, LabelSelector, ObjectMeta
+from gatelift_kube.objects.kueue import LocalQueue, LocalQueueSpec, ResourceFlavor, Workload, WorkloadStatus
+from gatelift_kube.objects.meta import Condition, ObjectMeta
 
 EVICTION_S = 0.005
 """From the decision to preempt to the victim's quota being free."""
@@ -63,51 +48,6 @@ JITTER_S = 0.1
 """Runs of the sweep end up to so much later: without it, all gaps of a load are of one size."""
 WAITING = (1_000, 10_000, 100_000)
 GROWTH_QUEUES = (1, 30, 100)
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A class of workloads of a load: how many per queue, one every `every` seconds, running for `runs` seconds."""
-
-    name: str
-    count: int
-    cpu: int
-    priority: int
-    every: float
-    runs: float
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """A generator load."""
-
-    name: str
-    cohorts: int
-    queues: int
-    """Per cohort."""
-    kinds: tuple[Kind, ...]
-
-
-BASELINE = Load(
-    "baseline",
-    5,
-    6,
-    (
-        Kind("small", 350, 1, 50, 0.1, 0.2),
-        Kind("medium", 100, 5, 100, 0.5, 0.5),
-        Kind("large", 50, 20, 200, 1.2, 1.0),
-    ),
-)
-LARGE_SCALE = Load(
-    "large",
-    10,
-    100,
-    (
-        Kind("small", 35, 1, 50, 0.06, 0.15),
-        Kind("medium", 11, 5, 100, 0.3, 0.35),
-        Kind("large", 4, 20, 200, 0.7, 0.7),
-    ),
-)
 
 
 @dataclass(slots=True)
@@ -161,20 +101,13 @@ class Run:
     def _structure(self) -> None:
         load, engine = self.load, self.engine
         engine.namespace_changed("ns", {})
-        engine.flavor_changed(ResourceFlavor(ObjectMeta(name="default")))
-        group = ResourceGroup(("cpu",), (FlavorQuotas("default", (FlavorResource("cpu", "20", "100"),)),))
-        policy = Preemption("LowerPriority", "Any", BorrowWithinCohort())
-        for cohort in range(load.cohorts):
-            for number in range(load.queues):
-                name = f"{cohort}-{number}"
-                spec = ClusterQueueSpec(
-                    f"cohort-{cohort}", namespace_selector=LabelSelector(), resource_groups=(group,), preemption=policy
-                )
-                engine.cluster_queue_changed(ClusterQueue(ObjectMeta(name=name), spec))
-                engine.local_queue_changed(LocalQueue(ObjectMeta(name=name, namespace="ns"), LocalQueueSpec(name)))
-                for kind in load.kinds:
-                    for one in range(kind.count):
-                        self._later(one * kind.every, "create", _workload(name, kind, one, one * kind.every), kind)
+        engine.flavor_changed(ResourceFlavor(ObjectMeta(name=FLAVOR)))
+        for queue in cluster_queues(load):
+            name = queue.metadata.name
+            engine.cluster_queue_changed(queue)
+            engine.local_queue_changed(LocalQueue(ObjectMeta(name=name, namespace="ns"), LocalQueueSpec(name)))
+        for arrival in arrivals(load):
+            self._later(arrival.at, "create", _workload(arrival), arrival.kind)
 
     def _later(self, at: float, what: str, workload: Workload, kind: Kind) -> None:
         self.version += 1
@@ -245,13 +178,11 @@ class Run:
         self._later(now + kind.runs + self.random.random() * self.jitter, "finish", written, kind)
 
 
-def _workload(queue: str, kind: Kind, number: int, created: float) -> Workload:
-    uid = f"{queue}-{kind.name}-{number:05}"
-    at = datetime.fromtimestamp(START + int(created), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    container = Container("c", ResourceRequirements({"cpu": str(kind.cpu)}))
-    sets = (PodSet(template=PodTemplate(spec=PodSpec((container,)))),)
-    meta = ObjectMeta(name=uid, namespace="ns", uid=uid, resource_version="1", creation_timestamp=at)
-    return Workload(meta, WorkloadSpec(sets, queue, priority=kind.priority))
+def _workload(arrival: Arrival) -> Workload:
+    at = datetime.fromtimestamp(START + int(arrival.at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    name = arrival.name
+    meta = ObjectMeta(name=name, namespace="ns", uid=name, resource_version="1", creation_timestamp=at)
+    return Workload(meta, workload_spec(arrival))
 
 
 def _changed(workload: Workload, status: WorkloadStatus, version: int) -> Workload:
@@ -276,7 +207,7 @@ def figures(load: Load, runs: int, period: float, most: float = 0.0, jitter: flo
             "us_per_admission": (run.intake + run.deciding) / run.admissions * 1e6,
             "preemptions": run.preemptions,
             "longest_call_ms": run.longest * 1e3,
-            "usage_percent": 100 * run.used / (20 * load.cohorts * load.queues * makespan),
+            "usage_percent": 100 * run.used / (load.cpus * makespan),
         }
         for kind in load.kinds:
             waits = [at - run.created[uid] for uid, (at, of) in run.admitted.items() if of is kind]

@@ -54,3 +54,12 @@ def children_of_cluster(home: Path, name: str) -> Mapping[str, Child]:
     """Return the processes of a cluster of the sandbox, by their part."""
     entry = State(home).entry(name)
     return entry.children if entry is not None else {}
+
+
+def rss_peak_bytes(pid: int) -> int:
+    """Return the highest resident memory that a process has had so far; 0 where it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)

@@ -1,0 +1,157 @@
+"""Kueue's generator loads on a real API server, with the manager as it ships, against a write floor in the same run.
+
+`python -m bench.admission_load [--load baseline|large] [--scale 0.1] [--qps N] [--restart N]`. `--scale` plays a share
+of the load: as many queues at the same pace for a shorter time; 1 is Kueue's whole load (baseline: 15,000 workloads on
+30 queues). `--qps` lifts the manager's own limit of writes (300 a second as it ships). `--restart N` measures instead
+how long a manager takes from having taken the lead to its first decision with N workloads waiting.
+
+The floor is the same generator and runner with a script in the manager's place that admits at sight. Each side has a
+control plane of its own. `policy_s` is what the admission engine makes of the load where writes take no time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvloop
+
+from bench.admission_memory import figures as in_memory
+from bench.admission_restart import restart
+from bench.admission_site import Site, last_words, site
+from bench.generator import BASELINE, LARGE_SCALE, Load, scaled
+from bench.generator_runner import Runner
+from bench.processes import cpu_seconds, rss_peak_bytes
+from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX
+from gatelift_kube.tasks import spawn
+
+SCALE = 0.1
+PLAY_SECONDS_MAX = 1800.0
+"""Kueue's runner gives up on its largest load after as long."""
+FLOOR_READY_SECONDS = 30.0
+FLOOR_END_SECONDS = 10.0
+LOADS = {load.name: load for load in (BASELINE, LARGE_SCALE)}
+
+
+async def played(here: Site, load: Load, runner: Runner, pid: int, name: str) -> dict[str, float]:
+    """Play the load while a process admits; return what came of it, and what it cost whom."""
+    before, own, used = here.usage(), time.process_time(), cpu_seconds(pid)
+    try:
+        story = await runner.play(PLAY_SECONDS_MAX)
+    except (TimeoutError, RuntimeError) as error:
+        raise RuntimeError(f"{name}: {error}\n{last_words(here.installation)}") from error
+    spent = here.usage().since(before)
+    found = story.figures(load) | {
+        "cpu_s": round(cpu_seconds(pid) - used, 1),
+        "rss_mb": round(rss_peak_bytes(pid) / 2**20, 1),
+        "api_server_cpu_s": round(spent.of("kube-apiserver"), 1),
+        "etcd_cpu_s": round(spent.of("etcd"), 1),
+        "runner_cpu_s": round(time.process_time() - own, 1),
+        "conflicts": story.conflicts,
+    }
+    print(name, *(f"{key}={value}" for key, value in found.items()), flush=True)
+    return found
+
+
+async def manager_round(load: Load, qps: float) -> dict[str, float]:
+    """Play a load with the manager."""
+    async with site(load, qps) as here:
+        process = await here.manager()
+        return await played(here, load, Runner(here.client, load), process.pid, "manager")
+
+
+async def floor_round(load: Load) -> dict[str, float]:
+    """Play a load with the script that admits at sight."""
+    async with site(load) as here:
+        runner = Runner(here.client, load)
+        async with floor_process(here, runner) as pid:
+            return await played(here, load, runner, pid, "floor")
+
+
+@asynccontextmanager
+async def floor_process(here: Site, runner: Runner) -> AsyncIterator[int]:
+    """Run the floor for the time of a block, with the manager's rights; gives its pid."""
+    kubeconfig = here.installation.kubeconfig(here.management, "gatelift-manager")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "bench.admission_floor",
+        str(kubeconfig),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+
+    async def watch_over() -> None:
+        await process.wait()
+        runner.fail("floor", RuntimeError("it ended early; its error is above"))
+
+    try:
+        async with asyncio.timeout(FLOOR_READY_SECONDS):
+            if process.stdout is None or await process.stdout.readline() != b"ready\n":
+                raise RuntimeError("the write floor ended before it was ready")
+        life = spawn("floor", watch_over())
+        yield process.pid
+        life.cancel()
+    finally:
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            async with asyncio.timeout(FLOOR_END_SECONDS):
+                await process.wait()
+        except TimeoutError:
+            process.kill()
+
+
+async def measure(load: Load, qps: float) -> dict[str, Any]:
+    """Play the load by the engine alone, by the floor and by the manager."""
+    alone = in_memory(load, 1, WAKE_PERIOD, WAKE_PERIOD_MAX)
+    print(f"engine alone: makespan {alone['makespan_s']} s, {alone['preemptions']:.0f} preemptions", flush=True)
+    floor = await floor_round(load)
+    ours = await manager_round(load, qps)
+    return {
+        **ours,
+        "ratio": round(ours["wall_s"] / floor["wall_s"], 2),
+        "policy_s": alone["makespan_s"],
+        "policy_preemptions": alone["preemptions"],
+        **{f"floor_{name}": value for name, value in floor.items()},
+    }
+
+
+def main() -> int:
+    """Measure, print, and print the JSON line last."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--load", choices=sorted(LOADS), default=BASELINE.name)
+    parser.add_argument("--scale", type=float, default=SCALE, help="share of the load's workloads, 1 for all")
+    parser.add_argument("--qps", type=float, default=0.0, help="the manager's writes a second, 0 as it ships")
+    parser.add_argument("--restart", type=int, default=0, help="workloads that wait while a manager starts anew")
+    args = parser.parse_args()
+    load = scaled(LOADS[args.load], args.scale)
+    said = {
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "load_before": round(os.getloadavg()[0], 2),
+        "api": "real kube-apiserver and etcd, no fsync",
+        "qps": args.qps or "as shipped",
+        "queues": load.cohorts * load.queues,
+    }
+    if args.restart:
+        said |= {"waiting": args.restart}
+        found = uvloop.run(restart(load, args.restart, args.qps))
+    else:
+        said |= {"load": load.name, "scale": args.scale, "workloads": load.workloads}
+        print("Conditions: " + ", ".join(f"{name} {value}" for name, value in said.items()), flush=True)
+        found = uvloop.run(measure(load, args.qps))
+    print(json.dumps({"bench": "admission_load", "conditions": said, "figures": found}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""One real control plane with the queues of a generator load, and the manager as its only client of ours.
+
+No webhooks (Kueue's own suite runs without, too), no workers: Workloads have no owner, so the manager admits them by
+itself. Neighbours: `admission_load` and `admission_restart` measure on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.fleet import free_port
+from bench.generator import FLAVOR, Load, cluster_queues, document
+from bench.processes import Usage, children_of_cluster, cpu_seconds
+from gatelift_kube.client import Client
+from gatelift_sandbox import applying, children
+from gatelift_sandbox.installation import Installation
+from gatelift_sandbox.provider import Cluster, NodeShape, Settings, load
+
+LEADING_SECONDS = 60.0
+POLL_SECONDS = 0.02
+_CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/"
+_WEBHOOKS = ("mutatingwebhookconfigurations/gatelift", "validatingwebhookconfigurations/gatelift")
+
+
+@dataclass(slots=True, kw_only=True)
+class Site:
+    """The control plane, what is installed on it, and a client with all rights."""
+
+    home: Path
+    management: Cluster
+    installation: Installation
+    client: Client
+
+    async def manager(self) -> children.Child:
+        """Start the manager, wait until it leads, and return its process."""
+        log = self.installation.folder / "manager.log"
+        before = _leads(log)
+        daemon = await self.installation.start_manager()
+        if daemon.child is None:
+            raise RuntimeError("the manager has no process")
+        async with asyncio.timeout(LEADING_SECONDS):
+            while _leads(log) == before:  # noqa: ASYNC110  # what is waited for is in another process
+                await asyncio.sleep(POLL_SECONDS)
+        return daemon.child
+
+    def usage(self) -> Usage:
+        """Return CPU seconds so far of each part of the control plane."""
+        parts = children_of_cluster(self.home, self.management.name)
+        return Usage({name: cpu_seconds(child.pid) for name, child in parts.items()})
+
+
+def _leads(log: Path) -> int:
+    """Return how often a manager has said that it leads."""
+    return log.read_text(errors="replace").count('"leading"') if log.exists() else 0
+
+
+@asynccontextmanager
+async def site(load_: Load, qps: float = 0.0) -> AsyncIterator[Site]:
+    """Raise it. `qps`: writes a second that the manager allows itself, 0 as it ships."""
+    async with AsyncExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gatelift-bench-")))
+        provider = load(
+            "local", Settings(home=home / "state", kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0))
+        )
+        stack.push_async_callback(provider.down)
+        (cluster,) = await provider.up(["mgmt"])
+        names = [queue.metadata.name for queue in cluster_queues(load_)]
+        settings: dict[str, Any] = {"gatelift": {"listen": f"127.0.0.1:{free_port()}"}}
+        if qps:
+            settings["clientConnection"] = {"qps": qps, "burst": int(qps)}
+        installation = Installation(
+            folder=home / "installation",
+            management=cluster,
+            workers=[],
+            namespaces=names,
+            manager_settings=settings,
+        )
+        stack.push_async_callback(installation.stop)
+        await installation.install()
+        client = await stack.enter_async_context(await installation.admin(cluster))
+        for path in _WEBHOOKS:
+            await client.raw("DELETE", _CONFIGURATIONS + path)
+        await applying.apply(client, _objects(load_))
+        yield Site(home=home / "state", management=cluster, installation=installation, client=client)
+
+
+def _objects(load_: Load) -> list[dict[str, Any]]:
+    made = [document("ResourceFlavor", FLAVOR, {})]
+    for queue in cluster_queues(load_):
+        name = queue.metadata.name
+        made.append(document("ClusterQueue", name, queue.spec))
+        made.append(document("LocalQueue", name, {"clusterQueue": name}, name))
+    return made
+
+
+def last_words(installation: Installation) -> str:
+    """Return the end of the manager's log, for an error."""
+    return children.log_tail(installation.folder / "manager.log")
