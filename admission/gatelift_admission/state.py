@@ -103,6 +103,8 @@ class State:
     backoffs: list[tuple[float, str]] = field(default_factory=list)
     periods: dict[str, float] = field(default_factory=dict)
     """Seconds of collecting, by root, where they have grown; forgotten when the tree is rebuilt."""
+    peaceful: dict[str, bool] = field(default_factory=dict)
+    """Roots of whose queues none may preempt, as far as asked; forgotten when the tree is rebuilt."""
     wakes: dict[str, tuple[float, set[Cell]]] = field(default_factory=dict)
     """Cells that came free, by root, and when those who wait for them are woken."""
     unevaluated: list[tuple[float, str, int]] = field(default_factory=list)
@@ -130,6 +132,7 @@ class State:
         self.wakes.clear()
         self.rooms.clear()
         self.periods.clear()
+        self.peaceful.clear()
         self.closed.clear()
         self.generations = {name: number for name, number in self.generations.items() if name in self.queues}
         for name in sorted(self.queues):
@@ -267,8 +270,15 @@ class State:
                 self.offer(queue)
 
     def period(self, root: str) -> float:
-        """Return for how many seconds wake-ups in a tree are collected now."""
-        return max(self.settings.wake_period, self.periods.get(root, 0.0))
+        """Return for how many seconds wake-ups in a tree are collected now; 0 where nobody could be preempted."""
+        if self.settings.wake_period <= 0 and root not in self.periods:
+            return 0.0
+        peaceful = self.peaceful.get(root)
+        if peaceful is None:
+            members = self.ensure().members.get(root, ())
+            peaceful = not any(preempts(self.queues[node.name].spec.preemption) for node in members)
+            self.peaceful[root] = peaceful
+        return 0.0 if peaceful else max(self.settings.wake_period, self.periods.get(root, 0.0))
 
     def preempted_soon(self, root: str, victim: Entry) -> None:
         """Collect longer in a tree in which somebody has to leave who was let in just now: that was too early."""

@@ -93,21 +93,34 @@ def test_quota_may_be_counted_in_what_transformations_yield() -> None:
     assert engine.charged("a") == {("default", "credits"): 20}
 
 
-def test_wake_ups_are_collected_for_a_period_but_who_heads_a_queue_is_looked_at_at_once() -> None:
+def two_queues_of_two(policy: Preemption) -> Engine:
+    """Return an engine with a strict queue and another, in each of which one runs and one waits."""
     engine = Engine(Settings(wake_period=1.0))
     engine.namespace_changed("ns", {})
     engine.flavor_changed(flavor("default"))
     for name, strategy in (("cq", "BestEffortFIFO"), ("strict", "StrictFIFO")):
-        engine.cluster_queue_changed(cluster_queue(name, group(default={"cpu": "2"}), queueing_strategy=strategy))
+        quota = group(default={"cpu": "2"})
+        engine.cluster_queue_changed(cluster_queue(name, quota, queueing_strategy=strategy, preemption=policy))
         engine.local_queue_changed(local_queue(name, name))
         for one in ("a", "b"):
             engine.workload_changed(workload(f"{name}-{one}", pod_set(requests={"cpu": "2"}), queue=name), 0.0)
     assert sorted(reserved(rest(engine))) == ["cq-a", "strict-a"]
     engine.release("cq-a")
     engine.release("strict-a")
+    return engine
+
+
+def test_wake_ups_are_collected_for_a_period_but_who_heads_a_queue_is_looked_at_at_once() -> None:
+    engine = two_queues_of_two(Preemption(within_cluster_queue="LowerPriority"))
     assert reserved(rest(engine, 0.5)) == ["strict-b"]
     assert engine.next_deadline() == 1.0
     assert reserved(rest(engine, 1.0)) == ["cq-b"]
+
+
+def test_nothing_is_collected_where_nobody_may_preempt() -> None:
+    engine = two_queues_of_two(Preemption())
+    assert sorted(reserved(rest(engine, 0.001))) == ["cq-b", "strict-b"]
+    assert not engine.state.wakes
 
 
 def test_the_period_grows_while_newcomers_are_preempted_and_shrinks_afterwards() -> None:
