@@ -187,6 +187,30 @@ def test_writes_that_only_inform_have_a_tenth_and_a_little() -> None:
     assert budget.spend(0.1)
 
 
+def test_whoever_finds_no_token_stands_in_line_and_is_called_in_its_turn() -> None:
+    budget = StatusBudget(tokens=0.0)
+    first, second, third, late = (Key(Look.WORKLOAD, ObjectKey("team", name)) for name in "abcd")
+    assert not any(budget.ask(key, 0.0) for key in (first, second, third, first))
+    assert budget.waiting == 3, "asking twice is standing there once"
+    budget.leave(second)
+    assert budget.call(0.1) == [first]
+    assert budget.ask(first, 0.1), "its token was taken when it was called"
+    assert not budget.ask(late, 0.2), "a token that is there belongs to whoever waits longer"
+    assert budget.call(0.5) == [third, late]
+    assert budget.waiting == 0
+
+
+def test_a_line_that_many_leave_and_enter_again_does_not_grow() -> None:
+    budget = StatusBudget(tokens=0.0)
+    keys = [Key(Look.WORKLOAD, ObjectKey("team", str(number))) for number in range(10)]
+    for _ in range(1000):
+        for key in keys:
+            budget.leave(key)
+            budget.stand(key)
+    assert budget.waiting == 10
+    assert len(budget._line) < 100
+
+
 # --- record -------------------------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ class Look(enum.StrEnum):
     LOCAL_QUEUE = "local-queue"
     COHORT = "cohort"
     CLUSTER = "cluster"
+    INFORM = "inform"  # texts and statuses that wait for the budget of writes that only inform
     ROOM = "room"  # workloads that wait for credit or a better cluster
 
 

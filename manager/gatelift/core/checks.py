@@ -122,6 +122,7 @@ def _show(
     borrows = isinstance(known, ClusterQueue)
     document = documents.queue_status(status, borrows=borrows)
     if document == documents.queue_status(known.status, borrows=borrows):
+        core.budget.leave(key)
         return
     _inform(core, ref, key, known, document, now)
 
@@ -144,9 +145,7 @@ def _inform(
     due = core.shown_at.get(key, now - core.settings.status_every) + core.settings.status_every
     if now < due:
         core.agenda.wake(key, due)
-    elif not core.budget.spend(now):
-        core.agenda.wake(key, now + core.budget.wait)
-    else:
+    elif core.may_inform(key, now):
         core.shown_at[key] = now
         _write(core, ref, known, status, informs=True)
 

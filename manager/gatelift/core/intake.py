@@ -93,10 +93,12 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> bool:
         case kueue.ClusterQueue():
             core.knowledge.cluster_queues.pop(name, None)
             core.shown_at.pop(Key(Look.CLUSTER_QUEUE, key), None)
+            core.budget.leave(Key(Look.CLUSTER_QUEUE, key))
             engine.cluster_queue_removed(name)
         case kueue.LocalQueue():
             core.knowledge.local_queues.pop(key, None)
             core.shown_at.pop(Key(Look.LOCAL_QUEUE, key), None)
+            core.budget.leave(Key(Look.LOCAL_QUEUE, key))
             engine.local_queue_removed(key)
         case kueue.AdmissionCheck():
             core.knowledge.checks.pop(name, None)
@@ -123,6 +125,7 @@ def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
         case kueue.Cohort():
             core.knowledge.cohorts.pop(name, None)
             core.shown_at.pop(Key(Look.COHORT, key_of(obj.metadata)), None)
+            core.budget.leave(Key(Look.COHORT, key_of(obj.metadata)))
             engine.cohort_removed(name)
             core.show_queues()
         case kueue.WorkloadPriorityClass():

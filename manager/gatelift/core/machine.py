@@ -377,6 +377,9 @@ class Machine:
         if key.look is Look.OWNER:
             owners.reconcile(core, key.kind, key.object, now)
             return
+        if key.look is Look.INFORM:
+            core.call_to_inform(now)
+            return
         passes: dict[Look, Callable[[Core, ObjectKey, float], None]] = {
             Look.WORKLOAD: reconcile.workload,
             Look.CHECK: checks.check,
@@ -441,6 +444,7 @@ class Machine:
         attempt.reserve = decision
         attempt.reserved_at = now
         core.told.pop(decision.uid, None)
+        core.budget.leave(Key(Look.WORKLOAD, decision.key))
         core.ledger.charge(decision.uid, attempt.epoch, now)
 
 

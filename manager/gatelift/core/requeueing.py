@@ -11,8 +11,6 @@ from gatelift_kube.conditions import FALSE, find
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
 
-LOOK_AGAIN_SECONDS = 0.1
-
 
 def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
     """Look at a workload that has no quota: raise a used epoch, end a backoff, say why it waits."""
@@ -25,20 +23,19 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
     told = core.told.get(rec.uid)
     if told is None:
         return
+    key = Key(Look.WORKLOAD, attempt.workload)
     body = record.waiting_patch(known, told[0], told[1], core.wall.text(now))
     if body is None:
         del core.told[rec.uid]
+        core.budget.leave(key)
         return
-    key = Key(Look.WORKLOAD, attempt.workload)
     if told[0] == texts.PENDING_EVALUATION and core.ledger.stirred:
-        core.agenda.wake(key, now + LOOK_AGAIN_SECONDS)  # it is being evaluated right now
+        core.inform_later(key, now)  # it is being evaluated right now
         return
     due = core.told_at.get(rec.uid, 0.0) + core.settings.status_every
     if now < due:
         core.agenda.wake(key, due)
-    elif not core.budget.spend(now):
-        core.agenda.wake(key, now + core.budget.wait)
-    else:
+    elif core.may_inform(key, now):
         del core.told[rec.uid]
         core.told_at[rec.uid] = now
         core.patch_workload(known, body, "why waiting")

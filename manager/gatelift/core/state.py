@@ -43,6 +43,8 @@ FENCED_MAX = 10_000
 """Placements declared fenced that are remembered, for the event that tells a person that he erred."""
 CHARGING = frozenset({"winner", "reserve", "admit"})
 """Purposes of the writes that charge quota: while one may still land, what it takes is not given to somebody else."""
+INFORM = Key(Look.INFORM, ObjectKey("", ""))
+"""Rings when there may be a token for whoever waits to inform."""
 STATUS_DELAY = 0.05
 """A queue's status waits this long, so that the events of one burst are one write."""
 
@@ -121,6 +123,26 @@ class Core:
     def leads(self, now: float) -> bool:
         """Say whether this process may act: it leads and its own lease is valid (R2, R3)."""
         return self.term > 0 and self.leads_until > now and not self.stepped_down
+
+    def may_inform(self, key: Key, now: float) -> bool:
+        """Say whether a write that only informs may go out now; if not, `key` is looked at when its turn comes."""
+        may = self.budget.ask(key, now)
+        if not may:
+            self.agenda.wake(INFORM, now + self.budget.wait)
+        return may
+
+    def inform_later(self, key: Key, now: float) -> None:
+        """Look at `key` again when its turn comes, after all others that wait."""
+        self.budget.leave(key)
+        self.budget.stand(key)
+        self.agenda.wake(INFORM, now + self.budget.wait)
+
+    def call_to_inform(self, now: float) -> None:
+        """Look at those whose turn it is to inform."""
+        for key in self.budget.call(now):
+            self.agenda.mark(key)
+        if self.budget.waiting:
+            self.agenda.wake(INFORM, now + self.budget.wait)
 
     # --- writes ------------------------------------------------------------------------------------------------
 
@@ -318,6 +340,7 @@ class Core:
         attempt = self.attempts.pop(uid, None)
         if attempt is not None:
             self.agenda.forget(Key(Look.WORKLOAD, attempt.workload))
+            self.budget.leave(Key(Look.WORKLOAD, attempt.workload))
             for cluster in {attempt.cluster, *(attempt.round.offered if attempt.round else ())}:
                 self.on_cluster.get(cluster, set()).discard(uid)
                 self.unapplied.get(cluster, set()).discard(uid)
