@@ -138,7 +138,7 @@ def main() -> int:
         "python": platform.python_version(),
         "cores": os.cpu_count(),
         "load_before": round(os.getloadavg()[0], 2),
-        "api": "real kube-apiserver and etcd, no fsync",
+        "api": "real kube-apiserver and etcd alone, no fsync",
         "qps": args.qps or "as shipped",
         "queues": load.cohorts * load.queues,
     }

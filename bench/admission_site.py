@@ -1,7 +1,7 @@
 """One real control plane with the queues of a generator load, and the manager as its only client of ours.
 
-No webhooks (Kueue's own suite runs without, too), no workers: Workloads have no owner, so the manager admits them by
-itself. Neighbours: `admission_load` and `admission_restart` measure on it.
+As in Kueue's own suite: no webhooks, and of the control plane only API server and etcd. No workers: Workloads have no
+owner, so the manager admits them by itself. Neighbours: `admission_load` and `admission_restart` measure on it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from gatelift_sandbox.provider import Cluster, NodeShape, Settings, load
 LEADING_SECONDS = 60.0
 POLL_SECONDS = 0.02
 _CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/"
+_NOT_NEEDED = ("kube-controller-manager", "kube-scheduler")
+"""They watch every kind there is: each write would be sent to them, too."""
 _WEBHOOKS = ("mutatingwebhookconfigurations/gatelift", "validatingwebhookconfigurations/gatelift")
 
 
@@ -87,6 +89,8 @@ async def site(load_: Load, qps: float = 0.0) -> AsyncIterator[Site]:
         for path in _WEBHOOKS:
             await client.raw("DELETE", _CONFIGURATIONS + path)
         await applying.apply(client, _objects(load_))
+        parts = children_of_cluster(home / "state", cluster.name)
+        await asyncio.gather(*(children.stop(parts[name]) for name in _NOT_NEEDED if name in parts))
         yield Site(home=home / "state", management=cluster, installation=installation, client=client)
 
 
