@@ -16,7 +16,14 @@ from support.e2e_world import REQUIRED, World
 
 PROVIDER = os.environ.get("GATELIFT_E2E_PROVIDER") or "local"
 
-EVERYWHERE = ("test_road.py", "test_crashes.py", "test_refusals.py", "test_leadership.py", "test_kueue_crds.py")
+EVERYWHERE = (
+    "test_road.py",
+    "test_admission.py",
+    "test_crashes.py",
+    "test_refusals.py",
+    "test_leadership.py",
+    "test_kueue_crds.py",
+)
 MODULES_OF = {
     "local": (
         *EVERYWHERE,
