@@ -208,7 +208,16 @@ def test_a_line_that_many_leave_and_enter_again_does_not_grow() -> None:
             budget.leave(key)
             budget.stand(key)
     assert budget.waiting == 10
-    assert len(budget._line) < 100
+    assert all(len(line.order) < 100 for line in budget._lines)
+
+
+def test_queues_do_not_wait_behind_thousands_of_workloads() -> None:
+    budget = StatusBudget(tokens=0.0)
+    for number in range(1000):
+        budget.stand(Key(Look.WORKLOAD, ObjectKey("team", str(number))))
+    queue = Key(Look.CLUSTER_QUEUE, ObjectKey("", "q"))
+    budget.stand(queue)
+    assert queue in budget.call(0.2)
 
 
 # --- record -------------------------------------------------------------------------------------------------------

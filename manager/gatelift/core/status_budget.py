@@ -1,7 +1,8 @@
 """One budget for writes that only inform: queue status and why something waits. A tenth of all writes, no more.
 
-So that nothing of it ever stands in the way of a transition (design 11). Whoever finds no token stands in one line and
+So that nothing of it ever stands in the way of a transition (design 11). Whoever finds no token stands in line and
 is called when its turn comes: thousands that ask again and again would keep the manager from everything else.
+Workloads, of which there may be thousands, stand in one line, all else (queues) in another; the lines take turns.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from gatelift.core.agenda import Key
+from gatelift.core.agenda import Key, Look
 
 SHARE = 0.1
 PER_SECOND = 10.0
@@ -21,13 +22,34 @@ STALE_MAX = 64
 
 
 @dataclass(slots=True)
+class _Line:
+    """Who waits, oldest first; who leaves is skipped."""
+
+    order: deque[Key] = field(default_factory=deque)
+    waiting: set[Key] = field(default_factory=set)  # those that count, each once
+
+    def stand(self, key: Key) -> None:
+        self.waiting.add(key)
+        self.order.append(key)
+        if len(self.order) > 2 * len(self.waiting) + STALE_MAX:
+            self.order = deque(dict.fromkeys(one for one in self.order if one in self.waiting))
+
+    def take(self) -> Key:
+        key = self.order.popleft()
+        while key not in self.waiting:
+            key = self.order.popleft()
+        self.waiting.discard(key)
+        return key
+
+
+@dataclass(slots=True)
 class StatusBudget:
     """Tokens: one is one write."""
 
     tokens: float = SAVED_MAX
     at: float = 0.0
-    _line: deque[Key] = field(default_factory=deque)
-    _waiting: set[Key] = field(default_factory=set)  # those in the line that count, each once
+    _lines: list[_Line] = field(default_factory=lambda: [_Line(), _Line()])  # all else, workloads
+    _turn: int = 0
     _called: set[Key] = field(default_factory=set)  # whose turn it is: their token is taken
 
     def ask(self, key: Key, now: float) -> bool:
@@ -35,33 +57,29 @@ class StatusBudget:
         if key in self._called:
             self._called.discard(key)
             return True
-        if not self._waiting and self.spend(now):
+        if not self.waiting and self.spend(now):
             return True
         self.stand(key)
         return False
 
     def stand(self, key: Key) -> None:
         """Stand in line; who is there already keeps its place."""
-        if key in self._waiting or key in self._called:
-            return
-        self._waiting.add(key)
-        self._line.append(key)
-        if len(self._line) > 2 * len(self._waiting) + STALE_MAX:
-            self._line = deque(dict.fromkeys(one for one in self._line if one in self._waiting))
+        line = self._line_of(key)
+        if key not in line.waiting and key not in self._called:
+            line.stand(key)
 
     def leave(self, key: Key) -> None:
         """Leave the line: there is nothing to write any more."""
-        self._waiting.discard(key)
+        self._line_of(key).waiting.discard(key)
         self._called.discard(key)
 
     def call(self, now: float) -> list[Key]:
         """Return whose turn it is, one for each token, at most SAVED_MAX."""
         called: list[Key] = []
-        while self._waiting and self.spend(now):
-            key = self._line.popleft()
-            while key not in self._waiting:
-                key = self._line.popleft()
-            self._waiting.discard(key)
+        while self.waiting and self.spend(now):
+            self._turn = 1 - self._turn
+            line = self._lines[self._turn] if self._lines[self._turn].waiting else self._lines[1 - self._turn]
+            key = line.take()
             self._called.add(key)
             called.append(key)
         return called
@@ -69,7 +87,10 @@ class StatusBudget:
     @property
     def waiting(self) -> int:
         """How many stand in line."""
-        return len(self._waiting)
+        return sum(len(line.waiting) for line in self._lines)
+
+    def _line_of(self, key: Key) -> _Line:
+        return self._lines[key.look is Look.WORKLOAD]
 
     def earn(self) -> None:
         """Note a write that is a transition."""
