@@ -106,6 +106,34 @@ def test_a_workload_whose_create_was_lost_is_made_after_all() -> None:
     assert not world.machine.core.creating
 
 
+def test_an_answer_that_finds_nothing_does_not_end_what_came_after_it_was_asked() -> None:
+    world = a_world(a_setting())
+    on_its_way: list[Create | Patch | Delete] = []
+    write, put = world._write, world.put
+
+    def late(command: Create | Patch | Delete) -> None:
+        if isinstance(command, Create) and not on_its_way:
+            on_its_way.append(command)
+            world.put(WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message="timeout"))
+        else:
+            write(command)
+
+    def hold(event: events.Event) -> None:
+        if isinstance(event, events.ReadDone) and event.object is None and len(on_its_way) == 1:
+            on_its_way.append(on_its_way[0])
+            write(on_its_way[0])  # the server looked, then the create landed, then the watch was faster than the answer
+            world.settle()
+        put(event)
+
+    world._write = late  # type: ignore[method-assign]  # one write is slow
+    world.put = hold  # type: ignore[method-assign]  # one answer is slow
+    world.api.apply(a_pod().document())
+    world.advance(5.0)
+    assert len(on_its_way) == 2
+    assert len(world.machine.core.knowledge.workloads) == 1
+    assert world.agents["a"].commits
+
+
 def test_an_end_that_could_not_be_acknowledged_is_acknowledged_when_the_session_goes_on() -> None:
     world = a_world(a_setting())
     world.api.apply(a_pod().document())

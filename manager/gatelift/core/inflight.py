@@ -19,8 +19,9 @@ RETRY_SECONDS_MAX = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outstanding:
-    """A write or read whose outcome has not come. `purpose` is for the story and the tests; `uid` of the Workload.
+    """A write or read whose outcome has not come. `purpose` is for the story and the tests.
 
+    `uid`: of the Workload that a write is about; of the object as it was known when a read was asked for.
     `lands_until`: set on a write from whose absence something is concluded: until then it may still land.
     `gone`: UID of the object that the watch has seen go meanwhile; an answer that still shows it is older than that.
     """

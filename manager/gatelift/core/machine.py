@@ -312,7 +312,8 @@ class Machine:
             if event.object is not None:
                 if event.object.metadata.uid != outstanding.gone:
                     self._seen(ref.resource, event.object, event.raw, now)
-            elif known is not None:
+            elif known is not None and known.metadata.uid == outstanding.uid:
+                # What came only after the question was asked may be younger than the answer.
                 intake.gone(core, ref.resource, known)
         self._look_at(ref)
         core.forget_trouble(ref)

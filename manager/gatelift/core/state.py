@@ -203,8 +203,9 @@ class Core:
 
     def read(self, ref: ObjectRef, purpose: str) -> None:
         """Ask for a quorum read."""
-        read_id = self.ids.take()
-        self.inflight.begin(read_id, Outstanding(ref=ref, purpose=purpose))
+        read_id, known = self.ids.take(), self.known(ref)
+        uid = known.metadata.uid if known is not None else ""
+        self.inflight.begin(read_id, Outstanding(ref=ref, purpose=purpose, uid=uid))
         self.out.append(Read(read_id=read_id, ref=ref))
 
     def blocked(self, ref: ObjectRef, key: Key, now: float) -> bool:
