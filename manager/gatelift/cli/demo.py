@@ -193,9 +193,15 @@ class Stage:
         cluster = row.cluster if row is not None else ""
         await self._management.delete(ObjectRef(POD, ObjectKey(NAMESPACE, CANCELLED)))
         await self._until(lambda: self.board.state(CANCELLED) == DELETED, f"pod {CANCELLED} is gone")
-        left = [pod["metadata"]["name"] for pod in await self._list(cluster, POD)]
-        if CANCELLED in left:
-            raise BrokenPromiseError(f"pod {CANCELLED} is gone here but still on {cluster}")
+        left = [pod for pod in await self._list(cluster, POD) if pod["metadata"]["name"] == CANCELLED]
+        if any("running" in one.get("state", {}) for pod in left for one in pod["status"].get("containerStatuses", [])):
+            raise BrokenPromiseError(f"pod {CANCELLED} is gone here but still runs on {cluster}")
+
+        async def gone() -> bool:
+            return all(pod["metadata"]["name"] != CANCELLED for pod in await self._list(cluster, POD))
+
+        # What has stopped is kept there until its end is written here; then it goes, too.
+        await self._until_seen(gone, f"pod {CANCELLED} is gone from {cluster}")
         return f"it was on {cluster}"
 
     async def _agent_dies(self) -> str:
