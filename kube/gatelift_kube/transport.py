@@ -112,9 +112,10 @@ class HttpTransport:
         seconds: float,
         told: bool = False,
     ) -> Answer:
-        """Send one request; see `Transport`. ValueError for a path that would not stay in its line."""
-        if not path.isascii() or not path.isprintable() or " " in path:
-            raise ValueError(f"{path!r}: a path must be encoded")
+        """Send one request; see `Transport`. ValueError for a path or query that would not stay in its line."""
+        for part in (path, query):
+            if not part.isascii() or not part.isprintable() or " " in part:
+                raise ValueError(f"{part!r}: a path and a query must be encoded")
         deadline = asyncio.get_running_loop().time() + seconds
         progress = _Progress()
         try:

@@ -204,12 +204,14 @@ async def test_a_proxy_for_plain_http_is_told_the_server_and_who_we_are() -> Non
     assert server.heads[0].startswith("GET http://api.example.com/api HTTP/1.1\r\nHost: api.example.com\r\n")
 
 
-@pytest.mark.parametrize("path", ["/a b", "/a\r\nX: y", "/\u00e4"])
-async def test_a_path_that_is_not_encoded_is_never_sent(path: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "query"), [("/a b", ""), ("/a\r\nX: y", ""), ("/\u00e4", ""), ("/a", "b c"), ("/a", "b=c\r\nX: y")]
+)
+async def test_what_is_not_encoded_is_never_sent(path: str, query: str) -> None:
     async with serving(lambda _connection, _number: [OK]) as (server, transport):
         with pytest.raises(ValueError, match="must be encoded"):
-            await transport.request("GET", path, seconds=5.0)
-        assert server.heads == []
+            await transport.request("GET", path, query, seconds=5.0)
+    assert not server.heads
 
 
 @pytest.mark.parametrize(
