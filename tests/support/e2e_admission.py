@@ -135,9 +135,7 @@ def lacks(more: str) -> str:
 
 async def check_state(world: World, name: str) -> Json:
     """Return what the Workload of a pod shows of the foreign check; empty when it is not there."""
-    workload = await world.workload_of(name)
-    checks = (workload or {}).get("status", {}).get("admissionChecks", [])
-    return next((each for each in checks if each["name"] == BUDGET), {})
+    return _of_budget(_checks(await world.workload_of(name)))
 
 
 async def answer(world: World, name: str, state: str, message: str, **more: int) -> str:
@@ -145,11 +143,12 @@ async def answer(world: World, name: str, state: str, message: str, **more: int)
 
     async def written() -> str:
         workload = await world.workload_of(name)
-        if workload is None or not await check_state(world, name):
+        shown = _checks(workload)
+        if workload is None or not _of_budget(shown):
             return ""
         now = _now()
         new = {"state": state, "message": message, "lastTransitionTime": now, **more}
-        checks = [{**each, **new} if each["name"] == BUDGET else each for each in workload["status"]["admissionChecks"]]
+        checks = [{**each, **new} if each["name"] == BUDGET else each for each in shown]
         meta = workload["metadata"]
         body = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": {"admissionChecks": checks}}
         try:
@@ -160,6 +159,15 @@ async def answer(world: World, name: str, state: str, message: str, **more: int)
 
     at: str = await world.until(written, f"{BUDGET} says {state} of pod {name}")
     return at
+
+
+def _checks(workload: Json | None) -> list[Json]:
+    found: list[Json] = (workload or {}).get("status", {}).get("admissionChecks", [])
+    return found
+
+
+def _of_budget(checks: list[Json]) -> Json:
+    return next((each for each in checks if each["name"] == BUDGET), {})
 
 
 # --- what runs -------------------------------------------------------------------------------------------------------
