@@ -12,14 +12,12 @@ control plane of its own. `policy_s` is what the admission engine makes of the l
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import platform
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import uvloop
@@ -30,14 +28,12 @@ from bench.admission_site import Site, last_words, site
 from bench.generator import BASELINE, LARGE_SCALE, Load, scaled
 from bench.generator_runner import Runner
 from bench.processes import cpu_seconds, rss_peak_bytes
+from bench.scripts import beside
 from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX
-from gatelift_kube.tasks import spawn
 
 SCALE = 0.1
 PLAY_SECONDS_MAX = 1800.0
 """Kueue's runner gives up on its largest load after as long."""
-FLOOR_READY_SECONDS = 30.0
-FLOOR_END_SECONDS = 10.0
 LOADS = {load.name: load for load in (BASELINE, LARGE_SCALE)}
 
 
@@ -72,42 +68,9 @@ async def floor_round(load: Load) -> dict[str, float]:
     """Play a load with the script that admits at sight."""
     async with site(load) as here:
         runner = Runner(here.client, load)
-        async with floor_process(here, runner) as pid:
+        kubeconfig = here.installation.kubeconfig(here.management, "gatelift-manager")
+        async with beside("bench.admission_floor", str(kubeconfig), fail=partial(runner.fail, "floor")) as pid:
             return await played(here, load, runner, pid, "floor")
-
-
-@asynccontextmanager
-async def floor_process(here: Site, runner: Runner) -> AsyncIterator[int]:
-    """Run the floor for the time of a block, with the manager's rights; gives its pid."""
-    kubeconfig = here.installation.kubeconfig(here.management, "gatelift-manager")
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "bench.admission_floor",
-        str(kubeconfig),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-
-    async def watch_over() -> None:
-        await process.wait()
-        runner.fail("floor", RuntimeError("it ended early; its error is above"))
-
-    try:
-        async with asyncio.timeout(FLOOR_READY_SECONDS):
-            if process.stdout is None or await process.stdout.readline() != b"ready\n":
-                raise RuntimeError("the write floor ended before it was ready")
-        life = spawn("floor", watch_over())
-        yield process.pid
-        life.cancel()
-    finally:
-        if process.stdin is not None:
-            process.stdin.close()
-        try:
-            async with asyncio.timeout(FLOOR_END_SECONDS):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
 
 
 async def measure(load: Load, qps: float) -> dict[str, Any]:

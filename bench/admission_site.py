@@ -7,27 +7,24 @@ owner, so the manager admits them by itself. Neighbours: `admission_load` and `a
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.fleet import free_port
 from bench.generator import FLAVOR, Load, cluster_queues, document
+from bench.one_cluster import one_cluster
 from bench.processes import Usage, children_of_cluster, cpu_seconds
 from gatelift_kube.client import Client
 from gatelift_sandbox import applying, children
 from gatelift_sandbox.installation import Installation
-from gatelift_sandbox.provider import Cluster, NodeShape, Settings, load
+from gatelift_sandbox.provider import Cluster
 
 LEADING_SECONDS = 60.0
 POLL_SECONDS = 0.02
-_CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/"
 _NOT_NEEDED = ("kube-controller-manager", "kube-scheduler")
 """They watch every kind there is: each write would be sent to them, too."""
-_WEBHOOKS = ("mutatingwebhookconfigurations/gatelift", "validatingwebhookconfigurations/gatelift")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,33 +62,13 @@ def _leads(log: Path) -> int:
 @asynccontextmanager
 async def site(load_: Load, qps: float = 0.0) -> AsyncIterator[Site]:
     """Raise it. `qps`: writes a second that the manager allows itself, 0 as it ships."""
-    async with AsyncExitStack() as stack:
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gatelift-bench-")))
-        provider = load(
-            "local", Settings(home=home / "state", kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0))
-        )
-        stack.push_async_callback(provider.down)
-        (cluster,) = await provider.up(["mgmt"])
-        names = [queue.metadata.name for queue in cluster_queues(load_)]
-        settings: dict[str, Any] = {"gatelift": {"listen": f"127.0.0.1:{free_port()}"}}
-        if qps:
-            settings["clientConnection"] = {"qps": qps, "burst": int(qps)}
-        installation = Installation(
-            folder=home / "installation",
-            management=cluster,
-            workers=[],
-            namespaces=names,
-            manager_settings=settings,
-        )
-        stack.push_async_callback(installation.stop)
-        await installation.install()
-        client = await stack.enter_async_context(await installation.admin(cluster))
-        for path in _WEBHOOKS:
-            await client.raw("DELETE", _CONFIGURATIONS + path)
-        await applying.apply(client, _objects(load_))
-        parts = children_of_cluster(home / "state", cluster.name)
+    budget: dict[str, Any] = {"clientConnection": {"qps": qps, "burst": int(qps)}} if qps else {}
+    names = [queue.metadata.name for queue in cluster_queues(load_)]
+    async with one_cluster("local", names, budget) as made:
+        await applying.apply(made.client, _objects(load_))
+        parts = children_of_cluster(made.state, made.cluster.name)
         await asyncio.gather(*(children.stop(parts[name]) for name in _NOT_NEEDED if name in parts))
-        yield Site(home=home / "state", management=cluster, installation=installation, client=client)
+        yield Site(home=made.state, management=made.cluster, installation=made.installation, client=made.client)
 
 
 def _objects(load_: Load) -> list[dict[str, Any]]:

@@ -17,7 +17,6 @@ import os
 import platform
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -30,10 +29,12 @@ import uvloop
 import yaml
 
 from bench.fake_agents import AgentIdentity, Plan
-from bench.fleet import AMPLE, CHECK, FLAVOR, NAMESPACE, QUEUE, free_port, queue
+from bench.fleet import AMPLE, FLAVOR, NAMESPACE, QUEUE, flavor_and_check, queue
 from bench.latency import summary
 from bench.loader import Watcher, create, manifest, mutated, watching
+from bench.one_cluster import one_cluster
 from bench.processes import cpu_seconds
+from bench.scripts import beside
 from gatelift.adapters import authority
 from gatelift_agent.adapters.enrolment import new_key, signing_request
 from gatelift_kube import conditions
@@ -42,8 +43,7 @@ from gatelift_kube.objects.core import Secret
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import SECRET, WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_sandbox import applying, children
-from gatelift_sandbox.installation import SYSTEM, Installation
-from gatelift_sandbox.provider import NodeShape, Settings, load
+from gatelift_sandbox.installation import SYSTEM
 from gatelift_wire.identity import uri_of
 
 WORKLOADS = 300
@@ -61,8 +61,6 @@ agents answer offers later than `bidSeconds`, each workload is offered to more a
 BURST_SECONDS_MAX = 120.0
 PER_PROCESS = 25
 CONNECT_SECONDS = 120.0
-READY_SECONDS = 30.0
-END_SECONDS = 10.0
 POLL_SECONDS = 0.2
 SETTLE_SECONDS = 3.0
 """After the last agent has connected, before memory is read: capacities and statuses are written."""
@@ -70,28 +68,6 @@ IDLE_SECONDS = 10.0
 LIFETIME = dt.timedelta(hours=6)
 BUDGET_PER_SECOND = 5_000
 """More writes a second than the embedded server takes."""
-
-
-def surroundings(first: str) -> str:
-    """Return the manifests: a check that dispatches to all WorkerClusters with our label (a list holds 20 names)."""
-    return f"""
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata: {{name: {FLAVOR}}}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: MultiKueueConfig
-metadata: {{name: workers, annotations: {{gatelift.dev/cluster-selector: "bench=fanout"}}}}
-spec: {{clusters: [{first}]}}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: AdmissionCheck
-metadata: {{name: {CHECK}}}
-spec:
-  controllerName: kueue.x-k8s.io/multikueue
-  parameters: {{apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: workers}}
----
-{queue(QUEUE, AMPLE)}"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -125,41 +101,28 @@ class Stage:
 async def stage(agents: int) -> AsyncIterator[Stage]:
     """Raise a management cluster, a manager and so many agents."""
     names = [f"a{number:03}" for number in range(agents)]
+    budget = {"clientConnection": {"qps": BUDGET_PER_SECOND, "burst": BUDGET_PER_SECOND}}
     async with AsyncExitStack() as stack:
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gatelift-bench-")))
-        settings = Settings(home=home / "state", kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0))
-        provider = load("embedded", settings)
-        stack.push_async_callback(provider.down)
-        (management,) = await provider.up(["mgmt"])
-        port = free_port()
-        installation = Installation(
-            folder=home / "installation",
-            management=management,
-            workers=(),
-            namespaces=[NAMESPACE],
-            manager_settings={
-                "gatelift": {"listen": f"127.0.0.1:{port}"},
-                "clientConnection": {"qps": BUDGET_PER_SECOND, "burst": BUDGET_PER_SECOND},
-            },
-        )
-        stack.push_async_callback(installation.stop)
-        await installation.install()
-        client = await stack.enter_async_context(await installation.admin(management))
-        await _without_webhooks(client)
-        await applying.apply(client, yaml.safe_load_all(surroundings(names[0])))
+        made = await stack.enter_async_context(one_cluster("embedded", [NAMESPACE], budget))
+        client, installation = made.client, made.installation
+        # A list of clusters holds 20 names, a selector has no limit.
+        manifests = flavor_and_check(names[0], selector="bench=fanout") + queue(QUEUE, AMPLE)
+        await applying.apply(client, yaml.safe_load_all(manifests))
         daemon = await installation.start_manager()
         if daemon.child is None:
             raise RuntimeError("the manager has no process")
         identities = await _enrol(client, names)
         await asyncio.sleep(SETTLE_SECONDS)
         alone = children.rss_bytes(daemon.child)
-        pids = [
-            await stack.enter_async_context(_agents(home / f"plan-{number}.json", plan))
-            for number, plan in enumerate(_plans(f"127.0.0.1:{port}", *identities))
-        ]
+        watcher = await stack.enter_async_context(watching({"mgmt": client}))
+        pids = []
+        for number, plan in enumerate(_plans(made.manager, *identities)):
+            path = made.home / f"plan-{number}.json"
+            await asyncio.to_thread(_write, path, msgspec.json.encode(plan))
+            agents_of_plan = beside("bench.fake_agents", str(path), fail=watcher.fail)
+            pids.append(await stack.enter_async_context(agents_of_plan))
         await _connected(client, agents)
         await asyncio.sleep(SETTLE_SECONDS)
-        watcher = await stack.enter_async_context(watching({"mgmt": client}))
         yield Stage(
             client=client,
             watcher=watcher,
@@ -169,11 +132,6 @@ async def stage(agents: int) -> AsyncIterator[Stage]:
             bytes_alone=alone,
             bytes_connected=children.rss_bytes(daemon.child),
         )
-
-
-async def _without_webhooks(client: Client) -> None:
-    for path in ("mutatingwebhookconfigurations/gatelift", "validatingwebhookconfigurations/gatelift"):
-        await client.raw("DELETE", f"/apis/admissionregistration.k8s.io/v1/{path}")
 
 
 async def _enrol(client: Client, names: list[str]) -> tuple[str, list[AgentIdentity]]:
@@ -215,32 +173,6 @@ def _plans(manager: str, bundle: str, identities: list[AgentIdentity]) -> list[P
         )
         for group in [*groups, identities[-1:]]
     ]
-
-
-@asynccontextmanager
-async def _agents(path: Path, plan: Plan) -> AsyncIterator[int]:
-    await asyncio.to_thread(_write, path, msgspec.json.encode(plan))
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "bench.fake_agents",
-        str(path),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    try:
-        async with asyncio.timeout(READY_SECONDS):
-            if process.stdout is None or not (await process.stdout.readline()).startswith(b"ready"):
-                raise RuntimeError("the fake agents ended before they were ready")
-        yield process.pid
-    finally:
-        if process.stdin is not None:
-            process.stdin.close()
-        try:
-            async with asyncio.timeout(END_SECONDS):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
 
 
 def _write(path: Path, content: bytes) -> None:

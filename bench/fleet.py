@@ -45,19 +45,23 @@ CLEANUP_IN_FLIGHT = 32
 CLEANUP_SECONDS = 120.0
 POLL_SECONDS = 0.05
 
-_CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/"
-_WEBHOOKS = ("mutatingwebhookconfigurations/gatelift", "validatingwebhookconfigurations/gatelift")
+_REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
+WEBHOOKS = tuple(f"{_REGISTRATION}/{kind}webhookconfigurations/gatelift" for kind in ("mutating", "validating"))
+"""Where the configurations are."""
 
 
-_COMMON = f"""
+def flavor_and_check(*clusters: str, selector: str = "") -> str:
+    """Return manifests of the flavor, and of a check that dispatches to these clusters or to all that match."""
+    annotations = f", annotations: {{gatelift.dev/cluster-selector: {selector}}}" if selector else ""
+    return f"""
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor
 metadata: {{name: {FLAVOR}}}
 ---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: MultiKueueConfig
-metadata: {{name: workers}}
-spec: {{clusters: [{", ".join(WORKERS)}]}}
+metadata: {{name: workers{annotations}}}
+spec: {{clusters: [{", ".join(clusters)}]}}
 ---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: AdmissionCheck
@@ -65,7 +69,7 @@ metadata: {{name: {CHECK}}}
 spec:
   controllerName: kueue.x-k8s.io/multikueue
   parameters: {{apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: workers}}
-"""
+---"""
 
 
 def queue(name: str, quota: str) -> str:
@@ -113,10 +117,8 @@ class Fleet:
 
     async def take_off_webhooks(self) -> None:
         """Leave the configurations without webhooks; a start of the daemon fills them again."""
-        for path in _WEBHOOKS:
-            await self.clients["mgmt"].raw(
-                "PATCH", _CONFIGURATIONS + path, body=b'{"webhooks":[]}', content_type=PatchKind.MERGE.value
-            )
+        for path in WEBHOOKS:
+            await self.clients["mgmt"].raw("PATCH", path, body=b'{"webhooks":[]}', content_type=PatchKind.MERGE.value)
 
     def usage(self) -> Usage:
         """Return CPU seconds so far, by process: manager, webhooks, each agent, and each part of each cluster."""
@@ -183,9 +185,8 @@ async def fleet(*, audit: bool = False) -> AsyncIterator[Fleet]:
         for cluster in (management, *workers):
             clients[cluster.name] = await installation.admin(cluster)
             stack.push_async_callback(clients[cluster.name].aclose)
-        await applying.apply(
-            clients["mgmt"], yaml.safe_load_all("---".join((_COMMON, queue(QUEUE, AMPLE), queue(NARROW, POD_CPU))))
-        )
+        manifests = flavor_and_check(*WORKERS) + queue(QUEUE, AMPLE) + "---" + queue(NARROW, POD_CPU)
+        await applying.apply(clients["mgmt"], yaml.safe_load_all(manifests))
         made = Fleet(
             home=settings.home,
             provider=provider,

@@ -15,19 +15,18 @@ import os
 import platform
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import uvloop
 import yaml
 
-from bench.fleet import AMPLE, FLAVOR, NAMESPACE, POD_CPU, QUEUE, free_port
+from bench.fleet import AMPLE, FLAVOR, NAMESPACE, POD_CPU, QUEUE
 from bench.loader import manifest, mutated
+from bench.one_cluster import one_cluster
 from gatelift_kinds.kind import Part, Placing, Priority
 from gatelift_kinds.pod import PodKind
 from gatelift_kube import decoding
@@ -37,7 +36,7 @@ from gatelift_kube.resources import POD, WORKLOAD, Resource
 from gatelift_kube.tasks import spawn
 from gatelift_sandbox import applying, children
 from gatelift_sandbox.installation import Daemon, Installation
-from gatelift_sandbox.provider import Cluster, NodeShape, Settings, load
+from gatelift_sandbox.provider import Cluster
 from gatelift_wire.keys import PlacementKey
 
 OBJECTS = 10_000
@@ -81,7 +80,6 @@ class Site:
     client: Client
     cluster: Cluster
     installation: Installation
-    port: int
 
     async def manager(self) -> int:
         """Start the manager, wait until its memory stands still, end it; return that memory."""
@@ -123,28 +121,9 @@ async def settled(child: children.Child) -> int:
 @asynccontextmanager
 async def site() -> AsyncIterator[Site]:
     """Raise the cluster and install everything."""
-    async with AsyncExitStack() as stack:
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gatelift-bench-")))
-        settings = Settings(home=home / "state", kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0))
-        provider = load("embedded", settings)
-        stack.push_async_callback(provider.down)
-        (cluster,) = await provider.up(["w1"])
-        port = free_port()
-        installation = Installation(
-            folder=home / "installation",
-            management=cluster,
-            workers=[cluster],
-            namespaces=[NAMESPACE],
-            agent_settings={"w1": {"manager": f"127.0.0.1:{port}"}},
-            manager_settings={"gatelift": {"listen": f"127.0.0.1:{port}"}},
-        )
-        stack.push_async_callback(installation.stop)
-        await installation.install()
-        client = await stack.enter_async_context(await installation.admin(cluster))
-        for path in ("mutatingwebhookconfigurations/gatelift", "validatingwebhookconfigurations/gatelift"):
-            await client.raw("DELETE", f"/apis/admissionregistration.k8s.io/v1/{path}")
-        await applying.apply(client, yaml.safe_load_all(_STOPPED_QUEUE))
-        yield Site(client=client, cluster=cluster, installation=installation, port=port)
+    async with one_cluster("embedded", [NAMESPACE], name="w1", with_agent=True) as made:
+        await applying.apply(made.client, yaml.safe_load_all(_STOPPED_QUEUE))
+        yield Site(client=made.client, cluster=made.cluster, installation=made.installation)
 
 
 # --- objects -------------------------------------------------------------------------------------------------------

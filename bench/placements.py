@@ -14,8 +14,7 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,15 +24,13 @@ from bench import audit
 from bench.fleet import NAMESPACE, WORKERS, Fleet, conditions, fleet
 from bench.loader import CREATES_IN_FLIGHT, Watcher, create, manifest, mutated, watching
 from bench.processes import Usage, cpu_seconds
-from gatelift_kube.tasks import spawn
+from bench.scripts import beside
 
 WORKLOADS = 300
 AUDITED = 60
 ROUNDS = 3
 WARM_UP = 20
 """Pods before the first round of each side: connections, code paths, caches of the API servers."""
-FLOOR_READY_SECONDS = 30.0
-FLOOR_END_SECONDS = 10.0
 AUDIT_FLUSH_SECONDS = 1.0
 """The API server writes audit lines at once, but a last request may still be on its way out."""
 
@@ -73,41 +70,6 @@ async def run_round(fleet_: Fleet, watcher: Watcher, count: int, *, floor: bool,
     return Round(per_second=count / (ended - began), usage=Usage(used), placed=placed)
 
 
-@asynccontextmanager
-async def floor_process(fleet_: Fleet, watcher: Watcher) -> AsyncIterator[int]:
-    """Run the write floor for the time of a block, with the rights of manager and agents; gives its pid."""
-    of = fleet_.installation.kubeconfig
-    paths = [of(fleet_.management, "gatelift-manager"), *(of(worker, "gatelift-agent") for worker in fleet_.workers)]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "bench.write_floor",
-        *paths,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-    try:
-        async with asyncio.timeout(FLOOR_READY_SECONDS):
-            if process.stdout is None or await process.stdout.readline() != b"ready\n":
-                raise RuntimeError("the write floor ended before it was ready")
-        life = spawn("floor", _watch_over(process, watcher))
-        yield process.pid
-        life.cancel()
-    finally:
-        if process.stdin is not None:
-            process.stdin.close()
-        try:
-            async with asyncio.timeout(FLOOR_END_SECONDS):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
-
-
-async def _watch_over(process: asyncio.subprocess.Process, watcher: Watcher) -> None:
-    await process.wait()
-    watcher.fail(RuntimeError("the write floor ended early; its error is above"))
-
-
 async def gatelift_round(fleet_: Fleet, count: int) -> Round:
     """Start Gatelift, warm it up, run a round, stop it, clean up."""
     async with watching(fleet_.clients) as watcher:
@@ -120,9 +82,12 @@ async def gatelift_round(fleet_: Fleet, count: int) -> Round:
 
 
 async def floor_round(fleet_: Fleet, count: int) -> Round:
-    """Start the floor, warm it up, run a round, stop it, clean up."""
+    """Start the floor with the rights of manager and agents, warm it up, run a round, stop it, clean up."""
+    of = fleet_.installation.kubeconfig
+    paths = [of(fleet_.management, "gatelift-manager"), *(of(worker, "gatelift-agent") for worker in fleet_.workers)]
+    kubeconfigs = [str(path) for path in paths]
     async with watching(fleet_.clients) as watcher:
-        async with floor_process(fleet_, watcher) as pid:
+        async with beside("bench.write_floor", *kubeconfigs, fail=watcher.fail) as pid:
             await warm_up(fleet_, watcher, floor=True)
             done = await run_round(fleet_, watcher, count, floor=True, extra_pid=pid)
         await fleet_.clean()
