@@ -5,32 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift.core.link_values import FencedByPerson
-from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.messages import Commit, Evicted, Forget, Offer, Stop, Stopped
 from gatelift_wire.refusals import Refusal
 from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting, a_workload
-from support.manager_agents import ScriptedAgent
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+from support.manager_world import SUCCEEDED, THE_POD, a_running_pod, a_world, workload_ref
 
-THE_POD = ObjectRef(POD, ObjectKey(NAMESPACE, "one"))
 THE_QUEUE = ObjectRef(CLUSTER_QUEUE, ObjectKey("", "shared"))
 THE_LOCAL_QUEUE = ObjectRef(LOCAL_QUEUE, ObjectKey(NAMESPACE, "main"))
-
-
-def running() -> tuple[World, ScriptedAgent]:
-    """Return a world in which a pod runs on cluster a."""
-    world = a_world(a_setting())
-    world.api.apply(a_pod().document())
-    world.settle()
-    agent = world.agents["a"]
-    agent.show(agent.commits[-1], RUNNING)
-    world.settle()
-    return world, agent
-
-
-def workload_ref(world: World) -> ObjectRef:
-    meta = world.find("Workload")["metadata"]
-    return ObjectRef(WORKLOAD, ObjectKey(meta["namespace"], meta["name"]))
 
 
 def stop_policy(policy: str | None) -> Any:
@@ -38,7 +20,7 @@ def stop_policy(policy: str | None) -> Any:
 
 
 def test_a_deleted_pod_is_stopped_first_and_then_let_go() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     agent.silent = True
     world.api.delete(THE_POD)
     world.settle()
@@ -53,7 +35,7 @@ def test_a_deleted_pod_is_stopped_first_and_then_let_go() -> None:
 
 
 def test_a_deletion_while_the_cluster_is_away_is_done_on_its_return() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     world.cut("a", lost=True)
     world.api.delete(THE_POD)
     world.advance(3600.0)
@@ -67,7 +49,7 @@ def test_a_deletion_while_the_cluster_is_away_is_done_on_its_return() -> None:
 
 
 def test_a_deleted_workload_stops_the_run_and_its_pod_gets_a_new_one() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     first = agent.commits[0]
     world.api.delete(workload_ref(world))
     world.settle()
@@ -101,7 +83,7 @@ def test_a_pod_deleted_while_bids_are_out_withdraws_its_holds() -> None:
 
 
 def test_deactivation_evicts_with_kueues_words_and_frees_the_quota_after_the_stop() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     agent.silent = True
     world.api.edit(workload_ref(world), lambda workload: workload["spec"].update(active=False))
     world.settle()
@@ -126,7 +108,7 @@ def test_deactivation_evicts_with_kueues_words_and_frees_the_quota_after_the_sto
 
 
 def test_a_reactivated_workload_runs_again_under_the_next_epoch() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     world.api.edit(workload_ref(world), lambda workload: workload["spec"].update(active=False))
     world.settle()
     world.api.edit(workload_ref(world), lambda workload: workload["spec"].update(active=True))
@@ -136,7 +118,7 @@ def test_a_reactivated_workload_runs_again_under_the_next_epoch() -> None:
 
 
 def test_a_drained_cluster_queue_evicts_and_its_restart_brings_the_work_back() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     world.api.edit(THE_QUEUE, stop_policy("HoldAndDrain"))
     world.settle()
     workload = world.find("Workload")
@@ -151,7 +133,7 @@ def test_a_drained_cluster_queue_evicts_and_its_restart_brings_the_work_back() -
 
 
 def test_a_drained_local_queue_evicts_and_its_restart_brings_the_work_back() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     world.api.edit(THE_LOCAL_QUEUE, stop_policy("HoldAndDrain"))
     world.settle()
     assert world.condition(world.find("Workload"), "Evicted")["reason"] == "LocalQueueStopped"
@@ -162,7 +144,7 @@ def test_a_drained_local_queue_evicts_and_its_restart_brings_the_work_back() -> 
 
 
 def test_a_held_queue_lets_running_work_run() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     world.api.edit(THE_QUEUE, stop_policy("Hold"))
     world.settle()
     assert not world.messages(Stop)
@@ -211,7 +193,7 @@ def test_a_refused_commit_is_tried_elsewhere_under_a_higher_epoch() -> None:
 
 
 def test_work_that_its_cluster_evicted_is_dispatched_anew() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     key = agent.commits[0]
     world.stopped(key, "a")
     agent.placements.pop(key)
@@ -224,7 +206,7 @@ def test_work_that_its_cluster_evicted_is_dispatched_anew() -> None:
 
 
 def test_a_placement_that_stopped_unasked_is_dispatched_anew() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     key = agent.commits[0]
     world.stopped(key, "a")
     agent.say(Stopped(key=key, reason="Fenced"))
@@ -233,7 +215,7 @@ def test_a_placement_that_stopped_unasked_is_dispatched_anew() -> None:
 
 
 def test_a_lost_cluster_keeps_its_work_and_its_charge() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     world.cut("a", lost=True)
     world.advance(7200.0)
     assert len(world.runs) == 1
@@ -246,7 +228,7 @@ def test_a_lost_cluster_keeps_its_work_and_its_charge() -> None:
 
 
 def test_work_on_a_cluster_that_a_person_declared_fenced_runs_elsewhere_under_a_higher_epoch() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     key = agent.commits[0]
     session = agent.session
     world.cut("a", lost=True)
@@ -262,7 +244,7 @@ def test_work_on_a_cluster_that_a_person_declared_fenced_runs_elsewhere_under_a_
 
 
 def test_finished_written_by_somebody_else_stops_what_runs() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     finished = {
         "type": "Finished",
         "status": "True",

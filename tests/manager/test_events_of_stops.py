@@ -4,29 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kube.resources import JOB, POD, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
 from gatelift_wire.messages import Evicted, Offer
 from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting
-from support.manager_agents import ScriptedAgent
-from support.manager_world import RUNNING, World, a_world
+from support.manager_world import THE_POD, World, a_running_pod, a_world, workload_ref
 
-THE_POD = ObjectRef(POD, ObjectKey(NAMESPACE, "one"))
 THE_JOB = ObjectRef(JOB, ObjectKey(NAMESPACE, "work"))
-
-
-def running() -> tuple[World, ScriptedAgent]:
-    world = a_world(a_setting())
-    world.api.apply(a_pod().document())
-    world.settle()
-    agent = world.agents["a"]
-    agent.show(agent.commits[-1], RUNNING)
-    world.settle()
-    return world, agent
-
-
-def workload_ref(world: World) -> ObjectRef:
-    meta = world.find("Workload")["metadata"]
-    return ObjectRef(WORKLOAD, ObjectKey(meta["namespace"], meta["name"]))
 
 
 def told(world: World, reason: str, ref: ObjectRef = THE_POD) -> list[str]:
@@ -34,28 +17,28 @@ def told(world: World, reason: str, ref: ObjectRef = THE_POD) -> list[str]:
 
 
 def test_a_pod_that_is_evicted_is_told_why_it_stops_and_once() -> None:
-    world, _ = running()
+    world, _ = a_running_pod()
     world.api.edit(workload_ref(world), lambda workload: workload["spec"].update(active=False))
     world.advance(5.0)
     assert told(world, "Stopped") == ["The workload is deactivated"]
 
 
 def test_a_pod_whose_workload_is_deleted_is_told_so() -> None:
-    world, _ = running()
+    world, _ = a_running_pod()
     world.api.delete(workload_ref(world))
     world.settle()
     assert told(world, "Stopped") == ["Workload is deleted"]
 
 
 def test_a_pod_that_its_user_deletes_is_told_nothing() -> None:
-    world, _ = running()
+    world, _ = a_running_pod()
     world.api.delete(THE_POD)
     world.settle()
     assert told(world, "Stopped") == []
 
 
 def test_work_that_its_cluster_ended_is_told_as_stopped() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     key = agent.commits[0]
     world.stopped(key, "a")
     agent.placements.pop(key)
@@ -96,7 +79,7 @@ def test_a_job_that_changes_while_bids_are_out_gets_another_workload() -> None:
 
 
 def test_a_second_workload_of_the_same_pod_is_deleted_and_never_runs() -> None:
-    world, _ = running()
+    world, _ = a_running_pod()
     own = world.find("Workload")
     extra: dict[str, Any] = {
         "apiVersion": own["apiVersion"],

@@ -9,13 +9,10 @@ import pytest
 from gatelift.core.dispatch_values import Failures
 from gatelift.core.link_values import ClusterChanged, FencedByPerson
 from gatelift.core.state import Core
-from gatelift_kube.resources import POD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Patch, WriteError
 from gatelift_wire.refusals import Refusal
-from support.builders_manager import NAMESPACE, a_pod, a_setting
-from support.manager_world import SUCCEEDED, World, a_world
-
-THE_POD = ObjectRef(POD, ObjectKey(NAMESPACE, "one"))
+from support.builders_manager import a_pod, a_setting
+from support.manager_world import SUCCEEDED, THE_POD, World, a_world
 
 
 def kept(core: Core, cluster: str) -> list[str]:

@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from gatelift.core.readiness_values import ReadinessSettings
-from gatelift_kube.resources import JOB, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
 from support.builders_manager import NAMESPACE, Doc, a_job, a_pod, a_setting, kueue_object
 from support.crashing import Act, crashes, over_and_clean
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+from support.manager_world import RUNNING, SUCCEEDED, World, a_world, workload_ref
 
 LIMIT = {"kueue.x-k8s.io/max-exec-time-seconds": "5"}
 
@@ -25,11 +25,6 @@ def a_checked_setting() -> list[Doc]:
         *setting,
         {**kueue_object("AdmissionCheck", "budget", {"controllerName": "example.com/x"}), "status": active},
     ]
-
-
-def workload_ref(world: World) -> ObjectRef:
-    meta = world.find("Workload")["metadata"]
-    return ObjectRef(WORKLOAD, ObjectKey(meta["namespace"], meta["name"]))
 
 
 def submit(world: World) -> None:

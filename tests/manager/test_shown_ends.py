@@ -9,25 +9,13 @@ from typing import Any
 import pytest
 
 from gatelift.core.shown_end import SHOW_END_SECONDS
-from gatelift_kube.resources import JOB, POD, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.resources import JOB, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError, WriteFailed
 from gatelift_wire.messages import Forget
 from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting
-from support.manager_agents import ScriptedAgent
-from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+from support.manager_world import RUNNING, SUCCEEDED, THE_POD, World, a_running_pod, a_world
 
-THE_POD = ObjectRef(POD, ObjectKey(NAMESPACE, "one"))
 Fault = Callable[[Create | Patch | Delete], WriteError | None]
-
-
-def running() -> tuple[World, ScriptedAgent]:
-    world = a_world(a_setting())
-    world.api.apply(a_pod().document())
-    world.settle()
-    agent = world.agents["a"]
-    agent.show(agent.commits[-1], RUNNING)
-    world.settle()
-    return world, agent
 
 
 def status_of_pods(errors: Iterable[WriteError]) -> Fault:
@@ -70,7 +58,7 @@ def order(world: World) -> list[str]:
 def test_a_mirror_of_the_end_that_fails_once_is_written_again_before_finished_and_before_the_pod_is_let_go(
     error: WriteError,
 ) -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     world.api.writes.clear()
     world.fail = status_of_pods([error])
     agent.finish(agent.commits[-1], SUCCEEDED)
@@ -80,7 +68,7 @@ def test_a_mirror_of_the_end_that_fails_once_is_written_again_before_finished_an
 
 
 def test_a_mirror_of_the_end_that_an_api_server_in_trouble_did_not_write_is_tried_again_with_pauses() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     world.api.writes.clear()
     tries: list[float] = []
     write = world._write
@@ -102,7 +90,7 @@ def test_a_mirror_of_the_end_that_an_api_server_in_trouble_did_not_write_is_trie
 
 
 def test_finished_waits_while_nobody_can_tell_whether_the_mirror_was_written() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     lost = status_of_pods([WriteError.UNKNOWN])
     world.api.writes.clear()
     world.fail = lost
@@ -113,7 +101,7 @@ def test_finished_waits_while_nobody_can_tell_whether_the_mirror_was_written() -
 
 
 def test_a_status_that_is_refused_is_followed_by_the_smallest_that_tells_the_end() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     world.fail = status_of_pods([WriteError.INVALID])
     agent.finish(agent.commits[-1], SUCCEEDED)
     world.advance(2.0)
@@ -124,7 +112,7 @@ def test_a_status_that_is_refused_is_followed_by_the_smallest_that_tells_the_end
 
 
 def test_an_end_that_is_refused_for_good_frees_the_quota_at_once_and_is_said_at_both_objects() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     world.fail = always(WriteError.INVALID)
     agent.finish(agent.commits[-1], SUCCEEDED)
     world.advance(5.0)
@@ -143,7 +131,7 @@ def test_an_end_that_is_refused_for_good_frees_the_quota_at_once_and_is_said_at_
 
 
 def test_an_api_server_that_takes_no_status_of_pods_keeps_the_pod_until_it_shows_the_end_but_not_the_quota() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     tries = [0]
 
     def forbidden(command: Create | Patch | Delete) -> WriteError | None:
@@ -168,7 +156,7 @@ def test_an_api_server_that_takes_no_status_of_pods_keeps_the_pod_until_it_shows
 
 
 def test_a_new_leader_shows_an_end_that_its_predecessor_could_not() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     world.fail = always(WriteError.FORBIDDEN)
     agent.finish(agent.commits[-1], SUCCEEDED)
     world.advance(SHOW_END_SECONDS + 1.0)
@@ -179,7 +167,7 @@ def test_a_new_leader_shows_an_end_that_its_predecessor_could_not() -> None:
 
 
 def test_a_pod_whose_end_cannot_be_shown_goes_when_its_user_deletes_it() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     world.fail = always(WriteError.FORBIDDEN)
     agent.finish(agent.commits[-1], SUCCEEDED)
     world.advance(SHOW_END_SECONDS + 1.0)
@@ -204,7 +192,7 @@ def test_a_refusal_while_it_ran_does_not_hold_up_the_end() -> None:
 
 
 def test_an_end_without_a_status_is_shown_by_its_outcome() -> None:
-    world, agent = running()
+    world, agent = a_running_pod()
     key = agent.commits[-1]
     agent.finish(key, {}, succeeded=False, message="the node is gone")
     world.settle()
@@ -237,7 +225,7 @@ def test_a_job_is_unsuspended_before_its_end_is_shown_also_when_the_reported_sta
 
 
 def test_finished_by_hand_is_shown_at_the_pod_once_nothing_runs() -> None:
-    world, _ = running()
+    world, _ = a_running_pod()
     (workload,) = [ref for ref in world.api.objects if ref.resource == WORKLOAD]
     finished = {
         "type": "Finished",

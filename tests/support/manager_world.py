@@ -30,8 +30,7 @@ from gatelift.core.machine import WATCHED, Machine
 from gatelift.core.readiness_values import ReadinessSettings
 from gatelift.core.state import Settings
 from gatelift_kinds.registry import KINDS
-from gatelift_kube import resources
-from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import (
     Create,
     Delete,
@@ -48,6 +47,7 @@ from gatelift_wire.messages import (
     Message,
     Report,
 )
+from support.builders_manager import NAMESPACE, a_pod, a_setting
 from support.manager_agents import Held, ScriptedAgent, ScriptedLinks
 from support.manager_api import Api, ApiError, Doc, seen
 
@@ -294,7 +294,7 @@ class World:
     def local_stop(self, cluster: str, held: Held) -> None:
         """On `local` a lifted pod that has to stop is deleted."""
         if cluster == "local" and held.commit is not None and held.commit.kind == "Pod":
-            self.api.delete(ObjectRef(resources.POD, ObjectKey(held.commit.namespace, held.commit.name)))
+            self.api.delete(ObjectRef(POD, ObjectKey(held.commit.namespace, held.commit.name)))
 
     # --- looking --------------------------------------------------------------------------------------------------
 
@@ -354,3 +354,23 @@ SUCCEEDED = {
     "phase": "Succeeded",
     "conditions": [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "False"}],
 }
+
+
+THE_POD = ObjectRef(POD, ObjectKey(NAMESPACE, "one"))
+
+
+def a_running_pod() -> tuple[World, ScriptedAgent]:
+    """Return a world in which THE_POD runs on cluster a, and the agent of that."""
+    world = a_world(a_setting())
+    world.api.apply(a_pod().document())
+    world.settle()
+    agent = world.agents["a"]
+    agent.show(agent.commits[-1], RUNNING)
+    world.settle()
+    return world, agent
+
+
+def workload_ref(world: World) -> ObjectRef:
+    """Return what names the only Workload of a world."""
+    meta = world.find("Workload")["metadata"]
+    return ObjectRef(WORKLOAD, ObjectKey(meta["namespace"], meta["name"]))
