@@ -28,7 +28,7 @@ from bench.admission_site import Site, last_words, site
 from bench.generator import BASELINE, LARGE_SCALE, Load, scaled
 from bench.generator_runner import Runner
 from bench.processes import cpu_seconds, rss_peak_bytes
-from bench.scripts import beside
+from bench.side_scripts import beside
 from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX
 
 SCALE = 0.1

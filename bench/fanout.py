@@ -34,7 +34,7 @@ from bench.latency import summary
 from bench.loader import Watcher, create, manifest, mutated, watching
 from bench.one_cluster import one_cluster
 from bench.processes import cpu_seconds
-from bench.scripts import beside
+from bench.side_scripts import beside
 from gatelift.adapters import authority
 from gatelift_agent.adapters.enrolment import new_key, signing_request
 from gatelift_kube import conditions

@@ -24,7 +24,7 @@ from bench import audit
 from bench.fleet import NAMESPACE, WORKERS, Fleet, conditions, fleet
 from bench.loader import CREATES_IN_FLIGHT, Watcher, create, manifest, mutated, watching
 from bench.processes import Usage, cpu_seconds
-from bench.scripts import beside
+from bench.side_scripts import beside
 
 WORKLOADS = 300
 AUDITED = 60
