@@ -50,12 +50,18 @@ def put(conditions: tuple[Condition, ...], condition: Condition, now: str) -> tu
     """Return `conditions` with `condition` in the place of the one of its type, or appended.
 
     `now` is an RFC 3339 text. `lastTransitionTime` becomes `now` only when the status flips (or the condition is new
-    and carries no time of its own); reason, message and generation may change without it.
+    and carries no time of its own); reason, message and generation may change without it. What we do not know of the
+    old one (`more`) stays.
     """
     old = find(conditions, condition.type)
     same_status = old is not None and old.status == condition.status
     since = old.last_transition_time if old is not None and same_status else condition.last_transition_time
-    new = msgspec.structs.replace(condition, message=truncated(condition.message), last_transition_time=since or now)
+    new = msgspec.structs.replace(
+        condition,
+        message=truncated(condition.message),
+        last_transition_time=since or now,
+        more=condition.more if old is None else old.more,
+    )
     if old is None:
         return (*conditions, new)
     if new == old:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kube import resources
+from gatelift_kube import resources, unknown_fields
 from gatelift_kube.errors import ApiError, UndecodableError, from_status
 from gatelift_kube.objects import batch, core, gatelift, kueue
 from gatelift_kube.objects.meta import PartialObject
@@ -132,9 +132,22 @@ def _page_decoder(resource: Resource) -> msgspec.json.Decoder[Any]:
 
 
 def read_object(resource: Resource, raw: bytes | msgspec.Raw) -> KubeObject:
-    """Return the typed object. Raises UndecodableError, naming the kind and the field."""
+    """Return the typed object. Raises UndecodableError, naming the kind and the field.
+
+    Unknown fields in entries of lists that are written whole are kept in them (`Entry.more`).
+    """
     try:
         found: KubeObject = _decoder(resource).decode(raw)
+    except _UNREADABLE:
+        found = _read_with_unknown_fields(resource, raw)
+    return found
+
+
+def _read_with_unknown_fields(resource: Resource, raw: bytes | msgspec.Raw) -> KubeObject:
+    try:
+        document = msgspec.json.decode(raw)
+        unknown_fields.set_aside(document)
+        found: KubeObject = _decoder(resource).decode(msgspec.json.encode(document))
     except _UNREADABLE as error:
         raise UndecodableError(f"{resource.kind}: the answer cannot be read: {error}") from error
     return found

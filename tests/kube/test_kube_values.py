@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,8 +13,9 @@ from gatelift_kube.budget import Share, TokenBucket
 from gatelift_kube.cache import Cache
 from gatelift_kube.errors import UndecodableError
 from gatelift_kube.objects.core import Pod
+from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition, LabelSelector, LabelSelectorRequirement
-from gatelift_kube.resources import POD, ObjectKey
+from gatelift_kube.resources import POD, WORKLOAD, ObjectKey
 from gatelift_kube.workqueue import Backoff, QueueFullError, WorkQueue
 from gatelift_kube.writes import KubeObject
 
@@ -315,3 +317,22 @@ def test_managed_fields_are_cut_out_of_the_metadata_and_of_nothing_else(metadata
         expected = json.loads(text)
         del expected["metadata"]["managedFields"]
         assert json.loads(decoding.without_managed_fields(text.encode())) == expected
+
+
+def test_a_list_with_a_condition_of_unknown_fields_is_read_whole_and_keeps_them() -> None:
+    said = {"type": "Finished", "status": "True", "severity": "Warning"}
+    items = [{"metadata": {"name": name}, "status": {"conditions": more}} for name, more in (("a", [said]), ("b", []))]
+    page = decoding.read_page(WORKLOAD, json.dumps({"metadata": {}, "items": items}).encode(), with_raw=False)
+    assert page.unread == ()
+    assert [each.object.metadata.name for each in page.items] == ["a", "b"]
+    first = page.items[0].object
+    assert isinstance(first, Workload)
+    assert first.status.conditions[0].more == {"severity": "Warning"}
+
+
+@pytest.mark.parametrize(
+    "status", [{"conditions": 7}, {"conditions": [7]}, {"admissionChecks": [{"podSetUpdates": {}}]}]
+)
+def test_a_status_of_another_shape_is_an_error_that_names_the_field(status: dict[str, Any]) -> None:
+    with pytest.raises(UndecodableError, match=r"Workload: .*status"):
+        decoding.read_object(WORKLOAD, json.dumps({"metadata": {}, "status": status}).encode())

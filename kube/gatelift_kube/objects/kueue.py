@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatelift_kube.objects.core import PodTemplate, Quantity, Taint, Toleration
-from gatelift_kube.objects.meta import Condition, LabelSelector, ObjectMeta, Struct
+from gatelift_kube.objects.meta import Condition, Entry, LabelSelector, ObjectMeta, Struct
 
 
 class FlavorResource(Struct, frozen=True, gc=False):
@@ -308,7 +308,7 @@ class Admission(Struct, frozen=True, gc=False):
     pod_set_assignments: tuple[PodSetAssignment, ...] = ()
 
 
-class PodSetUpdate(Struct, frozen=True, gc=False):
+class PodSetUpdate(Entry, frozen=True, gc=False):
     """Changes to a pod set that a check asks for. Gatelift keeps its placement record in the annotations."""
 
     name: str
@@ -318,7 +318,7 @@ class PodSetUpdate(Struct, frozen=True, gc=False):
     tolerations: tuple[Toleration, ...] = ()
 
 
-class AdmissionCheckState(Struct, frozen=True, gc=False):
+class AdmissionCheckState(Entry, frozen=True, gc=False):
     """State of one check: Pending, Ready, Retry, Rejected."""
 
     name: str
@@ -344,7 +344,7 @@ class RequeueState(Struct, frozen=True, gc=False):
     requeue_at: str | None = None
 
 
-class EvictionCount(Struct, frozen=True, gc=False):
+class EvictionCount(Entry, frozen=True, gc=False):
     """How often a workload was evicted for one reason."""
 
     reason: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 
@@ -38,8 +40,18 @@ class ObjectMeta(Struct, frozen=True, gc=False):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
-class Condition(Struct, frozen=True, gc=False):
-    """metav1.Condition."""
+class Entry(Struct, frozen=True, gc=False, forbid_unknown_fields=True, kw_only=True):
+    """One of a list that is written whole, since a merge patch cannot do less: what we do not know of it is kept.
+
+    `more`: fields that have no place in the struct, by their names, None where there are none. Decoding refuses them;
+    `gatelift_kube.decoding` then puts them here, so that an object without any, as nearly all are, costs nothing.
+    """
+
+    more: dict[str, Any] | None = msgspec.field(default=None, name="$more")
+
+
+class Condition(Entry, frozen=True, gc=False):
+    """metav1.Condition; of a Job it has `lastProbeTime`, too."""
 
     type: str
     status: str
@@ -47,6 +59,7 @@ class Condition(Struct, frozen=True, gc=False):
     message: str = ""
     last_transition_time: str | None = None
     observed_generation: int = 0
+    last_probe_time: str | None = None
 
 
 class LabelSelectorRequirement(Struct, frozen=True, gc=False):

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from gatelift.core import documents
 from gatelift_kube import conditions
 from gatelift_kube.objects.gatelift import FlavorCapacity, WorkerCluster
 from gatelift_kube.objects.meta import Condition
@@ -130,7 +131,7 @@ def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
         "placements": facts.placements,
         "offers": facts.offers,
         "lastSeen": wall if facts.connected else found.status.last_seen,
-        "conditions": _put(found, facts, wall),
+        "conditions": documents.conditions(_put(found, facts, wall)),
     }
     if facts.fenced_through > found.status.fenced_through_session:
         status |= {"fencedThroughSession": facts.fenced_through, "fencedBy": facts.fenced_by, "fencedAt": wall}

@@ -9,8 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, FlavorUsage, QueueStatus
+import msgspec
+
+from gatelift_kube.objects.kueue import (
+    Admission,
+    AdmissionCheckState,
+    EvictionCount,
+    FlavorUsage,
+    PodSetUpdate,
+    QueueStatus,
+)
 from gatelift_kube.objects.meta import Condition
+from gatelift_kube.unknown_fields import put_back
 
 Document = dict[str, Any]
 
@@ -28,7 +38,7 @@ def conditions(values: Iterable[Condition]) -> list[Document]:
         }
         if value.observed_generation:
             document["observedGeneration"] = value.observed_generation
-        documents.append(document)
+        documents.append(put_back(value, document) if value.more else document)
     return documents
 
 
@@ -58,8 +68,24 @@ def checks(values: Iterable[AdmissionCheckState]) -> list[Document]:
         if value.retry_count is not None:
             document["retryCount"] = value.retry_count
         if value.pod_set_updates:
-            document["podSetUpdates"] = value.pod_set_updates
-        documents.append(document)
+            document["podSetUpdates"] = [_update(update) for update in value.pod_set_updates]
+        documents.append(put_back(value, document) if value.more else document)
+    return documents
+
+
+def _update(value: PodSetUpdate) -> PodSetUpdate | Document:
+    if not value.more:
+        return value
+    document: Document = msgspec.to_builtins(msgspec.structs.replace(value, more=None))
+    return put_back(value, document)
+
+
+def evictions(values: Iterable[EvictionCount]) -> list[Document]:
+    """Return Workload.status.schedulingStats.evictions."""
+    documents = []
+    for value in values:
+        document = {"reason": value.reason, "underlyingCause": value.underlying_cause, "count": value.count}
+        documents.append(put_back(value, document))
     return documents
 
 

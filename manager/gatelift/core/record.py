@@ -18,7 +18,7 @@ from gatelift.core import documents, texts
 from gatelift.core.attempts import Ending
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put, without
-from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, PodSetUpdate, Workload
+from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, EvictionCount, PodSetUpdate, Workload
 from gatelift_kube.objects.meta import Condition
 from gatelift_wire.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_TERM
 from gatelift_wire.messages import DisconnectPolicy
@@ -218,7 +218,9 @@ def _checks_with(
         pod_set_updates=(mark,),
     )
     return tuple(
-        msgspec.structs.replace(ready, retry_count=state.retry_count) if state.name == choice.check else state
+        msgspec.structs.replace(ready, retry_count=state.retry_count, more=state.more)
+        if state.name == choice.check
+        else state
         for state in states
     )
 
@@ -278,9 +280,10 @@ def _counted(workload: Workload, reason: str, cause: str) -> list[dict[str, Any]
     """Return the evictions by reason and underlying cause, one more."""
     reason, cause = counted_as(reason, cause)
     stats = workload.status.scheduling_stats
-    counts = {(one.reason, one.underlying_cause): one.count for one in (stats.evictions if stats else ())}
-    counts[(reason, cause)] = counts.get((reason, cause), 0) + 1
-    return [{"reason": why, "underlyingCause": cause, "count": count} for (why, cause), count in counts.items()]
+    known = {(one.reason, one.underlying_cause): one for one in (stats.evictions if stats else ())}
+    before = known.get((reason, cause)) or EvictionCount(reason=reason, underlying_cause=cause)
+    known[(reason, cause)] = msgspec.structs.replace(before, count=before.count + 1)
+    return documents.evictions(known.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -373,6 +376,7 @@ def _reset_checks(workload: Workload, retried: str, used: Used, wall: str) -> tu
                 last_transition_time=wall,
                 retry_count=(retries or 0) + 1 if why or check.state == texts.RETRY else retries,
                 pod_set_updates=marks,
+                more=check.more,
             )
         )
     return tuple(states)
