@@ -185,8 +185,6 @@ async def fleet(*, audit: bool = False) -> AsyncIterator[Fleet]:
         for cluster in (management, *workers):
             clients[cluster.name] = await installation.admin(cluster)
             stack.push_async_callback(clients[cluster.name].aclose)
-        manifests = flavor_and_check(*WORKERS) + queue(QUEUE, AMPLE) + "---" + queue(NARROW, POD_CPU)
-        await applying.apply(clients["mgmt"], yaml.safe_load_all(manifests))
         made = Fleet(
             home=settings.home,
             provider=provider,
@@ -196,6 +194,8 @@ async def fleet(*, audit: bool = False) -> AsyncIterator[Fleet]:
             clients=clients,
         )
         await made.take_off_webhooks()
+        manifests = flavor_and_check(*WORKERS) + queue(QUEUE, AMPLE) + "---" + queue(NARROW, POD_CPU)
+        await applying.apply(clients["mgmt"], yaml.safe_load_all(manifests))
         try:
             yield made
         except SandboxError as error:

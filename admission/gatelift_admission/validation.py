@@ -1,7 +1,8 @@
 """What may be written on ClusterQueue, LocalQueue, ResourceFlavor, Cohort and Workload: rules as pure functions.
 
-Each returns all errors of an object, as (field, rule and way out). The webhooks refuse with them; for an object that
-came in another way the manager shows them in a condition. Limits are Kueue's. Neighbour: `validation_workload`.
+Each returns all errors of an object, as (field, rule and way out). The webhooks refuse with them what the schemas of
+the CRDs let through. Whatever came in around both is harmless to the engine: quotas that cannot be read bring none.
+Limits are Kueue's. Neighbour: `validation_workload`.
 """
 
 from __future__ import annotations

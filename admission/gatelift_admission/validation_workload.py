@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from gatelift_admission.amounts import QuantityError, parse
 from gatelift_admission.entry import Phase, phase_of
 from gatelift_admission.ordering import is_true
@@ -12,6 +14,7 @@ from gatelift_kube.objects.kueue import PodSet, PodSetAssignment, Workload
 POD_SETS_MAX = 18
 CHECK_STATES_MAX = 8
 _COUNTED_RESOURCE = "pods"
+_ELASTIC = "kueue.x-k8s.io/elastic-job"
 
 
 def workload_errors(workload: Workload) -> list[FieldError]:
@@ -128,7 +131,8 @@ def workload_change_errors(new: Workload, old: Workload) -> list[FieldError]:
     stays = before in reserving and phase_of(new) in reserving
     errors = []
     if before in reserving:
-        errors += _immutable("spec.podSets", new.spec.pod_sets, old.spec.pod_sets)
+        if not _only_shrinks(new, old):
+            errors += _immutable("spec.podSets", new.spec.pod_sets, old.spec.pod_sets)
         errors += _immutable("spec.priorityClassRef", _class_kind(new), _class_kind(old))
     if stays:
         errors += _immutable("spec.queueName", new.spec.queue_name, old.spec.queue_name)
@@ -139,6 +143,16 @@ def workload_change_errors(new: Workload, old: Workload) -> list[FieldError]:
     if old.status.admission is not None and new.status.admission is not None:
         errors += _immutable("status.admission", new.status.admission, old.status.admission)
     return errors + _check_update_errors(new, old) + _cluster_errors(new, old, stays=stays)
+
+
+def _only_shrinks(new: Workload, old: Workload) -> bool:
+    """Return whether an elastic workload has fewer pods than before, and nothing else of its pod sets changed."""
+    if new.metadata.annotations.get(_ELASTIC) != "true" or len(new.spec.pod_sets) != len(old.spec.pod_sets):
+        return False
+    return all(
+        after.count <= before.count and structs.replace(after, count=before.count) == before
+        for after, before in zip(new.spec.pod_sets, old.spec.pod_sets, strict=True)
+    )
 
 
 def _class_kind(workload: Workload) -> tuple[str, str, str]:
@@ -159,7 +173,8 @@ def _reclaim_errors(new: Workload, old: Workload) -> list[FieldError]:
     now = {done.name: done.count for done in new.status.reclaimable_pods}
     return [
         FieldError(
-            "status.reclaimablePods", f"count of {done.name!r} cannot fall below {done.count} while quota is reserved"
+            "status.reclaimablePods",
+            f"count of {done.name!r} cannot fall below {done.count} while quota is reserved: leave it, or raise it",
         )
         for done in old.status.reclaimable_pods
         if now.get(done.name, 0) < done.count

@@ -376,8 +376,8 @@ async def make(provider_name: str, folder: Path, *, crds: Path | None = None) ->
         await installation.install()
         clients |= {name: await installation.admin(cluster) for name, cluster in clusters.items()}
         world = World(provider, installation, clients, clusters)
-        await applying.apply(clients["mgmt"], yaml.safe_load_all(QUEUES))
         await installation.start_webhooks()
+        await applying.apply(clients["mgmt"], yaml.safe_load_all(QUEUES))
         await installation.start_manager()
         await asyncio.gather(*(installation.start_agent(clusters[name]) for name in WORKERS))
         await installation.wait_connected(*WORKERS)

@@ -24,8 +24,27 @@ def test_pods_and_jobs_are_mutated_when_made_and_validated_when_made_or_changed(
         (configuration.mutating(BASE), ["CREATE"]),
         (configuration.validating(BASE), ["CREATE", "UPDATE"]),
     ):
-        assert [one["rules"][0]["resources"] for one in webhooks] == [["pods"], ["jobs"]]
-        assert [one["rules"][0]["operations"] for one in webhooks] == [operations, operations]
+        assert [one["rules"][0]["resources"] for one in webhooks[:2]] == [["pods"], ["jobs"]]
+        assert [one["rules"][0]["operations"] for one in webhooks[:2]] == [operations, operations]
+
+
+def test_kueues_kinds_are_validated_by_anybody_but_us_in_whatever_version_they_come() -> None:
+    asked = configuration.validating(BASE)[2:]
+    assert [(one["rules"][0]["resources"], one["rules"][0]["scope"]) for one in asked] == [
+        (["clusterqueues"], "Cluster"),
+        (["cohorts"], "Cluster"),
+        (["resourceflavors"], "Cluster"),
+        (["workloads", "workloads/status"], "Namespaced"),
+    ]
+    for one in asked:
+        assert one["rules"][0]["apiVersions"] == ["v1beta2"]
+        assert one["matchPolicy"] == "Equivalent", "the API server converts older versions before it asks"
+        conditions = {condition["name"]: condition["expression"] for condition in one["matchConditions"]}
+        assert "'system:serviceaccounts:gatelift-system' in request.userInfo.groups" in conditions["not-gatelift"]
+        assert "object.spec != oldObject.spec" in conditions["changed"]
+        assert ("object.status != oldObject.status" in conditions["changed"]) is (
+            "workloads" in one["rules"][0]["resources"]
+        )
 
 
 def test_only_marked_objects_are_asked_about() -> None:

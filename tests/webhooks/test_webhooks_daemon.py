@@ -16,7 +16,7 @@ from gatelift.config import Configuration
 from gatelift.webhooks import app, owners
 from gatelift.webhooks.app import Daemon, settings_of
 from gatelift.webhooks.certificates import SERVING_LIFETIME, Material
-from gatelift.webhooks.configuration import MUTATING, NAME, VALIDATING
+from gatelift.webhooks.configuration import MUTATING, NAME, QUEUEING, VALIDATING
 from gatelift.webhooks.metrics import Metrics
 from gatelift.webhooks.secret import NAME as SECRET_NAME
 from gatelift.webhooks.secret import MaterialStore
@@ -80,6 +80,18 @@ async def test_a_change_is_judged_by_what_was_before(asking: Asking) -> None:
     moved = {**queued("far"), "spec": {"suspend": False}}
     assert (await asking.review("/validate-job", "Job", running, running))["allowed"]
     assert not (await asking.review("/validate-job", "Job", moved, running))["allowed"]
+
+
+async def test_a_cluster_queue_that_breaks_a_rule_of_kueues_is_refused(asking: Asking) -> None:
+    rule = {"name": "c", "onFlavors": ["f"]}
+    queue = {"metadata": {"name": "q"}, "spec": {"admissionChecksStrategy": {"admissionChecks": [rule]}}}
+    response = await asking.review("/validate-clusterqueue", "ClusterQueue", queue, namespace="")
+    assert not response["allowed"]
+    assert response["status"]["message"] == (
+        "spec.admissionChecksStrategy.admissionChecks[0].onFlavors: Invalid value: "
+        "'f' is no flavor of this ClusterQueue: add it, or drop it here"
+    )
+    assert (await asking.review("/validate-cohort", "Cohort", {"spec": {}}, namespace=""))["allowed"]
 
 
 async def test_our_own_agents_objects_are_left_alone(asking: Asking) -> None:
@@ -194,10 +206,8 @@ async def test_both_configurations_get_bundle_and_address(asking: Asking, server
     assert secret is not None
     for resource, verb in ((MUTATING, "mutate"), (VALIDATING, "validate")):
         made = webhooks(server, resource)
-        assert [one["clientConfig"]["url"] for one in made] == [
-            f"https://127.0.0.1:1/{verb}-pod",
-            f"https://127.0.0.1:1/{verb}-job",
-        ]
+        kinds = ["pod", "job", *([] if verb == "mutate" else QUEUEING)]
+        assert [one["clientConfig"]["url"] for one in made] == [f"https://127.0.0.1:1/{verb}-{kind}" for kind in kinds]
         assert {one["clientConfig"]["caBundle"] for one in made} == {secret["data"]["ca.crt"]}
         assert {one["failurePolicy"] for one in made} == {"Fail"}
 
@@ -250,7 +260,7 @@ async def test_missing_configurations_do_not_end_the_daemon(client: Client, serv
     try:
         await until(lambda: not daemon.missing())
         assert not daemon.failed.is_set()
-        assert len(webhooks(server, VALIDATING)) == 2
+        assert webhooks(server, VALIDATING)
     finally:
         await daemon.stop()
 

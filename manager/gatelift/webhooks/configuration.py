@@ -3,7 +3,8 @@
 failurePolicy is Fail, so what is asked about has to be narrow: objects that carry a queue's name or another marker,
 never in kube-system or our own namespace, never from our own service accounts. Besides, all new pods and Jobs of those
 namespaces where something is taken over without a queue's name: where a LocalQueue `default` exists, or, with
-`manageJobsWithoutQueueName`, where the selector matches. With us down, everything else is created as ever.
+`manageJobsWithoutQueueName`, where the selector matches. And Kueue's own kinds, of which the rules cannot be said in
+their CRDs. With us down, everything else is created as ever.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import msgspec
 
 from gatelift_kinds import markers
 from gatelift_kube.objects.meta import LabelSelector
-from gatelift_kube.resources import Resource
+from gatelift_kube.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource
 
 NAME = "gatelift"
 MUTATING = Resource(
@@ -38,6 +39,14 @@ ANSWER_SECONDS_MAX = 5
 """How long the API server waits for us: reviews take a millisecond, or one read of a pod's owner."""
 SERVICE = "gatelift-webhooks"
 SERVICE_PORT = 443
+_ASKING: dict[str, Any] = {
+    "admissionReviewVersions": ["v1"],
+    "failurePolicy": "Fail",
+    "matchPolicy": "Equivalent",
+    "objectSelector": {},
+    "sideEffects": "None",
+    "timeoutSeconds": ANSWER_SECONDS_MAX,
+}
 
 Json = dict[str, Any]
 
@@ -57,6 +66,13 @@ class Kind:
 POD = Kind(name="pod", group="", plural="pods")
 JOB = Kind(name="job", group="batch", plural="jobs")
 KINDS = (POD, JOB)
+QUEUEING = {
+    "clusterqueue": CLUSTER_QUEUE,
+    "cohort": COHORT,
+    "resourceflavor": RESOURCE_FLAVOR,
+    "workload": WORKLOAD,
+}
+"""Kinds of Kueue that are validated, by the names in our paths. Rules on the others are all in their CRDs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,19 +97,49 @@ def mutating(wanted: Wanted) -> list[Json]:
 
 def validating(wanted: Wanted) -> list[Json]:
     """Return the webhooks of the validating configuration."""
-    return _webhooks(wanted, "validate", ("CREATE", "UPDATE"), {})
+    kueue = [_queueing(wanted, name, resource) for name, resource in QUEUEING.items()]
+    return [*_webhooks(wanted, "validate", ("CREATE", "UPDATE"), {}), *kueue]
 
 
-def path(verb: str, kind: Kind) -> str:
+def path(verb: str, kind: str) -> str:
     """Return the path under which a kind is mutated or validated."""
-    return f"/{verb}-{kind.name}"
+    return f"/{verb}-{kind}"
+
+
+def _queueing(wanted: Wanted, name: str, resource: Resource) -> Json:
+    """Return the webhook of a kind of Kueue's. Versions other than ours are converted by the API server first."""
+    parts = ["spec", "status"] if resource == WORKLOAD else ["spec"]
+    plurals = [resource.plural, f"{resource.plural}/status"] if "status" in parts else [resource.plural]
+    changed = " || ".join(
+        f"has(object.{part}) != has(oldObject.{part}) || (has(object.{part}) && object.{part} != oldObject.{part})"
+        for part in parts
+    )
+    return {
+        "clientConfig": _client(wanted, path("validate", name)),
+        "rules": [
+            {
+                "apiGroups": [resource.group],
+                "apiVersions": [resource.version],
+                "operations": ["CREATE", "UPDATE"],
+                "resources": plurals,
+                "scope": "Namespaced" if resource.namespaced else "Cluster",
+            }
+        ],
+        **_ASKING,
+        "name": f"validate.{name}.gatelift.dev",
+        "namespaceSelector": {"matchExpressions": [_outside(wanted.namespace)]},
+        "matchConditions": [
+            _not_ours(wanted.namespace),
+            {"name": "changed", "expression": f"request.operation == 'CREATE' || {changed}"},
+        ],
+    }
 
 
 def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Json) -> list[Json]:
     made: list[Json] = []
     for kind in KINDS:
         base: Json = {
-            "clientConfig": _client(wanted, path(verb, kind)),
+            "clientConfig": _client(wanted, path(verb, kind.name)),
             "rules": [
                 {
                     "apiGroups": [kind.group],
@@ -103,12 +149,7 @@ def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Jso
                     "scope": "Namespaced",
                 }
             ],
-            "admissionReviewVersions": ["v1"],
-            "failurePolicy": "Fail",
-            "matchPolicy": "Equivalent",
-            "objectSelector": {},
-            "sideEffects": "None",
-            "timeoutSeconds": ANSWER_SECONDS_MAX,
+            **_ASKING,
             **extra,
         }
         common = [_not_ours(wanted.namespace), *([_changed()] if "UPDATE" in operations else [])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.webhooks import review
+from gatelift.webhooks import configuration, queueing, review
 from gatelift.webhooks.owners import Owners, OwnerUnknownError
 from gatelift.webhooks.review import Question
 from gatelift.webhooks.surroundings import Surroundings
@@ -53,10 +53,18 @@ class Judge:
             return review.allow(question.uid, warnings=verdict.warnings)
         return review.deny(question.uid, verdict)
 
+    async def validate_queueing(self, name: str, question: Question) -> bytes:
+        """Return whether an object of Kueue's may be made or changed like this; nothing around it matters."""
+        resource = configuration.QUEUEING[name]
+        if question.kind != resource.kind:
+            raise _wrong_path(question, resource.kind)
+        verdict = queueing.verdict(resource, question)
+        return review.allow(question.uid) if verdict.allowed else review.deny(question.uid, verdict)
+
     def _kind(self, name: str, question: Question) -> tuple[Kind[Any] | None, bytes]:
         kind = KINDS[name]
         if question.kind != kind.resource.kind:
-            raise review.BadReviewError(f"{question.kind or 'no kind'} was sent to the path of {kind.resource.kind}")
+            raise _wrong_path(question, kind.resource.kind)
         if question.problem:
             return None, review.malformed(question)
         return kind, b""
@@ -67,6 +75,10 @@ class Judge:
             owner_managed=await self._owners.managed(question.namespace, question.new),
             by_agent=question.asked_by_gatelift(self._namespace),
         )
+
+
+def _wrong_path(question: Question, kind: str) -> review.BadReviewError:
+    return review.BadReviewError(f"{question.kind or 'no kind'} was sent to the path of {kind}")
 
 
 def _unknown_owner(question: Question, error: OwnerUnknownError) -> bytes:

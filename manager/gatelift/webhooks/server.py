@@ -47,7 +47,10 @@ class WebhookServer:
         app = web.Application(client_max_size=REQUEST_BYTES_MAX)
         for kind in configuration.KINDS:
             for step, answer in (("mutate", self._judge.mutate), ("validate", self._judge.validate)):
-                app.router.add_post(configuration.path(step, kind), self._taking(kind.name, step, answer))
+                app.router.add_post(configuration.path(step, kind.name), self._taking(kind.name, step, answer))
+        for name in configuration.QUEUEING:
+            answer = self._judge.validate_queueing
+            app.router.add_post(configuration.path("validate", name), self._taking(name, "validate", answer))
         self._runner = web.AppRunner(
             app, access_log=None, keepalive_timeout=KEEPALIVE_SECONDS, shutdown_timeout=STOP_SECONDS
         )

@@ -1,0 +1,54 @@
+"""Rules on Kueue's own kinds that their CRDs cannot say: sums, names that refer to each other, what is fixed when.
+
+Pure. An update is refused for what it makes wrong only: an object that came in before a rule, or around it, can be
+mended one field at a time, and what has nothing to do with it may change. `gatelift_admission.validation` has the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from gatelift.webhooks.review import Json, Question
+from gatelift_admission import validation, validation_workload
+from gatelift_admission.validation import FieldError
+from gatelift_kinds import review as kinds
+from gatelift_kinds.review import ErrorKind, Verdict
+from gatelift_kube.decoding import struct_of
+from gatelift_kube.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource
+
+_RULES: dict[Resource, Callable[[Any], list[FieldError]]] = {
+    CLUSTER_QUEUE: validation.cluster_queue_errors,
+    COHORT: validation.cohort_errors,
+    RESOURCE_FLAVOR: validation.resource_flavor_errors,
+    WORKLOAD: validation_workload.workload_errors,
+}
+
+
+def verdict(resource: Resource, question: Question) -> Verdict:
+    """Return what is wrong with a new object, or with a change."""
+    before = None if question.operation == "CREATE" else _read(resource, question.old)
+    try:
+        new = msgspec.convert(question.new, struct_of(resource), strict=True)
+    except msgspec.ValidationError as error:
+        if question.operation != "CREATE" and before is None:
+            return Verdict()  # it could not be read before either: whatever is changed, it is not this that breaks it
+        unread = f"{error}: give the field the type that the API says"
+        return Verdict(errors=(kinds.FieldError(kind=ErrorKind.INVALID, path=resource.kind, text=unread),))
+    rules = _RULES[resource]
+    known = frozenset(rules(before)) if before is not None else frozenset()
+    found = [error for error in rules(new) if error not in known]
+    if resource == WORKLOAD and before is not None:
+        found += validation_workload.workload_change_errors(new, before)
+    return Verdict(
+        errors=tuple(kinds.FieldError(kind=ErrorKind.INVALID, path=each.field, text=each.rule) for each in found)
+    )
+
+
+def _read(resource: Resource, document: Json) -> Any:
+    try:
+        return msgspec.convert(document, struct_of(resource), strict=True)
+    except msgspec.ValidationError:
+        return None

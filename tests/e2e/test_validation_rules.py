@@ -1,0 +1,120 @@
+"""The rules on Kueue's kinds on a real API server: CRDs and the webhooks daemon, with the rights of its own account."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from gatelift.webhooks.configuration import NAME, VALIDATING
+from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_sandbox.installation import Installation
+from gatelift_sandbox.processes import LocalProvider
+from gatelift_sandbox.provider import NodeShape, Settings
+from support.contract_api import MERGE, Api, Said
+from support.validation_cases import NAMESPACE, Case, cases, old_and_new, smallest
+
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(240)]
+
+Json = dict[str, Any]
+CASES = [pytest.param(one, id=one.rule) for one in cases()]
+SEEN_SECONDS, POLL_SECONDS = 15.0, 0.1
+CONFIGURATION = f"/apis/{VALIDATING.api_version}/{VALIDATING.plural}/{NAME}"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Api]:
+    home: Path = tmp_path_factory.mktemp("rules")
+    settings = Settings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0), audit=False)
+    provider = LocalProvider(settings)
+    (cluster,) = await provider.up(["rules"])
+    installation = Installation(folder=home / "installation", management=cluster, workers=[])
+    try:
+        await installation.install()
+        await installation.start_webhooks()
+        async with Api.open(cluster.kubeconfig.read_text()) as made:
+            yield made
+    finally:
+        await installation.stop()
+        await provider.down()
+
+
+def place(case: Case) -> str:
+    """Return the path of the kind's objects."""
+    space = f"/namespaces/{NAMESPACE}" if case.resource.namespaced else ""
+    return f"/apis/{case.resource.api_version}{space}/{case.resource.plural}"
+
+
+@asynccontextmanager
+async def standing(api: Api, case: Case) -> AsyncIterator[None]:
+    """Have the object that there is before the change, if any."""
+    old, _ = old_and_new(case, {})
+    if old is None:
+        yield
+        return
+    configured = (await api.get(CONFIGURATION)).ok()
+    if case.around:
+        (await api.call("PATCH", CONFIGURATION, {"webhooks": []}, media=MERGE)).ok()
+        await until_accepted(api, case, old)
+    else:
+        (await api.post(place(case), old)).ok()
+    if case.around:
+        (await api.call("PATCH", CONFIGURATION, {"webhooks": configured["webhooks"]}, media=MERGE)).ok()
+        await until_refused(api, case)
+    elif "status" in old:
+        (await api.call("PATCH", f"{place(case)}/it/status", {"status": old["status"]}, media=MERGE)).ok()
+    yield
+    (await api.delete(f"{place(case)}/it")).ok()
+
+
+async def until(answered: Callable[[], Awaitable[Said]], *, accepted: bool) -> None:
+    """Ask until the API server has taken note of the configuration as it is now."""
+    async with asyncio.timeout(SEEN_SECONDS):
+        while ((await answered()).code < 300) is not accepted:  # noqa: ASYNC110 - it does not tell when it has
+            await asyncio.sleep(POLL_SECONDS)
+
+
+async def until_accepted(api: Api, case: Case, document: Json) -> None:
+    """Make an object that the webhook would refuse: as soon as the API server has seen that there is none."""
+    await until(lambda: api.post(place(case), document), accepted=True)
+
+
+async def until_refused(api: Api, case: Case) -> None:
+    """Wait until the API server asks the webhook again."""
+    document = copy.deepcopy(smallest(case.resource))
+    document["metadata"]["name"] = "refused"
+    document["spec"]["fairSharing"] = {"weight": "1n"}
+    await until(lambda: api.post(place(case), document, dryRun="All"), accepted=False)
+
+
+async def asked(api: Api, case: Case, change: Json) -> Said:
+    """Ask the API server for a change, or for a new object, without its being carried out."""
+    old, new = old_and_new(case, change)
+    if old is None:
+        return await api.post(place(case), new, dryRun="All")
+    path = f"{place(case)}/it/status" if "status" in change else f"{place(case)}/it"
+    stored = (await api.get(f"{place(case)}/it")).ok()
+    part = "status" if "status" in change else "spec"
+    return await api.put(path, {**stored, part: new[part]}, dryRun="All")
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_the_api_server_accepts_what_keeps_the_rule_and_says_what_breaks_it(api: Api, case: Case) -> None:
+    async with standing(api, case):
+        (await asked(api, case, case.accepted)).ok()
+        said = await asked(api, case, case.refused)
+        assert said.code in {400, 422}, said
+        assert case.server in said.message
+
+
+async def test_the_webhooks_account_may_keep_the_configuration_up_to_date(api: Api) -> None:
+    ref = ObjectRef(VALIDATING, ObjectKey("", NAME))
+    webhooks = (await api.get(CONFIGURATION)).ok()["webhooks"]
+    assert {one["name"] for one in webhooks} >= {"validate.clusterqueue.gatelift.dev", "validate.workload.gatelift.dev"}
+    assert all(one["clientConfig"]["caBundle"] for one in webhooks), ref
