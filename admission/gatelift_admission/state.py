@@ -382,7 +382,10 @@ class State:
                 self.offer(target)
         if said is not None:
             self.tell(entry, said)
-        elif texts.is_about_queue(entry.want or entry.told):  # no longer true; who is not evaluated soon says so
+        elif texts.ends_when_queued(entry.want or entry.told):  # no longer true; who is not evaluated soon says so
+            if (entry.want or entry.told or ("", ""))[0] == texts.ADMISSION_GATED:
+                self.tell(entry, (texts.PENDING_EVALUATION, texts.GATE_CLEARED))
+                return
             entry.want = entry.told = None
             self.untold.pop(entry.uid, None)
             target.pending.tell_again(entry)

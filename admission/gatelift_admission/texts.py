@@ -21,6 +21,8 @@ PREEMPTED = "Preempted"
 CLUSTER_QUEUE_STOPPED = "ClusterQueueStopped"
 LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
 
+_NOT_QUEUED = frozenset({SUSPENDED, DEACTIVATED, ADMISSION_GATED})
+
 WORKLOAD_ADMITTED = "The workload is admitted"
 CHECKS_NOT_READY = "The workload has not all checks ready"
 NO_RESERVATION = "The workload has no reservation"
@@ -34,6 +36,7 @@ NAMESPACE_MISMATCH = "workload namespace doesn't match ClusterQueue selector"
 WORKLOAD_DEACTIVATED = "The workload is deactivated"
 CLUSTER_QUEUE_IS_STOPPED = "The ClusterQueue is stopped"
 LOCAL_QUEUE_IS_STOPPED = "The LocalQueue is stopped"
+GATE_CLEARED = "AdmissionGatedBy cleared, waiting for quota reservation"
 
 CQ_READY = "Can admit new workloads"
 CQ_TERMINATING = "Can't admit new workloads; clusterQueue is terminating"
@@ -138,10 +141,10 @@ def inactive(kind: str, name: str) -> str:
     return f"{kind} {name} is inactive"
 
 
-def is_about_queue(said: tuple[str, str] | None) -> bool:
-    """Return whether a text says that a queue is missing or inactive, which ends when the queue changes."""
+def ends_when_queued(said: tuple[str, str] | None) -> bool:
+    """Return whether a text gives a reason not to be in a queue: one that is over for what is in one."""
     return said is not None and (
-        said[0] == SUSPENDED or (said[0] == MISCONFIGURED and said[1].endswith("doesn't exist"))
+        said[0] in _NOT_QUEUED or (said[0] == MISCONFIGURED and said[1].endswith("doesn't exist"))
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gatelift_admission.engine import Engine
 from gatelift_admission.entry import Phase
 from gatelift_admission.model import Evict, Inadmissible, Reserve, Unreserve
@@ -11,6 +13,7 @@ from gatelift_kube.objects.kueue import (
     PodSetAssignment,
     ReclaimablePod,
     RequeueState,
+    Workload,
     WorkloadStatus,
 )
 from gatelift_kube.objects.meta import Condition
@@ -170,6 +173,31 @@ def test_a_workload_does_not_go_on_saying_that_its_queue_is_inactive() -> None:
     (said,) = rest(engine, 2.0)
     assert isinstance(said, Inadmissible)
     assert (said.uid, said.reason) == ("behind", "PendingEvaluation")
+
+
+@pytest.mark.parametrize(
+    ("before", "told"),
+    [
+        (workload("behind", ONE, version=1, active=False), ("Deactivated", "The workload is deactivated")),
+        (
+            workload("behind", ONE, version=1, annotations={"kueue.x-k8s.io/admission-gated-by": "x"}),
+            ("AdmissionGated", "Admission is gated by: x"),
+        ),
+    ],
+    ids=["deactivated", "gated"],
+)
+def test_who_may_queue_again_does_not_go_on_saying_that_it_may_not(before: Workload, told: tuple[str, str]) -> None:
+    engine = simple_engine(
+        workload("big", pod_set(requests={"cpu": "11"}), priority=1), before, queueing_strategy="StrictFIFO"
+    )
+    said = {one.uid: (one.reason, one.message) for one in rest(engine) if isinstance(one, Inadmissible)}
+    assert said["behind"] == told
+    engine.workload_changed(workload("behind", ONE, version=2), 5.0)
+    (again,) = [*rest(engine, 5.0), *rest(engine, 7.0)]
+    assert isinstance(again, Inadmissible)
+    cleared = "AdmissionGatedBy cleared, waiting for quota reservation"
+    waits = "Workload is pending evaluation in the scheduling queue"
+    assert (again.reason, again.message) == ("PendingEvaluation", cleared if told[0] == "AdmissionGated" else waits)
 
 
 def test_what_the_object_says_already_is_not_said_again() -> None:

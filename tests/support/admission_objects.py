@@ -79,6 +79,7 @@ def workload(
     created: int = 0,
     version: int = 1,
     active: bool = True,
+    annotations: Mapping[str, str] | None = None,
     status: WorkloadStatus | None = None,
 ) -> Workload:
     """Return a Workload; `created` is in seconds after an arbitrary start."""
@@ -90,6 +91,7 @@ def workload(
             uid=uid,
             resource_version=str(version),
             creation_timestamp=f"2026-01-01T{minutes // 60:02}:{minutes % 60:02}:{seconds:02}Z",
+            annotations=dict(annotations or {}),
         ),
         WorkloadSpec(tuple(pod_sets), queue, None, priority, active),
         status or WorkloadStatus(),

@@ -194,7 +194,7 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
         message = texts.evicted_by_checks([(check, outcome.message)]) if check else outcome.message
         reason = texts.ADMISSION_CHECK
         evicted = Ending(reason=reason, message=message)
-    by_cluster = reason == texts.ADMISSION_CHECK and not verdicts.retries(known)
+    by_cluster = reason == texts.ADMISSION_CHECK and not (verdicts.retries(known) or verdicts.taken_back(core, known))
     body = record.release_patch(
         known,
         evicted=evicted,
@@ -212,26 +212,29 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
 def evict_waiting(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
     """Write the eviction of a workload that holds no quota (any more); True if a write was asked for.
 
-    Deactivated by us, or given up by a check that spoke late: nothing is left to stop, but people have to see why it
-    does not come back, and it must come back when it may. A late rejection is announced first.
+    Deactivated, or given up by a check that spoke late: nothing is left to stop, but people have to see why it does not
+    come back, and it must come back when it may. A late rejection is announced first.
     """
+    inactive = not known.spec.active
     if deactivation.announced(known) is not None:
-        if known.spec.active:
+        if not inactive:
             return False
+        ending = deactivation.ending(known)
+    elif inactive and not is_true(known.status.conditions, texts.EVICTED):
         ending = deactivation.ending(known)
     else:
         said = verdicts.given_by(core, known, now)
         if said is None:
             return False
-        if not said and known.spec.active:
+        if not said and not inactive:
             return True  # it has just been announced
-        ending = Ending(reason=texts.ADMISSION_CHECK, message=said) if said else deactivation.ending(known)
+        ending = deactivation.ending(known) if inactive else Ending(reason=texts.ADMISSION_CHECK, message=said)
     check = dispatch.multikueue_check(core, (one.name for one in known.status.admission_checks))
     body = record.release_patch(
         known,
         evicted=ending,
-        reason=texts.PENDING_EVALUATION,
-        message=ending.message,
+        reason=texts.DEACTIVATED if inactive else texts.PENDING_EVALUATION,
+        message=texts.WORKLOAD_DEACTIVATED if inactive else ending.message,
         requeue=requeue_for(core, known, ending.reason, now),
         used=record.Used(check=check, epoch=attempt.epoch, term=core.term),
         wall=core.wall.text(now),

@@ -113,6 +113,11 @@ def evicted_by_checks(checks: Iterable[tuple[str, str]]) -> str:
     return f"Evicted due to {_checks_in_state(RETRY, checks)}"
 
 
+def evicted_by_pending_checks(checks: Iterable[tuple[str, str]]) -> str:
+    """Return the message of Evicted for checks (name, message) that are Pending again; ours, Kueue has none."""
+    return f"Evicted due to {_checks_in_state(PENDING, checks)}"
+
+
 def rejected_by_checks(checks: Iterable[tuple[str, str]]) -> str:
     """Return why a workload is deactivated of which checks (name, message) say Rejected."""
     return _checks_in_state(REJECTED, checks)

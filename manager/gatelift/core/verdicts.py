@@ -1,4 +1,4 @@
-"""What the checks of other controllers say of a workload that holds quota: go on, come back later, never (KEP-993).
+"""What the checks of other controllers say of what holds quota: go on, wait, come back later, never (KEP-993).
 
 Our own check (MultiKueue's) is written by this manager only and says Ready or Pending. Neighbours: `reconcile` asks in
 each pass over a workload with quota, `deactivation` carries out a rejection.
@@ -13,6 +13,7 @@ from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal
 from gatelift.core.record import Record
 from gatelift.core.state import Core
 from gatelift_admission.checks import required
+from gatelift_kube.conditions import is_true
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.timestamps import to_seconds
 
@@ -20,6 +21,8 @@ from gatelift_kube.timestamps import to_seconds
 def against(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
     """Give up what a check says Rejected or Retry of, whether admitted or not; False if all may go on."""
     said = given_by(core, known, now)
+    if said is None and taken_back(core, known):
+        said = texts.evicted_by_pending_checks(taken_back(core, known))
     if said:
         attempt.ending = Ending(reason=texts.ADMISSION_CHECK, message=said)
         core.mark_attempt(attempt)
@@ -35,6 +38,19 @@ def given_by(core: Core, known: Workload, now: float) -> str | None:
         return ""
     later = _in_state(known, texts.RETRY)
     return texts.evicted_by_checks(later) if later else None
+
+
+def taken_back(core: Core, known: Workload) -> list[tuple[str, str]]:
+    """Return the checks (name, message) that are Pending again on what was admitted by them.
+
+    Kueue stops such work and keeps its quota. Here it is evicted: what has run has used its epoch, and only a returned
+    reservation raises that.
+    """
+    if not is_true(known.status.conditions, texts.ADMITTED):
+        return []
+    pending = _in_state(known, texts.PENDING)
+    ours = dispatch.multikueue_check(core, (name for name, _ in pending)) if pending else ""
+    return [(name, message) for name, message in pending if name != ours]
 
 
 def keep_required(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> bool:
