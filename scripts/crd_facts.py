@@ -95,6 +95,7 @@ FACTS: dict[type, StructFacts] = {
             "observedGeneration": {"format": "int64", "minimum": 0},
         },
         required=("lastTransitionTime", "message", "reason"),
+        omit=("lastProbeTime",),
     ),
     Toleration: StructFacts(fields={"tolerationSeconds": LONG}),
     Taint: StructFacts(extra={"timeAdded": TIME}),

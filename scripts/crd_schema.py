@@ -33,13 +33,14 @@ class StructFacts:
     """What is true of a struct's schema besides its field types.
 
     `fields` is merged into the schemas of fields by JSON name, `items` into those of a list's or map's items,
-    `extra` are fields of the interface that our types do not carry, `merge` goes into the struct's own schema.
+    `omit` are fields that only other kinds have, `extra` are fields of the interface that our types do not carry, `merge` goes into the struct's own schema.
     """
 
     fields: Mapping[str, Schema] = field(default_factory=dict)
     items: Mapping[str, Schema] = field(default_factory=dict)
     extra: Mapping[str, Schema] = field(default_factory=dict)
     required: tuple[str, ...] = ()
+    omit: tuple[str, ...] = ()
     merge: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -52,6 +53,10 @@ def struct_schema(struct: type[msgspec.Struct], facts: Facts) -> Schema:
     properties: dict[str, Schema] = {}
     required = set(told.required)
     for one in msgspec.structs.fields(struct):
+        if (
+            one.encode_name.startswith("$") or one.encode_name in told.omit
+        ):  # what is carried along unread is no field of the interface
+            continue
         schema = _type_schema(one.type, facts, told.items.get(one.encode_name, {}))
         if one.name.endswith(_TIME_NAMES):
             schema = dict(TIME)

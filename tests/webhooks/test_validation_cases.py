@@ -46,3 +46,10 @@ def test_an_object_that_could_not_be_read_before_may_be_changed_and_mended() -> 
         body = {"uid": "u", "operation": "UPDATE", "kind": {"kind": "Workload"}, "object": new, "oldObject": old}
         text = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": body})
         assert queueing.verdict(case.resource, review.read(text.encode())).allowed
+
+
+def test_fields_that_only_a_newer_api_knows_are_no_mistake() -> None:
+    (case,) = [one for one in cases() if one.rule == "who has quota has an admission"]
+    conditions = [{**case.accepted["status"]["conditions"][0], "unheardOf": 1}]
+    newer = {"status": {**case.accepted["status"], "conditions": conditions}}
+    assert asked(case, newer) == Verdict()

@@ -16,6 +16,7 @@ from gatelift_admission import validation, validation_workload
 from gatelift_admission.validation import FieldError
 from gatelift_kinds import review as kinds
 from gatelift_kinds.review import ErrorKind, Verdict
+from gatelift_kube import unknown_fields
 from gatelift_kube.decoding import struct_of
 from gatelift_kube.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource
 
@@ -31,7 +32,7 @@ def verdict(resource: Resource, question: Question) -> Verdict:
     """Return what is wrong with a new object, or with a change."""
     before = None if question.operation == "CREATE" else _read(resource, question.old)
     try:
-        new = msgspec.convert(question.new, struct_of(resource), strict=True)
+        new = _converted(resource, question.new)
     except msgspec.ValidationError as error:
         if question.operation != "CREATE" and before is None:
             return Verdict()  # it could not be read before either: whatever is changed, it is not this that breaks it
@@ -49,6 +50,11 @@ def verdict(resource: Resource, question: Question) -> Verdict:
 
 def _read(resource: Resource, document: Json) -> Any:
     try:
-        return msgspec.convert(document, struct_of(resource), strict=True)
+        return _converted(resource, document)
     except msgspec.ValidationError:
         return None
+
+
+def _converted(resource: Resource, document: Json) -> Any:
+    unknown_fields.set_aside(document)
+    return msgspec.convert(document, struct_of(resource), strict=True)
