@@ -11,7 +11,8 @@ Contract with the caller
   comes) unless the ledger speaks: `set_usage` and `release` hold until the next reservation of that workload. A
   restart that feeds the objects again rebuilds the same charges.
 * `block` keeps a workload out of the queues (say: its last placement is not fenced yet) until `unblock`.
-* Call `cycle` again at once while its result says `more`, after any feed, and at `next_deadline`.
+* Call `cycle` again at once while its result says `more`, and whenever `next_deadline` has come: after a feed that
+  gives it something to do that is at once. A call before that does nothing.
 """
 
 from __future__ import annotations
@@ -220,9 +221,17 @@ class Engine:
 
     def next_deadline(self) -> float | None:
         """Return the time at which `cycle` has something to do without a further event, None for never."""
-        times = [heap[0][0] for heap in (self.state.backoffs, self.state.unevaluated) if heap]
-        times += [due for due, _ in self.state.wakes.values()]
+        state = self.state
+        if state.outdated or state.review or state.untold or state.bypassed or self._cycle.busy():
+            return state.now
+        times = [heap[0][0] for heap in (state.backoffs, state.unevaluated) if heap]
+        times += [due for due, _ in state.wakes.values()]
         return min(times, default=None)
+
+    def is_due(self, now: float) -> bool:
+        """Say whether `cycle` has something to do now."""
+        due = self.next_deadline()
+        return due is not None and due <= now
 
     def _expire_backoffs(self) -> None:
         state = self.state

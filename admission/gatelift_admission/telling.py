@@ -54,13 +54,20 @@ def bypass(state: State, budget: int) -> None:
 
 
 def overdue(state: State, budget: int) -> None:
-    """Tell workloads, at most `budget`, that they wait unevaluated longer than the settings allow in silence."""
+    """Tell workloads, at most `budget`, that they wait unevaluated longer than the settings allow in silence.
+
+    Those who wait no more before their time are dropped, so that nobody wakes up for them.
+    """
     left = budget
-    while state.unevaluated and left > 0 and state.unevaluated[0][0] <= state.now:
-        _, uid, _ = heapq.heappop(state.unevaluated)
-        left -= 1
+    while state.unevaluated and left > 0:
+        due, uid, _ = state.unevaluated[0]
         entry = state.entries.get(uid)
-        if entry is not None and entry.queue and entry.told is None and entry.want is None:
+        waits = entry is not None and entry.queue and entry.told is None and entry.want is None
+        if waits and due > state.now:
+            return
+        heapq.heappop(state.unevaluated)
+        left -= 1
+        if entry is not None and waits:
             state.tell(entry, (texts.PENDING_EVALUATION, texts.WAITING))
 
 

@@ -33,9 +33,16 @@ class Key(NamedTuple):
     kind: str = ""
 
 
+STALE_MAX = 64
+"""Timers in the heap beyond twice those that count, before it is made anew."""
+
+
 @dataclass(slots=True)
 class Agenda:
-    """Dirty keys in order of arrival, each once; timers as one heap, at most one entry per key that counts."""
+    """Dirty keys in order of arrival, each once; timers as one heap, at most one entry per key that counts.
+
+    Whoever looks at a key asks again for the timer that it still needs: what was asked for before is over with `take`.
+    """
 
     _dirty: set[Key] = field(default_factory=set)
     _order: deque[Key] = field(default_factory=deque)
@@ -57,6 +64,9 @@ class Agenda:
         self._due[key] = at
         self._count += 1
         heapq.heappush(self._timers, (at, self._count, key))
+        if len(self._timers) > 2 * len(self._due) + STALE_MAX:
+            self._timers = [(when, number, each) for number, (each, when) in enumerate(self._due.items())]
+            heapq.heapify(self._timers)
 
     def ring(self, now: float) -> None:
         """Mark all keys whose time has come."""
@@ -67,11 +77,12 @@ class Agenda:
                 self.mark(key)
 
     def take(self) -> Key | None:
-        """Return the oldest dirty key and clear it; None when there is none."""
+        """Return the oldest dirty key and clear it and its timer; None when there is none."""
         while self._order:
             key = self._order.popleft()
             if key in self._dirty:
                 self._dirty.discard(key)
+                self._due.pop(key, None)
                 return key
         return None
 

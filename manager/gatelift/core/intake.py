@@ -16,16 +16,13 @@ from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import KubeObject
 
 
-def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> bool:
-    """Take an object that was added or changed; older versions than the known one are ignored.
-
-    Returns whether the admission engine may decide otherwise now; it knows nothing of users' objects.
-    """
+def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
+    """Take an object that was added or changed; older versions than the known one are ignored."""
     ref = ObjectRef(resource, key_of(obj.metadata))
     core.inflight.seen(ref, obj.metadata.resource_version)
     match obj:
         case kueue.Workload():
-            return workload_seen(core, obj, now)
+            workload_seen(core, obj, now)
         case kueue.ClusterQueue():
             _cluster_queue(core, obj)
         case kueue.LocalQueue():
@@ -41,8 +38,6 @@ def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float
         case _:
             if not _surroundings_seen(core, obj):
                 _owner_seen(core, resource, obj, raw)
-                return False
-    return True
 
 
 def _surroundings_seen(core: Core, obj: KubeObject) -> bool:
@@ -82,8 +77,8 @@ def is_last(meta: ObjectMeta) -> bool:
     return meta.deletion_timestamp is not None and not meta.finalizers and not meta.deletion_grace_period_seconds
 
 
-def gone(core: Core, resource: Resource, obj: KubeObject) -> bool:
-    """Take note that an object is no longer there; returns as `seen`."""
+def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
+    """Take note that an object is no longer there."""
     name, key = obj.metadata.name, key_of(obj.metadata)
     engine = core.ledger.engine
     core.inflight.forget(ObjectRef(resource, key))
@@ -110,8 +105,6 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> bool:
         case _:
             if not _surroundings_gone(core, obj):
                 _owner_gone(core, resource, obj)
-                return False
-    return True
 
 
 def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
@@ -144,16 +137,16 @@ def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
     return True
 
 
-def workload_seen(core: Core, obj: kueue.Workload, now: float) -> bool:
-    """Take a Workload; one of the same name and another UID means that the earlier one is gone. False: no news."""
+def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
+    """Take a Workload; one of the same name and another UID means that the earlier one is gone."""
     key = key_of(obj.metadata)
     if core.knowledge.saw_go(obj.metadata.uid):
-        return False  # a late word about one that is gone says nothing about what has its name now
+        return  # a late word about one that is gone says nothing about what has its name now
     known = core.knowledge.workloads.get(key)
     if known is not None and known.metadata.uid != obj.metadata.uid:
         workload_gone(core, key, known.metadata.uid)
     if not core.knowledge.put_workload(obj):
-        return False
+        return
     core.ledger.engine.workload_changed(obj, now)
     if record.epoch_is_used(obj):
         core.ledger.block(obj.metadata.uid)
@@ -163,7 +156,6 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> bool:
     if owner is not None:
         core.mark_owner(owner)
     core.show_queues_of(obj)
-    return True
 
 
 def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:

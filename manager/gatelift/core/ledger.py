@@ -36,8 +36,6 @@ class Ledger:
     blocked: set[str] = field(default_factory=set)
     reserved: int = 0
     released: int = 0
-    stirred: bool = True
-    """Something changed by which the engine may decide anew."""
 
     def charge(self, uid: str, epoch: int, now: float) -> None:
         """Book a reservation; once is enough. Raises LedgerError where an older charge stands or the epoch is used."""
@@ -59,7 +57,6 @@ class Ledger:
             del self.charges[uid]
             self.reserved -= 1
         self.engine.forget(uid)
-        self.stirred = True
 
     def drain(self, uid: str, now: float) -> None:
         """Note that the pods are being stopped; the charge stays."""
@@ -85,13 +82,11 @@ class Ledger:
         known.released_at = now
         self.released += 1
         self.engine.release(uid)
-        self.stirred = True
         return True
 
     def forget(self, uid: str) -> None:
         """Close the books of a Workload whose object is gone."""
         self.blocked.discard(uid)
-        self.stirred = True
         known = self.charges.pop(uid, None)
         if known is not None and known.released_at is None:
             self.released += 1
@@ -101,14 +96,12 @@ class Ledger:
         if uid not in self.blocked:
             self.blocked.add(uid)
             self.engine.block(uid)
-            self.stirred = True
 
     def unblock(self, uid: str) -> None:
         """Let a workload queue again."""
         if uid in self.blocked:
             self.blocked.discard(uid)
             self.engine.unblock(uid)
-            self.stirred = True
 
     def usage(self, uid: str) -> Mapping[tuple[str, str], int]:
         """Return what a workload is charged now."""

@@ -69,7 +69,7 @@ from gatelift_kube.resources import (
     ObjectRef,
     Resource,
 )
-from gatelift_kube.writes import KubeObject, ObjectGone, ObjectSeen, Synced, WriteDone, WriteError, WriteFailed
+from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteError, WriteFailed
 
 KEYS_PER_CALL = 50
 """Keys looked at in one call: a pass costs 0.1 to 0.3 ms, so a call stays below 20 ms."""
@@ -138,8 +138,7 @@ class Machine:
             return None
         times = [core.links.next_deadline()]
         if self.ready and core.leads(core.now):
-            busy = not core.rebuilt or self._upcalls or core.later or core.agenda.dirty
-            if busy or (core.ledger.stirred and not core.halted):
+            if not core.rebuilt or self._upcalls or core.later or core.agenda.dirty:
                 return core.now
             times.append(core.agenda.next_time())
             if not core.halted:
@@ -184,12 +183,11 @@ class Machine:
         if event.resource == WORKER_CLUSTER:
             self._pass_on(event, now)
         elif isinstance(event, ObjectSeen):
-            self._seen(event.resource, event.object, event.raw, now)
+            intake.seen(self.core, event.resource, event.object, event.raw, now)
         else:
             ref = ObjectRef(event.resource, key_of(event.object.metadata))
             self.core.inflight.overtake(ref, event.object.metadata.uid)
-            if intake.gone(self.core, event.resource, event.object):
-                self.core.ledger.stirred = True
+            intake.gone(self.core, event.resource, event.object)
 
     def _pass_on(self, event: Event, now: float) -> None:
         """Hand an event to the links and take what they have to say."""
@@ -242,10 +240,6 @@ class Machine:
         core.rebuilt = True
         return True
 
-    def _seen(self, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
-        if intake.seen(self.core, resource, obj, raw, now):
-            self.core.ledger.stirred = True
-
     def _written(self, event: WriteDone | WriteFailed, now: float) -> None:
         core = self.core
         if core.links.owns_write(event.write_id):
@@ -258,7 +252,7 @@ class Machine:
             core.inflight.succeeded(outstanding.ref)
             core.budget.earn()
             if event.object is not None and event.object.metadata.uid != outstanding.gone:
-                self._seen(outstanding.ref.resource, event.object, event.raw, now)
+                intake.seen(core, outstanding.ref.resource, event.object, event.raw, now)
                 if intake.is_last(event.object.metadata):
                     intake.gone(core, outstanding.ref.resource, event.object)
             if event.object is not None:
@@ -292,7 +286,7 @@ class Machine:
         core = self.core
         if isinstance(event, ReadAllDone):
             for obj, raw in event.objects:
-                self._seen(WORKLOAD, obj, raw, now)
+                intake.seen(core, WORKLOAD, obj, raw, now)
             self._doubts_over(event, now)
             return
         if event.read_id in core.listing:
@@ -311,7 +305,7 @@ class Machine:
             known = core.known(ref)
             if event.object is not None:
                 if event.object.metadata.uid != outstanding.gone:
-                    self._seen(ref.resource, event.object, event.raw, now)
+                    intake.seen(core, ref.resource, event.object, event.raw, now)
             elif known is not None and known.metadata.uid == outstanding.uid:
                 # What came only after the question was asked may be younger than the answer.
                 intake.gone(core, ref.resource, known)
@@ -354,12 +348,11 @@ class Machine:
 
     def _work(self, now: float) -> None:
         """Look at dirty keys, decide on quota, and look at what that made dirty, within the budget of one call."""
-        due = self.core.ledger.engine.next_deadline()
-        self.core.ledger.stirred = self.core.ledger.stirred or (due is not None and due <= now)
-        self.core.mark_some()
-        readiness.let_go(self.core)
+        core = self.core
+        core.mark_some()
+        readiness.let_go(core)
         left = self._drain(KEYS_PER_CALL, now)
-        if self.core.ledger.stirred and left and not self.core.halted:
+        if left and not core.halted and core.ledger.engine.is_due(now):
             self._decide(now)
             self._drain(left, now)
 
@@ -396,9 +389,7 @@ class Machine:
     def _decide(self, now: float) -> None:
         """Let the admission engine decide, and take its decisions over."""
         core = self.core
-        result = core.ledger.engine.cycle(now, HEADS_PER_CALL)
-        self.core.ledger.stirred = result.more
-        for decision in result.decisions:
+        for decision in core.ledger.engine.cycle(now, HEADS_PER_CALL).decisions:
             match decision:
                 case Reserve():
                     self._reserve(decision, now)

@@ -29,7 +29,7 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
         del core.told[rec.uid]
         core.budget.leave(key)
         return
-    if told[0] == texts.PENDING_EVALUATION and core.ledger.stirred:
+    if told[0] == texts.PENDING_EVALUATION and core.ledger.engine.is_due(now):
         core.inform_later(key, now)  # it is being evaluated right now
         return
     due = core.told_at.get(rec.uid, 0.0) + core.settings.status_every
