@@ -299,8 +299,8 @@ def test_a_released_record_marks_its_epoch_as_used_until_it_is_raised() -> None:
         retried="why",
     )
     after = written(body)
-    assert record.epoch_is_used(after)
-    assert not record.epoch_is_used(before), "it is in use, not used up"
+    assert record.read(after, travels=True).epoch_used
+    assert not record.read(before, travels=True).epoch_used, "it is in use, not used up"
     check = after.status.admission_checks[0]
     assert (check.state, check.message, check.retry_count) == (
         "Pending",

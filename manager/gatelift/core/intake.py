@@ -5,7 +5,7 @@ No decision is taken here. Neighbours: `machine` calls for each `ObjectSeen`, `O
 
 from __future__ import annotations
 
-from gatelift.core import priorities, readiness, record
+from gatelift.core import owners, priorities, readiness, record
 from gatelift.core.agenda import Key, Look
 from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.state import Core, ref_of
@@ -147,8 +147,11 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
         workload_gone(core, key, known.metadata.uid)
     if not core.knowledge.put_workload(obj):
         return
+    kind = owners.kind_of(core, obj)
+    rec = record.read(obj, travels=kind is not None)
+    core.knowledge.readings[key] = (kind, rec)
     core.ledger.engine.workload_changed(obj, now)
-    if record.epoch_is_used(obj):
+    if rec.epoch_used:
         core.ledger.block(obj.metadata.uid)
     readiness.note(core, obj)
     core.mark_workload(key)
@@ -197,7 +200,7 @@ def _owner_gone(core: Core, resource: Resource, obj: KubeObject) -> None:
     dropped = core.knowledge.drop_owner(ref, obj.metadata.uid)
     if dropped is not None:
         _mark_owned(core, obj.metadata.uid)
-        core.mark_owners_waiting_for(ObjectKey(obj.metadata.namespace, dropped.kind.workload_name(obj)))
+        core.mark_owners_waiting_for(dropped.workload)
 
 
 def _mark_owned(core: Core, uid: str) -> None:

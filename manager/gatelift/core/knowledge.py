@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from gatelift.core.record import Record
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.core import Namespace, PriorityClass
 from gatelift_kube.objects.kueue import (
@@ -51,23 +52,29 @@ def newer(candidate: ObjectMeta, known: ObjectMeta) -> bool:
 
 @dataclass(slots=True)
 class Owner:
-    """A user's object; `raw` is its JSON as served."""
+    """A user's object; `raw` is its JSON as served. `ref`: where it lives. `workload`: where its Workload belongs."""
 
     kind: Kind[Any]
     object: KubeObject
     raw: bytes
+    ref: ObjectRef = field(init=False)
+    workload: ObjectKey = field(init=False)
 
-    @property
-    def ref(self) -> ObjectRef:
-        """Return where it lives."""
-        return ObjectRef(self.kind.resource, key_of(self.object.metadata))
+    def __post_init__(self) -> None:
+        """Name both once for each version of the object: every look at it asks for them."""
+        self.ref = ObjectRef(self.kind.resource, key_of(self.object.metadata))
+        self.workload = ObjectKey(self.ref.key.namespace, self.kind.workload_name(self.object))
 
 
 @dataclass(slots=True)
 class Knowledge:
-    """Caches by key. `workload_by_uid`, `by_owner`, `by_queue`, `by_class` are indexes over `workloads`."""
+    """Caches by key. `workload_by_uid`, `by_owner`, `by_queue`, `by_class` are indexes over `workloads`.
+
+    `readings`: the kind of a Workload's owner (None: of none that travels), and the record, read once for each version.
+    """
 
     workloads: dict[ObjectKey, Workload] = field(default_factory=dict)
+    readings: dict[ObjectKey, tuple[Kind[Any] | None, Record]] = field(default_factory=dict)
     workload_by_uid: dict[str, ObjectKey] = field(default_factory=dict)
     by_owner: dict[str, set[ObjectKey]] = field(default_factory=dict)
     by_queue: dict[ObjectKey, set[ObjectKey]] = field(default_factory=dict)
@@ -111,6 +118,7 @@ class Knowledge:
         if known is None:
             return None
         self._unindex(key, known)
+        self.readings.pop(key, None)
         self.has_gone(known.metadata.uid)
         return known
 

@@ -87,6 +87,7 @@ class Link:
         self._keys: dict[int, str] = {}
         self._doubted_term = 0
         self._grants = LongGrants(session)
+        self._view: tuple[tuple[object, ...], ClusterView] | None = None
 
     # --- what others ask -------------------------------------------------------------------------------------------
 
@@ -114,15 +115,22 @@ class Link:
         return LinkState.CONNECTED if self._open_session else LinkState.UNKNOWN
 
     def view(self, now: float) -> ClusterView:
-        """Return what dispatch and explain see."""
-        found = self.object or WorkerCluster()
-        hello, capacity = self._hello, self._capacity
+        """Return what dispatch and explain see; made anew only when that has changed, which it does rarely."""
+        facts, open_ = self.facts, self._sendable(now)
+        said = (self.object, self._hello, self._capacity, self._credits, self._open_session, self.state())
+        of = (open_, facts.restored_session, facts.api_reachable, facts.replicas, said)
+        if self._view is None or self._view[0] != of:
+            self._view = (of, self._make_view(open_=open_))
+        return self._view[1]
+
+    def _make_view(self, *, open_: bool) -> ClusterView:
+        found, hello, capacity = self.object or WorkerCluster(), self._hello, self._capacity
         policy = found.spec.disconnect_policy
         return ClusterView(
             name=self.name,
             state=self.state(),
             session=self._open_session,
-            open=self._sendable(now),
+            open=open_,
             cordoned=found.spec.cordoned or cluster_status.awaits_person(found, self.facts.restored_session),
             draining=found.spec.drain,
             kinds=frozenset(hello.kinds if hello else ()),

@@ -48,7 +48,7 @@ class Links:
         self._certificates: dict[int, str] = {}
         self._heap: list[tuple[float, str]] = []
         self._queued: dict[str, float | None] = {}
-        self._views: dict[str, tuple[bool, ClusterView]] = {}
+        self._moved: dict[str, Link] = {}
         self._synced = False
         self._now = 0.0
         self._local_write: int | None = None
@@ -126,12 +126,7 @@ class Links:
         link = self._links.get(cluster)
         if link is None or link.object is None:
             return None
-        # Looked at many times for each change; besides the link's own state only this depends on the time.
-        valid = self._leading.valid(self._now)
-        kept = self._views.get(cluster)
-        if kept is None or kept[0] is not valid:
-            kept = self._views[cluster] = (valid, link.view(self._now))
-        return kept[1]
+        return link.view(self._now)
 
     def clusters(self) -> tuple[str, ...]:
         """Return the names of all WorkerClusters, sorted."""
@@ -144,6 +139,7 @@ class Links:
 
     def next_deadline(self) -> float | None:
         """Return the moment at which a tick has something to do."""
+        self._queue_moved()
         while self._heap and self._stale(*self._heap[0]):
             heapq.heappop(self._heap)
         moments = [self._local_retry, self._heap[0][0] if self._heap else None]
@@ -278,6 +274,7 @@ class Links:
         if self._local_retry is not None and self._local_retry <= now:
             self._local_retry = None
             self._local(now, out)
+        self._queue_moved()
         due = set()
         while self._heap and self._heap[0][0] <= now:
             due.add(heapq.heappop(self._heap)[1])
@@ -315,17 +312,22 @@ class Links:
         return [self._links[name] for name in sorted(self._links)]
 
     def _after(self, link: Link) -> None:
-        """Refresh what is kept of a link: its write, its certificate requests, its deadline; its view is made anew."""
-        self._views.pop(link.name, None)
+        """Refresh what is kept of a link: its write, its certificate requests; its deadline when somebody asks."""
         if link.write_id is not None:
             self._writes[link.write_id] = link.name
         for request_id in link.certificate_requests:
             self._certificates[request_id] = link.name
-        deadline = link.next_deadline()
-        if self._queued.get(link.name) != deadline:
-            self._queued[link.name] = deadline
-            if deadline is not None:
-                heapq.heappush(self._heap, (deadline, link.name))
+        self._moved[link.name] = link
+
+    def _queue_moved(self) -> None:
+        """Note the deadlines of all links that something happened to, which several events may have done."""
+        for name, link in self._moved.items():
+            deadline = link.next_deadline()
+            if self._queued.get(name) != deadline:
+                self._queued[name] = deadline
+                if deadline is not None:
+                    heapq.heappush(self._heap, (deadline, name))
+        self._moved.clear()
 
     def _stale(self, moment: float, name: str) -> bool:
         return self._queued.get(name) != moment

@@ -39,7 +39,7 @@ def reconcile(core: Core, kind_name: str, key: ObjectKey, now: float) -> None:
     kind = core.settings.kinds[kind_name]
     ref = ObjectRef(kind.resource, key)
     owner = core.knowledge.owners.get(ref)
-    if owner is None or not kind.managed(owner.object):
+    if owner is None:
         return
     look = Key(Look.OWNER, key, kind_name)
     if core.blocked(ref, look, now):
@@ -60,11 +60,9 @@ def reconcile(core: Core, kind_name: str, key: ObjectKey, now: float) -> None:
 def workload_for(core: Core, owner: Owner) -> Workload | None:
     """Return the Workload of a user's object: the one of the right name, else any that it owns and that lives."""
     knowledge = core.knowledge
-    meta = owner.object.metadata
-    key = ObjectKey(meta.namespace, owner.kind.workload_name(owner.object))
-    owned = knowledge.by_owner.get(meta.uid, set())
-    if key in owned:
-        return knowledge.workloads[key]
+    owned = knowledge.by_owner.get(owner.object.metadata.uid, set())
+    if owner.workload in owned:
+        return knowledge.workloads[owner.workload]
     chosen = min(owned, key=lambda each: (not _placed(core, each), str(each)), default=None)
     return knowledge.workloads[chosen] if chosen is not None else None
 
@@ -122,7 +120,7 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
         return
     if not kind.queue_name(obj) and not core.settings.manages_unnamed:
         return
-    key = ObjectKey(obj.metadata.namespace, kind.workload_name(obj))
+    key = owner.workload
     ref = ObjectRef(WORKLOAD, key)
     if core.blocked(ref, Key(Look.OWNER, key_of(obj.metadata), kind.name), now):
         core.creating[key] = (

@@ -44,14 +44,13 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     known = core.knowledge.workloads.get(key)
     if known is None or core.blocked(ref_of(known), Key(Look.WORKLOAD, key), now):
         return
-    kind = owners.kind_of(core, known)
+    kind, rec = core.knowledge.readings[key]
     owner = core.knowledge.owner_of(known) if kind is not None else None
-    rec = record.read(known, travels=kind is not None)
     if rec.term > core.term:  # R3
         core.step_down(f"Workload {key} was written in term {rec.term}, ours is {core.term}")
         return
     attempt = attempt_for(core, known, rec, kind, now)
-    settle_queueing(core, known, attempt, now)
+    settle_queueing(core, rec, attempt, now)
     if _over(core, known, owner, kind):
         endings.deleted(core, known, rec, attempt, owner, now)
     elif rec.finished:
@@ -73,10 +72,9 @@ def rebuild(core: Core, key: ObjectKey, now: float) -> None:
     known = core.knowledge.workloads.get(key)
     if known is None:
         return
-    kind = owners.kind_of(core, known)
-    rec = record.read(known, travels=kind is not None)
+    kind, rec = core.knowledge.readings[key]
     attempt = attempt_for(core, known, rec, kind, now)
-    settle_queueing(core, known, attempt, now)
+    settle_queueing(core, rec, attempt, now)
 
 
 def _over(core: Core, known: Workload, owner: Owner | None, kind: Kind[Any] | None) -> bool:
@@ -164,14 +162,14 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         endings.fenced(core, attempt)
 
 
-def settle_queueing(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
+def settle_queueing(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
     """Let the engine queue the Workload, or keep it out: its epoch is used, or it waits for a better moment."""
     until = core.failures.paused_until(attempt.uid)
     waits = until > now and attempt.state is AttemptState.PENDING
     if waits:
         core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), until)
     waits = waits or attempt.uid in core.held_back
-    if waits or attempt.state is AttemptState.ENDED or record.epoch_is_used(known) or attempt.epoch_spent:
+    if waits or attempt.state is AttemptState.ENDED or rec.epoch_used or attempt.epoch_spent:
         core.ledger.block(attempt.uid)
     else:
         core.ledger.unblock(attempt.uid)

@@ -47,6 +47,8 @@ class Record:
     cluster: str
     term: int
     policy: DisconnectPolicy
+    epoch_used: bool
+    """It has no reservation and marks its epoch as used: that must be raised first."""
 
 
 def epoch_of(workload: Workload) -> int:
@@ -59,19 +61,21 @@ def read(workload: Workload, *, travels: bool) -> Record:
     """Read the record. `travels`: its kind is placed on clusters (false for a Workload without owner)."""
     conditions = workload.status.conditions
     marks = _marks(workload)
+    epoch, quota_reserved = epoch_of(workload), is_true(conditions, texts.QUOTA_RESERVED)
     admitted = is_true(conditions, texts.ADMITTED)
     cluster = workload.status.cluster_name or (LOCAL_CLUSTER if admitted and travels else "")
     term = marks.get(ANNOTATION_TERM, "")
     return Record(
         uid=workload.metadata.uid,
-        epoch=epoch_of(workload),
-        reserved=is_true(conditions, texts.QUOTA_RESERVED) and workload.status.admission is not None,
+        epoch=epoch,
+        reserved=quota_reserved and workload.status.admission is not None,
         admitted=admitted,
         finished=is_true(conditions, texts.FINISHED),
         evicted=is_true(conditions, texts.EVICTED),
         cluster=cluster,
         term=int(term) if term.isascii() and term.isdigit() else 0,
         policy=policy_of(marks.get(ANNOTATION_DISCONNECT, "")) or DisconnectPolicy.WAIT,
+        epoch_used=not quota_reserved and _is_used(epoch, marks, find(conditions, EPOCH_USED)),
     )
 
 
@@ -86,13 +90,9 @@ def granted(workload: Workload) -> dict[str, int]:
     }
 
 
-def epoch_is_used(workload: Workload) -> bool:
-    """Say whether the record, without a reservation, marks its epoch as used: it must be raised first."""
-    if is_true(workload.status.conditions, texts.QUOTA_RESERVED):
-        return False
-    said = find(workload.status.conditions, EPOCH_USED)
-    marks = (_marks(workload).get(ANNOTATION_EPOCH, ""), said.message if said is not None else "")
-    return any(text.isascii() and text.isdigit() and int(text) >= epoch_of(workload) for text in marks)
+def _is_used(epoch: int, marks: dict[str, str], said: Condition | None) -> bool:
+    used = (marks.get(ANNOTATION_EPOCH, ""), said.message if said is not None else "")
+    return any(text.isascii() and text.isdigit() and int(text) >= epoch for text in used)
 
 
 def policy_of(text: str) -> DisconnectPolicy | None:

@@ -395,7 +395,7 @@ class Core:
 
     def mark_owner(self, owner: Owner) -> None:
         """Look at a user's object soon."""
-        self.agenda.mark(Key(Look.OWNER, key_of(owner.object.metadata), owner.kind.name))
+        self.agenda.mark(Key(Look.OWNER, owner.ref.key, owner.kind.name))
 
     def mark_owners_waiting_for(self, key: ObjectKey) -> None:
         """Look at the user's objects whose Workload is (or was to be) at `key`."""
@@ -408,7 +408,7 @@ class Core:
             return
         ref = self.creating.get(key)  # kept until the Workload is seen: a create of unknown outcome is read first
         waiting = self.knowledge.owners.get(ref) if ref is not None else None
-        if waiting is not None and waiting.kind.workload_name(waiting.object) == key.name:
+        if waiting is not None and waiting.workload == key:
             self.mark_owner(waiting)
         elif not self.inflight.busy(ObjectRef(WORKLOAD, key)):
             self.creating.pop(key, None)
