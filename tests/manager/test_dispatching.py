@@ -146,6 +146,61 @@ def test_the_best_three_are_asked_and_the_first_choice_wins_at_once() -> None:
     assert {cluster for cluster, _ in world.messages(Withdraw)} == {"b", "c"}
 
 
+def asked_next(world: World, name: str = "next") -> list[str]:
+    """Submit another pod and return who is asked for it, in order."""
+    before = len(world.messages(Offer))
+    world.api.apply(a_pod(name).document())
+    world.settle()
+    return [cluster for cluster, _ in world.messages(Offer)[before:]]
+
+
+def won(world: World, name: str = "next") -> str:
+    (found,) = (one for one in world.all("Workload") if one["metadata"]["ownerReferences"][0]["name"] == name)
+    return str(found.get("status", {}).get("clusterName", ""))
+
+
+def preferring_a(clusters: str) -> World:
+    """Return a world in which all have held room for a first pod, and `a` is the best for the next one."""
+    world = bidding(clusters)
+    world.links.views["a"] = replace(world.links.views["a"], weight=5)
+    return world
+
+
+def test_who_held_room_the_last_time_is_asked_alone_and_load_is_spread_all_the_same() -> None:
+    world = bidding("abc")
+    assert len(world.messages(Offer)) == 3, "nobody knows yet how they answer"
+    assert [asked_next(world, f"pod-{number}") for number in range(3)] == [["b"], ["c"], ["a"]]
+
+
+def test_one_that_is_asked_alone_and_refuses_costs_one_more_round_and_is_asked_with_others_then() -> None:
+    world = preferring_a("ab")
+    world.agents["a"].bid = bids(a=BidKind.REFUSED)["a"]
+    assert asked_next(world) == ["a", "b"]
+    assert won(world) == "b"
+    world.agents["a"].bid = None
+    assert asked_next(world, "third") == ["a", "b"]
+    assert won(world, "third") == "a"
+    assert asked_next(world, "fourth") == ["a"]
+
+
+def test_one_that_is_asked_alone_and_is_silent_is_waited_for_shorter_than_a_choice_takes() -> None:
+    world = preferring_a("ab")
+    world.agents["a"].silent = True
+    assert asked_next(world) == ["a"]
+    world.advance(0.09)
+    assert won(world) == ""
+    world.advance(0.02)
+    assert won(world) == "b", "the first other bid wins at once"
+    assert asked_next(world, "third") == ["a", "b"], "silence ends the trust"
+
+
+def test_one_that_is_not_known_to_have_room_is_not_asked_alone() -> None:
+    world = preferring_a("ab")
+    for name in "ab":
+        world.links.views[name] = replace(world.links.views[name], capacity=cpus(nominal=10, largest=0))
+    assert asked_next(world) == ["a", "b"]
+
+
 def test_a_refusal_lets_the_next_bid_win() -> None:
     assert winner(bidding("ab", a=BidKind.REFUSED)) == "b"
 

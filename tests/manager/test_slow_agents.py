@@ -108,8 +108,8 @@ def test_offers_count_until_they_are_answered_or_too_old_or_of_a_session_that_is
     for key in KEYS[:3]:
         offers.sent("a", key, 10.0)
     assert (offers.waiting("a", 10.0), offers.room("a", 10.0), offers.room("b", 10.0)) == (3, 0, 3)
-    assert offers.answered("a", KEYS[1], 11.0)
-    assert not offers.answered("a", KEYS[1], 11.0), "answered twice makes room once"
+    assert offers.answered("a", KEYS[1], 11.0, held=True)
+    assert not offers.answered("a", KEYS[1], 11.0, held=True), "answered twice makes room once"
     assert offers.room("a", 11.0) == 1
     offers.sent("a", KEYS[0], 20.0)
     assert offers.waiting("a", 10.0 + ANSWER_SECONDS_MAX) == 1, "the one sent again is younger"
@@ -118,10 +118,24 @@ def test_offers_count_until_they_are_answered_or_too_old_or_of_a_session_that_is
     assert not offers.clusters()
 
 
+def test_who_has_held_room_is_trusted_until_it_refuses_or_is_silent_or_its_session_ends() -> None:
+    offers = OpenOffers()
+    assert not offers.trusted("a")
+    for ends_trust in (
+        lambda: offers.answered("a", KEYS[1], 11.0, held=False),
+        lambda: offers.silent(["b", "a"]),
+        lambda: offers.session_ended("a"),
+    ):
+        offers.answered("a", KEYS[0], 10.0, held=True)
+        assert offers.trusted("a")
+        ends_trust()
+        assert not offers.trusted("a")
+
+
 def test_who_has_answered_anything_since_is_slow_and_not_silent() -> None:
     offers = OpenOffers()
     offers.sent("a", KEYS[0], 10.0)
     assert not offers.works("a", 10.0)
-    offers.answered("a", KEYS[5], 10.5)
+    offers.answered("a", KEYS[5], 10.5, held=False)
     assert offers.works("a", 10.0)
     assert not offers.works("a", 10.5)

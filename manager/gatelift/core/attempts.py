@@ -196,6 +196,7 @@ class Round:
     bids: dict[str, Bid] = field(default_factory=dict)
     bid_at: dict[str, float] = field(default_factory=dict)
     sent_at: dict[str, float] = field(default_factory=dict)
+    alone: bool = False  # the first asked was asked alone, though there are others
     looks: int = 0  # how often the time limit for answers was set
     looked_at: float = 0.0
     asked: set[str] = field(default_factory=set)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gatelift.core import readiness, record, texts
 from gatelift.core.agenda import Key, Look
@@ -170,13 +171,21 @@ def _too_small(view: ClusterView, want: Wanted) -> str:
     return ""
 
 
-Rank = tuple[bool, float, int, float, int, str]
+class Rank(NamedTuple):
+    """The sort key of a cluster: fits without preemption, free share, weight, recent failures, load, name."""
+
+    full: bool
+    used: float
+    lightness: int
+    failures: float
+    load: int
+    name: str
 
 
-def rank(view: ClusterView, want: Wanted, failures: float, placed: int = 0) -> Rank:
-    """Return the sort key of a cluster: fits without preemption, free share, weight, recent failures, load, name.
+def rank(view: ClusterView, want: Wanted, failures: float, load: int = 0) -> Rank:
+    """Return how well a cluster suits a workload, the best one sorts first.
 
-    `placed` counts what is there already, and what was asked and not answered: capacity is reported late, and not at
+    `load` counts what is there already, and what was asked and is not made yet: capacity is reported late, and not at
     all by a worker without quota of its own, so that without it the first name would get everything.
     """
     fits, free = True, 1.0
@@ -188,7 +197,7 @@ def rank(view: ClusterView, want: Wanted, failures: float, placed: int = 0) -> R
         nominal = sum(entry.nominal for entry in cells)
         if nominal > 0:
             free = min(free, max(0, nominal - sum(entry.used for entry in cells)) / nominal)
-    return (not fits, -round(free, 3), -view.weight, round(failures, 2), placed, view.name)
+    return Rank(not fits, -round(free, 3), -view.weight, round(failures, 2), load, view.name)
 
 
 def room_at(core: Core, view: ClusterView, now: float) -> int:
@@ -197,7 +206,7 @@ def room_at(core: Core, view: ClusterView, now: float) -> int:
     return max(0, min(credit, core.open_offers.room(view.name, now)))
 
 
-def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> tuple[list[str], bool]:
+def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> tuple[list[Rank], bool]:
     """Return the clusters to ask, best first, and whether a further one only lacks credit at the moment.
 
     Why each of the others is not among them is kept in `attempt.why_not`.
@@ -205,7 +214,7 @@ def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, n
     want = wanted(workload, owner, attempt)
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
     goal = targets(core, checks)
-    ranked: list[tuple[Rank, str]] = []
+    ranked: list[Rank] = []
     short = False
     if goal.problem:
         attempt.why_not[goal.check] = goal.problem
@@ -217,9 +226,9 @@ def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, n
         if why or view is None:
             attempt.why_not[name] = why
             continue
-        placed = len(core.on_cluster.get(name, ())) + core.open_offers.waiting(name, now)
-        ranked.append((rank(view, want, core.failures.weight(name, now), placed), name))
-    return [name for _, name in sorted(ranked)], short
+        load = len(core.on_cluster.get(name, ())) + len(core.unapplied.get(name, ()))
+        ranked.append(rank(view, want, core.failures.weight(name, now), load))
+    return sorted(ranked), short
 
 
 # --- rounds of offers ---------------------------------------------------------------------------------------------
@@ -238,8 +247,8 @@ def step(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: fl
 
 def _first_round(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> None:
     attempt.why_not = {}
-    names, short = candidates(core, attempt, workload, owner, now)
-    if not names:
+    ranked, short = candidates(core, attempt, workload, owner, now)
+    if not ranked:
         if short:
             core.waiting_for_room.setdefault(attempt.uid)
             core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), now + ANSWER_SECONDS_MAX)
@@ -247,8 +256,10 @@ def _first_round(core: Core, attempt: Attempt, workload: Workload, owner: Owner,
             give_back(core, attempt, now)
         return
     settings = core.settings.dispatch
-    attempt.round = Round(since=now, patient_until=now + settings.patience_seconds)
-    _offer(core, attempt, attempt.round, workload, owner, _some(core, names, now), now)
+    names = [one.name for one in ranked]
+    alone = len(names) > 1 and not ranked[0].full and core.open_offers.trusted(names[0])
+    attempt.round = Round(since=now, patient_until=now + settings.patience_seconds, alone=alone)
+    _offer(core, attempt, attempt.round, workload, owner, names[:1] if alone else _some(core, names, now), now)
 
 
 def _some(core: Core, names: list[str], now: float) -> list[str]:
@@ -293,7 +304,9 @@ def _offer(
 
 def _wait(core: Core, attempt: Attempt, asked: Round, now: float) -> None:
     """Wait for answers, twice as long each time: whoever is slow is asked neither more nor more often for that."""
-    seconds = core.settings.dispatch.bid_seconds * 2 ** min(asked.looks, LOOKS_DOUBLED)
+    settings = core.settings.dispatch
+    first = settings.alone_seconds if asked.alone and not asked.looks else settings.bid_seconds
+    seconds = first * 2 ** min(asked.looks, LOOKS_DOUBLED)
     asked.looks += 1
     asked.looked_at, asked.deadline = now, now + seconds
     core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), asked.deadline)
@@ -314,8 +327,9 @@ def _weigh(core: Core, attempt: Attempt, asked: Round, workload: Workload, owner
     if _busy(core, asked, silent, now):
         _wait(core, attempt, asked, now)
         return
-    names, _ = candidates(core, attempt, workload, owner, now)
-    fresh = [name for name in names if name not in asked.asked]
+    core.open_offers.silent(silent)
+    ranked, _ = candidates(core, attempt, workload, owner, now)
+    fresh = [one.name for one in ranked if one.name not in asked.asked]
     if fresh:
         _offer(core, attempt, asked, workload, owner, _some(core, fresh, now), now)
         return

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 class DispatchSettings:
     """How clusters are asked.
 
-    `best`: how many are asked at once. `bid_seconds`: how long an answer is waited for before the next ones are asked;
+    `best`: how many are asked at once. `alone_seconds`: how long the best is waited for where it is asked alone, since
+    it is expected to take the workload. `bid_seconds`: how long an answer is waited for before the next ones are asked;
     a bid takes one round trip and no write, so 300 ms is generous within a continent. `hold_seconds`: how long a
     cluster keeps room for us. `patience_seconds`: how long one that needs time, or said nothing, may still win when
     nobody else can take it. `queue_seconds`: how long one that is busy answering others is waited for before the next
@@ -18,6 +19,7 @@ class DispatchSettings:
     """
 
     best: int = 3
+    alone_seconds: float = 0.1
     bid_seconds: float = 0.3
     hold_seconds: float = 30.0
     hold_margin_seconds: float = 2.0

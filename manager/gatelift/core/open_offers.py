@@ -7,6 +7,7 @@ stays in it, since the agent has to read it all the same; and a cluster that wor
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gatelift_wire.keys import PlacementKey
@@ -27,6 +28,7 @@ class OpenOffers:
     window: int = WINDOW
     _sent: dict[str, dict[PlacementKey, float]] = field(default_factory=dict)
     _answered: dict[str, float] = field(default_factory=dict)
+    _trusted: set[str] = field(default_factory=set)
 
     def sent(self, cluster: str, key: PlacementKey, now: float) -> None:
         """Note an offer that went out. One that is sent again is the younger one."""
@@ -34,9 +36,10 @@ class OpenOffers:
         waiting.pop(key, None)
         waiting[key] = now
 
-    def answered(self, cluster: str, key: PlacementKey, now: float) -> bool:
-        """Note a bid, also one that nobody waits for any more; True if that made room."""
+    def answered(self, cluster: str, key: PlacementKey, now: float, *, held: bool) -> bool:
+        """Note a bid, also one that nobody waits for any more; True if that made room. `held`: it keeps room for us."""
         self._answered[cluster] = now
+        (self._trusted.add if held else self._trusted.discard)(cluster)
         waiting = self._sent.get(cluster)
         if waiting is None or waiting.pop(key, None) is None:
             return False
@@ -63,10 +66,19 @@ class OpenOffers:
         """Say whether the cluster has answered anything after `since`: then it is slow, not silent."""
         return self._answered.get(cluster, since) > since
 
+    def trusted(self, cluster: str) -> bool:
+        """Say whether its last answer was to hold room, and it was not found silent since: it will hold room again."""
+        return cluster in self._trusted
+
+    def silent(self, clusters: Iterable[str]) -> None:
+        """Note who has not answered in time and is answering nobody else: no longer trusted until it holds again."""
+        self._trusted.difference_update(clusters)
+
     def session_ended(self, cluster: str) -> None:
         """Forget what was asked in a session that is over: nobody answers it (R6)."""
         self._sent.pop(cluster, None)
         self._answered.pop(cluster, None)
+        self._trusted.discard(cluster)
 
     def clusters(self) -> frozenset[str]:
         """Return the clusters of which something is kept."""

@@ -49,7 +49,7 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
 
 
 def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
-    if core.open_offers.answered(cluster, bid.key, now):
+    if core.open_offers.answered(cluster, bid.key, now, held=bid.kind is BidKind.HELD):
         dispatch.wake_one(core)
     attempt = core.attempts.get(bid.key.uid)
     asked = attempt.round if attempt is not None and attempt.key == bid.key else None
