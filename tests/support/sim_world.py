@@ -298,11 +298,11 @@ class SimWorld:
         if rng.random() < 0.1:
             told[EXIT_CODE] = "1"
         if rng.random() < 0.5:
-            self._make_pod(f"pod-{self.made}", queue, cpu, told)
+            self.make_pod(f"pod-{self.made}", queue, cpu, told)
         else:
             self._make_job(f"job-{self.made}", queue, cpu, told)
 
-    def _make_pod(self, name: str, queue: str, cpu: str, told: dict[str, str]) -> None:
+    def make_pod(self, name: str, queue: str, cpu: str, told: dict[str, str]) -> None:
         document = a_pod(name).asking(cpu=cpu).document()
         document["metadata"]["namespace"] = TEAM
         document["metadata"]["annotations"] = told
