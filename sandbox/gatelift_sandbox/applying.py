@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,17 @@ from typing import Any
 import yaml
 
 from gatelift_kube.client import Client
-from gatelift_kube.errors import AlreadyExistsError, ApiError, NotFoundError
+from gatelift_kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from gatelift_kube.resources import CUSTOM_RESOURCE_DEFINITION, ObjectKey, ObjectRef, Resource
+from gatelift_kube.retry import is_transient
 from gatelift_sandbox.errors import SandboxError
 
-ESTABLISHED_SECONDS = 30.0
-"""A CRD is served about a second after its creation."""
+ESTABLISHED_SECONDS = 120.0
+"""A CRD is served about a second after its creation, later on a machine that is wanted by many."""
 
-NEW_KIND_SECONDS = 15.0
-"""Discovery of a new kind, and a new namespace's permissions, may lag behind their creation."""
+NEW_KIND_SECONDS = 60.0
+"""Discovery of a new kind, and a new namespace's permissions, may lag behind their creation; so may the answers of a
+server that is just starting."""
 
 POLL_SECONDS = 0.1
 
@@ -85,22 +88,34 @@ async def apply(client: Client, objects: Iterable[Json], namespace: str = "defau
 
 async def _apply_one(client: Client, ref: ObjectRef, document: Json) -> None:
     body = json.dumps(document).encode()
-    for _ in range(int(NEW_KIND_SECONDS / POLL_SECONDS)):
+    end = time.monotonic() + NEW_KIND_SECONDS
+    while True:
         try:
-            await client.create(ref.resource, ref.key.namespace, body)
-        except AlreadyExistsError:
-            await client.patch(ref, body)
-        except NotFoundError:
-            await asyncio.sleep(POLL_SECONDS)
-            continue
-        except ApiError as error:
-            raise SandboxError(f"{ref}: {error}") from error
-        return
-    raise SandboxError(f"{ref}: its kind or namespace is not there after {NEW_KIND_SECONDS:g} s")
+            await _create_or_patch(client, ref, body)
+        except NotFoundError as error:
+            why = f"its kind or namespace is not there after {NEW_KIND_SECONDS:g} s"
+            problem: KubeError = error
+        except KubeError as error:
+            if not is_transient(error):  # to do it twice is to do it once
+                raise SandboxError(f"{ref}: {error}") from error
+            why, problem = str(error), error
+        else:
+            return
+        if time.monotonic() > end:
+            raise SandboxError(f"{ref}: {why}") from problem
+        await asyncio.sleep(POLL_SECONDS)
+
+
+async def _create_or_patch(client: Client, ref: ObjectRef, body: bytes) -> None:
+    try:
+        await client.create(ref.resource, ref.key.namespace, body)
+    except AlreadyExistsError:
+        await client.patch(ref, body)
 
 
 async def _established(client: Client, ref: ObjectRef) -> None:
-    for _ in range(int(ESTABLISHED_SECONDS / POLL_SECONDS)):
+    end = time.monotonic() + ESTABLISHED_SECONDS
+    while time.monotonic() < end:
         served = await client.get(ref)
         conditions = json.loads(served.raw).get("status", {}).get("conditions") or []
         if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):

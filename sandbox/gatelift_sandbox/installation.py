@@ -11,7 +11,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,10 @@ from gatelift.cli.manifests import MANAGEMENT, WORKER, Part, agent_binding, load
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
 from gatelift_kube.config import from_kubeconfig
-from gatelift_kube.errors import KubeError
+from gatelift_kube.errors import KubeError, NotFoundError
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.retry import is_transient
 from gatelift_sandbox import applying, children, ports
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.provider import Cluster
@@ -33,10 +34,13 @@ from gatelift_sandbox.proxy import Proxy
 
 SYSTEM = "gatelift-system"
 MANAGER, MANAGER_ACCOUNT = "manager", "gatelift-manager"
-READY_SECONDS = 60.0
-"""A daemon that is not ready by then has failed; a cold start takes about two seconds."""
-ENROL_SECONDS = 60.0
-CONNECT_SECONDS = 60.0
+READY_SECONDS = 180.0
+"""A daemon that is not ready by then has failed. A cold start takes two seconds of a processor, and half a minute where
+ten others want it too."""
+ENROL_SECONDS = 180.0
+CONNECT_SECONDS = 180.0
+VERB_SECONDS = 120.0
+"""For one verb: mostly the start of Python, see above."""
 POLL_SECONDS = 0.1
 TOKEN_SECONDS = 24 * 3600
 METRICS_BESIDE_HEALTH = {"bindAddress": "0"}
@@ -77,6 +81,7 @@ class Installation:
     proxies: dict[str, Proxy] = field(default_factory=dict)
     _ports: dict[str, int] = field(default_factory=dict)
     _sessions: dict[str, int] = field(default_factory=dict)  # of each worker when its agent or a manager was started
+    _restarting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     # --- installing ------------------------------------------------------------------------------------------------
 
@@ -214,13 +219,19 @@ class Installation:
         if daemon.child is not None:
             children.signal_child(daemon.child, number)
 
-    async def restart(self, daemon: Daemon) -> None:
-        """Start a daemon that has ended again, as it was started."""
-        if daemon.child is not None:
-            await children.stop(daemon.child)
-        await self._note_sessions(*self._cut_off_by(daemon))
-        self._launch(daemon)
-        await self._wait_ready(daemon)
+    async def restart(self, daemon: Daemon, *, if_: Callable[[], bool] = lambda: True) -> None:
+        """Start a daemon again, as it was started; what still runs of it is ended. One restart at a time.
+
+        `if_` is asked when its turn has come: meanwhile somebody else may have restarted it.
+        """
+        async with self._restarting:
+            if not if_():
+                return
+            if daemon.child is not None:
+                await children.stop(daemon.child)
+            await self._note_sessions(*self._cut_off_by(daemon))
+            self._launch(daemon)
+            await self._wait_ready(daemon)
 
     async def stop(self) -> None:
         """End all daemons and proxies."""
@@ -245,13 +256,20 @@ class Installation:
         """Return the command line of a verb of `gatelift` as the person of the management cluster."""
         return [sys.executable, "-m", "gatelift.cli.main", "--kubeconfig", str(self.management.kubeconfig), *arguments]
 
-    async def verb(self, *arguments: str, seconds: float = 30.0) -> str:
-        """Run a verb and return what it printed. Raises SandboxError with its one line when it fails."""
+    async def verb(self, *arguments: str, seconds: float = VERB_SECONDS) -> str:
+        """Run a verb and return what it printed. Raises SandboxError: its one line when it fails, or that it hangs."""
         process = await asyncio.create_subprocess_exec(
             *self.gatelift(*arguments), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
         )
-        async with asyncio.timeout(seconds):
-            out, problem = await process.communicate()
+        try:
+            async with asyncio.timeout(seconds):
+                out, problem = await process.communicate()
+        except TimeoutError as error:
+            raise SandboxError(f"gatelift {' '.join(arguments)}: not over within {seconds:g} s") from error
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
         if process.returncode:
             raise SandboxError(f"gatelift {' '.join(arguments)}: {problem.decode().strip()}")
         return out.decode()
@@ -286,7 +304,23 @@ class Installation:
     async def _note_sessions(self, *names: str) -> None:
         async with await self.admin(self.management) as client:
             for name in names:
-                self._sessions[name] = (await _status(client, name)).session
+                self._sessions[name] = await self._session(client, name)
+
+    async def _session(self, client: Client, name: str) -> int:
+        """Return the number of a worker's latest session, 0 before its first one. Raises SandboxError or KubeError."""
+        found: list[int] = []
+
+        async def read() -> bool:
+            try:
+                served = await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))
+            except NotFoundError:
+                found.append(0)
+            else:
+                found.append(served.object.status.session if isinstance(served.object, WorkerCluster) else 0)
+            return True
+
+        await self._until(read, CONNECT_SECONDS, f"the session of {name} is read")
+        return found[0]
 
     async def _proxy_port(self, cluster: Cluster, manager: str) -> int:
         if self.detached:
@@ -324,10 +358,11 @@ class Installation:
 
         await self._until(ready, READY_SECONDS, f"{daemon.name} is ready")
 
-    async def _until(self, done: Callable[[], Any], seconds: float, what: str) -> None:
+    async def _until(self, done: Callable[[], Awaitable[bool]], seconds: float, what: str) -> None:
+        """Wait for something in another process. What a busy API server cannot answer now is asked again."""
         try:
             async with asyncio.timeout(seconds):
-                while not await done():  # noqa: ASYNC110  # what is waited for is in another process
+                while not await _heals(done):  # noqa: ASYNC110  # what is waited for is in another process
                     await asyncio.sleep(POLL_SECONDS)
         except TimeoutError as error:
             raise SandboxError(f"not within {seconds:g} s: {what}; logs are in {self.folder}") from error
@@ -348,6 +383,15 @@ class Installation:
         if name not in self._ports:
             self._ports[name] = ports.free()
         return self._ports[name]
+
+
+async def _heals(done: Callable[[], Awaitable[bool]]) -> bool:
+    try:
+        return await done()
+    except KubeError as error:
+        if not is_transient(error):
+            raise
+        return False
 
 
 async def _status(client: Client, name: str) -> WorkerClusterStatus:

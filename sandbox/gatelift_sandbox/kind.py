@@ -28,13 +28,13 @@ from gatelift_sandbox.probes import Probe
 from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, Settings
 from gatelift_sandbox.state import Entry, State
 
-CREATE_SECONDS_MAX = 300.0
+CREATE_SECONDS_MAX = 480.0
 """8 s with a node image at hand, 10 s when two start at once; the rest is for a first pull of the image."""
 DELETE_TRIES = 4
 DELETE_PAUSE_SECONDS = 2.0
 """Between two tries to delete a cluster: Docker takes a second or two to remove a node."""
-COMMAND_SECONDS_MAX = 60.0
-READY_SECONDS_MAX = 120.0
+COMMAND_SECONDS_MAX = 180.0
+READY_SECONDS_MAX = 300.0
 """A kubelet starts a static pod again within seconds, unless it backs off after several restarts."""
 API_SERVER_GRACE_SECONDS = 2
 """A kube-apiserver on its way out waits for its watches to end; a sandbox does not."""

@@ -18,7 +18,7 @@ from gatelift_sandbox.probes import Probe
 from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, Settings
 from gatelift_sandbox.state import Entry, State
 
-READY_SECONDS_MAX = 90.0
+READY_SECONDS_MAX = 240.0
 """A cluster is up in about 4 s alone on two cores, in 12 s when five start at once on a busy machine."""
 CLASH_RETRIES_MAX = 3
 """Somebody else may take a port between our choosing it and its use; thrice in a row is no accident."""

@@ -21,6 +21,7 @@ class Proxy:
         self._supervisor = Supervisor(lambda _name, _error: None)
         self._writers: set[asyncio.StreamWriter] = set()
         self._cut = False
+        self._cuts = 0
         self.port = 0
 
     def retarget(self, host: str, port: int) -> None:
@@ -41,8 +42,9 @@ class Proxy:
         await self._supervisor.stop(seconds=1.0)
 
     def cut(self) -> None:
-        """Break all connections and refuse new ones."""
+        """Break all connections, those that are being made too, and refuse new ones."""
         self._cut = True
+        self._cuts += 1
         for writer in tuple(self._writers):
             writer.transport.abort()
 
@@ -54,9 +56,14 @@ class Proxy:
         if self._cut or len(self._writers) >= 2 * CONNECTIONS_MAX:
             writer.transport.abort()
             return
+        cuts = self._cuts
         try:
             far_reader, far_writer = await asyncio.open_connection(*self._target)
         except OSError:
+            writer.transport.abort()
+            return
+        if self._cuts != cuts:  # a mend since then is for connections that come after it
+            far_writer.transport.abort()
             writer.transport.abort()
             return
         self._writers |= {writer, far_writer}

@@ -27,20 +27,24 @@ from support.e2e_admission import (
     preemption_text,
     queue,
     queue_says,
-    remove,
     runs,
     runs_again,
     said,
+    said_once,
     says,
     set_up,
 )
-from support.e2e_world import NAMESPACE, WORKERS, Json, World
+from support.e2e_world import MODULE_SECONDS, NAMESPACE, WORKERS, Json, World
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 
 FOR_EVER = Behaviour()
-SLOW_TO_STOP = Behaviour(stop_seconds=2.0)
-"""Long enough to see what is said while others wait for its end."""
+SLOW_TO_STOP = Behaviour(stop_seconds=5.0)
+"""Long enough for a busy manager to say what others wait for before it has ended."""
+BACK_SECONDS = 8
+"""After a Retry: longer than what ran takes to stop."""
+READY_SECONDS, BACKOFF_SECONDS = 8, 5
+"""Longer than a pod takes to run where it can; and until it may try again, which leaves time to make that so."""
 COHORT, FAIR = "adm-cohort", "adm-fair"
 NO_RESERVATION = ("False", "NoReservation", "The workload has no reservation")
 ADMITTED = ("True", "Admitted", "The workload is admitted")
@@ -81,12 +85,10 @@ async def left_for(world: World, victim: str, preemptor: str, reason: str, text:
     await says(world, victim, "Preempted", ("True", reason, text))
     await says(world, victim, "Requeued", ("True", "Preempted", text))
     await says(world, victim, "Admitted", NO_RESERVATION)
-    await says(world, victim, "QuotaReserved", ("False", "WaitingForQuota", lacks("1")))
+    workload = await says(world, victim, "QuotaReserved", ("False", "WaitingForQuota", lacks("1")))
     [before], [after] = runs(world, victim), runs(world, preemptor)
     assert before.stopped is not None
     assert before.stopped <= after.started, "nothing of the victim ran when the preemptor began"
-    workload = await world.workload_of(victim)
-    assert workload is not None
     assert workload["status"]["schedulingStats"]["evictions"] == [
         {"reason": "Preempted", "underlyingCause": "", "count": 1}
     ]
@@ -108,8 +110,8 @@ async def reserves(world: World, name: str, total: str, borrowed: str) -> None:
 
     async def shown() -> bool:
         found = await world.get("mgmt", CLUSTER_QUEUE, name)
-        assert found is not None
-        figures = [each for flavor in found["status"]["flavorsReservation"] for each in flavor["resources"]]
+        flavors = (found or {}).get("status", {}).get("flavorsReservation") or []
+        figures = [each for flavor in flavors for each in flavor["resources"]]
         return [(each["total"], each.get("borrowed", "0")) for each in figures] == [(total, borrowed)]
 
     await world.until(shown, f"ClusterQueue {name} reserves {total} cpu, {borrowed} borrowed")
@@ -124,16 +126,16 @@ async def test_a_queue_takes_back_what_another_of_its_cohort_has_borrowed(world:
     await reserves(world, "adm-borrows", "2", "1")
     await world.create(a_pod(world, reclaims, "adm-lends", rank=LOW))
     waits = f"{lacks('1')}. Pending the preemption of 1 workload(s)"
-    await says(world, reclaims, "QuotaReserved", ("False", "WaitingForPreemptedWorkloads", waits))
+    await said_once(world, reclaims, "QuotaReserved", ("False", "WaitingForPreemptedWorkloads", waits))
     text = await preemption_text(
         world, reclaims, "reclamation within the cohort", (f"/{COHORT}/adm-lends", f"/{COHORT}/adm-borrows")
     )
     await left_for(world, borrows, reclaims, "InCohortReclamation", text)
     await reserves(world, "adm-borrows", "1", "0")
     assert [run.epoch for run in runs(world, keeps)] == [1], "what stays within its own quota is left alone"
-    await remove(world, reclaims)
+    await world.remove(POD, reclaims)
     await came_back(world, borrows, "adm-borrows", "InCohortReclamation", text)
-    await remove(world, keeps, borrows)
+    await world.remove(POD, keeps, borrows)
 
 
 async def test_a_workload_of_higher_priority_takes_the_place_of_a_lower_one(world: World) -> None:
@@ -142,12 +144,12 @@ async def test_a_workload_of_higher_priority_takes_the_place_of_a_lower_one(worl
     await world.running_on(low)
     await world.create(a_pod(world, high, "adm-ranked", rank=HIGH))
     waits = f"{lacks('1')}. Pending the preemption of 1 workload(s)"
-    await says(world, high, "QuotaReserved", ("False", "WaitingForPreemptedWorkloads", waits))
+    await said_once(world, high, "QuotaReserved", ("False", "WaitingForPreemptedWorkloads", waits))
     text = await preemption_text(world, high, "prioritization in the ClusterQueue", ("/adm-ranked", "/adm-ranked"))
     await left_for(world, low, high, "InClusterQueue", text)
-    await remove(world, high)
+    await world.remove(POD, high)
     await came_back(world, low, "adm-ranked", "InClusterQueue", text)
-    await remove(world, low)
+    await world.remove(POD, low)
 
 
 async def test_what_another_controllers_check_retries_stops_and_runs_again_when_the_check_is_ready(
@@ -157,32 +159,32 @@ async def test_what_another_controllers_check_retries_stops_and_runs_again_when_
     await world.create(a_pod(world, name, "adm-checked", does=SLOW_TO_STOP))
     reserved = ("True", "QuotaReserved", "Quota reserved in ClusterQueue adm-checked")
     workload = await says(world, name, "QuotaReserved", reserved)
-    assert (await check_state(world, name))["state"] == "Pending"
+    assert check_state(workload)["state"] == "Pending"
     assert said(workload, "Admitted") is None
     assert await on_workers(world, name) == [], "nothing is placed before all checks are ready"
     await answer(world, name, "Ready", "within the budget")
     await says(world, name, "Admitted", ADMITTED)
     await world.running_on(name)
-    asked = await answer(world, name, "Retry", "the budget is spent", requeueAfterSeconds=4)
+    asked = await answer(world, name, "Retry", "the budget is spent", requeueAfterSeconds=BACK_SECONDS)
     text = f'Evicted due to AdmissionCheck in Retry state: "{BUDGET}" (the budget is spent)'
-    await says(world, name, "Evicted", ("True", "AdmissionCheck", text))
-    workload = await says(world, name, "Requeued", ("False", "AdmissionCheck", text))
+    await said_once(world, name, "Evicted", ("True", "AdmissionCheck", text))
+    freed = await said_once(world, name, "Requeued", ("False", "AdmissionCheck", text))
     [run] = runs(world, name)
     assert run.stopped is not None, "the quota goes when nothing runs any more"
-    assert to_seconds(workload["status"]["requeueState"]["requeueAt"]) == to_seconds(asked) + 4
-    assert said(workload, "QuotaReserved") == ("False", "PendingEvaluation", text)
-    assert said(workload, "Admitted") == NO_RESERVATION
-    reset = await check_state(world, name)
+    back = to_seconds(freed["status"]["requeueState"]["requeueAt"])
+    assert back == max(to_seconds(asked) + BACK_SECONDS, since(freed, "Requeued"))
+    assert said(freed, "QuotaReserved") == ("False", "PendingEvaluation", text)
+    assert said(freed, "Admitted") == NO_RESERVATION
+    reset = check_state(freed)
     assert (reset["state"], reset["retryCount"]) == ("Pending", 1)
     assert reset["message"] == "Reset to Pending after eviction. Previously: Retry"
-    workload = await says(world, name, "Requeued", ("True", "BackoffFinished", "The workload backoff was finished"))
-    requeued = next(each for each in workload["status"]["conditions"] if each["type"] == "Requeued")
-    assert to_seconds(requeued["lastTransitionTime"]) >= to_seconds(asked) + 4
-    await says(world, name, "QuotaReserved", reserved)
+    finished = ("True", "BackoffFinished", "The workload backoff was finished")
+    requeued = await said_once(world, name, "Requeued", finished, after=freed)
+    assert since(requeued, "Requeued") >= back
     await answer(world, name, "Ready", "within the budget again")
     await runs_again(world, name)
     await says(world, name, "Evicted", ("False", "QuotaReserved", f"Previously: {text}"))
-    await remove(world, name)
+    await world.remove(POD, name)
 
 
 async def test_what_another_controllers_check_rejects_stops_and_is_deactivated(world: World) -> None:
@@ -201,9 +203,9 @@ async def test_what_another_controllers_check_rejects_stops_and_is_deactivated(w
     assert workload["status"]["schedulingStats"]["evictions"] == [
         {"reason": "Deactivated", "underlyingCause": "AdmissionCheck", "count": 1}
     ]
-    assert (await check_state(world, name))["message"] == "Reset to Pending after eviction. Previously: Rejected"
+    assert check_state(workload)["message"] == "Reset to Pending after eviction. Previously: Rejected"
     assert [run.epoch for run in runs(world, name)] == [1]
-    await remove(world, name)
+    await world.remove(POD, name)
 
 
 async def test_a_queue_on_hold_takes_nothing_new_and_a_drained_one_lets_go_of_what_runs(world: World) -> None:
@@ -234,10 +236,10 @@ async def test_a_queue_on_hold_takes_nothing_new_and_a_drained_one_lets_go_of_wh
     await world.patch(CLUSTER_QUEUE, "adm-held", {"spec": {"stopPolicy": "None"}})
     await queue_says(world, CLUSTER_QUEUE, "adm-held", ("True", "Ready", "Can admit new workloads"))
     restarted = ("True", "ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped")
-    await says(world, first, "Requeued", restarted)
+    await said_once(world, first, "Requeued", restarted)
     await runs_again(world, first)
     await world.running_on(second)
-    await remove(world, first, second)
+    await world.remove(POD, first, second)
 
 
 async def test_a_job_that_can_do_with_fewer_pods_runs_with_as_many_as_fit(world: World) -> None:
@@ -267,7 +269,13 @@ async def test_a_job_that_can_do_with_fewer_pods_runs_with_as_many_as_fit(world:
         "considered podsets requests (0) + current podset request (3) > maximum capacity (1)"
     )
     await says(world, too_many, "QuotaReserved", ("False", "ExceedsMaxQuota", exceeds), kind="Job")
-    await remove(world, name, too_many, resource=JOB)
+    await world.remove(JOB, name, too_many)
+
+
+def since(workload: Json, type_: str) -> float:
+    """Return since when a condition is as it is, in seconds since 1970."""
+    found = next(each for each in workload["status"]["conditions"] if each["type"] == type_)
+    return to_seconds(found["lastTransitionTime"])
 
 
 def ended(run: Any) -> float:
@@ -305,7 +313,7 @@ async def test_fair_sharing_takes_from_the_queue_that_has_more_until_both_have_t
             await shares(world, name, 250)
         for name in set(greedy) - set(victims):
             assert [run.epoch for run in runs(world, name)] == [1]
-        await remove(world, *greedy, fair, more)
+        await world.remove(POD, *greedy, fair, more)
 
 
 async def equals_wait(world: World, names: list[str]) -> None:
@@ -331,31 +339,32 @@ async def shares(world: World, name: str, share: int) -> None:
 
 async def test_pods_that_do_not_get_ready_in_time_lose_their_quota_and_come_back_after_a_pause(world: World) -> None:
     name, label = world.name("late"), "gatelift.test/late"
-    wait = {"enable": True, "timeout": "4s", "requeuingStrategy": {"backoffBaseSeconds": 2}}
+    strategy = {"backoffBaseSeconds": BACKOFF_SECONDS}
+    wait = {"enable": True, "timeout": f"{READY_SECONDS}s", "requeuingStrategy": strategy}
     async with manager_with(world, {"waitForPodsReady": wait}):
         pod = a_pod(world, name, "adm-late")
         pod["spec"]["nodeSelector"] = {label: "yes"}
         await world.create(pod)
-        await says(world, name, "PodsReady", ("False", "WaitForStart", "Not all pods are ready or succeeded"))
-        workload = await world.workload_of(name)
-        assert workload is not None
+        waiting = ("False", "WaitForStart", "Not all pods are ready or succeeded")
+        workload = await said_once(world, name, "PodsReady", waiting)
         text = f"Exceeded the PodsReady timeout {NAMESPACE}/{workload['metadata']['name']}"
-        await says(world, name, "Evicted", ("True", "PodsReadyTimeout", text))
-        workload = await says(world, name, "Requeued", ("False", "PodsReadyTimeout", text))
-        assert workload["status"]["requeueState"]["count"] == 1
-        assert workload["status"]["schedulingStats"]["evictions"] == [
+        await said_once(world, name, "Evicted", ("True", "PodsReadyTimeout", text))
+        freed = await said_once(world, name, "Requeued", ("False", "PodsReadyTimeout", text))
+        assert freed["status"]["requeueState"]["count"] == 1
+        assert freed["status"]["schedulingStats"]["evictions"] == [
             {"reason": "PodsReadyTimeout", "underlyingCause": "WaitForStart", "count": 1}
         ]
-        assert said(workload, "QuotaReserved") == ("False", "PendingEvaluation", text)
+        assert said(freed, "QuotaReserved") == ("False", "PendingEvaluation", text)
         assert runs(world, name) == []
         nodes = [(worker, each["metadata"]["name"]) for worker in WORKERS for each in await world.every(worker, NODE)]
         for worker, node in nodes:
             await world.patch(NODE, node, {"metadata": {"labels": {label: "yes"}}}, cluster=worker)
-        await says(world, name, "Requeued", ("True", "BackoffFinished", "The workload backoff was finished"))
+        finished = ("True", "BackoffFinished", "The workload backoff was finished")
+        await said_once(world, name, "Requeued", finished, after=freed)
         await world.running_on(name)
         ready = ("True", "Started", "All pods reached readiness and the workload is running")
         workload = await says(world, name, "PodsReady", ready)
         assert said(workload, "Evicted") == ("False", "QuotaReserved", f"Previously: {text}")
-        await remove(world, name)
+        await world.remove(POD, name)
         for worker, node in nodes:
             await world.patch(NODE, node, {"metadata": {"labels": {label: None}}}, cluster=worker)

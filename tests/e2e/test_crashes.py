@@ -8,15 +8,18 @@ import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e_world import GRACE_SECONDS, WORKERS, World
+from support.e2e_world import GRACE_SECONDS, MODULE_SECONDS, WORKERS, World
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 
 HELD_SECONDS = 60.0
 """The longest time for which the report's finalizer holds up a pod's removal while no manager answers."""
-MARGIN_SECONDS = 5.0
-"""For the writes and looks in between, on a busy machine."""
+MARGIN_SECONDS = 20.0
+"""For the writes and looks in between, on a busy machine. Without the limit it would be held up until the manager is
+back, which here is never."""
 DRAIN_SECONDS = HELD_SECONDS + GRACE_SECONDS + MARGIN_SECONDS
+LONG_ENOUGH = Behaviour(run_seconds=15.0)
+"""It runs, is seen to, and its daemon is killed before it ends: on a busy machine nobody looks for seconds."""
 
 
 async def test_an_agent_that_is_killed_and_restarted_touches_no_pod(world: World) -> None:
@@ -38,19 +41,17 @@ async def test_an_agent_that_is_killed_and_restarted_touches_no_pod(world: World
     workload = await world.workload_of(name)
     assert workload is not None
     assert workload["metadata"]["annotations"]["gatelift.dev/epoch"] == "1"
-    await world.delete(POD, name)
-    await world.gone("mgmt", POD, name)
-    await world.nothing_left(name)
+    await world.remove(POD, name)
 
 
 async def test_a_job_outlives_the_death_of_its_agent(world: World) -> None:
     name = world.name("agent-killed-job")
-    await world.create(world.job(name, pods=3, does=Behaviour(run_seconds=6.0)))
+    await world.create(world.job(name, pods=3, does=LONG_ENOUGH))
 
     async def placed() -> str | None:
         for worker in WORKERS:
             job = await world.get(worker, JOB, name)
-            if job is not None and job["status"].get("active") == 3:
+            if job is not None and job.get("status", {}).get("active") == 3:
                 return worker
         return None
 
@@ -67,9 +68,9 @@ async def test_a_job_outlives_the_death_of_its_agent(world: World) -> None:
 
 async def test_a_manager_that_is_killed_and_restarted_relaunches_and_loses_nothing(world: World) -> None:
     running, finished = world.name("manager-killed"), world.name("manager-away")
-    await world.create(world.pod(running, does=Behaviour(run_seconds=60.0)))
+    await world.create(world.pod(running, does=Behaviour()))
     worker = await world.running_on(running)
-    await world.create(world.pod(finished, does=Behaviour(run_seconds=3.0)))
+    await world.create(world.pod(finished, does=LONG_ENOUGH))
     other = await world.running_on(finished)
     before = await world.get(worker, POD, running)
     manager = world.installation.daemons["manager"]
@@ -90,9 +91,8 @@ async def test_a_manager_that_is_killed_and_restarted_relaunches_and_loses_nothi
     workload = await world.workload_of(running)
     assert workload is not None
     assert workload["metadata"]["annotations"]["gatelift.dev/epoch"] == "1"
-    await world.delete(POD, running)
-    await world.gone("mgmt", POD, running)
-    await world.nothing_left(running, finished)
+    await world.remove(POD, running)
+    await world.nothing_left(finished)
 
 
 async def test_what_a_user_deletes_while_its_worker_is_cut_off_is_removed_on_its_return(world: World) -> None:
@@ -102,7 +102,7 @@ async def test_what_a_user_deletes_while_its_worker_is_cut_off_is_removed_on_its
     async def placed() -> str | None:
         for worker in WORKERS:
             job = await world.get(worker, JOB, name)
-            if job is not None and job["status"].get("active") == 2:
+            if job is not None and job.get("status", {}).get("active") == 2:
                 return worker
         return None
 
@@ -120,31 +120,29 @@ async def test_what_a_user_deletes_while_its_worker_is_cut_off_is_removed_on_its
     finally:
         proxy.mend()
     await world.nothing_left(name)
-
-    async def no_workload() -> bool:
-        return await world.workload_of(name, "Job") is None
-
-    await world.until(no_workload, f"the Workload of Job {name} is gone")
+    await world.no_workload(name, "Job")
     await world.installation.wait_connected(*WORKERS)
 
 
 async def test_a_short_cut_changes_nothing_for_what_runs(world: World) -> None:
     name = world.name("short-cut")
-    await world.create(world.pod(name, does=Behaviour(run_seconds=6.0)))
+    await world.create(world.pod(name, does=LONG_ENOUGH))
     worker = await world.running_on(name)
     before = await world.get("mgmt", WORKER_CLUSTER, worker)
     assert before is not None
     proxy = world.installation.proxies[worker]
     proxy.cut()
     proxy.mend()
+
+    async def anew() -> bool:
+        after = await world.get("mgmt", WORKER_CLUSTER, worker)
+        return after is not None and bool(after["status"]["session"] > before["status"]["session"])
+
+    await world.until(anew, "a new stream is a new session")
     await world.phase(name, "Succeeded")
     workload = await world.condition(name, "Finished")
     assert workload["metadata"]["annotations"]["gatelift.dev/epoch"] == "1"
     await world.nothing_left(name)
-    await world.installation.wait_connected(worker)
-    after = await world.get("mgmt", WORKER_CLUSTER, worker)
-    assert after is not None
-    assert after["status"]["session"] > before["status"]["session"], "a new stream is a new session"
 
 
 async def test_a_drained_nodes_pod_is_held_up_no_longer_than_a_minute_while_the_manager_is_away(world: World) -> None:
@@ -166,14 +164,12 @@ async def test_a_drained_nodes_pod_is_held_up_no_longer_than_a_minute_while_the_
         workload = await world.workload_of(name)
         if workload is None:
             return True
-        conditions = {each["type"]: each["status"] for each in workload["status"].get("conditions", [])}
+        conditions = {each["type"]: each["status"] for each in workload.get("status", {}).get("conditions", [])}
         ended = "True" in {conditions.get("Evicted"), conditions.get("Finished")}
         return ended or workload["metadata"]["annotations"]["gatelift.dev/epoch"] != "1"
 
     await world.until(told, f"the end of pod {name} reaches the manager from the agent's records")
-    await world.delete(POD, name)
-    await world.gone("mgmt", POD, name)
-    await world.nothing_left(name)
+    await world.remove(POD, name)
 
 
 async def test_no_two_epochs_of_a_workload_ran_at_the_same_time_in_spite_of_crashes(world: World) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from gatelift_sandbox import children
 from gatelift_sandbox.ensemble import is_up
-from support.stranger import DEMO_SECONDS_MAX, Stranger
+from support.stranger import DEMO_SECONDS_MAX, DEMO_TEST_SECONDS, Stranger
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(480)]
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(DEMO_TEST_SECONDS)]
 
 
 async def test_what_the_demo_leaves_up_is_used_with_plain_kubectl_and_ended_by_down(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from gatelift_sandbox.provider import Cluster, NodeShape, Settings
 from support.kind_objects import condition
 from support.sandbox_kubectl import Kubectl, KubectlError
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 Json = dict[str, Any]
 K = "kueue.x-k8s.io/"

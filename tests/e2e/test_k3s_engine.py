@@ -14,10 +14,10 @@ from gatelift_sandbox.errors import StartError
 from gatelift_sandbox.k3s_engine import DockerEngine
 from gatelift_sandbox.kind import pod_image
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 IMAGE = "gatelift.test/not-quite-k3s:1"
-BUILD_SECONDS = 60.0
+BUILD_SECONDS = 240.0
 DOCKERFILE = f"""
 FROM {pod_image()}
 COPY k3s.yaml /etc/rancher/k3s/k3s.yaml

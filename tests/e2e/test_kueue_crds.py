@@ -12,9 +12,9 @@ import pytest_asyncio
 from gatelift_kube.resources import POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
 from support import e2e_world
-from support.e2e_world import PROVIDER_ENVIRONMENT, REQUIRED, World
+from support.e2e_world import MODULE_SECONDS, PROVIDER_ENVIRONMENT, REQUIRED, World
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 
 CRDS = os.environ.get("GATELIFT_KUEUE_CRDS", "")
 
@@ -46,9 +46,7 @@ async def test_a_pod_travels_ends_and_is_dispatched_again_on_kueues_own_crds(kue
     await world.condition(name, "QuotaReserved", status="False")
     await world.patch(WORKLOAD, workload["metadata"]["name"], {"spec": {"active": True}})
     await world.running_on(name)
-    await world.delete(POD, name)
-    await world.gone("mgmt", POD, name)
-    await world.nothing_left(name)
+    await world.remove(POD, name)
 
 
 async def test_a_job_completes_on_kueues_own_crds_and_a_manager_restart_in_between(kueue_world: World) -> None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from gatelift_kube.errors import ApiError
 from gatelift_kube.resources import POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e_world import NAMESPACE, WORKERS, World
+from support.e2e_world import MODULE_SECONDS, NAMESPACE, WORKERS, Json, World
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
+
+
+def mentions(word: str) -> Callable[[Json], bool]:
+    """Return the question whether a condition's message holds a word."""
+    return lambda workload: any(
+        word in each.get("message", "") for each in workload.get("status", {}).get("conditions", [])
+    )
 
 
 async def test_a_foreign_object_of_the_same_name_is_left_alone_and_named_to_the_user(world: World) -> None:
@@ -23,12 +32,7 @@ async def test_a_foreign_object_of_the_same_name_is_left_alone_and_named_to_the_
     made = {worker: await world.create(foreign, cluster=worker) for worker in WORKERS}
     await world.create(world.pod(name))
 
-    async def told() -> bool:
-        workload = await world.workload_of(name)
-        conditions = (workload or {}).get("status", {}).get("conditions", [])
-        return any("NameConflict" in each["message"] for each in conditions)
-
-    await world.until(told, "the Workload says NameConflict")
+    await world.showed(name, mentions("NameConflict"), "the Workload says NameConflict")
     for worker in WORKERS:
         found = await world.get(worker, POD, name)
         assert found is not None
@@ -47,15 +51,8 @@ async def test_a_pod_that_the_workers_policy_denies_says_which_field_and_rule(wo
     pod["spec"]["hostNetwork"] = True
     await world.create(pod)
 
-    async def told() -> bool:
-        workload = await world.workload_of(name)
-        conditions = (workload or {}).get("status", {}).get("conditions", [])
-        return any("hostNetwork" in each["message"] for each in conditions)
-
-    await world.until(told, "the Workload says that hostNetwork is not allowed")
-    await world.delete(POD, name)
-    await world.gone("mgmt", POD, name)
-    await world.nothing_left(name)
+    await world.showed(name, mentions("hostNetwork"), "the Workload says that hostNetwork is not allowed")
+    await world.remove(POD, name)
 
 
 async def test_a_pod_group_is_refused_in_one_sentence_in_this_version(world: World) -> None:
@@ -85,7 +82,7 @@ async def test_pods_without_a_queue_are_created_while_the_webhooks_are_down(worl
         made = await world.create(pod)
         assert not made["spec"].get("schedulingGates")
         with pytest.raises(ApiError, match="webhook"):
-            await world.create(world.pod(world.name("queued")))
+            await world.create_once(world.pod(world.name("queued")))
     finally:
         await world.installation.restart(webhooks)
     assert await world.get("mgmt", WORKLOAD, name) is None

@@ -6,9 +6,10 @@ import pytest
 
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e_world import NAMESPACE, WORKERS, World
+from support.e2e_admission import runs, says
+from support.e2e_world import MODULE_SECONDS, NAMESPACE, WORKERS, World
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 
 FOR_EVER = Behaviour()
 
@@ -30,7 +31,12 @@ async def test_a_single_pod_runs_on_a_worker_and_its_end_is_mirrored(world: Worl
     assert condition(workload, "Admitted")["message"] == "The workload is admitted"
     assert workload["status"]["clusterName"] in WORKERS
     await world.nothing_left(name)
-    assert not (await world.get("mgmt", POD, name) or {})["metadata"].get("finalizers")
+
+    async def let_go() -> bool:
+        pod = await world.get("mgmt", POD, name)
+        return pod is not None and not pod["metadata"].get("finalizers")
+
+    await world.until(let_go, f"pod {name} stays, without our finalizer")
 
 
 async def test_a_running_pods_status_is_mirrored_while_it_runs(world: World) -> None:
@@ -47,9 +53,7 @@ async def test_a_running_pods_status_is_mirrored_while_it_runs(world: World) -> 
     assert workload is not None
     assert remote["metadata"]["labels"]["gatelift.dev/workload-uid"] == workload["metadata"]["uid"]
     assert remote["metadata"]["labels"]["gatelift.dev/epoch"] == "1"
-    await world.delete(POD, name)
-    await world.gone("mgmt", POD, name)
-    await world.nothing_left(name)
+    await world.remove(POD, name)
 
 
 async def test_a_pod_that_fails_fails_at_home(world: World) -> None:
@@ -65,28 +69,21 @@ async def test_a_job_of_five_pods_runs_on_one_worker_and_completes_at_home(world
     name = world.name("five")
     await world.create(world.job(name, pods=5, does=Behaviour(run_seconds=2.0)))
 
-    async def running() -> str | None:
-        for worker in WORKERS:
-            pods = [each for each in await world.every(worker, POD) if each["metadata"]["name"].startswith(name)]
-            if len(pods) == 5:
-                return worker
-        return None
-
-    worker = await world.until(running, f"five pods of Job {name} on a worker")
-    other = next(each for each in WORKERS if each != worker)
-    assert not [each for each in await world.every(other, JOB) if each["metadata"]["name"] == name]
-
     async def complete() -> dict[str, object] | None:
         job = await world.get("mgmt", JOB, name)
         done = job is not None and any(
-            each["type"] == "Complete" and each["status"] == "True" for each in job["status"].get("conditions") or []
+            each["type"] == "Complete" and each["status"] == "True"
+            for each in job.get("status", {}).get("conditions") or []
         )
         return job if done else None
 
     job = await world.until(complete, f"Job {name} is Complete at home")
     assert job["status"]["succeeded"] == 5
     assert job["spec"]["suspend"] is False
-    await world.condition(name, "Finished", kind="Job")
+    workload = await world.condition(name, "Finished", kind="Job")
+    ran = [run.cluster for run in runs(world, name)]
+    assert ran == 5 * [workload["status"]["clusterName"]], "all on one worker, and none elsewhere"
+    assert ran[0] in WORKERS
     await world.nothing_left(name)
 
 
@@ -113,33 +110,23 @@ async def test_a_job_of_a_queue_without_worker_clusters_runs_at_home(world: Worl
 async def test_the_second_flavor_is_taken_when_the_first_is_full(world: World) -> None:
     first, second = world.name("flavor-a"), world.name("flavor-b")
     await world.create(world.pod(first, queue="two-flavors", cpu="800m", does=FOR_EVER))
-    await world.condition(first, "Admitted")
+    admitted = [await world.condition(first, "Admitted")]
     await world.create(world.pod(second, queue="two-flavors", cpu="800m", does=FOR_EVER))
-    await world.condition(second, "Admitted")
-    flavors = []
-    for name in (first, second):
-        workload = await world.workload_of(name)
-        assert workload is not None
-        flavors.append(workload["status"]["admission"]["podSetAssignments"][0]["flavors"]["cpu"])
-    assert flavors == ["small-flavor", "default-flavor"]
-    for name in (first, second):
-        await world.delete(POD, name)
-        await world.gone("mgmt", POD, name)
-    await world.nothing_left(first, second)
+    admitted.append(await world.condition(second, "Admitted"))
+    assigned = [workload["status"]["admission"]["podSetAssignments"][0] for workload in admitted]
+    assert [each["flavors"]["cpu"] for each in assigned] == ["small-flavor", "default-flavor"]
+    await world.remove(POD, first, second)
 
 
 async def test_a_workload_that_never_fits_says_why_on_the_object(world: World) -> None:
     name = world.name("giant")
     await world.create(world.pod(name, cpu="500"))
-    workload = await world.condition(name, "QuotaReserved", status="False")
-    said = condition(workload, "QuotaReserved")
-    assert said["reason"] == "ExceedsMaxQuota"
-    assert said["message"] == (
+    exceeds = (
         "couldn't assign flavors to pod set main: insufficient quota for cpu in flavor default-flavor, previously "
         "considered podsets requests (0) + current podset request (500) > maximum capacity (12)"
     )
-    await world.delete(POD, name)
-    await world.gone("mgmt", POD, name)
+    await says(world, name, "QuotaReserved", ("False", "ExceedsMaxQuota", exceeds))
+    await world.remove(POD, name)
 
 
 async def test_a_user_deletes_a_running_job_and_the_worker_lets_its_pods_end_in_peace(world: World) -> None:
@@ -148,17 +135,10 @@ async def test_a_user_deletes_a_running_job_and_the_worker_lets_its_pods_end_in_
 
     async def mirrored() -> bool:
         job = await world.get("mgmt", JOB, name)
-        return job is not None and job["status"].get("active") == 2
+        return job is not None and job.get("status", {}).get("active") == 2
 
     await world.until(mirrored, f"Job {name} shows two active pods")
-    await world.delete(JOB, name)
-    await world.gone("mgmt", JOB, name)
-    await world.nothing_left(name)
-
-    async def no_workload() -> bool:
-        return await world.workload_of(name, "Job") is None
-
-    await world.until(no_workload, f"the Workload of Job {name} is gone")
+    await world.remove(JOB, name)
 
 
 async def test_an_evicted_pod_is_dispatched_again_with_a_higher_epoch(world: World) -> None:
@@ -179,7 +159,7 @@ async def test_an_evicted_pod_is_dispatched_again_with_a_higher_epoch(world: Wor
     async def again() -> dict[str, object] | None:
         for each in WORKERS:
             pod = await world.get(each, POD, name)
-            if pod is not None and pod["metadata"]["labels"]["gatelift.dev/epoch"] == "2":
+            if pod is not None and pod["metadata"].get("labels", {}).get("gatelift.dev/epoch") == "2":
                 return pod if pod["status"].get("phase") == "Running" else None
         return None
 
@@ -188,9 +168,7 @@ async def test_an_evicted_pod_is_dispatched_again_with_a_higher_epoch(world: Wor
     workload = await world.workload_of(name)
     assert workload is not None
     assert workload["metadata"]["annotations"]["gatelift.dev/epoch"] == "2"
-    await world.delete(POD, name)
-    await world.gone("mgmt", POD, name)
-    await world.nothing_left(name)
+    await world.remove(POD, name)
 
 
 async def test_a_stopped_queue_lets_go_of_what_runs_and_takes_it_again(world: World) -> None:
@@ -205,9 +183,7 @@ async def test_a_stopped_queue_lets_go_of_what_runs_and_takes_it_again(world: Wo
     finally:
         await world.patch(CLUSTER_QUEUE, "two-flavors", {"spec": {"stopPolicy": "None"}})
     await world.running_on(name)
-    await world.delete(POD, name)
-    await world.gone("mgmt", POD, name)
-    await world.nothing_left(name)
+    await world.remove(POD, name)
 
 
 async def test_a_bare_workload_is_admitted_and_placed_nowhere(world: World) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -29,3 +31,18 @@ def test_a_port_on_which_somebody_listens_is_passed_over(monkeypatch: pytest.Mon
         monkeypatch.setattr(ports, "LAST", taken)
         with pytest.raises(StartError, match="no free port"):
             ports.free()
+
+
+def test_a_port_that_another_living_process_was_given_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = "from gatelift_sandbox import ports; print(ports.free(), flush=True); input()"
+    with subprocess.Popen(  # noqa: S603 (our own interpreter)
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        given = int(other.stdout.readline())
+        monkeypatch.setattr(ports, "FIRST", given)
+        monkeypatch.setattr(ports, "LAST", given)
+        with pytest.raises(StartError, match="no free port"):
+            ports.free()
+        other.communicate("\n")
+    assert ports.free() == given, "it is free again when that process has ended"

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gatelift_kube.errors import ConflictError
-from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, JOB, LOCAL_QUEUE, POD, WORKLOAD, Resource
+from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, Resource
 from gatelift_kube.timestamps import to_text
 from gatelift_sandbox import applying, children, records
 from gatelift_sandbox.records import Record
-from support.e2e_world import NAMESPACE, WORKERS, Json, World
+from support.e2e_world import NAMESPACE, WORKERS, Json, World, is_of
 
 FLAVOR = "default-flavor"
 BUDGET = "adm-budget"
@@ -23,7 +23,7 @@ LOW, HIGH = "adm-low", "adm-high"
 """Classes of priority."""
 
 Said = tuple[str, str, str]
-"""Status, reason and message of a condition."""
+"""Status, reason and message of a condition; see `said`."""
 
 
 def queue(name: str, cpu: str, cohort: str = "", checks: Iterable[str] = ("workers",), **preemption: str) -> list[Json]:
@@ -77,9 +77,11 @@ async def _restart(world: World, settings: Mapping[str, Any]) -> None:
     installation = world.installation
     daemon = installation.daemons["manager"]
     assert daemon.child is not None, "the manager was started"
+    world.keeper.left.add(daemon.name)  # it ends and starts by our word now
     await children.stop(daemon.child)
     installation.manager_settings = settings
     await installation.start_manager()
+    world.keeper.left.discard(daemon.name)
     await installation.wait_connected(*WORKERS)
 
 
@@ -90,12 +92,15 @@ def said(document: Json, type_: str) -> Said | None:
     """Return what an object's condition says, None when it has none of the type."""
     for each in document.get("status", {}).get("conditions", []):
         if each["type"] == type_:
-            return each["status"], each["reason"], each["message"]
+            return each["status"], each.get("reason", ""), each.get("message", "")
     return None
 
 
 async def says(world: World, name: str, type_: str, what: Said, kind: str = "Pod") -> Json:
-    """Wait until the Workload of an object says exactly this; return the Workload."""
+    """Wait until the Workload of an object says exactly this; return the Workload.
+
+    For what it goes on saying until the test does something. What its own next step overwrites: `said_once`.
+    """
 
     async def look() -> Json | None:
         workload = await world.workload_of(name, kind)
@@ -103,6 +108,17 @@ async def says(world: World, name: str, type_: str, what: Said, kind: str = "Pod
 
     found: Json = await world.until(look, f"the Workload of {kind} {name} says {type_}={' '.join(what)}")
     return found
+
+
+async def said_once(
+    world: World, name: str, type_: str, what: Said, kind: str = "Pod", after: Json | None = None
+) -> Json:
+    """Wait until the Workload of an object says exactly this, or did for a moment; return its first such version.
+
+    `after`: a version of it; only what was written later counts.
+    """
+    text = f"the Workload of {kind} {name} says {type_}={' '.join(what)}, if only for a moment"
+    return await world.showed(name, lambda workload: said(workload, type_) == what, text, kind, after)
 
 
 async def queue_says(world: World, resource: Resource, name: str, what: Said) -> None:
@@ -133,19 +149,25 @@ def lacks(more: str) -> str:
     return f"couldn't assign flavors to pod set main: {unused}"
 
 
-async def check_state(world: World, name: str) -> Json:
-    """Return what the Workload of a pod shows of the foreign check; empty when it is not there."""
-    return _of_budget(_checks(await world.workload_of(name)))
+def check_state(workload: Json) -> Json:
+    """Return what a Workload shows of the foreign check; empty when it is not there."""
+    return _of_budget(_checks(workload))
 
 
 async def answer(world: World, name: str, state: str, message: str, **more: int) -> str:
-    """Say this of a pod's Workload as the controller of the foreign check does; return the time that it says."""
+    """Say this of a pod's Workload that holds quota, as the foreign check's controller does; return the time it says.
+
+    A write that was done and whose answer was lost is not done again.
+    """
 
     async def written() -> str:
         workload = await world.workload_of(name)
         shown = _checks(workload)
-        if workload is None or not _of_budget(shown):
+        budget = _of_budget(shown)
+        if workload is None or not budget or (said(workload, "QuotaReserved") or ("",))[0] != "True":
             return ""
+        if (budget["state"], budget.get("message")) == (state, message):
+            return str(budget["lastTransitionTime"])
         now = _now()
         new = {"state": state, "message": message, "lastTransitionTime": now, **more}
         checks = [{**each, **new} if each["name"] == BUDGET else each for each in shown]
@@ -174,9 +196,12 @@ def _of_budget(checks: list[Json]) -> Json:
 
 
 def runs(world: World, name: str) -> list[Record]:
-    """Return the runs of all pods whose name begins so, in order of start, by the kubelets' records."""
+    """Return the runs of a pod, or of a Job's pods, in order of start, by the kubelets' records.
+
+    A start is in the records before the pod says Running, an end before it says so or goes.
+    """
     paths = [cluster.record for cluster in world.clusters.values() if cluster.record is not None]
-    return [run for run in records.runs(records.read(*paths)) if run.name.startswith(name)]
+    return [run for run in records.runs(records.read(*paths)) if is_of(run.name, name)]
 
 
 async def runs_again(world: World, name: str) -> None:
@@ -185,7 +210,7 @@ async def runs_again(world: World, name: str) -> None:
     async def look() -> bool:
         for worker in WORKERS:
             pod = await world.get(worker, POD, name)
-            if pod is not None and pod["metadata"]["labels"]["gatelift.dev/epoch"] == "2":
+            if pod is not None and pod["metadata"].get("labels", {}).get("gatelift.dev/epoch") == "2":
                 return bool(pod["status"].get("phase") == "Running")
         return False
 
@@ -198,16 +223,6 @@ async def runs_again(world: World, name: str) -> None:
 async def on_workers(world: World, name: str) -> list[str]:
     """Return the workers that have a pod of this name."""
     return [worker for worker in WORKERS if await world.get(worker, POD, name) is not None]
-
-
-async def remove(world: World, *names: str, resource: Resource = POD) -> None:
-    """Delete users' objects and wait until nothing is left of them anywhere."""
-    assert resource in {POD, JOB}
-    for name in names:
-        await world.delete(resource, name)
-    for name in names:
-        await world.gone("mgmt", resource, name)
-    await world.nothing_left(*names)
 
 
 def _kueue(kind: str, body: Json) -> Json:

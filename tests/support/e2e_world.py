@@ -2,6 +2,9 @@
 
 Tests speak to it as users do: they create objects in the management cluster, and look at objects in all clusters.
 Everything waited for has a limit, and what is missing is said.
+
+Nothing is ordered between two objects or two clusters but what the protocol promises: what a test asserts of an object
+it asserts of the one reading that it waited for. What lasts for a moment only is asked of the history (`showed`).
 """
 
 from __future__ import annotations
@@ -20,18 +23,29 @@ from typing import Any
 import yaml
 
 from gatelift_kube.client import Client
-from gatelift_kube.errors import ConflictError, NotFoundError
+from gatelift_kube.errors import ConflictError, KubeError, NotFoundError, ServerError
 from gatelift_kube.resources import JOB, NODE, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.retry import is_transient
+from gatelift_kube.tasks import spawn
 from gatelift_sandbox import applying, behaviour, records
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.provider import Cluster, NodeShape, Provider, Settings, load
 from support import log_tails
+from support.e2e_history import History
+from support.e2e_keeper import Keeper
 
 NAMESPACE = "team-a"
 WORKERS = ("w1", "w2")
-TRANSITION_SECONDS = 60.0
-"""Any one step (admitted, running, cleaned up) takes about a second; a loaded machine gets a minute."""
+TRANSITION_SECONDS = 120.0
+"""Any one step (admitted, running, cleaned up) takes about a second; a loaded machine gets two minutes."""
+
+USER_SECONDS = 50.0
+"""What a person waits for an answer to a write; below the 60 s after which API servers give up."""
+
+MODULE_SECONDS = 600
+"""Time limit of a test: above the waits of any of them on a machine that is five times slower, and the start of the
+clusters besides, which the first one pays for. A test that hangs is told by its own waits long before."""
 
 POLL_SECONDS = 0.1
 
@@ -129,6 +143,9 @@ class World:
     installation: Installation
     clients: dict[str, Client]
     clusters: dict[str, Cluster]
+    history: History
+    keeper: Keeper
+    background: list[asyncio.Task[None]] = field(default_factory=list)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     # --- objects ---------------------------------------------------------------------------------------------------
@@ -154,9 +171,24 @@ class World:
         return items
 
     async def create(self, document: Mapping[str, Any], cluster: str = "mgmt") -> Json:
-        """Create an object as a user does."""
+        """Create an object as a user does, who tries again when webhooks did not answer in time."""
+
+        async def made() -> Json | None:
+            try:
+                return await self.create_once(document, cluster)
+            except ServerError as error:
+                if "failed calling webhook" not in str(error):
+                    raise
+                return None  # the API server asks them first, and then has created nothing
+
+        found: Json = await self.until(made, f"{document['kind']} {document['metadata']['name']} is created")
+        return found
+
+    async def create_once(self, document: Mapping[str, Any], cluster: str = "mgmt") -> Json:
+        """Create an object by one request."""
         ref = applying.reference(document, NAMESPACE)
-        served = await self.clients[cluster].create(ref.resource, ref.key.namespace, json.dumps(document).encode())
+        body = json.dumps(document).encode()
+        served = await self.clients[cluster].create(ref.resource, ref.key.namespace, body, seconds=USER_SECONDS)
         made: Json = json.loads(served.raw)
         return made
 
@@ -164,19 +196,27 @@ class World:
         self, resource: Resource, name: str, body: Mapping[str, Any], cluster: str = "mgmt", subresource: str = ""
     ) -> None:
         """Merge-patch an object as a user does."""
-        key = ObjectKey(NAMESPACE if resource.namespaced else "", name)
-        await self.clients[cluster].patch(ObjectRef(resource, key), json.dumps(body).encode(), subresource=subresource)
+        ref = ObjectRef(resource, ObjectKey(NAMESPACE if resource.namespaced else "", name))
+        await self.clients[cluster].patch(ref, json.dumps(body).encode(), subresource=subresource, seconds=USER_SECONDS)
 
     async def delete(self, resource: Resource, name: str, cluster: str = "mgmt") -> None:
         """Delete an object as a user does; one that is gone is fine."""
         found = await self.get(cluster, resource, name)
         if found is None:
             return
-        key = ObjectKey(NAMESPACE if resource.namespaced else "", name)
-        try:
-            await self.clients[cluster].delete(ObjectRef(resource, key), uid=found["metadata"]["uid"])
-        except (NotFoundError, ConflictError):
-            return
+        ref = ObjectRef(resource, ObjectKey(NAMESPACE if resource.namespaced else "", name))
+        with contextlib.suppress(NotFoundError, ConflictError):
+            await self.clients[cluster].delete(ref, uid=found["metadata"]["uid"], seconds=USER_SECONDS)
+
+    async def remove(self, resource: Resource, *names: str) -> None:
+        """Delete users' pods or Jobs, and wait until nothing is left of them: objects, work, Workloads and quota."""
+        for name in names:
+            await self.delete(resource, name)
+        for name in names:
+            await self.gone("mgmt", resource, name)
+        await self.nothing_left(*names)
+        for name in names:
+            await self.no_workload(name, resource.kind)
 
     @contextlib.asynccontextmanager
     async def draining(self, cluster: str, name: str) -> AsyncIterator[float]:
@@ -243,14 +283,26 @@ class World:
     # --- waiting ---------------------------------------------------------------------------------------------------
 
     async def until(self, look: Callable[[], Any], what: str, seconds: float = TRANSITION_SECONDS) -> Any:
-        """Await `look()` until it returns something true; fail saying what did not come."""
+        """Await `look()` until it returns something true; fail saying what did not come.
+
+        An answer that only a busy server gives counts as a look that saw nothing.
+        """
         end = time.monotonic() + seconds
+        trouble = ""
         while True:
-            found = await look()
+            for task in self.background:
+                if task.done():
+                    task.result()  # raises: these run as long as the world does
+            try:
+                found = await look()
+            except KubeError as error:
+                if not is_transient(error):
+                    raise
+                found, trouble = None, f" (once: {error})"
             if found:
                 return found
             if time.monotonic() > end:
-                raise AssertionError(f"not within {seconds:g} s: {what}\n{await self.story()}")
+                raise AssertionError(f"not within {seconds:g} s: {what}{trouble}\n{await self.story()}")
             await asyncio.sleep(POLL_SECONDS)
 
     async def gone(self, cluster: str, resource: Resource, name: str, seconds: float = TRANSITION_SECONDS) -> None:
@@ -261,6 +313,14 @@ class World:
 
         await self.until(absent, f"{resource.kind} {name} is gone from {cluster}", seconds)
 
+    async def no_workload(self, name: str, kind: str = "Pod") -> None:
+        """Wait until an object has no Workload any more, and so no quota."""
+
+        async def absent() -> bool:
+            return await self.workload_of(name, kind) is None
+
+        await self.until(absent, f"the Workload of {kind} {name} is gone")
+
     async def workload_of(self, name: str, kind: str = "Pod") -> Json | None:
         """Return the Workload that was made for an object."""
         for workload in await self.every("mgmt", WORKLOAD):
@@ -268,6 +328,20 @@ class World:
             if any(owner["name"] == name and owner["kind"] == kind for owner in owners):
                 return workload
         return None
+
+    async def showed(
+        self, name: str, met: Callable[[Json], bool], what: str, kind: str = "Pod", after: Json | None = None
+    ) -> Json:
+        """Wait until the Workload of an object is so, or was so once, however short; return its first such version.
+
+        `after`: a version of it; only what was written later counts.
+        """
+
+        async def look() -> Json | None:
+            return self.history.first(kind, name, met, after)
+
+        found: Json = await self.until(look, what)
+        return found
 
     async def condition(self, name: str, type_: str, kind: str = "Pod", status: str = "True") -> Json:
         """Wait until the Workload of an object has a condition; return the Workload."""
@@ -306,13 +380,13 @@ class World:
         return found
 
     async def nothing_left(self, *names: str) -> None:
-        """Wait until no worker has a pod or Job of ours whose name begins with one of these."""
+        """Wait until no worker has any of these pods or Jobs, or a pod of such a Job."""
 
         async def clean() -> bool:
             for worker in WORKERS:
                 for resource in (POD, JOB):
                     for item in await self.every(worker, resource):
-                        if item["metadata"]["name"].startswith(names):
+                        if any(is_of(item["metadata"]["name"], name) for name in names):
                             return False
             return True
 
@@ -325,19 +399,28 @@ class World:
 
     async def story(self) -> str:
         """Return what a person would look at when something did not happen; the logs are shown beside it."""
-        lines = []
-        for workload in await self.every("mgmt", WORKLOAD):
-            status = workload.get("status", {})
-            lines.append(f"Workload {workload['metadata']['name']} epoch {workload['metadata'].get('annotations')}")
-            lines += [
-                f"    {each['type']}={each['status']} {each['reason']}: {each['message']}"
-                for each in status.get("conditions", [])
-            ]
-        for cluster in self.clients:
-            for pod in await self.every(cluster, POD):
-                gates = pod["spec"].get("schedulingGates")
-                lines.append(f"{cluster}: Pod {pod['metadata']['name']} {pod['status'].get('phase')} gates={gates}")
+        lines = [f"managers that gave up their lead and were started again: {self.keeper.restarts}"]
+        try:
+            for workload in await self.every("mgmt", WORKLOAD):
+                status = workload.get("status", {})
+                lines.append(f"Workload {workload['metadata']['name']} epoch {workload['metadata'].get('annotations')}")
+                lines += [
+                    f"    {each['type']}={each['status']} {each.get('reason')}: {each.get('message')}"
+                    for each in status.get("conditions", [])
+                ]
+            for cluster in self.clients:
+                for pod in await self.every(cluster, POD):
+                    gates = pod["spec"].get("schedulingGates")
+                    phase = pod.get("status", {}).get("phase")
+                    lines.append(f"{cluster}: Pod {pod['metadata']['name']} {phase} gates={gates}")
+        except KubeError as error:
+            lines.append(f"and more cannot be said: {error}")
         return "\n".join(lines)
+
+
+def is_of(name: str, given: str) -> bool:
+    """Return whether an object's name is the one given, or that of a pod of a Job of the given name."""
+    return name == given or name.startswith(f"{given}-")
 
 
 def _manager_lease() -> Json:
@@ -372,16 +455,21 @@ async def make(provider_name: str, folder: Path, *, crds: Path | None = None) ->
         manager_settings={"gatelift": {"debugInvariants": True}, "leaderElection": _manager_lease()},
     )
     clients: dict[str, Client] = {}
+    background: list[asyncio.Task[None]] = []
     try:
         await installation.install()
         clients |= {name: await installation.admin(cluster) for name, cluster in clusters.items()}
-        world = World(provider, installation, clients, clusters)
+        history, keeper = History(clients["mgmt"], NAMESPACE), Keeper(installation)
+        world = World(provider, installation, clients, clusters, history, keeper, background)
+        background.append(spawn("history", history.follow()))
         await installation.start_webhooks()
         await applying.apply(clients["mgmt"], yaml.safe_load_all(QUEUES))
         await installation.start_manager()
         await asyncio.gather(*(installation.start_agent(clusters[name]) for name in WORKERS))
         await installation.wait_connected(*WORKERS)
+        background.append(spawn("keeper", keeper.follow()))
     except BaseException as error:
+        await _cancelled(background)
         for client in clients.values():
             await client.aclose()
         await installation.stop()
@@ -393,7 +481,14 @@ async def make(provider_name: str, folder: Path, *, crds: Path | None = None) ->
 
 async def end(world: World) -> None:
     """Stop everything that `make` started."""
+    await _cancelled(world.background)
     for client in world.clients.values():
         await client.aclose()
     await world.installation.stop()
     await world.provider.down()
+
+
+async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -10,8 +10,10 @@ from typing import Any
 
 from gatelift_sandbox.provider import Cluster
 
-CALL_SECONDS = 30.0
-WAIT_SECONDS = 30.0
+CALL_SECONDS = 90.0
+WAIT_SECONDS = 120.0
+"""Things take a second or two. After an API server's restart its clients come back when they have waited as long again
+as it was away, half a minute at the most; and a machine that is wanted by many takes five times as long for all."""
 POLL_SECONDS = 0.1
 
 

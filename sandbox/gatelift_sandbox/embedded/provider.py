@@ -20,7 +20,7 @@ from gatelift_sandbox.probes import Probe
 from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, NodeShape, Settings
 from gatelift_sandbox.state import Entry, State
 
-READY_SECONDS_MAX = 60.0
+READY_SECONDS_MAX = 240.0
 """A cluster is up in about a second alone; several starting on a busy machine take some more."""
 POLL_SECONDS = 0.02
 CLUSTERS_MAX = 16

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
@@ -20,7 +20,7 @@ from gatelift_kube.executor import Executor
 from gatelift_kube.reflector import Reflector
 from gatelift_kube.resources import NODE, POD
 from gatelift_kube.tasks import spawn
-from gatelift_kube.writes import ApiEvent
+from gatelift_kube.writes import ApiEvent, ObjectSeen
 from gatelift_sandbox import records
 from gatelift_sandbox.kubelet.documents import NodeSettings
 from gatelift_sandbox.kubelet.machine import Command, Event, KubeletMachine, Note, TimePassed
@@ -52,6 +52,11 @@ async def run(client: Client, settings: Settings) -> None:
     await loop.run()
 
 
+def cut_off(nodes: Iterable[str]) -> str:
+    """Return what a kubelet process says when other nodes than before are cut off from their API server."""
+    return f"cut off: {', '.join(sorted(nodes)) or 'no node'}"
+
+
 class _Loop:
     def __init__(self, client: Client, machine: KubeletMachine, settings: Settings) -> None:
         self._machine = machine
@@ -65,6 +70,7 @@ class _Loop:
             Reflector(client, POD, self._events.put_nowait, selection=BOUND, on_problem=settings.say),
         )
         self._file = -1
+        self._lost: frozenset[str] = frozenset()
 
     async def run(self) -> None:
         """Take events one by one; whatever part fails ends all."""
@@ -104,6 +110,9 @@ class _Loop:
 
     def _step(self, event: Event) -> None:
         self._waiting.extend(self._machine.handle(event, monotonic()))
+        if isinstance(event, ObjectSeen) and event.resource == NODE and self._machine.lost != self._lost:
+            self._lost = self._machine.lost
+            self._settings.say(cut_off(self._lost))
         while self._waiting:
             command = self._waiting[0]
             if isinstance(command, Note):

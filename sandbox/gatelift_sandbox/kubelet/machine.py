@@ -135,6 +135,11 @@ class KubeletMachine:
         """How many pods have containers that have not ended."""
         return sum(1 for pod in self._pods.values() if not pod.over)
 
+    @property
+    def lost(self) -> frozenset[str]:
+        """Names of the nodes that are cut off."""
+        return frozenset(name for name, node in self._nodes.items() if node.lost)
+
     # --- what happened
 
     def _seen(self, view: PodView, now: float) -> list[Command]:
