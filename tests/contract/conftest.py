@@ -34,7 +34,7 @@ def real_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     asyncio.run(provider.down())
 
 
-SERVERS = [EMBEDDED, pytest.param(REAL, marks=[pytest.mark.e2e, pytest.mark.timeout(180)])]
+SERVERS = [EMBEDDED, pytest.param(REAL, marks=[pytest.mark.e2e, pytest.mark.timeout(600)])]
 if os.environ.get("GATELIFT_E2E_PROVIDER", "local") != "local":
     SERVERS.pop()  # somebody asked for another provider, and may not have the binaries of this one
 

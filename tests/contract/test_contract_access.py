@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.contract_api import Api, config, pod
+from support.contract_api import Api, Said, config, pod, until_said
 
 pytestmark = pytest.mark.contract
 
@@ -55,10 +55,11 @@ async def acting(api: Api, space: str, *rules: dict[str, Any]) -> AsyncIterator[
             "kind": "SelfSubjectAccessReview",
             "spec": {"resourceAttributes": attributes},
         }
-        for _ in range(200):
-            said = await other.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review)
-            if said.ok()["status"]["allowed"]:
-                break
+        await until_said(
+            lambda: other.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review),
+            lambda said: said.ok()["status"]["allowed"],
+            "the rules hold",
+        )
         yield other
 
 
@@ -129,10 +130,8 @@ async def test_a_cluster_role_bound_in_a_namespace_holds_there(api: Api) -> None
     }
     (await api.post(f"{RBAC}/namespaces/{name}/rolebindings", binding)).ok()
     async with acting(api, space, rule("get", "pods")) as other:
-        for _ in range(200):
-            if (await other.get(f"{space}/configmaps")).code == 200:
-                break
-        assert (await other.get(f"{space}/configmaps")).code == 200
+        path = f"{space}/configmaps"
+        await until_said(lambda: other.get(path), lambda said: said.code == 200, "the cluster role holds")
         assert (await other.get("/api/v1/configmaps")).code == 403
     await api.delete(f"{RBAC}/clusterroles/{name}")
 
@@ -148,9 +147,10 @@ async def test_a_token_dies_with_its_account(api: Api) -> None:
     secret = await agent(api, space, rule("get", "pods"))
     await api.delete(f"{space}/serviceaccounts/agent")
     async with Api.open(api.kubeconfig, secret) as other:
-        for _ in range(200):
-            if (await other.get("/version")).code == 401:
-                break
+        # A server that knew the token a moment before goes on knowing it for ten seconds.
+        await until_said(
+            lambda: other.get("/version"), lambda said: said.code == 401, "the token is not known any more"
+        )
         assert (await other.get(f"{space}/pods/a")).code == 401
 
 
@@ -173,18 +173,14 @@ async def test_an_access_review_answers_for_another_user(api: Api) -> None:
     name = space.rpartition("/")[2]
     await agent(api, space, rule("get", "pods"))
 
-    async def may(verb: str) -> bool:
+    async def may(verb: str) -> Said:
         attributes = {"namespace": name, "verb": verb, "resource": "pods"}
         spec = {"user": f"system:serviceaccount:{name}:agent", "resourceAttributes": attributes}
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
-        said = await api.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-        return bool(said.ok()["status"]["allowed"])
+        return await api.post("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
 
-    for _ in range(200):
-        if await may("get"):
-            break
-    assert await may("get")
-    assert not await may("delete")
+    await until_said(lambda: may("get"), lambda said: said.ok()["status"]["allowed"], "the rule holds")
+    assert not (await may("delete")).ok()["status"]["allowed"]
 
 
 async def test_an_administrators_certificate_may_do_all(api: Api) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from support.contract_api import STRATEGIC, Api
-from support.contract_crd import DEFINITIONS, widgets
+from support.contract_api import STRATEGIC, Api, until_said
+from support.contract_crd import DEFINITIONS, served, widgets
 
 pytestmark = pytest.mark.contract
 OURS = str(Path(__file__).parents[2] / "deploy" / "crds")
@@ -213,13 +213,11 @@ async def test_an_object_that_became_invalid_may_keep_what_it_has(api: Api) -> N
         patch = {"spec": {"versions": stricter["spec"]["versions"]}}
         (await api.patch(f"{DEFINITIONS}/{custom.name}", patch)).ok()
 
-        async def refused() -> bool:
-            said = await api.post(path, custom.object("probe", size=1, label="abc"), dryRun="All")
-            return said.code == 422
-
-        for _ in range(100):
-            if await refused():
-                break
+        await until_said(
+            lambda: api.post(path, custom.object("probe", size=1, label="abc"), dryRun="All"),
+            lambda said: said.code == 422,
+            "the stricter definition is in force",
+        )
         assert (await api.patch(f"{path}/a", {"spec": {"size": 6}})).ok()["spec"]["label"] == "abc"
         assert (await api.patch(f"{path}/a", {"spec": {"label": "abcd"}})).code == 422
 
@@ -248,7 +246,7 @@ async def test_our_and_kueues_definitions_are_served_with_their_defaults(api: Ap
         said = await api.post(DEFINITIONS, definition)
         assert said.code in (201, 409), said.body
     queues = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
-    await api.until(queues, lambda _: True)
+    await served(api, "clusterqueues.kueue.x-k8s.io", queues)
     head = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue"}
     queue = head | {"metadata": {"generateName": "q-"}, "spec": {"namespaceSelector": {}}}
     made = (await api.post(queues, queue)).ok()

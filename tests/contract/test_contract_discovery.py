@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from support.contract_api import Api, job, pod
-from support.contract_crd import widgets
+from support.contract_crd import AGGREGATED, widgets
 
 pytestmark = pytest.mark.contract
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
 
 async def test_the_server_is_ready_and_says_its_version(api: Api) -> None:

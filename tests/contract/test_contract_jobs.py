@@ -328,7 +328,11 @@ async def test_deleting_a_job_in_the_background_deletes_its_pods(api: Api) -> No
 async def test_deleting_a_job_in_the_foreground_waits_for_its_pods(api: Api) -> None:
     place = await Place.make(api)
     await api.post(place.jobs, job("a"))
-    await place.has_pods(1)
+    (pod,) = await place.has_pods(1)
+    # Its collector waits for the pods that it knows; it has heard of one when the Job's controller, beside it, has.
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    (await api.patch(f"{place.pods}/{pod['metadata']['name']}/status", {"status": ready})).ok()
+    await place.status(lambda s: s.get("ready") == 1)
     await api.delete(f"{place.jobs}/a", {"propagationPolicy": "Foreground"})
     await api.until_gone(f"{place.jobs}/a")
     assert (await api.get(place.pods)).ok()["items"] == []

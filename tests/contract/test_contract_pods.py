@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from support.contract_api import JSON_PATCH, Api, condition, config, pod
+from support.contract_api import JSON_PATCH, Api, Said, condition, config, pod, until_said
 
 pytestmark = pytest.mark.contract
 
@@ -176,11 +176,15 @@ async def test_a_gate_is_lifted_by_a_json_patch_that_tests_uid_and_version(api: 
         {"op": "test", "path": "/spec/schedulingGates/0/name", "value": GATE["name"]},
         {"op": "remove", "path": "/spec/schedulingGates/0"},
     ]
-    said = await api.patch(f"{space}/pods/a", operations, JSON_PATCH)
-    if said.code == 422:  # the scheduler's status write came in between on a real cluster
-        latest = (await api.get(f"{space}/pods/a")).ok()
-        operations[1]["value"] = latest["metadata"]["resourceVersion"]
+
+    async def lift() -> Said:
         said = await api.patch(f"{space}/pods/a", operations, JSON_PATCH)
+        if said.code == 422:  # the scheduler's status write came in between on a real cluster
+            latest = (await api.get(f"{space}/pods/a")).ok()
+            operations[1]["value"] = latest["metadata"]["resourceVersion"]
+        return said
+
+    said = await until_said(lift, lambda said: said.code != 422, "the gate is lifted")
     assert "schedulingGates" not in said.ok()["spec"]
 
 

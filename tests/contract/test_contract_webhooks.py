@@ -21,7 +21,7 @@ import pytest
 from aiohttp import web
 
 from gatelift_sandbox import pki
-from support.contract_api import Api, config
+from support.contract_api import Api, config, until_said
 
 pytestmark = pytest.mark.contract
 
@@ -87,7 +87,7 @@ async def configured(api: Api, hook: Hook, space: str, *, mutating: bool, **more
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": space.rpartition("/")[2]}},
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
-        "timeoutSeconds": 5,
+        "timeoutSeconds": 20,
         **more,
     }
     path = f"{CONFIGURATIONS}/{kind.lower()}s"
@@ -100,15 +100,12 @@ async def configured(api: Api, hook: Hook, space: str, *, mutating: bool, **more
 
 async def until_asked(api: Api, hook: Hook, space: str) -> None:
     """Try until the webhook is in force; real API servers take up configurations a little later."""
-    said = None
-    for number in range(200):
-        document = config(f"probe-{number}")
-        document["metadata"]["labels"] = {"asked": "yes"}
-        said = await api.post(f"{space}/configmaps", document, dryRun="All")
-        if hook.asked:
-            hook.asked.clear()
-            return
-    raise AssertionError(f"the webhook is never asked: {said}")
+    document = config("probe")
+    document["metadata"]["labels"] = {"asked": "yes"}
+    await until_said(
+        lambda: api.post(f"{space}/configmaps", document, dryRun="All"), lambda _: hook.asked, "the webhook is asked"
+    )
+    hook.asked.clear()
 
 
 def json_patch(*operations: dict[str, Any]) -> dict[str, Any]:

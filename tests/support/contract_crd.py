@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from support.contract_api import Api
+from support.contract_api import Api, condition, until_said
 
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 SPEC: dict[str, Any] = {
@@ -110,8 +112,47 @@ async def widgets(api: Api) -> AsyncIterator[Custom]:
     made = definition(group)
     (await api.post(DEFINITIONS, made)).ok()
     custom = Custom(group=group, plural="widgets", kind="Widget", name=f"widgets.{group}", definition=made)
-    await api.until(f"/apis/{group}/v1/widgets", lambda _: True)
     try:
+        await served(api, custom.name, f"/apis/{group}/v1/widgets")
+        await discovered(api, group)
         yield custom
     finally:
         await api.delete(f"{DEFINITIONS}/{custom.name}")
+
+
+async def served(api: Api, name: str, path: str) -> None:
+    """Wait until objects of a definition that was just made can be read and written.
+
+    The definition says Established only when the server that answers has heard of it, and of the end of another one of
+    that name, whose path may be served a moment longer.
+    """
+    await api.until(f"{DEFINITIONS}/{name}", lambda found: condition(found, "Established").get("status") == "True")
+    await api.until(path, lambda _: True)
+
+
+async def discovered(api: Api, group: str) -> None:
+    """Wait until both versions of Widgets are in each list of what there is; each is put together by itself."""
+    for version in ("v1", "v1alpha1"):
+        await api.until(
+            f"/apis/{group}/{version}", lambda found: {each["name"] for each in found["resources"]} >= {"widgets"}
+        )
+    await api.until("/apis", lambda found: _versions(found["groups"], group) == 2)
+    await until_said(
+        lambda: api.call("GET", "/apis", accept=AGGREGATED),
+        lambda said: said.code == 200 and _in_aggregated(said.body, group),
+        f"{group} is in the aggregated discovery",
+    )
+
+
+def _versions(groups: list[dict[str, Any]], name: str) -> int:
+    return sum(len(each["versions"]) for each in groups if each["name"] == name)
+
+
+def _in_aggregated(body: Any, name: str) -> bool:
+    items = (body if isinstance(body, dict) else json.loads(body))["items"]
+    return any(
+        each["metadata"].get("name") == name
+        and len(each["versions"]) == 2
+        and all(v["resources"] for v in each["versions"])
+        for each in items
+    )
