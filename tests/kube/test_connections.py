@@ -70,7 +70,7 @@ async def serving(script: Script, **settings: str) -> AsyncIterator[tuple[Script
 
 
 async def get(transport: HttpTransport) -> Answer:
-    return await transport.request("GET", "/api", seconds=5.0)
+    return await transport.request("GET", "/api", seconds=60.0)
 
 
 async def test_requests_one_after_the_other_share_a_connection() -> None:
@@ -162,7 +162,7 @@ async def test_a_write_on_a_kept_connection_that_breaks_is_not_sent_again(method
     async with serving(lambda _connection, number: [OK] if number == 0 else [b""]) as (server, transport):
         await get(transport)
         with pytest.raises(errors.UnreachableError, match="the connection broke") as caught:
-            await transport.request(method, "/api", body=b"{}", content_type="application/json", seconds=5.0)
+            await transport.request(method, "/api", body=b"{}", content_type="application/json", seconds=60.0)
         assert caught.value.maybe_done is True
         assert len(server.heads) == 2
 
@@ -170,21 +170,21 @@ async def test_a_write_on_a_kept_connection_that_breaks_is_not_sent_again(method
 async def test_an_answer_that_is_no_http_is_a_broken_connection() -> None:
     async with serving(lambda _connection, _number: [b"nonsense\r\n\r\n"]) as (_, transport):
         with pytest.raises(errors.UnreachableError, match="the connection broke"):
-            await transport.request("POST", "/api", seconds=5.0)
+            await transport.request("POST", "/api", seconds=60.0)
 
 
 async def test_an_answer_that_stops_half_way_ends_at_the_limit_and_its_connection_with_it() -> None:
     half = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{"
     async with serving(lambda connection, _number: [half if connection == 0 else OK]) as (server, transport):
-        with pytest.raises(errors.TimedOutError, match=r"no answer within 0\.1 s"):
-            await transport.request("POST", "/api", seconds=0.1)
+        with pytest.raises(errors.TimedOutError, match="no answer within 1 s"):
+            await transport.request("POST", "/api", seconds=1.0)
         assert (await get(transport)).body == b"{}"
         assert server.connections == 2
 
 
 async def test_a_request_says_to_whom_it_goes_what_it_carries_and_nothing_twice() -> None:
     async with serving(lambda _connection, _number: [OK], server="{url}/k8s/clusters/c-1") as (server, transport):
-        await transport.request("PATCH", "/api", "a=b", b"[]", "application/json", seconds=5.0)
+        await transport.request("PATCH", "/api", "a=b", b"[]", "application/json", seconds=60.0)
         first, *lines = server.heads[0].rstrip().split("\r\n")
     assert first == "PATCH /k8s/clusters/c-1/api?a=b HTTP/1.1"
     assert sorted(lines) == [
@@ -210,7 +210,7 @@ async def test_a_proxy_for_plain_http_is_told_the_server_and_who_we_are() -> Non
 async def test_what_is_not_encoded_is_never_sent(path: str, query: str) -> None:
     async with serving(lambda _connection, _number: [OK]) as (server, transport):
         with pytest.raises(ValueError, match="must be encoded"):
-            await transport.request("GET", path, query, seconds=5.0)
+            await transport.request("GET", path, query, seconds=60.0)
     assert not server.heads
 
 
@@ -224,7 +224,7 @@ async def test_what_is_not_encoded_is_never_sent(path: str, query: str) -> None:
 )
 async def test_lines_of_a_watch_are_put_together_however_they_come(pieces: list[bytes]) -> None:
     async with serving(lambda _connection, _number: [b"HTTP/1.1 200 OK\r\n\r\n", *pieces, b""]) as (_, transport):
-        lines = [line async for line in transport.lines("/api", "watch=1", idle_seconds=5.0)]
+        lines = [line async for line in transport.lines("/api", "watch=1", idle_seconds=60.0)]
     assert [line for line in lines if line.strip()] == [b'{"a":1}', b'{"b":2}', b'{"c":3}']
 
 
@@ -233,7 +233,7 @@ async def test_a_line_that_is_too_long_ends_the_watch(monkeypatch: pytest.Monkey
     long = [b"HTTP/1.1 200 OK\r\n\r\n", b"short\n", b"x" * 30, b""]
     async with (
         serving(lambda _connection, _number: long) as (_, transport),
-        aclosing(transport.lines("/api", "watch=1", idle_seconds=5.0)) as lines,
+        aclosing(transport.lines("/api", "watch=1", idle_seconds=60.0)) as lines,
     ):
         assert await anext(lines) == b"short"
         with pytest.raises(errors.UndecodableError, match="a line is longer than 10 bytes"):

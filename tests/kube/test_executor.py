@@ -98,7 +98,7 @@ async def test_a_hanging_write_holds_up_its_own_object_only(server: FakeApiServe
     server.put(POD, "slow", "ns")
     server.put(POD, "quick", "ns")
     server.fault("PATCH", "/slow", hang=True)
-    async with running(Carried(client, write_seconds=0.3)) as carried:
+    async with running(Carried(client, write_seconds=2.0)) as carried:
         carried.executor.submit(label(1, "slow"))
         carried.executor.submit(label(2, "quick"))
         await until(lambda: len(carried.outcomes) == 2)
@@ -123,7 +123,7 @@ async def test_a_retry_after_that_does_not_fit_into_the_limit_ends_the_write(
     server.fault(
         "POST", "pods", status=429, body=status_of(429, "TooManyRequests", "slow down"), headers={"Retry-After": "4"}
     )
-    async with running(Carried(client, write_seconds=0.5)) as carried:
+    async with running(Carried(client, write_seconds=3.5)) as carried:
         carried.executor.submit(create(1))
         outcome = await carried.only()
     assert isinstance(outcome, WriteFailed)
@@ -266,9 +266,9 @@ async def test_a_full_executor_refuses_and_says_how_much_room_there_is(server: F
 async def test_a_write_that_gets_no_turn_in_time_is_answered_and_never_sent(
     server: FakeApiServer, client: Client
 ) -> None:
-    share = Share(in_flight=1, per_second=0.5, burst=1)
+    share = Share(in_flight=1, per_second=0.02, burst=1)
     limits = Budget(dict.fromkeys(Traffic, share))
-    async with running(Carried(client, limits=limits, write_seconds=0.5)) as carried:
+    async with running(Carried(client, limits=limits, write_seconds=2.0)) as carried:
         carried.executor.submit(create(1, "a"))
         carried.executor.submit(create(2, "b"))
         await until(lambda: len(carried.outcomes) == 2)

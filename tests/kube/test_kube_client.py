@@ -94,8 +94,8 @@ async def test_a_read_gives_up_after_as_many_tries_as_the_policy_says(server: Fa
 
 async def test_a_read_that_is_not_answered_ends_at_its_limit(server: FakeApiServer, client: Client) -> None:
     server.fault("GET", "/p", times=100, hang=True)
-    with pytest.raises(errors.TimedOutError, match=r"no answer within 0\.05 s"):
-        await client.get(ref_of(POD, "p", "ns"), seconds=0.05)
+    with pytest.raises(errors.TimedOutError, match="no answer within 1 s"):
+        await client.get(ref_of(POD, "p", "ns"), seconds=1.0)
 
 
 async def test_a_server_that_is_not_there_is_unreachable_and_has_done_nothing() -> None:
@@ -106,7 +106,7 @@ async def test_a_server_that_is_not_there_is_unreachable_and_has_done_nothing() 
         with pytest.raises(
             errors.UnreachableError, match=r"^http://[0-9.:]+: cannot connect: Connection ref"
         ) as caught:
-            await client.create(POD, "ns", b"{}", seconds=2.0)
+            await client.create(POD, "ns", b"{}", seconds=30.0)
     assert caught.value.maybe_done is False
 
 
@@ -133,16 +133,16 @@ async def test_a_write_is_sent_once_and_carries_its_time_limit_to_the_server(
 ) -> None:
     server.fault("POST", "pods", status=500, body=status_of(500, "InternalError", "etcdserver: request timed out"))
     with pytest.raises(errors.ServerError) as caught:
-        await client.create(POD, "ns", b'{"metadata":{"name":"p"}}', seconds=3.0)
+        await client.create(POD, "ns", b'{"metadata":{"name":"p"}}', seconds=60.0)
     assert caught.value.maybe_done is True
     (told,) = [int(seen.query["timeout"].removesuffix("ms")) for seen in server.asked("POST")]
-    assert 2900 <= told <= 3000
+    assert 30_000 < told <= 60_000, "what is left of it when it is sent"
 
 
 async def test_a_request_that_gets_no_turn_in_time_was_not_sent(server: FakeApiServer) -> None:
     server.fault("POST", "pods", hang=True)
     async with Client(HttpTransport(server.config, connections=1)) as client:
-        first = spawn("first", client.create(POD, "ns", b'{"metadata":{"name":"a"}}', seconds=5.0))
+        first = spawn("first", client.create(POD, "ns", b'{"metadata":{"name":"a"}}', seconds=60.0))
         await until(lambda: len(server.asked("POST")) == 1)
         with pytest.raises(
             errors.UnreachableError, match=r"no turn within 0\.05 s, 1 requests are under way"
@@ -160,11 +160,11 @@ async def test_requests_get_their_turns_in_order_and_tell_the_server_what_is_lef
     async with Client(HttpTransport(server.config, connections=1)) as client:
         await client.list_page(POD)  # the first request makes the session, which takes some milliseconds
         bodies = [json.dumps({"metadata": {"name": name}}).encode() for name in names]
-        await asyncio.gather(*(client.create(POD, "ns", body, seconds=5.0) for body in bodies))
+        await asyncio.gather(*(client.create(POD, "ns", body, seconds=60.0) for body in bodies))
         made = [json.loads(seen.body)["metadata"]["name"] for seen in server.asked("POST")]
     told = [int(seen.query["timeout"].removesuffix("ms")) for seen in server.asked("POST")]
     assert made == names
-    assert max(told) <= 5000
+    assert max(told) <= 60_000
     assert told[-1] < told[0]
 
 
@@ -175,7 +175,7 @@ async def test_a_watch_takes_no_request_s_turn(server: FakeApiServer) -> None:
         async with aclosing(lines):
             watching = spawn("watch", anext(lines))
             await until(lambda: server.watching == 1)
-            assert (await client.get(ref_of(POD, "p", "ns"), seconds=2.0)).object.metadata.name == "p"
+            assert (await client.get(ref_of(POD, "p", "ns"), seconds=30.0)).object.metadata.name == "p"
             watching.cancel()
             await asyncio.wait([watching])
 
@@ -243,8 +243,8 @@ async def test_a_watch_from_a_forgotten_version_raises_gone(server: FakeApiServe
 
 
 async def test_a_watch_that_is_silent_is_given_up(server: FakeApiServer, client: Client) -> None:
-    with pytest.raises(errors.SilentError, match=r"nothing came for 0\.5 s"):
-        async with aclosing(client.watch(POD, since=str(server.version), idle_seconds=0.5)) as lines:
+    with pytest.raises(errors.SilentError, match="nothing came for 2 s"):
+        async with aclosing(client.watch(POD, since=str(server.version), idle_seconds=2.0)) as lines:
             await anext(lines)
 
 

@@ -20,7 +20,7 @@ from support.fake_apiserver import FakeApiServer, status_of
 from support.until import until
 
 LIMITS = ReflectorLimits(
-    page_size=2, idle_seconds=5.0, backoff=Backoff(first_seconds=0.001, max_seconds=0.01), calm_seconds=0.0
+    page_size=2, idle_seconds=30.0, backoff=Backoff(first_seconds=0.001, max_seconds=0.01), calm_seconds=0.0
 )
 
 
@@ -60,7 +60,7 @@ class Followed:
 async def running(followed: Followed) -> AsyncIterator[Followed]:
     task = spawn("reflector", followed.reflector.run())
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await followed.reflector.synced.wait()
         yield followed
     finally:
@@ -192,6 +192,8 @@ async def test_a_bookmark_moves_the_place_from_which_a_watch_goes_on(server: Fak
         assert followed.told() == ["synced"]
 
 
+QUIET_SECONDS = 2.0
+"""After this a silent watch is opened anew; also what a busy machine has for opening it."""
 SLOW_BACKOFF = Backoff(first_seconds=60.0, max_seconds=60.0)
 """Whoever backs off with this is not back within a test."""
 
@@ -205,7 +207,7 @@ async def test_a_watch_on_which_nothing_happens_is_opened_anew_without_a_word(
     server: FakeApiServer, client: Client
 ) -> None:
     server.put(POD, "a", "ns")
-    limits = ReflectorLimits(idle_seconds=0.5, backoff=SLOW_BACKOFF)
+    limits = ReflectorLimits(idle_seconds=QUIET_SECONDS, backoff=SLOW_BACKOFF)
     async with running(Followed(client, limits)) as followed:
         await until(lambda: len(_watches(server)) >= 3)
         assert set(_watches(server)) == {str(server.version)}
@@ -219,7 +221,7 @@ async def test_a_watch_on_which_nothing_happens_is_opened_anew_without_a_word(
 async def test_what_a_dead_connection_did_not_bring_comes_with_the_next_watch(
     server: FakeApiServer, client: Client
 ) -> None:
-    limits = ReflectorLimits(idle_seconds=0.5, backoff=SLOW_BACKOFF)
+    limits = ReflectorLimits(idle_seconds=QUIET_SECONDS, backoff=SLOW_BACKOFF)
     async with running(Followed(client, limits)) as followed:
         await until(lambda: server.watching == 1)
         server.mute = True
@@ -231,12 +233,12 @@ async def test_what_a_dead_connection_did_not_bring_comes_with_the_next_watch(
 
 
 async def test_a_server_that_does_not_open_the_watch_again_is_a_problem(server: FakeApiServer, client: Client) -> None:
-    limits = ReflectorLimits(idle_seconds=0.5, backoff=LIMITS.backoff)
+    limits = ReflectorLimits(idle_seconds=QUIET_SECONDS, backoff=LIMITS.backoff)
     async with running(Followed(client, limits)) as followed:
         await until(lambda: server.watching == 1)
         server.fault("GET", "watch=1", times=1, hang=True)
         await until(lambda: followed.problems)
-        assert "no answer within 0.5 s" in followed.problems[0]
+        assert "no answer within 2 s" in followed.problems[0]
         server.put(POD, "a", "ns")
         await until(lambda: followed.told() == ["synced", "+a"])
     assert len(server.asked("GET")) == 1 + len(_watches(server)), "one list"
@@ -245,7 +247,7 @@ async def test_a_server_that_does_not_open_the_watch_again_is_a_problem(server: 
 async def test_a_quiet_watch_whose_version_was_compacted_begins_with_a_list(
     server: FakeApiServer, client: Client
 ) -> None:
-    limits = ReflectorLimits(idle_seconds=0.5, backoff=SLOW_BACKOFF)
+    limits = ReflectorLimits(idle_seconds=QUIET_SECONDS, backoff=SLOW_BACKOFF)
     async with running(Followed(client, limits)) as followed:
         await until(lambda: server.watching == 1)
         server.version += 50

@@ -31,7 +31,7 @@ async def edge() -> AsyncIterator[Edge]:
 
 
 def served_certificate(edge: Edge) -> x509.Certificate:
-    text = ssl.get_server_certificate((HOST, edge.server.port), timeout=5)
+    text = ssl.get_server_certificate((HOST, edge.server.port), timeout=60)
     return x509.load_pem_x509_certificate(text.encode())
 
 

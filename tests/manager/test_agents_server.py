@@ -35,6 +35,9 @@ from support.wire_edge import DAY, Edge, Identity, Key, RawStream, signed, utc_n
 
 KEY = PlacementKey("uid-of-w1", 1)
 
+BUSY_SECONDS = 60.0
+"""What a busy machine may take longer; a stream that is not ended stays for ever."""
+
 
 @pytest.fixture
 async def edge() -> AsyncIterator[Edge]:
@@ -428,7 +431,7 @@ async def test_a_server_that_stops_says_so_and_ends_every_stream_in_time(edge: E
         stream_id = next(each.stream_id for each in edge.opened_streams() if each.cluster == "w2")
         for number in range(8):
             edge.server.send(SendFrame(stream_id=stream_id, frame=big_frame(stalled.session, number + 1)))
-        async with asyncio.timeout(agents_server.STOP_SECONDS + 2):
+        async with asyncio.timeout(agents_server.STOP_SECONDS + BUSY_SECONDS):
             _, ending = await asyncio.gather(edge.server.stop(), listening.ending())
         assert ending[:2] == (CloseReason.SHUTTING_DOWN, "this manager stops; ask again")
         assert edge.server.streams == 0

@@ -22,9 +22,9 @@ from gatelift_sandbox import applying
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.provider import NodeShape, Settings, load
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
-LIMIT_SECONDS = 60.0
+LIMIT_SECONDS = 120.0
 """A start takes about two seconds; a loaded machine gets a minute."""
 POLL_SECONDS = 0.05
 

@@ -22,7 +22,7 @@ from gatelift_sandbox.behaviour import (
 )
 from support.until import until
 
-SHELL_SECONDS = 10.0
+SHELL_SECONDS = 60.0
 
 
 @pytest.mark.parametrize(

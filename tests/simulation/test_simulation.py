@@ -82,7 +82,7 @@ def test_one_seed_is_one_run_in_another_process_too() -> None:
             },
             capture_output=True,
             text=True,
-            timeout=50,
+            timeout=110,
             check=True,
         ).stdout
         for hash_seed in ("1", "2")

@@ -282,7 +282,7 @@ def _served() -> Iterator[FakeApiServer]:
     thread.start()
 
     def run(work: Coroutine[Any, Any, None]) -> None:
-        asyncio.run_coroutine_threadsafe(work, loop).result(timeout=5)
+        asyncio.run_coroutine_threadsafe(work, loop).result(timeout=60)
 
     fake = FakeApiServer()
     run(fake.start())
@@ -291,7 +291,7 @@ def _served() -> Iterator[FakeApiServer]:
     finally:
         run(fake.stop())
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(timeout=5)
+        thread.join(timeout=60)
         loop.close()
 
 

@@ -17,8 +17,8 @@ from gatelift.cli.main import app
 from gatelift_kube.resources import LOCAL_QUEUE, WORKLOAD
 from support.fake_apiserver import FakeApiServer
 
-SECONDS = 10.0
-"""Starting and stopping a server takes milliseconds."""
+SECONDS = 60.0
+"""Starting and stopping a server takes milliseconds, on a machine that has them."""
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ async def test_a_write_that_is_not_taken_in_time_ends_the_run() -> None:
 
 async def test_a_write_that_begins_late_has_its_full_time() -> None:
     wire, out = Wire(), writer()
-    task = spawn("writer", out.run(wire.write, 0.2))
+    task = spawn("writer", out.run(wire.write, 1.0))
     for number in range(1, 16):
         out.put(urgent(number))
         await until(lambda: len(wire.numbers) == number, "it is written")  # noqa: B023  # awaited here
@@ -104,7 +104,7 @@ async def test_a_write_that_begins_late_has_its_full_time() -> None:
     out.put(urgent(16))
     with pytest.raises(TimeoutError):
         await task
-    assert asyncio.get_running_loop().time() - began >= 0.19
+    assert asyncio.get_running_loop().time() - began >= 0.99
 
 
 async def test_whoever_cancels_the_run_cancels_it_and_no_time_limit_is_told() -> None:
