@@ -31,6 +31,7 @@ MODULES_OF = {
         "test_demo_kept.py",
         "test_deploy_rules.py",
         "test_kinds_on_real_servers.py",
+        "test_validation_rules.py",
     ),
     "embedded": EVERYWHERE,
     "kind": ("test_kind_provider.py", "test_k3s_engine.py", "test_kind_road.py"),

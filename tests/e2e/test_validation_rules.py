@@ -13,18 +13,18 @@ import pytest
 import pytest_asyncio
 
 from gatelift.webhooks.configuration import NAME, VALIDATING
-from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_kube.resources import CLUSTER_QUEUE, ObjectKey, ObjectRef
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.processes import LocalProvider
 from gatelift_sandbox.provider import NodeShape, Settings
 from support.contract_api import MERGE, Api, Said
 from support.validation_cases import NAMESPACE, Case, cases, old_and_new, smallest
 
-pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 
 Json = dict[str, Any]
 CASES = [pytest.param(one, id=one.rule) for one in cases()]
-SEEN_SECONDS, POLL_SECONDS = 15.0, 0.1
+SEEN_SECONDS, POLL_SECONDS = 60.0, 0.1
 CONFIGURATION = f"/apis/{VALIDATING.api_version}/{VALIDATING.plural}/{NAME}"
 
 
@@ -39,6 +39,7 @@ async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Api]:
         await installation.install()
         await installation.start_webhooks()
         async with Api.open(cluster.kubeconfig.read_text()) as made:
+            await until_refused(made)
             yield made
     finally:
         await installation.stop()
@@ -60,13 +61,12 @@ async def standing(api: Api, case: Case) -> AsyncIterator[None]:
         return
     configured = (await api.get(CONFIGURATION)).ok()
     if case.around:
-        (await api.call("PATCH", CONFIGURATION, {"webhooks": []}, media=MERGE)).ok()
         await until_accepted(api, case, old)
     else:
         (await api.post(place(case), old)).ok()
     if case.around:
         (await api.call("PATCH", CONFIGURATION, {"webhooks": configured["webhooks"]}, media=MERGE)).ok()
-        await until_refused(api, case)
+        await until_refused(api)
     elif "status" in old:
         (await api.call("PATCH", f"{place(case)}/it/status", {"status": old["status"]}, media=MERGE)).ok()
     yield
@@ -81,16 +81,27 @@ async def until(answered: Callable[[], Awaitable[Said]], *, accepted: bool) -> N
 
 
 async def until_accepted(api: Api, case: Case, document: Json) -> None:
-    """Make an object that the webhook would refuse: as soon as the API server has seen that there is none."""
-    await until(lambda: api.post(place(case), document), accepted=True)
+    """Make an object that the webhook would refuse: as soon as the API server has seen that there is none.
+
+    The webhooks daemon looks after its configuration and may bring it back at any moment, so it is taken away again.
+    """
+
+    async def without_webhooks() -> Said:
+        (await api.call("PATCH", CONFIGURATION, {"webhooks": []}, media=MERGE)).ok()
+        return await api.post(place(case), document)
+
+    await until(without_webhooks, accepted=True)
 
 
-async def until_refused(api: Api, case: Case) -> None:
-    """Wait until the API server asks the webhook again."""
-    document = copy.deepcopy(smallest(case.resource))
+async def until_refused(api: Api) -> None:
+    """Wait until the API server asks the webhooks, which takes it a moment after their configuration was written."""
+    document = copy.deepcopy(smallest(CLUSTER_QUEUE))
     document["metadata"]["name"] = "refused"
     document["spec"]["fairSharing"] = {"weight": "1n"}
-    await until(lambda: api.post(place(case), document, dryRun="All"), accepted=False)
+    await until(
+        lambda: api.post(f"/apis/{CLUSTER_QUEUE.api_version}/{CLUSTER_QUEUE.plural}", document, dryRun="All"),
+        accepted=False,
+    )
 
 
 async def asked(api: Api, case: Case, change: Json) -> Said:
