@@ -90,10 +90,8 @@ def play(placements: int, meters: dict[str, Meter]) -> None:
     install(manager.Machine, meters["manager"])
     install(agent.Machine, meters["agent"])
     for number in range(placements):
-        world.time.after(
-            number * EVERY_SECONDS,
-            lambda name=f"p{number}": world.make_pod(name, "travels", "1m", {RUN_SECONDS: "0.5"}),
-        )
+        create = functools.partial(world.make_pod, f"p{number}", "travels", "1m", {RUN_SECONDS: "0.5"})
+        world.time.after(number * EVERY_SECONDS, create)
     world.pass_seconds(placements * EVERY_SECONDS + END_SECONDS)
     ended = [
         each

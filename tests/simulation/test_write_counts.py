@@ -58,7 +58,7 @@ def finished(world: SimWorld) -> bool:
 
 def test_a_pod_costs_three_writes_to_its_workload_three_to_itself_and_four_at_the_worker(landed: Count) -> None:
     world = ready(landed)
-    world._make_pod("one", "travels", "500m", {RUN_SECONDS: "20"})
+    world.make_pod("one", "travels", "500m", {RUN_SECONDS: "20"})
     assert world.pass_seconds(120.0, lambda: finished(world))
     worker = next(cluster for cluster, *_ in landed if cluster != "home")
     assert landed == {
@@ -75,7 +75,7 @@ def test_a_pod_costs_three_writes_to_its_workload_three_to_itself_and_four_at_th
 def test_ten_pods_cost_ten_times_as_much_and_nothing_besides(landed: Count) -> None:
     world = ready(landed)
     for number in range(10):
-        world._make_pod(f"p{number}", "travels", "500m", {RUN_SECONDS: "5"})
+        world.make_pod(f"p{number}", "travels", "500m", {RUN_SECONDS: "5"})
     assert world.pass_seconds(600.0, lambda: finished(world))
     waits = landed.pop(("home", "patch", "workloads/status")) - 20
     assert 0 <= waits <= 10, "a workload that waits says why, once"
