@@ -33,7 +33,8 @@ class StructFacts:
     """What is true of a struct's schema besides its field types.
 
     `fields` is merged into the schemas of fields by JSON name, `items` into those of a list's or map's items,
-    `omit` are fields that only other kinds have, `extra` are fields of the interface that our types do not carry, `merge` goes into the struct's own schema.
+    `omit` are fields that only other kinds have, `extra` are fields of the interface that our types do not carry,
+    `merge` goes into the struct's own schema.
     """
 
     fields: Mapping[str, Schema] = field(default_factory=dict)
