@@ -17,6 +17,7 @@ import os
 import platform
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -30,6 +31,7 @@ from bench.generator_runner import Runner
 from bench.processes import cpu_seconds, rss_peak_bytes
 from bench.side_scripts import beside
 from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX
+from gatelift_sandbox import children
 
 SCALE = 0.1
 PLAY_SECONDS_MAX = 1800.0
@@ -37,11 +39,13 @@ PLAY_SECONDS_MAX = 1800.0
 LOADS = {load.name: load for load in (BASELINE, LARGE_SCALE)}
 
 
-async def played(here: Site, load: Load, runner: Runner, pid: int, name: str) -> dict[str, float]:
+async def played(
+    here: Site, load: Load, runner: Runner, pid: int, name: str, lives: Callable[[], bool] = lambda: True
+) -> dict[str, float]:
     """Play the load while a process admits; return what came of it, and what it cost whom."""
     before, own, used = here.usage(), time.process_time(), cpu_seconds(pid)
     try:
-        story = await runner.play(PLAY_SECONDS_MAX)
+        story = await runner.play(PLAY_SECONDS_MAX, lives)
     except (TimeoutError, RuntimeError) as error:
         raise RuntimeError(f"{name}: {error}\n{last_words(here.installation)}") from error
     spent = here.usage().since(before)
@@ -61,7 +65,8 @@ async def manager_round(load: Load, qps: float) -> dict[str, float]:
     """Play a load with the manager."""
     async with site(load, qps) as here:
         process = await here.manager()
-        return await played(here, load, Runner(here.client, load), process.pid, "manager")
+        lives = partial(children.alive, process)
+        return await played(here, load, Runner(here.client, load), process.pid, "manager", lives)
 
 
 async def floor_round(load: Load) -> dict[str, float]:
@@ -73,8 +78,10 @@ async def floor_round(load: Load) -> dict[str, float]:
             return await played(here, load, runner, pid, "floor")
 
 
-async def measure(load: Load, qps: float) -> dict[str, Any]:
+async def measure(load: Load, qps: float, *, with_floor: bool) -> dict[str, Any]:
     """Play the load by the engine alone, by the floor and by the manager."""
+    if not with_floor:
+        return await manager_round(load, qps)
     alone = in_memory(load, 1, WAKE_PERIOD, WAKE_PERIOD_MAX)
     print(f"engine alone: makespan {alone['makespan_s']} s, {alone['preemptions']:.0f} preemptions", flush=True)
     floor = await floor_round(load)
@@ -95,6 +102,7 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=SCALE, help="share of the load's workloads, 1 for all")
     parser.add_argument("--qps", type=float, default=0.0, help="the manager's writes a second, 0 as it ships")
     parser.add_argument("--restart", type=int, default=0, help="workloads that wait while a manager starts anew")
+    parser.add_argument("--no-floor", action="store_true", help="play it with the manager only")
     args = parser.parse_args()
     load = scaled(LOADS[args.load], args.scale)
     said = {
@@ -111,7 +119,7 @@ def main() -> int:
     else:
         said |= {"load": load.name, "scale": args.scale, "workloads": load.workloads}
         print("Conditions: " + ", ".join(f"{name} {value}" for name, value in said.items()), flush=True)
-        found = uvloop.run(measure(load, args.qps))
+        found = uvloop.run(measure(load, args.qps, with_floor=not args.no_floor))
     print(json.dumps({"bench": "admission_load", "conditions": said, "figures": found}))
     return 0
 

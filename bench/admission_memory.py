@@ -13,7 +13,6 @@ the engine are CPU times, with the garbage collector tuned as in the daemons.
 from __future__ import annotations
 
 import argparse
-import heapq
 import itertools
 import json
 import os
@@ -22,25 +21,13 @@ import resource
 import statistics
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from random import Random
-
-from msgspec.structs import replace
 
 from bench.admission_core import ADMITTED, drain, fill
-from bench.generator import BASELINE, FLAVOR, LARGE_SCALE, Arrival, Kind, Load, arrivals, cluster_queues, workload_spec
-from gatelift_admission.engine import Engine
-from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX, Preempt, Reserve, Settings
+from bench.admission_play import EVICTION_S, Play
+from bench.generator import BASELINE, LARGE_SCALE, Load
+from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
 from gatelift_kube import collector
-from gatelift_kube.objects.kueue import LocalQueue, LocalQueueSpec, ResourceFlavor, Workload, WorkloadStatus
-from gatelift_kube.objects.meta import Condition, ObjectMeta
 
-EVICTION_S = 0.005
-"""From the decision to preempt to the victim's quota being free."""
-CYCLE_S = 0.001
-"""Events within a millisecond are decided upon together."""
-START = 1767225600
 PERIODS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 MOST = (0.0, 1.0)
 """Up to which the period grows: 0 is a fixed one."""
@@ -50,151 +37,14 @@ WAITING = (1_000, 10_000, 100_000)
 GROWTH_QUEUES = (1, 30, 100)
 
 
-@dataclass(slots=True)
-class Run:
-    """One load under way."""
-
-    load: Load
-    settings: Settings
-    jitter: float = 0.0
-    random: Random = field(default_factory=lambda: Random(1))  # noqa: S311 - reproducible, not secret
-    engine: Engine = field(init=False)
-    events: list[tuple[float, int, str, Workload, Kind]] = field(default_factory=list)
-    created: dict[str, float] = field(default_factory=dict)
-    admitted: dict[str, tuple[float, Kind]] = field(default_factory=dict)
-    running: dict[str, tuple[Workload, Kind, int]] = field(default_factory=dict)
-    waiting: dict[str, tuple[Workload, Kind]] = field(default_factory=dict)
-    version: int = 1
-    nominations: int = 0
-    preemptions: int = 0
-    admissions: int = 0
-    intake: float = 0.0
-    """CPU seconds of taking objects in."""
-    deciding: float = 0.0
-    """CPU seconds of cycles; what came in is read there."""
-    longest: float = 0.0
-    calls: int = 0
-    used: float = 0.0
-    """CPU seconds of quota that runs which came to their end have used."""
-
-    def play(self) -> float:
-        """Play to the end; returns the simulated seconds."""
-        self.engine = Engine(self.settings)
-        self.engine.wall_clock(float(START), 0.0)
-        self._structure()
-        now = 0.0
-        while True:
-            times = [self.events[0][0]] if self.events else []
-            deadline = self.engine.next_deadline()
-            if deadline is not None:
-                times.append(deadline)
-            if not times:
-                return now
-            now = max(now, (int(min(times) / CYCLE_S) + 1) * CYCLE_S)
-            while self.events and self.events[0][0] <= now:
-                _, _, what, workload, kind = heapq.heappop(self.events)
-                self._happen(what, workload, kind, now)
-            self._decide(now)
-            if not self.events and not self.waiting and not self.running:
-                return now
-
-    def _structure(self) -> None:
-        load, engine = self.load, self.engine
-        engine.namespace_changed("ns", {})
-        engine.flavor_changed(ResourceFlavor(ObjectMeta(name=FLAVOR)))
-        for queue in cluster_queues(load):
-            name = queue.metadata.name
-            engine.cluster_queue_changed(queue)
-            engine.local_queue_changed(LocalQueue(ObjectMeta(name=name, namespace="ns"), LocalQueueSpec(name)))
-        for arrival in arrivals(load):
-            self._later(arrival.at, "create", _workload(arrival), arrival.kind)
-
-    def _later(self, at: float, what: str, workload: Workload, kind: Kind) -> None:
-        self.version += 1
-        heapq.heappush(self.events, (at, self.version, what, workload, kind))
-
-    def _happen(self, what: str, workload: Workload, kind: Kind, now: float) -> None:
-        uid = workload.metadata.uid
-        self.version += 1
-        if what == "create":
-            self.created[uid] = now
-            self.waiting[uid] = workload, kind
-            self._feed(workload, now)
-            return
-        known = self.running.get(uid)
-        if known is None or (what == "finish" and known[0] is not workload):
-            return  # it was evicted meanwhile, or this is the end of an earlier run
-        del self.running[uid]
-        if what == "finish":
-            self.used += kind.runs * kind.cpu
-            status = replace(workload.status, conditions=(*workload.status.conditions, Condition("Finished", "True")))
-            self._feed(_changed(workload, status, self.version), now)
-        else:
-            self.waiting[uid] = workload, kind
-            gone = (
-                Condition("QuotaReserved", "False", "Pending", "Preempted"),
-                Condition("Evicted", "True", "Preempted"),
-            )
-            self._feed(_changed(workload, WorkloadStatus(conditions=gone), self.version), now)
-
-    def _feed(self, workload: Workload, now: float) -> None:
-        before = time.process_time()
-        self.engine.workload_changed(workload, now)
-        self.intake += time.process_time() - before
-
-    def _decide(self, now: float) -> None:
-        more = True
-        while more:
-            before = time.process_time()
-            result = self.engine.cycle(now)
-            spent = time.process_time() - before
-            self.deciding += spent
-            self.longest = max(self.longest, spent)
-            self.calls += 1
-            more = result.more
-            self.nominations += result.nominations
-            for one in result.decisions:
-                if isinstance(one, Reserve):
-                    self._admitted(one, now)
-                elif isinstance(one, Preempt):
-                    self.preemptions += 1
-                    workload, kind, _ = self.running[one.uid]
-                    self._later(now + EVICTION_S, "evicted", workload, kind)
-
-    def _admitted(self, one: Reserve, now: float) -> None:
-        workload, kind = self.waiting.pop(one.uid)
-        self.version += 1
-        self.admissions += 1
-        at = datetime.fromtimestamp(START + int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        told = (
-            Condition("QuotaReserved", "True", "QuotaReserved", "", at),
-            Condition("Admitted", "True", "Admitted", "", at),
-        )
-        status = WorkloadStatus(conditions=told, admission=one.admission)
-        written = _changed(workload, status, self.version)
-        self.running[one.uid] = written, kind, self.version
-        self.admitted[one.uid] = now, kind
-        self._feed(written, now)
-        self._later(now + kind.runs + self.random.random() * self.jitter, "finish", written, kind)
-
-
-def _workload(arrival: Arrival) -> Workload:
-    at = datetime.fromtimestamp(START + int(arrival.at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    name = arrival.name
-    meta = ObjectMeta(name=name, namespace="ns", uid=name, resource_version="1", creation_timestamp=at)
-    return Workload(meta, workload_spec(arrival))
-
-
-def _changed(workload: Workload, status: WorkloadStatus, version: int) -> Workload:
-    return Workload(replace(workload.metadata, resource_version=str(version)), workload.spec, status)
-
-
-def figures(load: Load, runs: int, period: float, most: float = 0.0, jitter: float = 0.0) -> dict[str, float]:
+def figures(
+    load: Load, runs: int, period: float, most: float = 0.0, jitter: float = 0.0, write: float = 0.0
+) -> dict[str, float]:
     """Play a load several times; returns the medians."""
     found: list[dict[str, float]] = []
     for _ in range(runs):
         cpu = time.process_time()
-        run = Run(load, Settings(wake_period=period, wake_period_max=most), jitter)
+        run = Play(load, Settings(wake_period=period, wake_period_max=most), jitter, write)
         makespan = run.play()
         cpu = time.process_time() - cpu
         one = {

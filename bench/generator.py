@@ -53,6 +53,7 @@ class Load:
     queues: int
     """Per cohort."""
     kinds: tuple[Kind, ...]
+    nominal: int = NOMINAL
 
     @property
     def workloads(self) -> int:
@@ -62,7 +63,7 @@ class Load:
     @property
     def cpus(self) -> int:
         """Quota of all queues."""
-        return NOMINAL * self.cohorts * self.queues
+        return self.nominal * self.cohorts * self.queues
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def scaled(load: Load, share: float) -> Load:
 
 def cluster_queues(load: Load) -> Iterator[ClusterQueue]:
     """Yield the queues, cohort by cohort; an Arrival names its queue as they are named here."""
-    quota = FlavorResource("cpu", str(NOMINAL), str(BORROWING))
+    quota = FlavorResource("cpu", str(load.nominal), str(BORROWING))
     group = ResourceGroup(("cpu",), (FlavorQuotas(FLAVOR, (quota,)),))
     policy = Preemption("LowerPriority", "Any", BorrowWithinCohort())
     for cohort in range(load.cohorts):
@@ -120,12 +121,21 @@ def cluster_queues(load: Load) -> Iterator[ClusterQueue]:
             yield ClusterQueue(ObjectMeta(name=f"{cohort}-{number}"), spec)
 
 
-def arrivals(load: Load) -> Iterator[Arrival]:
-    """Yield what arrives, queue by queue and class by class."""
+def sets_of(load: Load) -> Iterator[list[Arrival]]:
+    """Yield the classes of each queue: what one hand of Kueue's generator makes, which waits before each create.
+
+    So `at` is when it is made where creates take no time.
+    """
     for queue in cluster_queues(load):
         for kind in load.kinds:
-            for number in range(kind.count):
-                yield Arrival(number * kind.every, queue.metadata.name, kind, number)
+            name = queue.metadata.name
+            yield [Arrival((number + 1) * kind.every, name, kind, number) for number in range(kind.count)]
+
+
+def arrivals(load: Load) -> Iterator[Arrival]:
+    """Yield what arrives, queue by queue and class by class."""
+    for one in sets_of(load):
+        yield from one
 
 
 def workload_spec(arrival: Arrival) -> WorkloadSpec:

@@ -1,5 +1,8 @@
 """What Kueue's own runner does besides the manager: makes the workloads of a load, ends their runs, takes the times.
 
+Each class of each queue is made by one hand that waits its interval, creates, and waits for the answer, as there: so an
+API server that is slow slows small workloads, of which there are many, and not the large ones behind them.
+
 A workload that is admitted runs for its class's time from when the watch shows it, then its Finished is written. One
 that is evicted meanwhile starts anew with its next admission. Times are arrivals of watch events in this process, on
 its monotonic clock. Used alike for the manager and for the floor.
@@ -8,11 +11,12 @@ its monotonic clock. Used alike for the manager and for the floor.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bench.generator import Arrival, Kind, Load, arrivals, workload_document
+from bench.generator import Arrival, Kind, Load, sets_of, workload_document
 from gatelift.core import record, texts
 from gatelift_kube.client import Client
 from gatelift_kube.clock import wall
@@ -25,8 +29,10 @@ from gatelift_kube.tasks import Supervisor
 from gatelift_kube.timestamps import to_text
 from gatelift_kube.writes import ApiEvent, ObjectSeen
 
-IN_FLIGHT = 32
-"""Creates under way, and ends as many: a queue's workloads are made by few hands, as in Kueue's runner."""
+ENDS_IN_FLIGHT = 32
+"""Ends that are written at a time. Kueue's runner has five hands, and its ends wait for them."""
+PROGRESS_SECONDS = 15.0
+"""How often a run says how far it is."""
 WRITE_SECONDS = 60.0
 """A write may wait for its turn at a busy API server."""
 AGAIN_SECONDS = 0.02
@@ -93,23 +99,27 @@ class Runner:
         self.story = Story()
         self._client = client
         self._load = load
-        self._coming = sorted(arrivals(load), key=lambda arrival: arrival.at)
-        self._kinds = {arrival.name: arrival.kind for arrival in self._coming}
+        self._sets = list(sets_of(load))
+        self._kinds = {arrival.name: arrival.kind for one in self._sets for arrival in one}
         self._due: asyncio.Queue[tuple[Life, int]] = asyncio.Queue()  # at most one entry for each workload's run
         self._over = asyncio.Event()
         self._failure: BaseException | None = None
         self._supervisor = Supervisor(self.fail)
         self._reflector = Reflector(client, WORKLOAD, self._seen, with_raw=False)
 
-    async def play(self, seconds: float) -> Story:
-        """Make, run and end all workloads. TimeoutError says how far it came after `seconds`."""
+    async def play(self, seconds: float, lives: Callable[[], bool] = lambda: True) -> Story:
+        """Make, run and end all workloads. TimeoutError says how far it came after `seconds`.
+
+        `lives` says whether the process that admits is there; without it RuntimeError ends the play.
+        """
         try:
             self._supervisor.spawn("watch", self._reflector.run())
             await self._reflector.synced.wait()
             self.story.began = time.monotonic()
-            left = iter(self._coming)
-            for number in range(IN_FLIGHT):
-                self._supervisor.spawn(f"creates {number}", self._create(left))
+            self._supervisor.spawn("progress", self._say(lives))
+            for number, one in enumerate(self._sets):
+                self._supervisor.spawn(f"creates {number}", self._create(one))
+            for number in range(ENDS_IN_FLIGHT):
                 self._supervisor.spawn(f"ends {number}", self._finish())
             try:
                 async with asyncio.timeout(seconds):
@@ -136,16 +146,18 @@ class Runner:
         self._failure = RuntimeError(f"{task}: {type(error).__name__}: {error}; {self.so_far()}")
         self._over.set()
 
-    async def _create(self, left: Iterator[Arrival]) -> None:
-        for arrival in left:  # all creators share it
-            await self._create_one(arrival)
+    async def _say(self, lives: Callable[[], bool]) -> None:
+        while True:
+            await asyncio.sleep(PROGRESS_SECONDS)
+            if not lives():
+                raise RuntimeError("nobody admits any more")
+            print(f"{time.monotonic() - self.story.began:.0f} s: {self.so_far()}", file=sys.stderr, flush=True)
 
-    async def _create_one(self, arrival: Arrival) -> None:
-        early = self.story.began + arrival.at - time.monotonic()
-        if early > 0:
-            await asyncio.sleep(early)
-        body = workload_document(arrival, arrival.queue)
-        await self._client.create(WORKLOAD, arrival.queue, body, seconds=WRITE_SECONDS)
+    async def _create(self, one: list[Arrival]) -> None:
+        for arrival in one:
+            await asyncio.sleep(arrival.kind.every)
+            body = workload_document(arrival, arrival.queue)
+            await self._client.create(WORKLOAD, arrival.queue, body, seconds=WRITE_SECONDS)
 
     def _seen(self, event: ApiEvent) -> None:
         if not isinstance(event, ObjectSeen) or not isinstance(event.object, Workload):

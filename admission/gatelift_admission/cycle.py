@@ -126,7 +126,7 @@ class Cycle:
 
     def busy(self) -> bool:
         """Return whether there is work that needs no further event."""
-        return self._round is not None or bool(self._state.ready)
+        return self._round is not None or bool(self._state.ready) or bool(self._state.wakes.turns)
 
     def run(self, budget: int) -> list[Decision]:
         """Decide until nothing is ready or `budget` steps (nominations and decisions) were made."""
@@ -136,6 +136,8 @@ class Cycle:
             self._round = None  # the tree was rebuilt: kept room is gone, and all queues were offered anew
         while left > 0 and self.busy():
             if self._round is None:
+                if not self._state.ready and not self._state.next_turn():
+                    break
                 self._round = self._open()
             left -= self._nominate(self._round, left)
             if not self._round.heads:
@@ -336,7 +338,7 @@ class Cycle:
                 continue
             victim.evicted = True
             state.holders.note(victim)
-            state.preempted_soon(round_.root, victim)
+            state.preempted(round_.root, victim, entry.priority)
             decisions.append(decision(entry, node, target))
             round_.progress = True
         text = texts.pending_preemption(plan.assignment.message, len(plan.targets))

@@ -202,7 +202,7 @@ class Engine:
         state.now = max(state.now, now)
         state.ensure()
         self._expire_backoffs()
-        state.expire_wakes()
+        state.wakes.expire(state.now)
         decisions: list[Decision] = []
         for _ in range(min(len(state.review), budget_heads * REVIEWS_PER_HEAD)):
             _, entry = state.review.popitem(last=False)
@@ -225,8 +225,8 @@ class Engine:
         if state.outdated or state.review or state.untold or state.bypassed or self._cycle.busy():
             return state.now
         times = [heap[0][0] for heap in (state.backoffs, state.unevaluated) if heap]
-        times += [due for due, _ in state.wakes.values()]
-        return min(times, default=None)
+        wake = state.wakes.next_time()
+        return min([*times, wake] if wake is not None else times, default=None)
 
     def is_due(self, now: float) -> bool:
         """Say whether `cycle` has something to do now."""

@@ -11,6 +11,7 @@ Neighbours: `cycle` takes heads, `state` feeds and wakes, `preemption.oracle.Roo
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
@@ -20,6 +21,7 @@ from gatelift_admission.model import Cell
 from gatelift_admission.ordering import pending_key
 from gatelift_admission.preemption.oracle import Room
 from gatelift_admission.tree import Node, Tree
+from gatelift_admission.waking import Band
 
 _VOID_SLACK = 64
 """Void items a heap may carry beyond its live ones before it is rebuilt: keeps memory within twice the need."""
@@ -83,6 +85,12 @@ class _Watch:
     option: Option
 
 
+def _in_turn(band: Band, watch: _Watch, room: Room) -> bool:
+    if not band.has(watch.owner.priority):
+        return False
+    return not band.within or all(room.within(cell, need) for cell, need in watch.option)
+
+
 def _covered(option: Option, room: Room, priority: int) -> bool:
     return all(room.covers(cell, priority, need) for cell, need in option)
 
@@ -100,6 +108,7 @@ class PendingQueue:
         "blocked",
         "blocked_reserves",
         "classes",
+        "priorities",
         "sticky",
         "strict",
     )
@@ -107,6 +116,8 @@ class PendingQueue:
     def __init__(self, *, strict: bool) -> None:
         self.strict = strict
         self.classes: dict[Shape, PendingClass] = {}
+        self.priorities: Counter[int] = Counter()
+        """How many classes there are of each priority."""
         self.aside: dict[str, Entry] = {}
         """Individually inadmissible: backing off, or its namespace or limits do not suit."""
         self.blocked: Entry | None = None
@@ -132,6 +143,7 @@ class PendingQueue:
         one = self.classes.get(entry.shape)
         if one is None:
             one = self.classes[entry.shape] = PendingClass(entry.priority, entry.shape)
+            self.priorities[entry.priority] += 1
         one.push(entry)
         one.note_fresh(entry)
         if not one.parked and one.head() is entry:
@@ -167,6 +179,9 @@ class PendingQueue:
         if not one.members:
             one.park += 1
             del self.classes[entry.shape]
+            self.priorities[one.priority] -= 1
+            if not self.priorities[one.priority]:
+                del self.priorities[one.priority]
         elif not one.parked:
             self._offer(one)
 
@@ -301,20 +316,32 @@ class PendingQueue:
             self._eager = [item for item in self._eager if item[0].park == item[1]]
         self._eager.append((one, one.park))
 
-    def release_anything(self) -> bool:
-        """Wake all for whom any release in the queue's cells may matter; True if there may be somebody."""
+    def hold(self, one: PendingClass) -> bool:
+        """Let a class that nobody has evaluated wait for any release; a StrictFIFO queue waits only for its head."""
+        if self.strict or self.sticky is not None:
+            return False
+        one.park += 1
+        one.options, one.bypass_reason, one.parked = (), "", True
+        self._watch_anything(one)
+        return True
+
+    def release_anything(self, band: Band | None = None) -> bool:
+        """Wake all (of `band`) for whom any release in the queue's cells may matter; True if there may be somebody."""
         if not self._eager:
             return False
         eager, self._eager = self._eager, []
+        if band is not None:
+            self._eager = [(one, park) for one, park in eager if not band.has(one.priority)]
+            eager = [(one, park) for one, park in eager if band.has(one.priority)]
         for one, park in eager:
             if one.park == park and one.members:
                 self._wake(one)
-        return True
+        return bool(eager)
 
-    def release(self, cells: Collection[Cell], room: Room, *, wake: bool = True) -> bool:
+    def release(self, cells: Collection[Cell], room: Room, *, wake: bool = True, band: Band | None = None) -> bool:
         """Wake all whose missing amounts may be there now that `cells` have more room; else let any release wake them.
 
-        Returns whether somebody was woken.
+        Returns whether somebody was woken. With `band` only its priorities are looked at.
 
         Where others may be preempted, who came since may be worth more than what came free: all cells are looked at.
         """
@@ -323,18 +350,28 @@ class PendingQueue:
         woken = False
         for key in list(self._watches) if room.preempts else [(cell, None) for cell in cells]:
             watches = self._watches.get(key)
-            if watches:
-                woken |= self._release(key, watches, room, wake=wake)
+            if watches and (band is None or key[1] is None or band.has(key[1])):
+                woken |= self._release(key, watches, room, wake=wake, band=band)
         return woken and wake
 
-    def _release(self, key: WatchKey, watches: list[tuple[int, int, _Watch]], room: Room, *, wake: bool) -> bool:
+    def _release(
+        self, key: WatchKey, watches: list[tuple[int, int, _Watch]], room: Room, *, wake: bool, band: Band | None
+    ) -> bool:
         cell, priority = key
         found = False
+        others: list[tuple[int, int, _Watch]] = []
         while watches and room.covers(cell, priority or 0, watches[0][0]):
-            _, _, watch = heapq.heappop(watches)
-            if watch.owner.park == watch.park and watch.owner.members and self._settle(watch, room):
+            item = heapq.heappop(watches)
+            watch = item[2]
+            if watch.owner.park != watch.park or not watch.owner.members:
+                continue
+            if band is not None and not _in_turn(band, watch, room):
+                others.append(item)
+            elif self._settle(watch, room):
                 (self._wake if wake else self._watch_anything)(watch.owner)
                 found = True
+        for item in others:
+            heapq.heappush(watches, item)
         if not watches:
             del self._watches[key]
         return found

@@ -35,16 +35,10 @@ from gatelift_admission.queues import (
 )
 from gatelift_admission.requests import CountingRules, Defaults, pod_set_requests
 from gatelift_admission.tree import Node, NodeSpec, Tree
+from gatelift_admission.waking import Band, Wakes
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor
 from gatelift_kube.resources import ObjectKey
-
-PERIOD_MIN = 0.02
-"""Seconds of collecting wake-ups from which the period grows: far above the time that a cycle takes."""
-PERIOD_GROWTH = 1.5
-"""By what the period grows with each workload that is preempted soon after it was let in."""
-PERIOD_DECAY = 0.98
-"""By what it shrinks with each wake-up: halved after 34, so that a burst is not forgotten before the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +95,10 @@ class State:
     untold: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
     bypassed: dict[int, PendingClass] = field(default_factory=dict)
     backoffs: list[tuple[float, str]] = field(default_factory=list)
-    periods: dict[str, float] = field(default_factory=dict)
-    """Seconds of collecting, by root, where they have grown; forgotten when the tree is rebuilt."""
     peaceful: dict[str, bool] = field(default_factory=dict)
     """Roots of whose queues none may preempt, as far as asked; forgotten when the tree is rebuilt."""
-    wakes: dict[str, tuple[float, set[Cell]]] = field(default_factory=dict)
-    """Cells that came free, by root, and when those who wait for them are woken."""
+    wakes: Wakes = field(default_factory=Wakes)
+    """When those who wait for what came free are woken; forgotten when the tree is rebuilt."""
     unevaluated: list[tuple[float, str, int]] = field(default_factory=list)
     defaults: dict[str, Defaults] = field(default_factory=dict)
 
@@ -131,7 +123,6 @@ class State:
         self.stalled.clear()
         self.wakes.clear()
         self.rooms.clear()
-        self.periods.clear()
         self.peaceful.clear()
         self.closed.clear()
         self.generations = {name: number for name, number in self.generations.items() if name in self.queues}
@@ -249,10 +240,10 @@ class State:
         if self.holders.note(entry):  # its priority or its being evicted: others may choose it now
             freed = entry.charged
         if freed:
-            self.released(root_of, freed)
+            self.released(root_of, freed, effective_priority(entry.workload))
 
-    def released(self, name: str, cells: Collection[Cell]) -> None:
-        """Wake what waits anywhere in the tree of queue `name` for `cells`."""
+    def released(self, name: str, cells: Collection[Cell], priority: int) -> None:
+        """Wake what waits anywhere in the tree of queue `name` for `cells`, given back by somebody of `priority`."""
         tree = self.ledger.tree
         if self.outdated or tree is None or name not in tree.queues:
             return
@@ -263,7 +254,7 @@ class State:
             self.release_anything(root, cells)
             self.resettle(root, cells)
             return
-        self.wakes.setdefault(root, (self.now + self.period(root), set()))[1].update(cells)
+        self.wakes.released(root, cells, priority, self.now, self.settings)
         for node in tree.members.get(root, ()):
             queue = self.queues[node.name]
             if queue.pending.blocked is not None and queue.pending.wake_blocked(self.room(queue)):
@@ -271,52 +262,55 @@ class State:
 
     def period(self, root: str) -> float:
         """Return for how many seconds wake-ups in a tree are collected now; 0 where nobody could be preempted."""
-        if self.settings.wake_period <= 0 and root not in self.periods:
+        period = self.wakes.period(root, self.settings)
+        if period <= 0:
             return 0.0
         peaceful = self.peaceful.get(root)
         if peaceful is None:
             members = self.ensure().members.get(root, ())
             peaceful = not any(preempts(self.queues[node.name].spec.preemption) for node in members)
             self.peaceful[root] = peaceful
-        return 0.0 if peaceful else max(self.settings.wake_period, self.periods.get(root, 0.0))
+        return 0.0 if peaceful else period
 
-    def preempted_soon(self, root: str, victim: Entry) -> None:
-        """Collect longer in a tree in which somebody has to leave who was let in just now: that was too early."""
-        most = self.settings.wake_period_max
-        if self.now + self.unix_offset - victim.reserved_at <= most:
-            self.periods[root] = min(most, max(self.period(root), PERIOD_MIN) * PERIOD_GROWTH)
+    def preempted(self, root: str, victim: Entry, priority: int) -> None:
+        """Note that somebody of `priority` has `victim` leave; collect longer if it was let in just now."""
+        settings = self.settings
+        if 0 < settings.wake_period_max >= self.now + self.unix_offset - victim.reserved_at:
+            self.wakes.preempted_soon(root, priority, self.now, settings)
 
-    def expire_wakes(self) -> None:
-        """Wake what waits for cells that came free a period ago."""
-        while self.wakes:
-            root = min(self.wakes, key=lambda name: self.wakes[name][0])
-            due, cells = self.wakes[root]
-            if due > self.now:
-                return
-            del self.wakes[root]
-            if root in self.periods:
-                self.periods[root] *= PERIOD_DECAY
-            self.release_anything(root, cells)
-            self.resettle(root, cells)
+    def next_turn(self) -> bool:
+        """Wake whose turn it is in the trees that had a release; False if that was nobody and all had their turn."""
+        while self.wakes.turns:
+            for root in list(self.wakes.turns):
+                members = self.ensure().members.get(root, ())
+                waiting = {one for node in members for one in self.queues[node.name].pending.priorities}
+                turn = self.wakes.turn(root, waiting)
+                if turn is not None:
+                    band, cells = turn
+                    self.release_anything(root, cells, band)
+                    self.resettle(root, cells, band=band)
+            if self.ready:
+                return True
+        return False
 
-    def release_anything(self, root: str, cells: Collection[Cell] | None = None) -> None:
-        """Wake all in a tree for whom any release (in `cells` of their queue) may matter."""
+    def release_anything(self, root: str, cells: Collection[Cell] | None = None, band: Band | None = None) -> None:
+        """Wake all in a tree (and `band`) for whom any release (in `cells` of their queue) may matter."""
         everything = bool(self.settings.fair_sharing)  # shares are of all flavors and resources together
         for node in self.ensure().members.get(root, ()):
             queue = self.queues[node.name]
-            concerned = everything or cells is None or not queue.cells.isdisjoint(cells)
-            if concerned and queue.pending.release_anything():
+            concerned = everything or not cells or not queue.cells.isdisjoint(cells)
+            if concerned and queue.pending.release_anything(band):
                 self.offer(queue)
 
-    def resettle(self, root: str, cells: Collection[Cell], *, wake: bool = True) -> None:
-        """Wake what waits in the tree of `root` and lacks nothing any more, looking at `cells` only.
+    def resettle(self, root: str, cells: Collection[Cell], *, wake: bool = True, band: Band | None = None) -> None:
+        """Wake what waits in the tree of `root` (and `band`) and lacks nothing any more, looking at `cells` only.
 
         Without `wake` it waits on, for any release.
         """
         tree = self.ensure()
         for node in tree.members.get(root, ()):
             queue = self.queues[node.name]
-            if queue.pending.release(cells, self.room(queue), wake=wake):
+            if queue.pending.release(cells, self.room(queue), wake=wake, band=band):
                 self.offer(queue)
 
     def touch(self, root: str) -> None:
@@ -419,10 +413,14 @@ class State:
             self.aside(entry, queue)
             return
         one = queue.pending.add(entry)
+        root = "" if self.outdated else self.node(queue.name).root
         if one.parked:
-            self.bypassed[id(one)] = one
-        elif not self.outdated:
-            self.touch(self.node(queue.name).root)
+            if one.bypass_reason:
+                self.bypassed[id(one)] = one
+        elif root and self.wakes.keeps_from(root, entry.priority, self.settings) and queue.pending.hold(one):
+            pass
+        elif root:
+            self.touch(root)
             self.offer(queue)
         if entry.told is None and entry.want is None:
             heapq.heappush(self.unevaluated, (self.now + self.settings.pending_text_after, entry.uid, entry.ticket))

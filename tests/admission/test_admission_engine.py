@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Inadmissible, Reserve, Settings
+from gatelift_admission.model import Inadmissible, Preempt, Reserve, Settings
 from gatelift_admission.transformations import Transformation
+from gatelift_admission.waking import SOON
 from gatelift_kube.objects.core import LimitRange, LimitRangeItem, LimitRangeSpec
 from gatelift_kube.objects.kueue import Preemption
 from gatelift_kube.objects.meta import ObjectMeta
@@ -94,7 +95,7 @@ def test_quota_may_be_counted_in_what_transformations_yield() -> None:
 
 
 def two_queues_of_two(policy: Preemption) -> Engine:
-    """Return an engine with a strict queue and another, in each of which one runs and one waits."""
+    """Return an engine with a strict queue and another, in each of which an important one ran and two wait."""
     engine = Engine(Settings(wake_period=1.0))
     engine.namespace_changed("ns", {})
     engine.flavor_changed(flavor("default"))
@@ -102,25 +103,84 @@ def two_queues_of_two(policy: Preemption) -> Engine:
         quota = group(default={"cpu": "2"})
         engine.cluster_queue_changed(cluster_queue(name, quota, queueing_strategy=strategy, preemption=policy))
         engine.local_queue_changed(local_queue(name, name))
-        for one in ("a", "b"):
-            engine.workload_changed(workload(f"{name}-{one}", pod_set(requests={"cpu": "2"}), queue=name), 0.0)
+        for one, priority in (("a", 2), ("b", 1)):
+            asked = pod_set(requests={"cpu": "2"})
+            engine.workload_changed(workload(f"{name}-{one}", asked, queue=name, priority=priority), 0.0)
     assert sorted(reserved(rest(engine))) == ["cq-a", "strict-a"]
     engine.release("cq-a")
     engine.release("strict-a")
     return engine
 
 
-def test_wake_ups_are_collected_for_a_period_but_who_heads_a_queue_is_looked_at_at_once() -> None:
+def test_quota_is_kept_from_lower_priorities_for_a_period_but_who_heads_a_queue_is_looked_at_at_once() -> None:
     engine = two_queues_of_two(Preemption(within_cluster_queue="LowerPriority"))
-    assert reserved(rest(engine, 0.5)) == ["strict-b"]
+    assert reserved(rest(engine, 0.0)) == ["strict-b"]
+    assert reserved(rest(engine, 0.5)) == []
     assert engine.next_deadline() == 1.0
     assert reserved(rest(engine, 1.0)) == ["cq-b"]
+
+
+def test_equals_of_who_gave_quota_back_are_offered_it_at_once() -> None:
+    engine = engine_of(Settings(wake_period=1.0), "cq")
+    for name in ("a", "b"):
+        engine.workload_changed(workload(name, pod_set(requests={"cpu": "2"}), priority=2, queue="cq"), 0.0)
+    assert reserved(rest(engine)) == ["a"]
+    engine.release("a")
+    assert engine.next_deadline() == SOON
+    assert reserved(rest(engine, SOON)) == ["b"]
+
+
+def engine_of(settings: Settings, *names: str) -> Engine:
+    """Return an engine with queues of 2 cpu in one cohort, that preempt lower priorities and reclaim from anybody."""
+    engine = Engine(settings)
+    engine.namespace_changed("ns", {})
+    engine.flavor_changed(flavor("default"))
+    policy = Preemption(within_cluster_queue="LowerPriority", reclaim_within_cohort="Any")
+    for name in names:
+        quota = group(default={"cpu": "2"})
+        engine.cluster_queue_changed(cluster_queue(name, quota, cohort_name="all", preemption=policy))
+        engine.local_queue_changed(local_queue(name, name))
+    return engine
+
+
+def test_who_would_borrow_is_woken_after_those_whose_quota_it_is() -> None:
+    engine = engine_of(Settings(wake_period=0.1, wake_period_max=1.0), "left", "right")
+    for name in ("left-a", "left-b", "right-a", "right-b"):
+        queue, half = name.split("-")[0], pod_set(requests={"cpu": "1"})
+        engine.workload_changed(workload(name, half, queue=queue), 0.0)
+        engine.workload_changed(workload(f"{name}-next", half, queue=queue, created=1), 0.0)
+    assert len(reserved(rest(engine))) == 4
+    engine.release("right-a")
+    engine.release("right-b")
+    decided = rest(engine, 2.0)
+    assert sorted(reserved(decided)) == ["right-a-next", "right-b-next"]
+    assert not any(isinstance(one, Preempt) for one in decided)
+
+
+def test_while_newcomers_are_preempted_who_arrives_waits_for_those_worth_more_but_not_longer_than_the_limit() -> None:
+    engine = engine_of(Settings(wake_period=0.2, wake_period_max=1.0), "cq")
+    whole, small = pod_set(requests={"cpu": "2"}), pod_set(requests={"cpu": "1"})
+    engine.workload_changed(workload("low", small, queue="cq", priority=1), 0.0)
+    assert reserved(rest(engine)) == ["low"]
+    engine.workload_changed(workload("high", whole, queue="cq", priority=2), 0.1)
+    rest(engine, 0.1)
+    engine.release("low")
+    assert reserved(rest(engine, 0.1)) == ["high"]
+    engine.release("high")
+    engine.workload_changed(workload("late", small, queue="cq", priority=1), 0.2)
+    assert reserved(rest(engine, 0.2)) == []
+    due = engine.next_deadline()
+    while due is not None and due < 0.1 + 1.0:
+        if reserved(rest(engine, due)):
+            break
+        due = engine.next_deadline()
+    assert engine.charged("late"), "it has not waited for more than the longest period"
 
 
 def test_nothing_is_collected_where_nobody_may_preempt() -> None:
     engine = two_queues_of_two(Preemption())
     assert sorted(reserved(rest(engine, 0.001))) == ["cq-b", "strict-b"]
-    assert not engine.state.wakes
+    assert not engine.state.wakes.freed
 
 
 def test_the_period_grows_while_newcomers_are_preempted_and_shrinks_afterwards() -> None:

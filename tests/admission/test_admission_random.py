@@ -108,6 +108,7 @@ class World:
     reserves: dict[str, Reserve]
     queues: list[ClusterQueue]
     version: int = 1
+    now: float = 0.0
     leaving: set[str] = field(default_factory=set)
 
     def feed(self, uid: str, status: object = None, sets: tuple[PodSet, ...] | None = None) -> None:
@@ -122,7 +123,7 @@ class World:
             status=status,  # type: ignore[arg-type]  # a status or none
         )
         self.objects[uid] = new
-        self.engine.workload_changed(new, 0.0)
+        self.engine.workload_changed(new, self.now)
 
     def take(self, decisions: tuple[Decision, ...]) -> None:
         for one in decisions:
@@ -137,10 +138,13 @@ class World:
 
     def rest(self, budget: int) -> None:
         for _ in range(STEPS_MAX):
-            result = self.engine.cycle(0.0, budget)
+            result = self.engine.cycle(self.now, budget)
             self.take(result.decisions)
-            if not result.more:
+            due = self.engine.state.wakes.next_time()
+            if not result.more and due is None:
                 return
+            if not result.more and due is not None:
+                self.now = due
         raise AssertionError("the engine does not come to rest")
 
 
@@ -169,9 +173,9 @@ def step(world: World, data: st.DataObject, number: int) -> None:
         world.objects[uid] = workload(
             uid, *sets, queue=f"l{queue}", priority=priority, created=created, version=world.version
         )
-        world.engine.workload_changed(world.objects[uid], 0.0)
+        world.engine.workload_changed(world.objects[uid], world.now)
     elif what == "cycle":
-        world.take(world.engine.cycle(0.0, data.draw(st.integers(1, 4))).decisions)
+        world.take(world.engine.cycle(world.now, data.draw(st.integers(1, 4))).decisions)
     elif what == "touch":
         index = data.draw(st.integers(0, len(world.queues) - 1))
         strict = data.draw(st.sampled_from(["StrictFIFO", "BestEffortFIFO"]))
@@ -261,13 +265,17 @@ def test_the_wake_up_index_loses_nobody_and_charges_are_exact(data: st.DataObjec
 
 STRATEGIES = [(), ("LessThanOrEqualToFinalShare",), ("LessThanInitialShare",)]
 STRATEGIES.append(STRATEGIES[1] + STRATEGIES[2])
+PERIODS = [(0.0, 0.0), (0.2, 1.0), (0.2, 0.0)]
+"""Of wake-ups: none, Kueue's at the most, a fixed one."""
 
 
 @settings(max_examples=400, deadline=None)
 @given(st.data())
 def test_with_preemption_the_index_loses_nobody_and_charges_are_exact(data: st.DataObject) -> None:
     world = build(data, preempts=True)
-    world.engine.state.settings = Settings(fair_sharing=data.draw(st.sampled_from(STRATEGIES)))
+    period, most = data.draw(st.sampled_from(PERIODS))
+    strategies = data.draw(st.sampled_from(STRATEGIES))
+    world.engine.state.settings = Settings(fair_sharing=strategies, wake_period=period, wake_period_max=most)
     for number in range(data.draw(st.integers(1, 20))):
         step(world, data, number)
     budget = data.draw(st.integers(1, 50))

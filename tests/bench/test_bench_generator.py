@@ -45,7 +45,7 @@ def test_the_loads_are_as_large_as_those_of_kueue() -> None:
     assert (LARGE_SCALE.workloads, LARGE_SCALE.cpus) == (50_000, 20_000)
     names = Counter(arrival.name for arrival in arrivals(BASELINE))
     assert len(names) == 15_000, "each workload has a name of its own"
-    assert max(arrival.at for arrival in arrivals(BASELINE)) == pytest.approx(58.8)
+    assert max(arrival.at for arrival in arrivals(BASELINE)) == pytest.approx(60.0)
 
 
 def test_a_scaled_load_keeps_its_queues_and_its_pace() -> None:

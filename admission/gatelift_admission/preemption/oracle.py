@@ -104,6 +104,10 @@ class Room:
         """Return what is available now, at least 0."""
         return self.tree.free(self.node, cell)
 
+    def within(self, cell: Cell, need: int) -> bool:
+        """Return whether `need` stays within the queue's own nominal quota."""
+        return self.node.usage.get(cell, 0) + need <= self.node.nominal(cell)
+
     def covers(self, cell: Cell, priority: int, need: int) -> bool:
         """Return whether `need` is available, or could be after preemption, by sums; never False when it could."""
         free = self.tree.free(self.node, cell)
