@@ -43,17 +43,21 @@ class Budget:
         return "API budget: " + "; ".join(parts)
 
 
-def budget(*, per_second: float = 500.0, in_flight: int = 32, events_per_second: float = 20.0) -> Budget:
-    """Return a budget of `per_second` writes, a tenth of it for status texts, and events beside it.
+def budget(
+    *, per_second: float = 500.0, burst: int | None = None, in_flight: int = 32, events_per_second: float = 20.0
+) -> Budget:
+    """Return a budget of `per_second` writes, `burst` at once (None: those of a second), and events beside it.
+
+    Status texts have a tenth of both.
 
     The default of 500 a second is what a real API server with etcd does on one core (1.1 to 3.2 ms a write); 32 in
     flight keep it busy at a network delay of up to 60 ms.
     """
-    status = max(1.0, per_second / 10)
+    status, most = max(1.0, per_second / 10), max(1, int(per_second) if burst is None else burst)
     return Budget(
         {
-            Traffic.TRANSITION: Share(in_flight=in_flight, per_second=per_second, burst=max(1, int(per_second))),
-            Traffic.STATUS: Share(in_flight=max(1, in_flight // 10), per_second=status, burst=max(1, int(status))),
+            Traffic.TRANSITION: Share(in_flight=in_flight, per_second=per_second, burst=most),
+            Traffic.STATUS: Share(in_flight=max(1, in_flight // 10), per_second=status, burst=max(1, most // 10)),
             Traffic.EVENT: Share(in_flight=1, per_second=events_per_second, burst=max(1, int(events_per_second * 2))),
         }
     )

@@ -277,7 +277,7 @@ def _failed(command: ApiWrite, error: KubeError, *, tried: int, maybe_done: bool
 
 def _not_sent(command: ApiWrite, why: str) -> WriteFailed:
     """Answer for a write that certainly did not happen."""
-    return WriteFailed(write_id=command.write_id, error=WriteError.NOT_DONE, message=f"{command.ref}: not sent: {why}")
+    return WriteFailed(write_id=command.write_id, error=WriteError.NOT_SENT, message=f"{command.ref}: not sent: {why}")
 
 
 def _stopped(pending: _Pending) -> WriteFailed:

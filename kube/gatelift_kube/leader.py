@@ -28,7 +28,9 @@ T = TypeVar("T")
 STOP_SECONDS = 5.0
 """How long a clean stop waits for the lease to be given back; without an answer the others wait for its end."""
 TRY_SHARE = 0.3
-"""Part of `renew_seconds` that one request may take, so that a lost packet leaves time for two more tries."""
+"""Part of `renew_seconds` that a first request may take, so that a lost packet leaves time for another try.
+
+Each try after one that failed may take twice as long: a server that is overloaded answers late, and to all alike."""
 HURRY = 0.25
 """Part of the retry time that a leader waits after a renewal that failed."""
 
@@ -57,6 +59,7 @@ class Elector:
         self._stop = asyncio.Event()
         self._ref = ObjectRef(LEASE, election.key)
         self._led = False
+        self._failures = 0
 
     def stop(self) -> None:
         """End `run` soon."""
@@ -69,7 +72,9 @@ class Elector:
                 hurry = 1.0
                 try:
                     await self._turn()
+                    self._failures = 0
                 except KubeError:  # whatever it was, the next turn reads the Lease again
+                    self._failures += 1
                     hurry = HURRY if self._led else 1.0
                 self._tell()
                 await self._pause(hurry)
@@ -116,7 +121,8 @@ class Elector:
 
     def _try_seconds(self) -> float:
         """Return the limit of one request: a share of the renewal time, and never past the end of our own lease."""
-        share = self._election.times.renew_seconds * TRY_SHARE
+        renew = self._election.times.renew_seconds
+        share = min(renew, renew * TRY_SHARE * 2.0 ** min(self._failures, 2))
         now = self._clock()
         standing = self._election.standing
         return min(share, max(0.05, standing.valid_until - now)) if standing.leads(now) else share

@@ -122,7 +122,8 @@ class WriteError(enum.Enum):
     DENIED = "denied"  # an admission webhook or policy said no; the message is its text
     QUOTA = "quota"  # ResourceQuota said no
     TOO_LARGE = "too-large"
-    NOT_DONE = "not-done"  # certainly not written, by no fault of the request: not sent, or turned away; ask again
+    NOT_SENT = "not-sent"  # it never left the process, for want of a turn: ask again, with what is due by then
+    NOT_DONE = "not-done"  # certainly not written, by no fault of the request: turned away; ask again later
     UNKNOWN = "unknown"  # timeout or broken connection: it may have happened; read again before deciding
 
 

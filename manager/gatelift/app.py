@@ -271,7 +271,8 @@ class _Process:
 
 
 def _budget(config: Configuration) -> Budget:
-    return budget(per_second=config.client_connection.qps, in_flight=config.gatelift.api_in_flight)
+    limits = config.client_connection
+    return budget(per_second=limits.qps, burst=limits.burst, in_flight=config.gatelift.api_in_flight)
 
 
 def _utc_now() -> dt.datetime:

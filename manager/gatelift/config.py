@@ -59,6 +59,7 @@ IN_USE = frozenset(
         "managedJobsNamespaceSelector",
         "integrations.frameworks",
         "clientConnection.qps",
+        "clientConnection.burst",
         "metrics.bindAddress",
         "health.healthProbeBindAddress",
         "webhook.port",
@@ -130,7 +131,7 @@ class Integrations(Section):
 
 
 class ClientConnection(Section):
-    """Limits of the manager's own API requests."""
+    """Limits of the manager's own writes: on average per second, and at once after a pause."""
 
     qps: float = Field(default=300, gt=0)
     burst: int = Field(default=500, ge=1)

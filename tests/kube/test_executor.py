@@ -274,7 +274,7 @@ async def test_a_write_that_gets_no_turn_in_time_is_answered_and_never_sent(
         await until(lambda: len(carried.outcomes) == 2)
     late = carried.outcomes[1]
     assert isinstance(late, WriteFailed)
-    assert late.error is WriteError.NOT_DONE
+    assert late.error is WriteError.NOT_SENT
     assert "not sent" in late.message
     assert len(server.asked("POST")) == 1
 
@@ -289,7 +289,7 @@ async def test_writes_that_wait_at_the_end_are_answered(server: FakeApiServer, c
         await until(lambda: server.asked("POST"))
     assert sorted(carried.ids()) == [1, 2]
     told = {outcome.write_id: outcome.error for outcome in carried.outcomes if isinstance(outcome, WriteFailed)}
-    assert told == {1: WriteError.UNKNOWN, 2: WriteError.NOT_DONE}, "the first was sent, the second was not"
+    assert told == {1: WriteError.UNKNOWN, 2: WriteError.NOT_SENT}, "the first was sent, the second was not"
     assert carried.executor.held == 0
 
 
@@ -302,7 +302,7 @@ async def test_a_write_that_the_end_finds_before_its_turn_was_not_done(server: F
         await until(lambda: carried.ids() == [1])
     (_, interrupted) = carried.outcomes
     assert isinstance(interrupted, WriteFailed)
-    assert interrupted.error is WriteError.NOT_DONE
+    assert interrupted.error is WriteError.NOT_SENT
     assert len(server.asked("POST")) == 1
 
 
@@ -398,6 +398,12 @@ async def test_a_patch_that_is_no_json_is_answered_as_invalid(server: FakeApiSer
         outcome = await carried.only()
     assert isinstance(outcome, WriteFailed)
     assert outcome.error is WriteError.INVALID
+
+
+def test_a_tenth_of_the_burst_is_for_status_texts() -> None:
+    shares = budget(per_second=100, burst=250).shares
+    assert (shares[Traffic.TRANSITION].burst, shares[Traffic.STATUS].burst) == (250, 25)
+    assert budget(per_second=1, burst=1).shares[Traffic.STATUS].burst == 1
 
 
 def test_the_budget_is_told_in_one_line() -> None:

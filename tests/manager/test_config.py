@@ -91,11 +91,10 @@ featureGates: {PartialAdmission: true}
     )
     loaded = config.load(path)
     assert loaded.multi_kueue.worker_lost_timeout == 600.0
-    assert loaded.client_connection.qps == 50
+    assert (loaded.client_connection.qps, loaded.client_connection.burst) == (50, 100)
     assert set(loaded.without_effect()) == {
         "integrations.frameworks: jobset.x-k8s.io/jobset",
         "featureGates.PartialAdmission",
-        "clientConnection.burst",
         "multiKueue.origin",
         "multiKueue.workerLostTimeout",
     }

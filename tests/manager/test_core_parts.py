@@ -16,7 +16,7 @@ from gatelift.core.inflight import RETRY_SECONDS_MAX, STALE_SECONDS_MAX, InFligh
 from gatelift.core.knowledge import DEPARTED_MAX, Knowledge
 from gatelift.core.ledger import Ledger, LedgerError
 from gatelift.core.mirror import urgent
-from gatelift.core.status_budget import SAVED_MAX, StatusBudget
+from gatelift.core.status_budget import OUT_MAX, SAVED_MAX, StatusBudget
 from gatelift.core.wall import Wall
 from gatelift_kube.decoding import read_object
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
@@ -176,6 +176,13 @@ def test_a_reservation_of_which_nothing_was_written_is_struck() -> None:
     ledger.undo("u")
     ledger.charge("u", 1, now=1.0)
     assert (ledger.reserved, ledger.released) == (1, 0)
+
+
+def test_no_more_writes_that_inform_go_out_than_a_slow_server_carries_out() -> None:
+    budget = StatusBudget(out=OUT_MAX)
+    assert not budget.spend(0.0)
+    budget.out -= 1
+    assert budget.spend(0.0)
 
 
 def test_writes_that_only_inform_have_a_tenth_and_a_little() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from gatelift.core.dispatch_values import Failures
 from gatelift.core.link_values import ClusterChanged, FencedByPerson
-from gatelift.core.state import Core
+from gatelift.core.state import UNSENT_SECONDS, Core
+from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Patch, WriteError
 from gatelift_wire.refusals import Refusal
 from support.builders_manager import a_pod, a_setting
@@ -119,6 +120,29 @@ def test_the_trouble_of_a_create_goes_with_the_object_that_wanted_it(error: Writ
     assert not world.all("Pod")
     assert not core.inflight.trouble
     assert not core.creating
+
+
+def test_a_write_that_found_no_turn_pauses_nothing_and_is_decided_anew_when_there_is_one() -> None:
+    world = a_world(a_setting())
+    core = world.machine.core
+    world.fail = lambda command: WriteError.NOT_SENT if isinstance(command, Patch) else None
+    one_pod(world)
+    assert core.unsent
+    assert not core.inflight.trouble, "nothing is wrong with the object"
+    world.fail = None
+    world.advance(UNSENT_SECONDS)
+    assert world.find("Workload")["status"]["clusterName"]
+    assert not core.unsent
+
+
+def test_those_without_a_turn_are_looked_at_in_order_as_other_writes_end() -> None:
+    core = a_world(a_setting()).machine.core
+    refs = [ObjectRef(WORKLOAD, ObjectKey("ns", name)) for name in ("a", "b", "c")]
+    for ref in [*refs, refs[0]]:
+        core.stand_in_line(ref, 0.0)
+    assert core.next_in_line() == refs[:1]
+    assert core.next_in_line(5) == refs[1:]
+    assert core.next_in_line() == []
 
 
 def test_the_trouble_of_a_create_goes_when_a_pod_of_the_same_name_takes_its_place() -> None:

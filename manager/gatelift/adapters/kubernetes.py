@@ -108,7 +108,7 @@ class ManagementApi:
             self._executor.submit(command)
         except WritesFullError as error:
             if not isinstance(command, EmitEvent):
-                self._post(WriteFailed(write_id=command.write_id, error=WriteError.NOT_DONE, message=str(error)))
+                self._post(WriteFailed(write_id=command.write_id, error=WriteError.NOT_SENT, message=str(error)))
 
     def read(self, command: Read | ReadAll) -> None:
         """Read one object or a whole kind; the answer is posted."""

@@ -23,6 +23,7 @@ class Outstanding:
 
     `uid`: of the Workload that a write is about; of the object as it was known when a read was asked for.
     `lands_until`: set on a write from whose absence something is concluded: until then it may still land.
+    `informs`: it only tells people.
     `gone`: UID of the object that the watch has seen go meanwhile; an answer that still shows it is older than that.
     """
 
@@ -32,6 +33,7 @@ class Outstanding:
     uid: str = ""
     gone: str = ""
     lands_until: float = 0.0
+    informs: bool = False
 
 
 @dataclass(slots=True)

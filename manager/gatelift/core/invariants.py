@@ -75,6 +75,7 @@ def _can_wake(core: Core, uid: str, attempt: Attempt, now: float) -> bool:
     return (
         core.agenda.waits(Key(Look.WORKLOAD, attempt.workload))
         or core.inflight.busy(ref_of(known))
+        or ref_of(known) in core.unsent
         or uid in core.waiting_for_room
         or bool(core.halted)
         or bool(known.status.admission_checks)  # another controller's check: its event wakes

@@ -265,7 +265,7 @@ class Link:
             self._not_before = now + RETRY_SECONDS
             if event.error is WriteError.CONFLICT:
                 self._doubted_term = 0
-            elif event.error not in (WriteError.UNKNOWN, WriteError.NOT_DONE):
+            elif event.error not in (WriteError.UNKNOWN, WriteError.NOT_DONE, WriteError.NOT_SENT):
                 text = f"WorkerCluster status ({write.purpose.value}) could not be written: {event.message}"
                 out.commands.append(Note(level="warning", text=text, cluster=self.name))
         elif isinstance(event.object, WorkerCluster):

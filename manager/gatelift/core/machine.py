@@ -46,7 +46,7 @@ from gatelift.core.inventories import Comparison
 from gatelift.core.knowledge import key_of
 from gatelift.core.ledger import Ledger
 from gatelift.core.link_values import Links, PlacementsInventoried, Upcall, WriteIds
-from gatelift.core.state import Core, Settings
+from gatelift.core.state import UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core, Settings
 from gatelift_admission.engine import Engine
 from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Unreserve
 from gatelift_kube.resources import (
@@ -248,6 +248,12 @@ class Machine:
         outstanding = core.inflight.end(event.write_id)
         if outstanding is None:
             return
+        core.budget.out -= outstanding.informs
+        if isinstance(event, WriteFailed) and event.error is WriteError.NOT_SENT:
+            core.stand_in_line(outstanding.ref, now)
+            return
+        for ref in core.next_in_line():
+            self._look_at(ref)
         if isinstance(event, WriteDone):
             core.inflight.succeeded(outstanding.ref)
             core.budget.earn()
@@ -373,6 +379,12 @@ class Machine:
             return
         if key.look is Look.INFORM:
             core.call_to_inform(now)
+            return
+        if key.look is Look.UNSENT:
+            for ref in core.next_in_line(UNSENT_AT_ONCE):
+                self._look_at(ref)
+            if core.unsent:
+                core.agenda.wake(UNSENT, now + UNSENT_SECONDS)
             return
         passes: dict[Look, Callable[[Core, ObjectKey, float], None]] = {
             Look.WORKLOAD: reconcile.workload,

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -45,6 +46,12 @@ CHARGING = frozenset({"winner", "reserve", "admit"})
 """Purposes of the writes that charge quota: while one may still land, what it takes is not given to somebody else."""
 INFORM = Key(Look.INFORM, ObjectKey("", ""))
 """Rings when there may be a token for whoever waits to inform."""
+UNSENT = Key(Look.UNSENT, ObjectKey("", ""))
+"""Rings when objects whose write found no turn are looked at, should no other write end before."""
+UNSENT_SECONDS = 1.0
+"""After so long a turn is free again, whatever became of the others: a tenth of the time that a write waits for one."""
+UNSENT_AT_ONCE = 64
+"""Objects looked at then: as many as are written at a time."""
 STATUS_DELAY = 0.05
 """A queue's status waits this long, so that the events of one burst are one write."""
 
@@ -99,6 +106,7 @@ class Core:
     """Cluster -> Stop or Forget that it could not be told when it was due; a resync, which lists all, ends the debt."""
     unready: dict[str, None] = field(default_factory=dict)  # UIDs that held quota and were not ready, some no more
     classless: dict[str, dict[ObjectRef, None]] = field(default_factory=dict)  # missing class -> who names it
+    unsent: dict[ObjectRef, None] = field(default_factory=dict)  # objects whose write found no turn, oldest first
     held_back: dict[str, None] = field(default_factory=dict)  # UIDs that wait for those
     budget: StatusBudget = field(default_factory=StatusBudget)
     doubts: dict[str, dict[tuple[str, PlacementKey], bool]] = field(default_factory=dict)
@@ -163,8 +171,11 @@ class Core:
         lands_until = self.now + WRITE_SECONDS_MAX if purpose in CHARGING else 0.0
         self.inflight.begin(
             write_id,
-            Outstanding(ref=ref, purpose=purpose, decided_on=decided_on, uid=uid, lands_until=lands_until),
+            Outstanding(
+                ref=ref, purpose=purpose, decided_on=decided_on, uid=uid, lands_until=lands_until, informs=informs
+            ),
         )
+        self.budget.out += informs
         self.out.append(
             Patch(write_id=write_id, ref=ref, body=body, kind=kind, subresource=subresource, informs=informs)
         )
@@ -223,6 +234,21 @@ class Core:
         else:
             self.agenda.wake(key, until)
         return True
+
+    def stand_in_line(self, ref: ObjectRef, now: float) -> None:
+        """Look at an object again when there is a turn for its write: no pause, since nothing is wrong with it.
+
+        What is written then is what is due then. There is at most one entry for each object.
+        """
+        self.unsent.setdefault(ref)
+        self.agenda.wake(UNSENT, now + UNSENT_SECONDS)
+
+    def next_in_line(self, count: int = 1) -> list[ObjectRef]:
+        """Take the first objects that wait for a turn."""
+        taken = list(itertools.islice(self.unsent, count))
+        for ref in taken:
+            del self.unsent[ref]
+        return taken
 
     # --- people -------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,8 @@ PER_SECOND = 10.0
 """Granted besides the share, so that an idle manager still tells people quickly."""
 SAVED_MAX = 50.0
 """What may be saved up for a burst."""
+OUT_MAX = 16
+"""Writes that only inform under way at a time: an API server that is slow is not asked for more than it carries out."""
 STALE_MAX = 64
 """Entries of the line beyond twice those that count, before it is tidied up."""
 
@@ -48,6 +50,8 @@ class StatusBudget:
 
     tokens: float = SAVED_MAX
     at: float = 0.0
+    out: int = 0
+    """How many are under way."""
     _lines: list[_Line] = field(default_factory=lambda: [_Line(), _Line()])  # all else, workloads
     _turn: int = 0
     _called: set[Key] = field(default_factory=set)  # whose turn it is: their token is taken
@@ -100,7 +104,7 @@ class StatusBudget:
         """Take one token; False when there is none (look again after `wait`)."""
         self.tokens = min(SAVED_MAX, self.tokens + max(0.0, now - self.at) * PER_SECOND)
         self.at = now
-        if self.tokens < 1.0:
+        if self.tokens < 1.0 or self.out >= OUT_MAX:
             return False
         self.tokens -= 1.0
         return True

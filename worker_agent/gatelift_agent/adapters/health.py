@@ -29,6 +29,9 @@ SMOOTHING = 0.2
 STEPS = (0.1, 0.3, 1.0, 3.0)
 """Latencies between which nothing is posted: the core's own steps lie among them."""
 
+NO_ANSWER = frozenset({WriteError.UNKNOWN, WriteError.NOT_DONE, WriteError.NOT_SENT})
+"""Ends of a write that say nothing about how long the API server takes."""
+
 
 class HealthWatch:
     """Measures; `latency_seconds` and `reachable` are the present view."""
@@ -54,7 +57,7 @@ class HealthWatch:
         began = self._began.pop(event.write_id, None)
         if began is None:
             return
-        if isinstance(event, WriteDone) or event.error not in (WriteError.UNKNOWN, WriteError.NOT_DONE):
+        if isinstance(event, WriteDone) or event.error not in NO_ANSWER:
             self._heard(self._clock() - began)
 
     async def run(self) -> None:

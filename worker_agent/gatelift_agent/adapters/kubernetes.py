@@ -129,7 +129,7 @@ class WorkerApi:
             self._executor.submit(command)
         except WritesFullError as error:
             if not isinstance(command, EmitEvent):
-                self._post(WriteFailed(write_id=command.write_id, error=WriteError.NOT_DONE, message=str(error)))
+                self._post(WriteFailed(write_id=command.write_id, error=WriteError.NOT_SENT, message=str(error)))
 
     def read_pods(self, command: ReadPods) -> None:
         """List pods by a quorum read; the answer is posted."""
