@@ -2,8 +2,10 @@
 
 Baseline: 15,000 workloads on 30 ClusterQueues in 5 cohorts; large-scale: 50,000 on 1,000 in 10. Arrivals, run times,
 priorities and policies are those of Kueue's performance suite. Objects are fed as a manager would feed them; a write
-takes no time, an eviction ends after 5 ms. `sweep` is the curve of makespan against preemptions over the period for
-which wake-ups are collected; `growth` the cost of an admission in queues of 1,000 to 100,000 waiting workloads.
+takes no time (or `--write` seconds each), an eviction ends after 5 ms. `sweep` is the curve of makespan against
+preemptions over the period for which quota is kept from lower priorities, for free writes and for slow ones, with the
+time that the writes alone take beside it; `growth` the cost of an admission in queues of 1,000 to 100,000 waiting
+workloads.
 
 Run: `python -m bench.admission_memory [--only baseline,large,sweep,growth] [--runs N]`. The last line is one JSON
 object; `wall_s`, `cpu_s` and `rss_mb` are those of the process, figures of a load are medians over its runs. Times of
@@ -21,6 +23,7 @@ import resource
 import statistics
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bench.admission_core import ADMITTED, drain, fill
 from bench.admission_play import EVICTION_S, Play
@@ -28,11 +31,15 @@ from bench.generator import BASELINE, LARGE_SCALE, Load
 from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
 from gatelift_kube import collector
 
-PERIODS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+PERIODS = (0.0, 0.05, 0.2, 0.5, 1.0)
+WRITES_S = (0.0, 0.002, 0.004)
+"""Of a write, one after the other: free, a quiet API server on two cores, a busy one."""
 MOST = (0.0, 1.0)
 """Up to which the period grows: 0 is a fixed one."""
 JITTER_S = 0.1
 """Runs of the sweep end up to so much later: without it, all gaps of a load are of one size."""
+UNLIMITED = 1_000_000
+"""CPUs of a queue that never runs out."""
 WAITING = (1_000, 10_000, 100_000)
 GROWTH_QUEUES = (1, 30, 100)
 
@@ -66,6 +73,24 @@ def figures(
     return {name: round(statistics.median(one[name] for one in found), 3) for name in found[0]}
 
 
+def sweep(write: float) -> Iterator[tuple[str, float]]:
+    """Yield makespan and preemptions of the baseline by period, where each write takes `write` seconds; print them."""
+    unlimited = replace(BASELINE, nominal=UNLIMITED)
+    floor = Play(unlimited, Settings(), write_seconds=write).play()
+    print(f"writes of {write * 1e3:g} ms each: {floor:.1f} s without any limit of quota", flush=True)
+    for most, period in itertools.product(MOST, PERIODS):
+        found = figures(BASELINE, 1, period, most, 0.0 if write else JITTER_S, write)
+        name = f"{period:5} s" + (f" growing to {most} s" if most else "")
+        waits = "/".join(f"{found[f'wait_{kind.name}_s']:.1f}" for kind in reversed(BASELINE.kinds))
+        print(
+            f"period {name:22}: makespan {found['makespan_s']:6.1f} s ({found['makespan_s'] / floor:.2f}), "
+            f"{found['preemptions']:6.0f} preemptions, wait large/medium/small {waits} s",
+            flush=True,
+        )
+        yield f"sweep_{write}_{period}_{most}_makespan_s", found["makespan_s"]
+        yield f"sweep_{write}_{period}_{most}_preemptions", found["preemptions"]
+
+
 def growth(runs: int) -> Iterator[tuple[str, float]]:
     """Yield CPU microseconds per admitted workload, and nominations per CPU second, by queues and waiting workloads."""
     for queues in GROWTH_QUEUES:
@@ -86,6 +111,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--period", type=float, default=WAKE_PERIOD, help="seconds of collecting wake-ups")
     parser.add_argument("--most", type=float, default=WAKE_PERIOD_MAX, help="seconds up to which it grows")
+    parser.add_argument("--write", type=float, default=0.0, help="seconds of a write of baseline and large-scale")
     args = parser.parse_args()
     collector.tune()
     only = args.only.split(",")
@@ -96,19 +122,11 @@ def main() -> None:
     out: dict[str, float] = {}
     for one in (BASELINE, LARGE_SCALE):
         if one.name in only:
-            found = figures(one, args.runs, args.period, args.most)
+            found = figures(one, args.runs, args.period, args.most, write=args.write)
             print(one.name, *(f"{name}={value}" for name, value in found.items()))
             out.update({f"{one.name}_{name}": value for name, value in found.items()})
-    for most, period in itertools.product(MOST, PERIODS) if "sweep" in only else ():
-        found = figures(BASELINE, 1, period, most, JITTER_S)
-        name = f"{period:5} s" + (f" growing to {most} s" if most else "")
-        waits = "/".join(f"{found[f'wait_{kind.name}_s']:.1f}" for kind in reversed(BASELINE.kinds))
-        print(
-            f"period {name:22}: makespan {found['makespan_s']:6.1f} s, {found['preemptions']:6.0f} preemptions, "
-            f"wait large/medium/small {waits} s"
-        )
-        out[f"sweep_{period}_{most}_makespan_s"] = found["makespan_s"]
-        out[f"sweep_{period}_{most}_preemptions"] = found["preemptions"]
+    for write in WRITES_S if "sweep" in only else ():
+        out.update(sweep(write))
     if "growth" in only:
         for name, value in growth(args.runs):
             print(f"{name}={value}")
