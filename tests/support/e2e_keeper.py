@@ -32,17 +32,18 @@ class Keeper:
         """Look until cancelled. Raises SandboxError when a manager gives up again and again, or does not start."""
         while True:
             for daemon in [each for each in self._installation.daemons.values() if each.name.startswith(MANAGER)]:
-                if self._is_ours(daemon):
+                if self.wants(daemon):
                     await self._installation.restart(daemon, if_=partial(self._again, daemon))
             await asyncio.sleep(LOOK_SECONDS)
 
-    def _is_ours(self, daemon: Daemon) -> bool:
+    def wants(self, daemon: Daemon) -> bool:
+        """Say whether a daemon is to be started again: it ended because it does not lead, and no test wants it so."""
         if daemon.name in self.left or daemon.child is None or daemon.alive:
             return False
         return gave_up(daemon)
 
     def _again(self, daemon: Daemon) -> bool:
-        if self._installation.daemons.get(daemon.name) is not daemon or not self._is_ours(daemon):
+        if self._installation.daemons.get(daemon.name) is not daemon or not self.wants(daemon):
             return False
         self.restarts.append(daemon.name)
         if len(self.restarts) > RESTARTS_MAX:

@@ -1,0 +1,98 @@
+"""What the end-to-end scenarios lean on: the history of Workloads, and who starts a manager again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from gatelift_kube.client import Client
+from gatelift_sandbox import children
+from gatelift_sandbox.installation import Daemon, Installation
+from support.e2e_history import VERSIONS_MAX, WORKLOADS_MAX, History
+from support.e2e_keeper import Keeper, gave_up
+from support.e2e_world import is_of
+
+Json = dict[str, Any]
+
+
+def a_version(number: int, says: str, name: str = "p", uid: str = "w") -> Json:
+    owner = {"kind": "Pod", "name": name}
+    return {"metadata": {"uid": uid, "resourceVersion": str(number), "ownerReferences": [owner]}, "says": says}
+
+
+def says(word: str) -> Any:
+    return lambda document: document["says"] == word
+
+
+def a_history(*versions: Json) -> History:
+    history = History(cast(Client, None), "team")
+    for version in versions:
+        history.take("MODIFIED", version)
+    return history
+
+
+def test_what_was_said_for_a_moment_is_found_and_so_is_what_came_after_it() -> None:
+    history = a_history(a_version(9, "waits"), a_version(10, "runs"), a_version(11, "waits"))
+    assert history.first("Pod", "p", says("runs"), None) == a_version(10, "runs")
+    assert history.first("Pod", "p", says("waits"), None) == a_version(9, "waits")
+    assert history.first("Pod", "p", says("waits"), a_version(10, "runs")) == a_version(11, "waits")
+    assert history.first("Pod", "p", says("runs"), a_version(10, "runs")) is None
+    assert history.first("Job", "p", says("runs"), None) is None
+    assert history.first("Pod", "other", says("runs"), None) is None
+
+
+def test_a_version_that_a_list_and_a_watch_tell_of_counts_once_and_a_removal_is_no_version() -> None:
+    history = a_history(a_version(9, "waits"), a_version(9, "waits"))
+    assert history.take("DELETED", a_version(12, "gone")) == "12"
+    assert history.take("BOOKMARK", {"metadata": {"resourceVersion": "13"}}) == "13"
+    assert history.first("Pod", "p", lambda _: True, a_version(9, "waits")) is None
+
+
+def test_a_history_is_bounded() -> None:
+    history = a_history(*(a_version(number, str(number)) for number in range(VERSIONS_MAX + 1)))
+    assert history.first("Pod", "p", lambda _: True, None) == a_version(1, "1")
+    for number in range(WORKLOADS_MAX):
+        history.take("ADDED", a_version(number, "new", name=f"p-{number}", uid=f"w-{number}"))
+    assert history.first("Pod", "p", lambda _: True, None) is None
+
+
+@pytest.mark.parametrize(
+    ("log", "gives_up"),
+    [
+        ('{"event": "stopping"}\ngatelift: no longer leading: the Lease is held by another\n', True),
+        ("gatelift: stepped down: term 4 is written\n", True),
+        ("gatelift: no longer leading: x\n" + '{"event": "starting"}\n', False),
+        ('{"event": "no longer leading", "reason": "stopped"}\n', False),
+        ("gatelift: core: ValueError: a defect\n", False),
+        ("", False),
+    ],
+)
+def test_only_a_manager_that_gave_up_its_lead_is_started_again(tmp_path: Path, log: str, gives_up: bool) -> None:
+    daemon = a_daemon(tmp_path, log)
+    assert gave_up(daemon) is gives_up
+    keeper = Keeper(cast(Installation, None))
+    assert keeper.wants(daemon) is gives_up
+    keeper.left.add(daemon.name)
+    assert not keeper.wants(daemon), "the test has it in hand"
+
+
+def test_a_manager_that_lives_is_left_alone(tmp_path: Path) -> None:
+    daemon = a_daemon(tmp_path, "gatelift: no longer leading: x\n")
+    daemon.child = children.this_process()
+    assert not Keeper(cast(Installation, None)).wants(daemon)
+
+
+def a_daemon(folder: Path, log: str) -> Daemon:
+    """Return a manager that has ended with these last words."""
+    path = folder / "manager.log"
+    path.write_text(log)
+    ended = children.Child(pid=children.this_process().pid, started_ticks=-2)
+    return Daemon(name="manager", command=[], log=path, status="", child=ended)
+
+
+def test_a_job_s_pods_are_of_it_and_a_longer_number_is_another_name() -> None:
+    assert is_of("five-1", "five-1")
+    assert is_of("five-1-x2b4d", "five-1")
+    assert not is_of("five-12", "five-1")
