@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from gatelift_kube.client import Client
 from gatelift_sandbox import children
-from gatelift_sandbox.installation import Daemon, Installation
+from gatelift_sandbox.installation import Daemon
 from support.e2e_history import VERSIONS_MAX, WORKLOADS_MAX, History
 from support.e2e_keeper import Keeper, gave_up
 from support.e2e_world import is_of
 
 Json = dict[str, Any]
+NOBODY: Any = None
 
 
 def a_version(number: int, says: str, name: str = "p", uid: str = "w") -> Json:
@@ -27,7 +27,7 @@ def says(word: str) -> Any:
 
 
 def a_history(*versions: Json) -> History:
-    history = History(cast(Client, None), "team")
+    history = History(NOBODY, "team")
     for version in versions:
         history.take("MODIFIED", version)
     return history
@@ -72,7 +72,7 @@ def test_a_history_is_bounded() -> None:
 def test_only_a_manager_that_gave_up_its_lead_is_started_again(tmp_path: Path, log: str, gives_up: bool) -> None:
     daemon = a_daemon(tmp_path, log)
     assert gave_up(daemon) is gives_up
-    keeper = Keeper(cast(Installation, None))
+    keeper = Keeper(NOBODY)
     assert keeper.wants(daemon) is gives_up
     keeper.left.add(daemon.name)
     assert not keeper.wants(daemon), "the test has it in hand"
@@ -81,7 +81,7 @@ def test_only_a_manager_that_gave_up_its_lead_is_started_again(tmp_path: Path, l
 def test_a_manager_that_lives_is_left_alone(tmp_path: Path) -> None:
     daemon = a_daemon(tmp_path, "gatelift: no longer leading: x\n")
     daemon.child = children.this_process()
-    assert not Keeper(cast(Installation, None)).wants(daemon)
+    assert not Keeper(NOBODY).wants(daemon)
 
 
 def a_daemon(folder: Path, log: str) -> Daemon:
