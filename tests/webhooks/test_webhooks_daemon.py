@@ -14,6 +14,7 @@ import pytest
 
 from gatelift.config import Configuration
 from gatelift.webhooks import app, owners
+from gatelift.webhooks import server as server_module
 from gatelift.webhooks.app import Daemon, settings_of
 from gatelift.webhooks.certificates import SERVING_LIFETIME, Material
 from gatelift.webhooks.configuration import MUTATING, NAME, QUEUEING, VALIDATING
@@ -349,3 +350,8 @@ def test_the_gate_of_default_priority_classes_is_a_feature_gate() -> None:
     assert settings_of(Configuration()).default_priority_class
     off = Configuration.model_validate({"featureGates": {app.DEFAULT_CLASS_GATE: False}})
     assert not settings_of(off).default_priority_class
+
+
+def test_idle_connections_are_closed_by_the_api_server_and_not_by_us() -> None:
+    go_default_transport_seconds = 90.0
+    assert go_default_transport_seconds < server_module.KEEPALIVE_SECONDS

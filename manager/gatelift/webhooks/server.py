@@ -20,7 +20,10 @@ BODY_SECONDS_MAX = 5.0
 """A body that comes slower than the API server waits for the answer is nobody's."""
 IN_FLIGHT_MAX = 256
 """Reviews in work at once; each waits for one read at most. More are refused, and the API server's client retries."""
-KEEPALIVE_SECONDS = 75.0
+CLIENT_IDLE_SECONDS = 90.0
+"""After this an API server closes a connection of which it has no use (client-go, by Go's default transport)."""
+KEEPALIVE_SECONDS = 2 * CLIENT_IDLE_SECONDS
+"""It has to be the API server that closes: a review that it sends while we do is lost, and it does not send it again."""
 STOP_SECONDS = 3.0
 
 Answer = Callable[[str, Question], Awaitable[bytes]]

@@ -35,7 +35,7 @@ CHUNK_BYTES_MAX = 256 * 1024
 SHUTDOWN_SECONDS = 2.0
 CLOSING_TURNS = 3
 """An aborted TLS connection is gone after two turns of the event loop: its own and its socket's."""
-KEEPALIVE_SECONDS = 75.0
+KEEPALIVE_SECONDS = 180.0
 """Idle connections live longer than the keep-alive of clients, so that it is the client that closes them."""
 FAULTS_PATH = "/sandbox/faults"
 _ADDED = msgspec.json.Decoder(Fault)
