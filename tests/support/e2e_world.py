@@ -23,7 +23,7 @@ from typing import Any
 import yaml
 
 from gatelift_kube.client import Client
-from gatelift_kube.errors import ConflictError, KubeError, NotFoundError, ServerError
+from gatelift_kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
 from gatelift_kube.resources import JOB, NODE, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.retry import is_transient
 from gatelift_kube.tasks import spawn
@@ -34,6 +34,7 @@ from gatelift_sandbox.provider import Cluster, NodeShape, Provider, Settings, lo
 from support import log_tails
 from support.e2e_history import History
 from support.e2e_keeper import Keeper
+from support.e2e_queues import QUEUES
 
 NAMESPACE = "team-a"
 WORKERS = ("w1", "w2")
@@ -61,76 +62,6 @@ PROVIDER_ENVIRONMENT = "GATELIFT_E2E_PROVIDER"
 
 REQUIRED = os.environ.get("GATELIFT_REQUIRE_E2E") == "1"
 """Whoever sets it wants to hear of what cannot be run here as a failure, not as a test that was skipped."""
-
-QUEUES = """
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata: {name: default-flavor}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata: {name: small-flavor}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: MultiKueueConfig
-metadata: {name: workers}
-spec: {clusters: [w1, w2]}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: AdmissionCheck
-metadata: {name: workers}
-spec:
-  controllerName: kueue.x-k8s.io/multikueue
-  parameters: {apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: workers}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: multi}
-spec:
-  namespaceSelector: {}
-  admissionChecksStrategy: {admissionChecks: [{name: workers}]}
-  resourceGroups:
-    - coveredResources: [cpu, memory]
-      flavors:
-        - name: default-flavor
-          resources: [{name: cpu, nominalQuota: "12"}, {name: memory, nominalQuota: 64Gi}]
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: two-flavors}
-spec:
-  namespaceSelector: {}
-  admissionChecksStrategy: {admissionChecks: [{name: workers}]}
-  resourceGroups:
-    - coveredResources: [cpu]
-      flavors:
-        - {name: small-flavor, resources: [{name: cpu, nominalQuota: "1"}]}
-        - {name: default-flavor, resources: [{name: cpu, nominalQuota: "4"}]}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: at-home}
-spec:
-  namespaceSelector: {}
-  resourceGroups:
-    - coveredResources: [cpu]
-      flavors: [{name: default-flavor, resources: [{name: cpu, nominalQuota: "4"}]}]
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: multi, namespace: team-a}
-spec: {clusterQueue: multi}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: two-flavors, namespace: team-a}
-spec: {clusterQueue: two-flavors}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: at-home, namespace: team-a}
-spec: {clusterQueue: at-home}
-"""
 
 Json = dict[str, Any]
 
@@ -171,15 +102,18 @@ class World:
         return items
 
     async def create(self, document: Mapping[str, Any], cluster: str = "mgmt") -> Json:
-        """Create an object as a user does, who tries again when webhooks did not answer in time."""
+        """Create an object as a user does, who tries again when webhooks or the API server did not answer in time."""
+        ref = applying.reference(document, NAMESPACE)
+        tries = itertools.count()
 
         async def made() -> Json | None:
+            again = next(tries) > 0
             try:
                 return await self.create_once(document, cluster)
-            except ServerError as error:
-                if "failed calling webhook" not in str(error):
+            except AlreadyExistsError:
+                if not again:
                     raise
-                return None  # the API server asks them first, and then has created nothing
+                return await self.get(cluster, ref.resource, ref.key.name)  # only its answer was lost
 
         found: Json = await self.until(made, f"{document['kind']} {document['metadata']['name']} is created")
         return found
@@ -195,9 +129,15 @@ class World:
     async def patch(
         self, resource: Resource, name: str, body: Mapping[str, Any], cluster: str = "mgmt", subresource: str = ""
     ) -> None:
-        """Merge-patch an object as a user does."""
+        """Merge-patch an object as a user does; again, which changes nothing more, where no answer came in time."""
         ref = ObjectRef(resource, ObjectKey(NAMESPACE if resource.namespaced else "", name))
-        await self.clients[cluster].patch(ref, json.dumps(body).encode(), subresource=subresource, seconds=USER_SECONDS)
+        text = json.dumps(body).encode()
+
+        async def done() -> bool:
+            await self.clients[cluster].patch(ref, text, subresource=subresource, seconds=USER_SECONDS)
+            return True
+
+        await self.until(done, f"{resource.kind} {name} is patched")
 
     async def delete(self, resource: Resource, name: str, cluster: str = "mgmt") -> None:
         """Delete an object as a user does; one that is gone is fine."""
@@ -205,8 +145,13 @@ class World:
         if found is None:
             return
         ref = ObjectRef(resource, ObjectKey(NAMESPACE if resource.namespaced else "", name))
-        with contextlib.suppress(NotFoundError, ConflictError):
-            await self.clients[cluster].delete(ref, uid=found["metadata"]["uid"], seconds=USER_SECONDS)
+
+        async def done() -> bool:
+            with contextlib.suppress(NotFoundError, ConflictError):
+                await self.clients[cluster].delete(ref, uid=found["metadata"]["uid"], seconds=USER_SECONDS)
+            return True
+
+        await self.until(done, f"{resource.kind} {name} is deleted")
 
     async def remove(self, resource: Resource, *names: str) -> None:
         """Delete users' pods or Jobs, and wait until nothing is left of them: objects, work, Workloads and quota."""
