@@ -35,7 +35,7 @@ def explained(seed: int, found: Difference) -> str:
     return f"seed {seed}: {found}\nshrunk: {difference(small)}\n{text}"
 
 
-@pytest.mark.timeout(max(240, RUNS // 10))
+@pytest.mark.timeout(max(480, RUNS // 10))
 @pytest.mark.parametrize("part", range(PARTS))
 def test_random_instances_are_decided_as_the_literal_engine_decides_them(part: int) -> None:
     rounds = reserved = preempted = 0

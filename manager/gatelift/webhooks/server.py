@@ -23,7 +23,7 @@ IN_FLIGHT_MAX = 256
 CLIENT_IDLE_SECONDS = 90.0
 """After this an API server closes a connection of which it has no use (client-go, by Go's default transport)."""
 KEEPALIVE_SECONDS = 2 * CLIENT_IDLE_SECONDS
-"""It has to be the API server that closes: a review that it sends while we do is lost, and it does not send it again."""
+"""It has to be the API server that closes: a review that it sends while we do is lost and is not sent again."""
 STOP_SECONDS = 3.0
 
 Answer = Callable[[str, Question], Awaitable[bytes]]
