@@ -269,6 +269,10 @@ class Engine:
         """Return how many of a ClusterQueue's pending workloads are active and how many are inadmissible."""
         return statuses.pending_split(self.state, cluster_queue)
 
+    def idle_by_local_queue(self) -> dict[ObjectKey, int]:
+        """Return how many of each LocalQueue's pending workloads are inadmissible, 0 where it is not named."""
+        return statuses.idle_by_local_queue(self.state)
+
     def explain(self, uid: str) -> Explanation | None:
         """Return where a workload stands and what it lacks now, None if it is not known."""
         return explain.explain(self.state, uid)

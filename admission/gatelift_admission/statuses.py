@@ -67,6 +67,17 @@ def pending_split(state: State, name: str) -> tuple[int, int]:
     return total - idle, idle
 
 
+def idle_by_local_queue(state: State) -> dict[ObjectKey, int]:
+    """Return how many of each LocalQueue's waiting workloads wait for something to change, if any."""
+    idle: dict[ObjectKey, int] = {}
+    for queue in state.queues.values():
+        parts = [one.members for one in queue.pending.classes.values() if one.parked or not queue.admits]
+        for waiting in (*parts, queue.pending.aside):
+            for entry in waiting.values():
+                idle[entry.local_queue] = idle.get(entry.local_queue, 0) + 1
+    return idle
+
+
 def local_queue_status(state: State, key: ObjectKey) -> QueueFigures | None:
     """Return the status of a LocalQueue, None if there is none of that key."""
     local = state.local_queues.get(key)

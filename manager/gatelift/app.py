@@ -93,7 +93,7 @@ class _Process:
         self._config = config
         self._client = client
         self._log = structlog.get_logger("gatelift")
-        self._metrics = Metrics()
+        self._metrics = Metrics(local_queues=config.metrics.local_queue_metrics.enable)
         self._instance = f"{os.environ.get('POD_NAME', 'manager')}-{uuid.uuid4().hex[:8]}"
         self._machine = new_machine(config, origin, self._instance)
         self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(

@@ -61,6 +61,7 @@ IN_USE = frozenset(
         "clientConnection.qps",
         "clientConnection.burst",
         "metrics.bindAddress",
+        "metrics.localQueueMetrics.enable",
         "health.healthProbeBindAddress",
         "webhook.port",
         "webhook.host",
@@ -137,11 +138,19 @@ class ClientConnection(Section):
     burst: int = Field(default=500, ge=1)
 
 
-class Bind(Section):
-    """Where something listens."""
+class LocalQueueMetrics(Section):
+    """Metrics per LocalQueue: about 150 series for each that has had work."""
+
+    enable: bool = True
+    local_queue_selector: NamespaceSelector | None = None
+
+
+class Metrics(Section):
+    """Where metrics are served besides the health port, and which."""
 
     bind_address: str = ""
     enable_cluster_queue_resources: bool = False
+    local_queue_metrics: LocalQueueMetrics = LocalQueueMetrics()
 
 
 class Health(Section):
@@ -416,7 +425,7 @@ class Configuration(Section):
     managed_jobs_namespace_selector: NamespaceSelector | None = None
     integrations: Integrations = Integrations()
     client_connection: ClientConnection = ClientConnection()
-    metrics: Bind = Bind(bind_address=":8080")
+    metrics: Metrics = Metrics(bind_address=":8080")
     health: Health = Health()
     webhook: Webhook = Webhook()
     leader_election: LeaderElection = LeaderElection()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from prometheus_client import generate_latest
+
 from gatelift.adapters.metrics import Metrics
 from gatelift.core.commands import Note
 from gatelift.core.readiness_values import ReadinessSettings
@@ -9,10 +11,12 @@ from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Stop
-from support.builders_manager import a_pod, a_setting
+from support.builders_manager import Doc, a_pod, a_setting
 from support.manager_world import RUNNING, SUCCEEDED, World, a_world
 
 QUEUE = {"cluster_queue": "shared"}
+PLAIN = {**QUEUE, "priority_class": ""}
+LOCAL = {"name": "main", "namespace": "team"}
 CELL = {"cohort": "", "cluster_queue": "shared", "flavor": "default", "resource": "cpu"}
 
 
@@ -25,7 +29,7 @@ class Counted:
         self.metrics = Metrics()
         self._seen = 0
 
-    def value(self, name: str, **labels: str) -> float | None:
+    def value(self, name: str, /, **labels: str) -> float | None:
         for note in self.world.notes[self._seen :]:
             self.metrics.performed(note)
         self._seen = len(self.world.notes)
@@ -48,11 +52,11 @@ def a_running_pod() -> Counted:
 
 def test_a_running_workload_is_counted_where_kueues_dashboards_look() -> None:
     counted = a_running_pod()
-    assert counted.value("kueue_quota_reserved_workloads_total", **QUEUE) == 1
-    assert counted.value("kueue_admitted_workloads_total", **QUEUE) == 1
+    assert counted.value("kueue_quota_reserved_workloads_total", **PLAIN) == 1
+    assert counted.value("kueue_admitted_workloads_total", **PLAIN) == 1
     assert counted.value("kueue_multikueue_workloads_admitted_total", **QUEUE, cluster="a") == 1
-    assert counted.value("kueue_admission_wait_time_seconds_count", **QUEUE) == 1
-    assert counted.value("kueue_admission_checks_wait_time_seconds_count", **QUEUE) == 1
+    assert counted.value("kueue_admission_wait_time_seconds_count", **PLAIN) == 1
+    assert counted.value("kueue_admission_checks_wait_time_seconds_count", **PLAIN) == 1
     assert counted.value("gatelift_admitted_to_lifted_seconds_count", cluster="a") == 1
     assert counted.value("kueue_admitted_active_workloads", **QUEUE) == 1
     assert counted.value("kueue_reserving_active_workloads", **QUEUE) == 1
@@ -62,7 +66,7 @@ def test_a_running_workload_is_counted_where_kueues_dashboards_look() -> None:
     assert counted.value("kueue_cluster_queue_status", **QUEUE, status="active") == 1
     assert counted.value("gatelift_cluster_placements", cluster="a") == 1
     assert counted.value("gatelift_attempts", state="Running") == 1
-    assert counted.value("kueue_finished_workloads_total", **QUEUE) is None
+    assert counted.value("kueue_finished_workloads_total", **PLAIN) is None
 
 
 def test_a_finished_workload_leaves_its_time_and_no_usage() -> None:
@@ -70,7 +74,7 @@ def test_a_finished_workload_leaves_its_time_and_no_usage() -> None:
     counted.world.advance(30.0)
     counted.world.agents["a"].finish(_placed(counted.world), SUCCEEDED)
     counted.world.settle()
-    assert counted.value("kueue_finished_workloads_total", **QUEUE) == 1
+    assert counted.value("kueue_finished_workloads_total", **PLAIN) == 1
     assert counted.value("kueue_execution_time_seconds_sum", **QUEUE) == 30.0
     assert counted.value("kueue_admitted_active_workloads", **QUEUE) == 0
     assert counted.value("kueue_cluster_queue_resource_usage", **CELL) == 0.0
@@ -124,8 +128,8 @@ def test_pods_that_get_ready_and_are_evicted_leave_how_long_that_took() -> None:
     counted.world.advance(5.0)
     agent.show(_placed(counted.world), {**RUNNING, "conditions": [{"type": "Ready", "status": "False"}]})
     counted.world.advance(60.0)
-    assert counted.value("kueue_admitted_until_ready_wait_time_seconds_sum", **QUEUE) == 10.0
-    assert counted.value("kueue_ready_wait_time_seconds_count", **QUEUE) == 1
+    assert counted.value("kueue_admitted_until_ready_wait_time_seconds_sum", **PLAIN) == 10.0
+    assert counted.value("kueue_ready_wait_time_seconds_count", **PLAIN) == 1
     why = {"reason": "PodsReadyTimeout", "underlying_cause": "WaitForRecovery", "priority_class": ""}
     assert counted.value("kueue_evicted_workloads_total", **QUEUE, **why) == 1
 
@@ -143,6 +147,80 @@ def test_a_preemption_is_counted_for_the_queue_that_preempts() -> None:
     world.settle()
     preempting = {"preempting_cluster_queue": "shared", "reason": "InClusterQueue"}
     assert counted.value("kueue_preempted_workloads_total", **preempting) == 1
+
+
+def test_a_local_queue_has_its_own_figures() -> None:
+    counted = a_running_pod()
+    counted.world.api.apply(a_pod("giant").asking(cpu="500").document())
+    counted.world.settle()
+    plain, cell = {**LOCAL, "priority_class": ""}, {"flavor": "default", "resource": "cpu"}
+    totals = ("quota_reserved_workloads_total", "admitted_workloads_total")
+    waits = ("quota_reserved_wait_time", "admission_wait_time", "admission_checks_wait_time")
+    for name in (*totals, *(f"{wait}_seconds_count" for wait in waits)):
+        assert counted.value(f"kueue_local_queue_{name}", **plain) == 1, name
+    assert counted.value("kueue_local_queue_pending_workloads", **LOCAL, status="active") == 0
+    assert counted.value("kueue_local_queue_pending_workloads", **LOCAL, status="inadmissible") == 1
+    assert counted.value("kueue_local_queue_reserving_active_workloads", **LOCAL) == 1
+    assert counted.value("kueue_local_queue_admitted_active_workloads", **LOCAL) == 1
+    assert counted.value("kueue_local_queue_resource_reservation", **LOCAL, **cell) == 1.0
+    assert counted.value("kueue_local_queue_resource_usage", **LOCAL, **cell) == 1.0
+    active = {status: counted.value("kueue_local_queue_status", **LOCAL, active=status) for status in ("True", "False")}
+    assert active == {"True": 1, "False": 0}
+    counted.world.agents["a"].finish(_placed(counted.world), SUCCEEDED)
+    counted.world.settle()
+    assert counted.value("kueue_local_queue_finished_workloads_total", **plain) == 1
+    assert counted.value("kueue_local_queue_finished_workloads", **LOCAL) == 1
+    assert counted.value("kueue_finished_workloads", **QUEUE) == 1
+    assert counted.value("kueue_local_queue_admitted_active_workloads", **LOCAL) == 0
+
+
+def test_an_eviction_is_counted_for_its_local_queue_and_the_class_of_its_priority() -> None:
+    counted = Counted()
+    world = counted.world
+    urgent = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "WorkloadPriorityClass", "metadata": {"name": "urgent"}}
+    world.api.apply({**urgent, "value": 100})
+    world.api.apply(a_pod("one").of_class("urgent").document())
+    world.settle()
+    world.api.edit(ObjectRef(resources.WORKLOAD, _workload(world)), lambda found: found["spec"].update(active=False))
+    world.settle()
+    why = {"reason": "Deactivated", "underlying_cause": "", "priority_class": "urgent"}
+    assert counted.value("kueue_evicted_workloads_total", **QUEUE, **why) == 1
+    assert counted.value("kueue_local_queue_evicted_workloads_total", **LOCAL, **why) == 1
+    assert counted.value("kueue_admitted_workloads_total", **QUEUE, priority_class="urgent") == 1
+
+
+def test_quota_and_its_limits_are_shown_in_whole_units_and_only_where_there_are_limits() -> None:
+    counted = Counted()
+    queue = ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared"))
+    quota = {"name": "cpu", "nominalQuota": "2500m", "lendingLimit": 1}
+    flavors = [{"name": "default", "resources": [quota]}]
+
+    def limited(found: Doc) -> None:
+        found["spec"]["cohortName"] = "team"
+        found["spec"]["resourceGroups"][0]["flavors"] = flavors
+
+    counted.world.api.edit(queue, limited)
+    counted.world.settle()
+    cell = {**CELL, "cohort": "team"}
+    assert counted.value("kueue_cluster_queue_nominal_quota", **cell) == 2.5
+    assert counted.value("kueue_cluster_queue_lending_limit", **cell) == 1.0
+    assert counted.value("kueue_cluster_queue_borrowing_limit", **cell) is None
+
+
+def test_without_metrics_of_local_queues_there_are_none() -> None:
+    names = {family.name for family in Metrics(local_queues=False).registry.collect()}
+    assert not [name for name in names if name.startswith("kueue_local_queue")]
+    assert "kueue_admitted_workloads" in names
+
+
+def test_the_text_that_is_scraped_has_finished_workloads_as_a_gauge_and_as_a_counter() -> None:
+    counted = a_running_pod()
+    counted.world.agents["a"].finish(_placed(counted.world), SUCCEEDED)
+    counted.world.settle()
+    assert counted.value("kueue_finished_workloads", **QUEUE) == 1
+    text = generate_latest(counted.metrics.registry).decode()
+    assert "# TYPE kueue_finished_workloads gauge" in text
+    assert "# TYPE kueue_finished_workloads_total counter" in text
 
 
 def test_a_queue_that_is_gone_is_gone_from_the_gauges() -> None:

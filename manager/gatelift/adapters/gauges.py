@@ -7,8 +7,11 @@ is gone here too.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from gatelift.core import texts
 from gatelift.core.attempts import AttemptState
@@ -16,9 +19,11 @@ from gatelift.core.link_values import LinkState
 from gatelift.core.machine import Machine
 from gatelift.core.state import Core
 from gatelift_admission import amounts
+from gatelift_admission.queues import readable_quotas
 from gatelift_admission.statuses import QueueFigures
 from gatelift_kube.conditions import TRUE, find, is_true
-from gatelift_kube.objects.kueue import FlavorUsage
+from gatelift_kube.objects.kueue import ClusterQueue, FlavorUsage
+from gatelift_kube.resources import ObjectKey
 
 REPLICA_ROLE = "replica_role"
 LEADER, FOLLOWER = "leader", "follower"
@@ -28,10 +33,80 @@ MILLI = 1000
 """Kueue's gauges count CPU in cores, the engine in thousandths."""
 
 
+def fill(gauge: Gauge, queue: tuple[str, str], usage: tuple[FlavorUsage, ...], role: str) -> None:
+    """Set usage per flavor and resource of a queue, by the labels that name it."""
+    for flavor in usage:
+        for resource in flavor.resources:
+            amount = amounts.parse(resource.total, resource.name)
+            gauge.labels(*queue, flavor.name, resource.name, role).set(_shown(amount, resource.name))
+
+
+def _shown(amount: int, resource: str) -> float:
+    return amount / MILLI if resource == "cpu" else amount
+
+
+class Finished(Collector):
+    """A gauge `..._finished_workloads` beside a counter `..._finished_workloads_total`, as Kueue has both.
+
+    The library takes these for one name, unless a collector of one's own yields the one of them.
+    """
+
+    def __init__(self, name: str, queue: list[str]) -> None:
+        self._name, self._labels = name, [*queue, REPLICA_ROLE]
+        self.counts: dict[tuple[str, ...], int] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what was counted last."""
+        family = GaugeMetricFamily(self._name, "Finished Workloads that are still there", labels=self._labels)
+        for labels, count in self.counts.items():
+            family.add_metric(list(labels), count)
+        yield family
+
+
+class LocalGauges:
+    """What is pending, reserved and admitted now in each LocalQueue."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            labelled = ["name", "namespace", *labels, REPLICA_ROLE]
+            return Gauge(f"kueue_local_queue_{name}", text, labelled, registry=registry)
+
+        self._pending = gauge("pending_workloads", "Workloads that wait for quota", "status")
+        self._reserving = gauge("reserving_active_workloads", "Workloads that hold quota")
+        self._admitted = gauge("admitted_active_workloads", "Workloads that are admitted")
+        self._finished = Finished("kueue_local_queue_finished_workloads", ["name", "namespace"])
+        registry.register(self._finished)
+        self._status = gauge("status", "1 at what its condition Active is", "active")
+        self._reservation = gauge("resource_reservation", "Quota reserved", "flavor", "resource")
+        self._usage = gauge("resource_usage", "Quota used by admitted workloads", "flavor", "resource")
+
+    def set(self, core: Core, finished: Mapping[ObjectKey, int], role: str) -> None:
+        """Set all; `finished` counts Workloads."""
+        for each in (self._pending, self._reserving, self._admitted, self._status, self._reservation, self._usage):
+            each.clear()
+        self._finished.counts = {(key.name, key.namespace, role): count for key, count in finished.items()}
+        engine = core.ledger.engine
+        idle = engine.idle_by_local_queue()
+        for key in core.knowledge.local_queues:
+            figures = engine.local_queue_status(key)
+            if figures is None:
+                continue
+            queue = (key.name, key.namespace)
+            waits = min(idle.get(key, 0), figures.pending_workloads)
+            self._pending.labels(*queue, "active", role).set(figures.pending_workloads - waits)
+            self._pending.labels(*queue, "inadmissible", role).set(waits)
+            self._reserving.labels(*queue, role).set(figures.reserving_workloads)
+            self._admitted.labels(*queue, role).set(figures.admitted_workloads)
+            for active in ("True", "False", "Unknown"):
+                self._status.labels(*queue, active, role).set(active == str(figures.active.status))
+            fill(self._reservation, queue, figures.flavors_reservation, role)
+            fill(self._usage, queue, figures.flavors_usage, role)
+
+
 class Gauges:
     """What is pending, reserved, admitted and placed now."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, *, local_queues: bool = True) -> None:
         def gauge(name: str, text: str, labels: list[str]) -> Gauge:
             kueues = [REPLICA_ROLE] if name.startswith("kueue_") else []
             return Gauge(name, text, [*labels, *kueues], registry=registry)
@@ -54,6 +129,17 @@ class Gauges:
             "Workloads that are not admitted, by the reason of QuotaReserved=False or Admitted=False",
             [*queue, "reason", "underlying_cause"],
         )
+        self._finished = Finished("kueue_finished_workloads", queue)
+        registry.register(self._finished)
+        self._quotas = tuple(
+            gauge(f"kueue_cluster_queue_{name}", text, cell)
+            for name, text in (
+                ("nominal_quota", "Quota of its own"),
+                ("borrowing_limit", "Most that it may borrow, where that is limited"),
+                ("lending_limit", "Most that it lends, where that is limited"),
+            )
+        )
+        self._locals = LocalGauges(registry) if local_queues else None
         self._share = gauge("kueue_cluster_queue_weighted_share", "What it borrows, weighed", [*queue, "cohort"])
         self._cohort_share = gauge("kueue_cohort_weighted_share", "What it borrows, weighed", ["cohort"])
         self._attempts = gauge("gatelift_attempts", "Admission cycles by state", ["state"])
@@ -83,13 +169,14 @@ class Gauges:
     def _queues(self, core: Core) -> None:
         for each in (self._pending, self._reserving, self._admitted, self._status, self._reservation, self._usage):
             each.clear()
-        for each in (self._unadmitted, self._share, self._cohort_share):
+        for each in (self._unadmitted, self._share, self._cohort_share, *self._quotas):
             each.clear()
         engine = core.ledger.engine
         for name, queue in core.knowledge.cluster_queues.items():
             figures = engine.cluster_queue_status(name)
             if figures is not None:
                 self._queue(name, queue.spec.cohort_name, figures)
+                self._quota(queue)
                 active, inadmissible = engine.pending_split(name)
                 self._pending.labels(name, "active", self.role).set(active)
                 self._pending.labels(name, "inadmissible", self.role).set(inadmissible)
@@ -97,8 +184,12 @@ class Gauges:
             share = engine.cohort_share(cohort)
             if share is not None:
                 self._cohort_share.labels(cohort, self.role).set(share)
-        for (name, reason, cause), count in _unadmitted(core).items():
+        unadmitted, finished = _standing(core)
+        for (name, reason, cause), count in unadmitted.items():
             self._unadmitted.labels(name, reason, cause, self.role).set(count)
+        self._finished.counts = {(name, self.role): count for name, count in finished[0].items()}
+        if self._locals is not None:
+            self._locals.set(core, finished[1], self.role)
 
     def _queue(self, name: str, cohort: str, figures: QueueFigures) -> None:
         if figures.weighted_share is not None:
@@ -109,31 +200,39 @@ class Gauges:
         for status in ("active", "pending", "terminating"):
             self._status.labels(name, status, self.role).set(status == stands)
         for gauge, usage in ((self._reservation, figures.flavors_reservation), (self._usage, figures.flavors_usage)):
-            _fill(gauge, (cohort, name), usage, self.role)
+            fill(gauge, (cohort, name), usage, self.role)
+
+    def _quota(self, queue: ClusterQueue) -> None:
+        for (flavor, resource), quota in readable_quotas(queue.spec.resource_groups).items():
+            labels = (queue.spec.cohort_name, queue.metadata.name, flavor, resource, self.role)
+            for gauge, amount in zip(self._quotas, (quota.nominal, quota.borrowing, quota.lending), strict=True):
+                if amount is not None:
+                    gauge.labels(*labels).set(_shown(amount, resource))
 
 
-def _unadmitted(core: Core) -> Counter[tuple[str, str, str]]:
-    """Count Workloads that are not admitted by (ClusterQueue, reason, what is behind it)."""
+def _standing(
+    core: Core,
+) -> tuple[Counter[tuple[str, str, str]], tuple[Counter[str], Counter[ObjectKey]]]:
+    """Count Workloads that are not admitted by (ClusterQueue, reason, what is behind it), finished ones by queue."""
     counts: Counter[tuple[str, str, str]] = Counter()
+    finished: Counter[str] = Counter()
+    of_local: Counter[ObjectKey] = Counter()
     for known in core.knowledge.workloads.values():
         conditions = known.status.conditions
-        if is_true(conditions, texts.ADMITTED) or is_true(conditions, texts.FINISHED):
+        if is_true(conditions, texts.FINISHED):
+            admission = known.status.admission
+            finished[admission.cluster_queue if admission else core.knowledge.cluster_queue_of(known)] += 1
+            of_local[ObjectKey(known.metadata.namespace, known.spec.queue_name)] += 1
+            continue
+        if is_true(conditions, texts.ADMITTED):
             continue
         said = find(conditions, texts.QUOTA_RESERVED)
         reserved = said is not None and said.status == TRUE
         reason = UNSATISFIED_CHECKS if reserved else texts.NO_RESERVATION
         cause = said.reason if said is not None and not reserved else ""
         counts[core.knowledge.cluster_queue_of(known), reason, cause] += 1
-    return counts
+    return counts, (finished, of_local)
 
 
 def _terminates(figures: QueueFigures) -> bool:
     return figures.active.reason == "Terminating"
-
-
-def _fill(gauge: Gauge, queue: tuple[str, str], usage: tuple[FlavorUsage, ...], role: str) -> None:
-    for flavor in usage:
-        for resource in flavor.resources:
-            amount = amounts.parse(resource.total, resource.name)
-            value = amount / MILLI if resource.name == "cpu" else amount
-            gauge.labels(*queue, flavor.name, resource.name, role).set(value)

@@ -84,11 +84,9 @@ def _evicted(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
     stats = known.status.scheduling_stats
     reason, cause = record.counted_as(said.reason, attempt.ending.cause if attempt.ending is not None else "")
     count = sum(one.count for one in (stats.evictions if stats else ()) if one.reason == reason)
-    ref = known.spec.priority_class_ref
     more = (
         ("reason", reason),
         ("cause", cause),
-        ("priority_class", ref.name if ref is not None else ""),
         ("first", "yes" if count == 1 else ""),
     )
     fields = _fields(core, known, attempt, "evicted", seconds)
@@ -164,7 +162,14 @@ def _fields(
     core: Core, known: Workload, attempt: Attempt, transition: str, seconds: dict[str, float]
 ) -> tuple[tuple[str, str], ...]:
     """Return what a log line says besides workload, epoch and cluster."""
-    about = (("transition", transition), ("cluster_queue", queue_of(core, known, attempt)), ("uid", attempt.uid))
+    ref = known.spec.priority_class_ref
+    about = (
+        ("transition", transition),
+        ("cluster_queue", queue_of(core, known, attempt)),
+        ("queue", known.spec.queue_name),
+        ("priority_class", ref.name if ref is not None else ""),
+        ("uid", attempt.uid),
+    )
     return (*about, *((name, f"{value:.3f}") for name, value in seconds.items()))
 
 
