@@ -49,6 +49,7 @@ class Engine:
         """Start with nothing known."""
         self.state = State(settings=settings or Settings())
         self.state.holders.by_creation = self.state.settings.by_creation
+        self.state.holders.priority_boost = self.state.settings.priority_boost
         self._cycle = Cycle(self.state)
 
     def wall_clock(self, unix_seconds: float, now: float) -> None:

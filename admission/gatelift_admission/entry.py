@@ -8,6 +8,7 @@ reservation that is still on its way (ASSUMED). Neighbours: `state` holds the en
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass, field
 
 from gatelift_admission import amounts, texts
@@ -19,6 +20,8 @@ from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
 
 ADMISSION_GATE = "kueue.x-k8s.io/admission-gated-by"
+PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
+_WHOLE = re.compile(r"[+-]?[0-9]{1,10}")
 Shape = tuple[object, ...]
 
 
@@ -112,9 +115,11 @@ def phase_of(workload: Workload) -> Phase:
     return Phase.PENDING
 
 
-def effective_priority(workload: Workload) -> int:
-    """Return spec.priority, 0 if none."""
-    return workload.spec.priority or 0
+def effective_priority(workload: Workload, *, boost: bool) -> int:
+    """Return spec.priority, 0 if none; with `boost` plus what the annotation says, if that is a 32-bit number."""
+    priority = workload.spec.priority or 0
+    text = workload.metadata.annotations.get(PRIORITY_BOOST, "") if boost else ""
+    return priority + int(text) if _WHOLE.fullmatch(text) and -(2**31) <= int(text) < 2**31 else priority
 
 
 def out_of_queue_reason(workload: Workload) -> tuple[str, str] | None:

@@ -61,7 +61,8 @@ class Holders:
     """The index over all queues."""
 
     by_creation: bool = False
-    """As in `model.Settings`."""
+    priority_boost: bool = False
+    """Both as in `model.Settings`."""
     queues: dict[str, QueueHolders] = field(default_factory=dict)
     holds: dict[str, Hold] = field(default_factory=dict)
 
@@ -76,7 +77,7 @@ class Holders:
             if old is not None:
                 self._remove(entry.uid, old)
             return False
-        new = _hold(entry, by_creation=self.by_creation)
+        new = _hold(entry, by_creation=self.by_creation, boost=self.priority_boost)
         if old == new:
             return False
         if old is not None:
@@ -112,14 +113,14 @@ class Holders:
             del self.queues[hold.queue]
 
 
-def _hold(entry: Entry, *, by_creation: bool) -> Hold:
+def _hold(entry: Entry, *, by_creation: bool, boost: bool) -> Hold:
     reserved = condition(entry.workload, "QuotaReserved")
     at = entry.reserved_at
     if reserved is not None and reserved.status == "True":
         at = unix_seconds(reserved.last_transition_time)
     return Hold(
         queue=entry.charged_queue,
-        key=(effective_priority(entry.workload), -at, entry.uid),
+        key=(effective_priority(entry.workload, boost=boost), -at, entry.uid),
         evicted=entry.evicted or entry.phase not in RESERVING,
         timestamp=queue_timestamp(entry.workload, by_creation=by_creation),
         usage=entry.charged,

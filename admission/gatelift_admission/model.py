@@ -158,6 +158,8 @@ class Settings:
     transformations: tuple[Transformation, ...] = ()
     """How the rest is counted in other resources."""
     ignore_undeclared: bool = False
+    priority_boost: bool = False
+    """The annotation `kueue.x-k8s.io/priority-boost` adds to the priority (Kueue's gate PriorityBoost)."""
     by_creation: bool = False
     """Whose pods were not ready in time keeps its place in the queue (`requeuingStrategy.timestamp: Creation`)."""
     wake_period: float = 0.0

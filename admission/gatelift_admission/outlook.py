@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gatelift_admission import texts
-from gatelift_admission.entry import Entry, Phase, has_failed_checks
+from gatelift_admission.entry import Entry, Phase, effective_priority, has_failed_checks
 from gatelift_admission.explain import FlavorVerdict
-from gatelift_admission.flavors import Mode
+from gatelift_admission.flavors import AssignedPodSet, Mode
 from gatelift_admission.nomination import Plan, nominate
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.state import State
@@ -52,6 +52,8 @@ class Outlook:
     counts: tuple[tuple[str, int], ...]
     victims: tuple[Victim, ...]
     hindrance: str
+    why: str = ""
+    """Reason of its condition as things stand: of quota that is used, of more than there can be, of no such flavor."""
 
 
 def settle(state: State) -> None:
@@ -85,8 +87,9 @@ def outlook(state: State, uid: str) -> Outlook | None:
         borrows=plan is not None and plan.assignment.borrowing > 0,
         verdicts=_verdicts(plan),
         counts=_fewer(entry, plan),
-        victims=_victims(plan),
+        victims=_victims(state, plan),
         hindrance=hindrance,
+        why=plan.assignment.reason if plan is not None and plan.assignment.mode is Mode.NO_FIT else "",
     )
 
 
@@ -105,7 +108,12 @@ def _hindrance(state: State, entry: Entry, queue: QueueModel) -> str:
 
 
 def _verdicts(plan: Plan | None) -> tuple[FlavorVerdict, ...]:
-    return tuple(
+    return tuple(verdict for one in (plan.assignment.pod_sets if plan is not None else ()) for verdict in _of(one))
+
+
+def _of(one: AssignedPodSet) -> list[FlavorVerdict]:
+    """Return what each flavor that was tried has to say, and what no flavor is asked about."""
+    told = [
         FlavorVerdict(
             pod_set=one.name,
             flavor=attempt.flavor,
@@ -113,9 +121,13 @@ def _verdicts(plan: Plan | None) -> tuple[FlavorVerdict, ...]:
             borrows=attempt.level > 0,
             reasons=attempt.reasons,
         )
-        for one in (plan.assignment.pod_sets if plan is not None else ())
         for attempt in one.attempts
-    )
+    ]
+    known = {reason for verdict in told for reason in verdict.reasons}
+    beside = tuple(reason for reason in one.reasons if reason not in known)
+    if beside:
+        told.append(FlavorVerdict(pod_set=one.name, flavor="", fits=False, borrows=False, reasons=beside))
+    return told
 
 
 def _fewer(entry: Entry, plan: Plan | None) -> tuple[tuple[str, int], ...]:
@@ -125,12 +137,12 @@ def _fewer(entry: Entry, plan: Plan | None) -> tuple[tuple[str, int], ...]:
     return tuple((one.name, one.count) for one in plan.assignment.pod_sets if one.count < asked.get(one.name, 0))
 
 
-def _victims(plan: Plan | None) -> tuple[Victim, ...]:
+def _victims(state: State, plan: Plan | None) -> tuple[Victim, ...]:
     return tuple(
         Victim(
             key=one.entry.key,
             cluster_queue=one.entry.charged_queue,
-            priority=one.entry.workload.spec.priority or 0,
+            priority=effective_priority(one.entry.workload, boost=state.settings.priority_boost),
             reason=one.reason.value,
         )
         for one in (plan.targets if plan is not None else ())

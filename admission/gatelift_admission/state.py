@@ -324,7 +324,7 @@ class State:
     def read(self, entry: Entry) -> Reading:
         """Read priority, times and pod sets of a pending entry from its object."""
         workload = entry.workload
-        priority = effective_priority(workload)
+        priority = effective_priority(workload, boost=self.settings.priority_boost)
         timestamp = queue_timestamp(workload, by_creation=self.settings.by_creation)
         try:
             pod_sets = pod_set_requests(workload, self.namespace_defaults(entry.key.namespace), self.counting_rules())

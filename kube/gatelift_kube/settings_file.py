@@ -65,15 +65,24 @@ def read(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); name a readable file with --config") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: is not YAML; mend the syntax there") from error
+    return parsed(text, str(path))
+
+
+def parsed(text: str, where: str) -> dict[str, Any]:
+    """Return the mapping in a file's text, empty for none; `where` names the file in a ConfigError."""
+    try:
+        document = yaml.safe_load(text) or {}
+    except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        where = f" line {mark.line + 1}" if mark is not None else ""
-        raise ConfigError(f"{path}{where}: is not YAML; mend the syntax there") from error
+        line = f" line {mark.line + 1}" if mark is not None else ""
+        raise ConfigError(f"{where}{line}: is not YAML; mend the syntax there") from error
     if not isinstance(document, dict):
-        raise ConfigError(f"{path}: holds a {type(document).__name__}, a mapping of settings is needed")
+        raise ConfigError(f"{where}: holds a {type(document).__name__}, a mapping of settings is needed")
     return document
 
 

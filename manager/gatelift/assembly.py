@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gatelift import admission_settings
 from gatelift.config import Configuration, WaitForPodsReady
 from gatelift.core.dispatch_values import DispatchSettings
 from gatelift.core.enrolment import Enrolments, EnrolmentSettings
@@ -11,8 +12,6 @@ from gatelift.core.machine import Machine
 from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift.core.state import Settings
 from gatelift.core.wall import Wall
-from gatelift_admission.model import Settings as AdmissionSettings
-from gatelift_admission.transformations import Transformation
 from gatelift_kinds.registry import KINDS
 from gatelift_wire.leases import longest_right
 from gatelift_wire.session_manager import ManagerSession
@@ -58,18 +57,7 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
         ),
         requeue_base=REQUEUE_BASE_SECONDS,
         requeue_max=REQUEUE_MAX_SECONDS,
-        admission=AdmissionSettings(
-            fair_sharing=config.fair_sharing.strategies() if config.fair_sharing is not None else (),
-            excluded_prefixes=config.resources.exclude_resource_prefixes,
-            transformations=tuple(
-                Transformation(input=one.input, outputs=one.outputs, strategy=one.strategy, multiply_by=one.multiply_by)
-                for one in config.resources.transformations
-            ),
-            by_creation=_by_creation(config.wait_for_pods_ready),
-            wake_period=gatelift.admission.wake_period,
-            wake_period_max=gatelift.admission.wake_period_max,
-            ignore_undeclared=config.resources.quota_check_strategy == "IgnoreUndeclared",
-        ),
+        admission=admission_settings.of(config),
         readiness=_readiness(config.wait_for_pods_ready),
         retention=RetentionSettings(
             after_finished=config.object_retention_policies.workloads.after_finished,
@@ -81,11 +69,6 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
     machine = Machine(settings, links, ids)
     machine.core.wall = wall  # the machine reads the clock, the links write texts by it
     return machine
-
-
-def _by_creation(section: WaitForPodsReady | None) -> bool:
-    """Return whether a workload keeps its place in the queue after its pods were not ready in time."""
-    return section is not None and section.requeuing_strategy.timestamp == "Creation"
 
 
 def _readiness(section: WaitForPodsReady | None) -> ReadinessSettings | None:

@@ -20,7 +20,7 @@ from pydantic_settings import SettingsConfigDict
 from gatelift.durations import parse_duration
 from gatelift_admission import amounts
 from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX
-from gatelift_kube.settings_file import ConfigError, EnvironmentSettings, Section, checked, read
+from gatelift_kube.settings_file import ConfigError, EnvironmentSettings, Section, checked, parsed, read
 from gatelift_wire.leases import longest_right, start_right_seconds
 from gatelift_wire.limits import LEASE_SECONDS, LEASE_SECONDS_MAX, LOST_SECONDS, SUSPECT_SECONDS, WRITE_SECONDS
 
@@ -49,7 +49,7 @@ FRAMEWORKS_OF_KUEUE = (
     "workload.codeflare.dev/appwrapper",
     "sparkoperator.k8s.io/sparkapplication",
 )
-GATES_SERVED = frozenset({"WorkloadPriorityClassDefaulting"})
+GATES_SERVED = frozenset({"WorkloadPriorityClassDefaulting", "PriorityBoost"})
 IN_USE = frozenset(
     {
         "apiVersion",
@@ -148,7 +148,7 @@ class LocalQueueMetrics(Section):
 class Metrics(Section):
     """Where metrics are served besides the health port, and which."""
 
-    bind_address: str = ""
+    bind_address: str = ":8080"
     enable_cluster_queue_resources: bool = False
     local_queue_metrics: LocalQueueMetrics = LocalQueueMetrics()
 
@@ -425,7 +425,7 @@ class Configuration(Section):
     managed_jobs_namespace_selector: NamespaceSelector | None = None
     integrations: Integrations = Integrations()
     client_connection: ClientConnection = ClientConnection()
-    metrics: Metrics = Metrics(bind_address=":8080")
+    metrics: Metrics = Metrics()
     health: Health = Health()
     webhook: Webhook = Webhook()
     leader_election: LeaderElection = LeaderElection()
@@ -481,4 +481,10 @@ def load(path: Path | None) -> Configuration:
     Raises ConfigError with one line per problem: path of the key, what is wrong, the way out.
     """
     document = read(path)
+    return checked(lambda: Configuration.model_validate(document), "GATELIFT_")
+
+
+def read_text(text: str) -> Configuration:
+    """Check the text of a file, as `load` does."""
+    document = parsed(text, "the manager's ConfigMap")
     return checked(lambda: Configuration.model_validate(document), "GATELIFT_")

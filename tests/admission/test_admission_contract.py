@@ -6,11 +6,12 @@ import pytest
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.entry import Phase
-from gatelift_admission.model import Evict, Inadmissible, Reserve, Unreserve
+from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Settings, Unreserve
 from gatelift_kube.objects.kueue import (
     Admission,
     AdmissionCheckState,
     PodSetAssignment,
+    Preemption,
     ReclaimablePod,
     RequeueState,
     Workload,
@@ -376,3 +377,35 @@ def test_nothing_known_is_nothing_to_do() -> None:
     engine.forget("nobody")
     engine.workload_removed("nobody")
     assert engine.charged("nobody") == {}
+
+
+def boosted(uid: str, text: str, **more: object) -> Workload:
+    return workload(uid, ONE, annotations={"kueue.x-k8s.io/priority-boost": text}, **more)  # type: ignore[arg-type]  # by name
+
+
+@pytest.mark.parametrize(
+    ("text", "gate", "first"),
+    [("5", True, "b"), ("-1", True, "a"), ("5", False, "a"), ("five", True, "a"), ("99999999999", True, "a")],
+)
+def test_a_boost_adds_to_the_priority_where_its_gate_is_on(text: str, gate: bool, first: str) -> None:
+    engine = Engine(Settings(priority_boost=gate))
+    engine.namespace_changed("ns", {})
+    engine.flavor_changed(flavor("default"))
+    engine.cluster_queue_changed(cluster_queue("cq", group(default={"cpu": "4"})))
+    engine.local_queue_changed(local_queue("lq", "cq"))
+    engine.workload_changed(workload("a", ONE, priority=1), 0.0)
+    engine.workload_changed(boosted("b", text, created=5, priority=1), 0.0)
+    assert reserved(rest(engine)) == [first]
+
+
+def test_a_boost_protects_from_preemption_by_what_is_below_it() -> None:
+    for gate, phase in ((True, []), (False, ["low"])):
+        engine = Engine(Settings(priority_boost=gate))
+        engine.namespace_changed("ns", {})
+        engine.flavor_changed(flavor("default"))
+        queue = cluster_queue("cq", group(default={"cpu": "4"}), preemption=Preemption("LowerPriority"))
+        engine.cluster_queue_changed(queue)
+        engine.local_queue_changed(local_queue("lq", "cq"))
+        engine.workload_changed(boosted("low", "9", status=reserved_status(GRANTED)), 0.0)
+        engine.workload_changed(workload("high", ONE, priority=5), 0.0)
+        assert [one.uid for one in rest(engine) if isinstance(one, Preempt)] == phase

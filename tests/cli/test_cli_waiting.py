@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
-from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR, WORKLOAD
+from gatelift_kube.resources import CLUSTER_QUEUE, CONFIG_MAP, LOCAL_QUEUE, NAMESPACE, RESOURCE_FLAVOR, WORKLOAD
 from support.cli_stage import Stage, condition
 
 TEAM = ("-n", "team")
@@ -81,6 +82,18 @@ def test_it_says_with_how_few_pods_it_fits(stage: Stage) -> None:
     assert told(stage, "wide")["outlook"] == "fits now, with 8 pods in pod set main; its turn comes next"
 
 
+def test_what_asks_for_more_than_there_is_is_told_that_waiting_does_not_help(stage: Stage) -> None:
+    a_cluster(stage)
+    a_workload(stage, "giant", "9")
+    said = told(stage, "giant")
+    assert said["outlook"] == "no quota that comes free can help: it asks for more than the queue and its cohort have"
+    (lacks,) = said["lacks"]
+    assert lacks == (
+        "pod set main, flavor fast: insufficient quota for cpu in flavor fast, previously considered podsets requests"
+        " (0) + current podset request (9) > maximum capacity (8)"
+    )
+
+
 def test_what_no_quota_can_help_is_said(stage: Stage) -> None:
     a_cluster(stage, stopPolicy="Hold")
     a_workload(stage, "waits", "1")
@@ -121,5 +134,37 @@ def test_who_may_not_list_all_is_told_what_he_cannot_see(stage: Stage) -> None:
     stage.server.fault("GET", "/clusterqueues", status=403)
     blind = stage.run("explain", "waits", *TEAM)
     assert blind.code == 0
-    assert "  not seen  you may not list clusterqueues" in blind.out.splitlines()
+    assert "  not seen  you may not read clusterqueues" in blind.out.splitlines()
     assert "outlook" not in blind.out
+
+
+SETTINGS = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+resources: {transformations: [{input: cpu, strategy: Replace, outputs: {credits: 3}}]}
+"""
+
+
+def test_it_counts_as_the_managers_settings_say(stage: Stage, tmp_path: Path) -> None:
+    a_cluster(stage)
+    a_workload(stage, "waits", "1")
+    assert told(stage, "waits")["lacks"] == []
+    file = tmp_path / "manager.yaml"
+    file.write_text(SETTINGS)
+    by_file = json.loads(stage.run("explain", "waits", "-o", "json", "--config", str(file), *TEAM).out)["waiting"]
+    assert by_file["lacks"] == ["pod set main: resource credits unavailable in ClusterQueue"]
+    assert by_file["outlook"] == "no quota can help: no flavor of the queue suits it"
+    stage.server.put(CONFIG_MAP, "gatelift-manager", "gatelift-system", data={"config.yaml": SETTINGS})
+    assert told(stage, "waits")["lacks"] == by_file["lacks"]
+
+
+def test_who_may_not_read_the_settings_is_told_so_and_a_broken_file_is_one_line(stage: Stage, tmp_path: Path) -> None:
+    a_cluster(stage)
+    a_workload(stage, "waits", "1")
+    file = tmp_path / "manager.yaml"
+    file.write_text("a: [1")
+    broken = stage.run("explain", "waits", "--config", str(file), *TEAM)
+    assert broken.code == 2
+    assert broken.err == f"gatelift: {file} line 1: is not YAML; mend the syntax there\n"
+    stage.server.fault("GET", "/configmaps", status=403)
+    assert told(stage, "waits")["not_seen"] == ["configmaps (the manager's settings)"]

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import typer
 
-from gatelift_kube import event_loop
+from gatelift_kube import event_loop, settings_file
 from gatelift_kube.client import Client
 from gatelift_kube.config import auto
 from gatelift_kube.errors import ApiError, ConfigError, KubeError, NotFoundError, UnreachableError
@@ -54,7 +54,7 @@ def end_well(work: Awaitable[T]) -> T:
         return event_loop.run(awaited())
     except CliError as error:
         _fail(str(error), error.code)
-    except ConfigError as error:
+    except (ConfigError, settings_file.ConfigError) as error:
         _fail(str(error), USAGE)
     except UnreachableError as error:
         _fail(f"{error}; is it up? --kubeconfig and --context choose another", UNREACHABLE)

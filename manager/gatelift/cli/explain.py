@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -48,21 +49,24 @@ def explain(
     ],
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the object.")] = "default",
     output: Annotated[Output, typer.Option("--output", "-o", help="table, json or yaml")] = Output.TABLE,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="The manager's file, where it is not in its ConfigMap.")
+    ] = None,
 ) -> None:
     """Say why a workload is not running (its place, what it lacks, whom it would preempt), or where it is."""
-    explanation = run(target_of(context), lambda client: _explained(client, namespace, name))
+    explanation = run(target_of(context), lambda client: _explained(client, namespace, name, config))
     if output is Output.TABLE:
         _print(explanation)
     else:
         dump(asdict(explanation), output)
 
 
-async def _explained(client: Client, namespace: str, name: str) -> Explanation:
+async def _explained(client: Client, namespace: str, name: str, config: Path | None) -> Explanation:
     workload = await _find(client, namespace, name)
     told = explanation_of(workload, dt.datetime.now(dt.UTC))
     if told.quota or told.state == texts.FINISHED:
         return told
-    return replace(told, waiting=waiting_of(await replica(client), workload.metadata.uid))
+    return replace(told, waiting=waiting_of(await replica(client, config), workload.metadata.uid))
 
 
 async def _find(client: Client, namespace: str, name: str) -> Workload:
@@ -131,7 +135,7 @@ def _waiting(told: Waiting | None) -> list[tuple[str, str]]:
     """Return what is told of a waiting workload, as lines."""
     if told is None:
         return []
-    unseen = f"you may not list {', '.join(told.not_seen)}" if told.not_seen else ""
+    unseen = f"you may not read {', '.join(told.not_seen)}" if told.not_seen else ""
     return [
         ("place", told.place),
         ("outlook", told.outlook),

@@ -1,6 +1,7 @@
 """The admission engine in the command line: fed from the objects, with the caller's own rights; it decides nothing.
 
-So `explain` says what the manager would find, without asking it. What the caller may not list is left out, and said.
+So `explain` says what the manager would find, without asking it. What the caller may not list is left out, and said;
+the manager's settings are read from its ConfigMap, or from a file.
 """
 
 from __future__ import annotations
@@ -9,32 +10,41 @@ import asyncio
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from gatelift import admission_settings
+from gatelift.config import load, read_text
 from gatelift_admission.engine import Engine
 from gatelift_admission.model import Settings
 from gatelift_admission.outlook import Outlook, outlook, settle
 from gatelift_kube.client import Client, Selection
-from gatelift_kube.errors import ApiError
-from gatelift_kube.objects.core import Namespace
+from gatelift_kube.errors import ApiError, NotFoundError
+from gatelift_kube.objects.core import ConfigMap, Namespace
 from gatelift_kube.objects.kueue import ClusterQueue
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
     COHORT,
+    CONFIG_MAP,
     LIMIT_RANGE,
     LOCAL_QUEUE,
     NAMESPACE,
     RESOURCE_FLAVOR,
     RUNTIME_CLASS,
     WORKLOAD,
+    ObjectKey,
+    ObjectRef,
     Resource,
 )
 from gatelift_kube.writes import KubeObject
 
 FORBIDDEN = 403
+CONFIGURATION = ObjectRef(CONFIG_MAP, ObjectKey("gatelift-system", "gatelift-manager"))
+CONFIGURATION_KEY = "config.yaml"
+"""Where `deploy/` puts the manager's file."""
 STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
-"""Fair sharing as the manager has it unless its file says otherwise; that it is on, shows in the queues' statuses."""
+"""Fair sharing where no file can be seen; that it is on, shows in the queues' statuses."""
 ESSENTIAL = frozenset({CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR, WORKLOAD, NAMESPACE})
 """Without these nothing can be said; without the others, what is said is said with a reservation."""
 
@@ -56,19 +66,38 @@ class Replica:
         return any(resource.plural in self.unseen for resource in ESSENTIAL)
 
 
-async def replica(client: Client) -> Replica:
-    """Read everything that admission depends on, at once, and return an engine that knows it."""
+async def replica(client: Client, file: Path | None = None) -> Replica:
+    """Read everything that admission depends on, at once, and return an engine that knows it.
+
+    `file`: the manager's configuration, where that is not in its ConfigMap.
+    """
+    settings, unseen = (admission_settings.of(load(file)), ()) if file is not None else await _settings(client)
     lists = await asyncio.gather(*(_listed(client, resource) for resource in _FEED))
     found = dict(zip(_FEED, lists, strict=True))
     queues = found[CLUSTER_QUEUE] or []
     fair = any(isinstance(one, ClusterQueue) and one.status.fair_sharing is not None for one in queues)
-    engine = Engine(Settings(fair_sharing=STRATEGIES if fair else ()))
+    engine = Engine(settings or Settings(fair_sharing=STRATEGIES if fair else ()))
     engine.wall_clock(dt.datetime.now(dt.UTC).timestamp(), 0.0)
     for resource, feed in _FEED.items():
         for one in found[resource] or ():
             feed(engine)(one)
     settle(engine.state)
-    return Replica(engine=engine, unseen=tuple(one.plural for one in _FEED if found[one] is None))
+    return Replica(engine=engine, unseen=(*(one.plural for one in _FEED if found[one] is None), *unseen))
+
+
+async def _settings(client: Client) -> tuple[Settings | None, tuple[str, ...]]:
+    """Return the engine's settings by the manager's ConfigMap, None where there is none; and what may not be seen."""
+    try:
+        served = await client.get(CONFIGURATION)
+    except NotFoundError:
+        return None, ()
+    except ApiError as error:
+        if error.status == FORBIDDEN:
+            return None, (f"{CONFIGURATION.resource.plural} (the manager's settings)",)
+        raise
+    config_map = served.object
+    text = config_map.data.get(CONFIGURATION_KEY, "") if isinstance(config_map, ConfigMap) else ""
+    return admission_settings.of(read_text(text)), ()
 
 
 async def _listed(client: Client, resource: Resource) -> list[KubeObject] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gatelift.cli.replica import Replica
+from gatelift_admission import texts
 from gatelift_admission.explain import FlavorVerdict
 from gatelift_admission.outlook import Outlook
 
@@ -50,7 +51,7 @@ def _place(found: Outlook) -> str:
 
 def _lack(verdict: FlavorVerdict) -> str:
     why = "; ".join(verdict.reasons) or "does not fit"
-    return f"pod set {verdict.pod_set}, flavor {verdict.flavor}: {why}"
+    return f"pod set {verdict.pod_set}{f', flavor {verdict.flavor}' if verdict.flavor else ''}: {why}"
 
 
 def _outlook(found: Outlook) -> str:
@@ -63,6 +64,10 @@ def _outlook(found: Outlook) -> str:
         return f"fits now{borrowing}{fewer}; {turn}"
     if found.victims:
         return f"would fit after {len(found.victims)} other(s) have been preempted{fewer}"
+    if found.why == texts.NO_MATCHING_FLAVOR:
+        return "no quota can help: no flavor of the queue suits it"
+    if found.why == texts.EXCEEDS_MAX_QUOTA:
+        return "no quota that comes free can help: it asks for more than the queue and its cohort have"
     return "waits until quota comes free; nobody may be preempted for it"
 
 
