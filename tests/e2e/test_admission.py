@@ -6,13 +6,14 @@ really ran when.
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from gatelift_kube.resources import CLUSTER_QUEUE, JOB, LOCAL_QUEUE, NODE, POD
+from gatelift_kube.resources import CLUSTER_QUEUE, EVENT, JOB, LOCAL_QUEUE, NODE, POD
 from gatelift_kube.timestamps import to_seconds
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e_admission import (
@@ -35,6 +36,7 @@ from support.e2e_admission import (
     set_up,
 )
 from support.e2e_world import MODULE_SECONDS, NAMESPACE, WORKERS, Json, World
+from support.sandbox_kubectl import Kubectl
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 
@@ -281,6 +283,80 @@ def since(workload: Json, type_: str) -> float:
 def ended(run: Any) -> float:
     assert run.stopped is not None
     return float(run.stopped)
+
+
+async def test_what_the_first_flavor_has_no_quota_for_runs_on_the_second_and_the_rest_lacks_both(world: World) -> None:
+    first, second, third = world.name("flavor-a"), world.name("flavor-b"), world.name("flavor-c")
+    for name, flavor in ((first, "small-flavor"), (second, "default-flavor")):
+        await world.create(a_pod(world, name, "two-flavors"))
+        workload = await says(world, name, "Admitted", ADMITTED)
+        [assigned] = workload["status"]["admission"]["podSetAssignments"]
+        assert (assigned["flavors"], assigned["resourceUsage"]) == ({"cpu": flavor}, {"cpu": "1"})
+        await world.running_on(name)
+    told = await event_of(world, second, "QuotaReserved")
+    assert told.startswith("Quota reserved in ClusterQueue two-flavors, wait time since queued was ")
+    assert told.endswith(
+        "s; Flavors considered: main: small-flavor(preemptionMode=NoCandidates;insufficient unused quota for cpu in "
+        "flavor small-flavor, 1 more needed), default-flavor(Fit)"
+    )
+    await world.create(a_pod(world, third, "two-flavors", cpu="3500m"))
+    waits = (
+        "couldn't assign flavors to pod set main: insufficient quota for cpu in flavor small-flavor, previously "
+        "considered podsets requests (0) + current podset request (3500m) > maximum capacity (1), "
+        "insufficient unused quota for cpu in flavor default-flavor, 500m more needed"
+    )
+    await says(world, third, "QuotaReserved", ("False", "WaitingForQuota", waits))
+    await kubectl_shows(world, second, third, waits)
+    await remove(world, first, second, third)
+
+
+COLUMNS = {
+    "clusterqueues": ["NAME", "COHORT", "STRATEGY", "PENDING WORKLOADS", "ADMITTED WORKLOADS"],
+    "localqueues": ["NAME", "CLUSTERQUEUE", "PENDING WORKLOADS", "ADMITTED WORKLOADS"],
+    "workloads": ["NAME", "QUEUE", "RESERVED IN", "ADMITTED", "FINISHED", "AGE"],
+    "workloadpriorityclasses": ["NAME", "VALUE"],
+    "multikueueclusters": ["NAME", "CONNECTED", "AGE"],
+    "resourceflavors": ["NAME", "AGE"],
+    "admissionchecks": ["NAME", "AGE"],
+    "cohorts": ["NAME", "AGE"],
+    "multikueueconfigs": ["NAME", "AGE"],
+}
+
+
+async def kubectl_shows(world: World, runs: str, waits: str, why: str) -> None:
+    """Check what a person sees with kubectl: Kueue's columns, and the condition as it is."""
+    kubectl = Kubectl(world.clusters["mgmt"])
+    for plural, columns in COLUMNS.items():
+        shown = (await kubectl("get", plural, "-A", "-o", "wide")).splitlines()
+        if shown:  # without objects kubectl prints nothing
+            found = [each for each in re.split(r"\s{2,}", shown[0].strip()) if each != "NAMESPACE"]
+            assert found == columns, plural
+    names = {}
+    for name in (runs, waits):
+        workload = await world.workload_of(name)
+        assert workload is not None
+        names[name] = workload["metadata"]["name"]
+    rows = {line.split()[0]: line.split()[1:] for line in (await kubectl("get", "kwl", "-n", NAMESPACE)).splitlines()}
+    assert rows[names[runs]][:3] == ["two-flavors", "two-flavors", "True"]
+    assert rows[names[waits]][:1] == ["two-flavors"]
+    described = await kubectl("describe", "workload", names[waits], "-n", NAMESPACE)
+    assert re.search(rf"Message: +{re.escape(why)}\n", described)
+    assert re.search(r"Reason: +WaitingForQuota\n", described)
+
+
+async def event_of(world: World, name: str, reason: str) -> str:
+    """Wait for an event of the Workload of a pod; return its text."""
+    workload = await world.workload_of(name)
+    assert workload is not None
+
+    async def look() -> str:
+        for each in await world.every("mgmt", EVENT):
+            if each["reason"] == reason and each["regarding"]["name"] == workload["metadata"]["name"]:
+                return str(each["note"])
+        return ""
+
+    found: str = await world.until(look, f"event {reason} of the Workload of pod {name}")
+    return found
 
 
 async def test_fair_sharing_takes_from_the_queue_that_has_more_until_both_have_the_same(world: World) -> None:
