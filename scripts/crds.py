@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 import yaml
+from scripts import crd_versions
 from scripts.crd_facts import FACTS
 from scripts.crd_schema import Schema, struct_schema
 
@@ -127,6 +128,7 @@ def document(definition: Definition) -> Schema:
         version["additionalPrinterColumns"] = list(definition.columns)
     if definition.status:
         version["subresources"] = {"status": {}}
+    kueue = resource.group == r.KUEUE_GROUP
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -141,7 +143,8 @@ def document(definition: Definition) -> Schema:
                 "shortNames": list(definition.short),
             },
             "scope": "Namespaced" if resource.namespaced else "Cluster",
-            "versions": [version],
+            "versions": [version, crd_versions.older(resource.plural, version)] if kueue else [version],
+            **({"conversion": crd_versions.conversion(resource.plural)} if kueue else {}),
         },
     }
 

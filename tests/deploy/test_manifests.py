@@ -12,6 +12,7 @@ from scripts.crd_schema import StructFacts, struct_schema
 
 from gatelift.cli import manifests
 from gatelift.cli.manifests import MANAGEMENT, WORKER, ManifestsError, Part, agent_binding, load_manifests
+from gatelift.webhooks.configuration import CONVERTED
 from gatelift_kube import resources
 from gatelift_kube.objects.meta import Condition
 
@@ -96,9 +97,30 @@ def test_every_kind_that_we_read_has_a_crd() -> None:
 )
 def test_kubectl_prints_as_with_kueue(plural: str, short: list[str], columns: list[str]) -> None:
     (crd,) = [one for one in of_kind("CustomResourceDefinition") if one["spec"]["names"]["plural"] == plural]
-    (version,) = crd["spec"]["versions"]
     assert crd["spec"]["names"]["shortNames"] == short
-    assert [one["name"] for one in version.get("additionalPrinterColumns", [])] == columns
+    for version in crd["spec"]["versions"]:
+        assert [one["name"] for one in version.get("additionalPrinterColumns", [])] == columns
+
+
+def test_kueues_kinds_are_stored_as_v1beta2_and_still_served_as_v1beta1() -> None:
+    for crd in of_kind("CustomResourceDefinition", Part.CRDS):
+        if crd["spec"]["group"] != "kueue.x-k8s.io":
+            continue
+        new, old = crd["spec"]["versions"]
+        assert (new["name"], new["served"], new["storage"]) == ("v1beta2", True, True)
+        assert (old["name"], old["served"], old["storage"], old["deprecated"]) == ("v1beta1", True, False, True)
+        plural, strategy = crd["spec"]["names"]["plural"], crd["spec"]["conversion"]["strategy"]
+        assert strategy == ("Webhook" if plural in CONVERTED else "None"), plural
+
+
+def test_the_webhooks_may_change_the_definitions_that_they_convert_and_no_others() -> None:
+    (rule,) = [
+        rule
+        for role in of_kind("ClusterRole", Part.WEBHOOKS_ACCESS)
+        for rule in role["rules"]
+        if rule["resources"] == ["customresourcedefinitions"]
+    ]
+    assert rule["resourceNames"] == [f"{plural}.kueue.x-k8s.io" for plural in CONVERTED]
 
 
 @pytest.mark.parametrize("folder", sorted(DEPLOY.rglob("kustomization.yaml")), ids=lambda path: str(path.parent.name))
@@ -152,6 +174,7 @@ def test_the_webhooks_write_nothing_but_their_own_secret_and_configurations() ->
         ("secrets", True),
         ("mutatingwebhookconfigurations", True),
         ("validatingwebhookconfigurations", True),
+        ("customresourcedefinitions", True),
     }
 
 

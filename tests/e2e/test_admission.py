@@ -307,7 +307,7 @@ async def test_what_the_first_flavor_has_no_quota_for_runs_on_the_second_and_the
     )
     await says(world, third, "QuotaReserved", ("False", "WaitingForQuota", waits))
     await kubectl_shows(world, second, third, waits)
-    await remove(world, first, second, third)
+    await world.remove(POD, first, second, third)
 
 
 COLUMNS = {

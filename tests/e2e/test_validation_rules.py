@@ -1,4 +1,4 @@
-"""The rules on Kueue's kinds on a real API server: CRDs and the webhooks daemon, with the rights of its own account."""
+"""Kueue's kinds on a real API server: the rules on them, and their older version. CRDs and the webhooks daemon only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from gatelift.webhooks.configuration import NAME, VALIDATING
-from gatelift_kube.resources import CLUSTER_QUEUE, ObjectKey, ObjectRef
+from gatelift_kube.resources import CLUSTER_QUEUE
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.processes import LocalProvider
 from gatelift_sandbox.provider import NodeShape, Settings
@@ -124,8 +124,86 @@ async def test_the_api_server_accepts_what_keeps_the_rule_and_says_what_breaks_i
         assert case.server in said.message
 
 
-async def test_the_webhooks_account_may_keep_the_configuration_up_to_date(api: Api) -> None:
-    ref = ObjectRef(VALIDATING, ObjectKey("", NAME))
+async def test_the_webhooks_keep_their_configuration_up_to_date_with_their_own_rights(api: Api) -> None:
     webhooks = (await api.get(CONFIGURATION)).ok()["webhooks"]
     assert {one["name"] for one in webhooks} >= {"validate.clusterqueue.gatelift.dev", "validate.workload.gatelift.dev"}
-    assert all(one["clientConfig"]["caBundle"] for one in webhooks), ref
+    assert all(one["clientConfig"]["caBundle"] for one in webhooks)
+
+
+OLD, NEW = "/apis/kueue.x-k8s.io/v1beta1", "/apis/kueue.x-k8s.io/v1beta2"
+OLD_QUEUE = {
+    "apiVersion": "kueue.x-k8s.io/v1beta1",
+    "kind": "ClusterQueue",
+    "metadata": {"name": "older"},
+    "spec": {
+        "cohort": "team",
+        "admissionChecks": ["a"],
+        "flavorFungibility": {"whenCanBorrow": "Borrow"},
+        "resourceGroups": [
+            {
+                "coveredResources": ["cpu"],
+                "flavors": [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": 2, "borrowingLimit": 1}]}],
+            }
+        ],
+    },
+}
+
+
+async def test_a_manifest_of_the_older_version_is_stored_as_the_newer_one_and_shown_as_either(api: Api) -> None:
+    made = await api.post(f"{OLD}/clusterqueues", OLD_QUEUE)
+    assert made.ok()["spec"]["cohort"] == "team"
+    assert any("deprecated" in warning for warning in made.warnings)
+    newer = (await api.get(f"{NEW}/clusterqueues/older")).ok()["spec"]
+    assert newer["cohortName"] == "team"
+    assert newer["admissionChecksStrategy"] == {"admissionChecks": [{"name": "a"}]}
+    assert newer["flavorFungibility"] == {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}
+    again = (await api.call("PATCH", f"{OLD}/clusterqueues/older", {"spec": {"cohort": "other"}}, media=MERGE)).ok()
+    assert again["spec"]["cohort"] == "other"
+    assert (await api.get(f"{NEW}/clusterqueues/older")).ok()["spec"]["cohortName"] == "other"
+    listed = (await api.get(f"{OLD}/clusterqueues")).ok()["items"]
+    assert [one["spec"]["cohort"] for one in listed if one["metadata"]["name"] == "older"] == ["other"]
+    (await api.delete(f"{OLD}/clusterqueues/older")).ok()
+
+
+async def test_rules_hold_for_the_older_version_too(api: Api) -> None:
+    alone = copy.deepcopy(OLD_QUEUE)
+    del alone["spec"]["cohort"]  # type: ignore[attr-defined]  # a plain document
+    said = await api.post(f"{OLD}/clusterqueues", alone, dryRun="All")
+    assert "borrowingLimit needs a cohort" in said.message
+    wrong = copy.deepcopy(OLD_QUEUE)
+    wrong["spec"]["fairSharing"] = {"weight": "1n"}  # type: ignore[index]  # a plain document
+    said = await api.post(f"{OLD}/clusterqueues", wrong, dryRun="All")
+    assert "spec.fairSharing.weight: Invalid value: must be 0 or more than 1n: raise it" in said.message
+
+
+async def test_every_kind_of_kueues_is_served_in_the_older_version(api: Api) -> None:
+    template = {"spec": {"containers": [{"name": "c"}]}}
+    source = "kueue.x-k8s.io/workloadpriorityclass"
+    specs: dict[str, tuple[str, Json]] = {
+        "localqueues": ("LocalQueue", {"spec": {"clusterQueue": "cq"}}),
+        "resourceflavors": ("ResourceFlavor", {"spec": {"nodeLabels": {"a": "b"}}}),
+        "cohorts": ("Cohort", {"spec": {"parentName": "a"}}),
+        "admissionchecks": ("AdmissionCheck", {"spec": {"controllerName": "a/b", "retryDelayMinutes": 15}}),
+        "workloadpriorityclasses": ("WorkloadPriorityClass", {"value": 3}),
+        "multikueueconfigs": ("MultiKueueConfig", {"spec": {"clusters": ["a"]}}),
+        "multikueueclusters": ("MultiKueueCluster", {"spec": {"kubeConfig": {"location": "s"}}}),
+        "workloads": (
+            "Workload",
+            {
+                "spec": {
+                    "priority": 1,
+                    "priorityClassName": "x",
+                    "priorityClassSource": source,
+                    "podSets": [{"template": template}],
+                }
+            },
+        ),
+    }
+    for plural, (kind, parts) in specs.items():
+        space = f"/namespaces/{NAMESPACE}" if plural in {"localqueues", "workloads"} else ""
+        document = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": kind, "metadata": {"name": "older"}, **parts}
+        (await api.post(f"{OLD}{space}/{plural}", document)).ok()
+        (await api.get(f"{NEW}{space}/{plural}/older")).ok()
+        (await api.get(f"{OLD}{space}/{plural}/older")).ok()
+    workload = (await api.get(f"{NEW}/namespaces/{NAMESPACE}/workloads/older")).ok()
+    assert workload["spec"]["priorityClassRef"]["kind"] == "WorkloadPriorityClass"

@@ -17,7 +17,7 @@ from gatelift.webhooks import app, owners
 from gatelift.webhooks import server as server_module
 from gatelift.webhooks.app import Daemon, settings_of
 from gatelift.webhooks.certificates import SERVING_LIFETIME, Material
-from gatelift.webhooks.configuration import MUTATING, NAME, QUEUEING, VALIDATING
+from gatelift.webhooks.configuration import DEFINITION, MUTATING, NAME, QUEUEING, VALIDATING
 from gatelift.webhooks.metrics import Metrics
 from gatelift.webhooks.secret import NAME as SECRET_NAME
 from gatelift.webhooks.secret import MaterialStore
@@ -211,6 +211,48 @@ async def test_both_configurations_get_bundle_and_address(asking: Asking, server
         assert [one["clientConfig"]["url"] for one in made] == [f"https://127.0.0.1:1/{verb}-{kind}" for kind in kinds]
         assert {one["clientConfig"]["caBundle"] for one in made} == {secret["data"]["ca.crt"]}
         assert {one["failurePolicy"] for one in made} == {"Fail"}
+
+
+def a_definition(server: FakeApiServer, plural: str, name: str) -> str:
+    """Put a definition as it is applied: by the Service, without a bundle."""
+    service = {"namespace": "gatelift-system", "name": "gatelift-webhooks", "path": "/convert", "port": 443}
+    webhook = {"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]}
+    labels = {"app.kubernetes.io/name": name}
+    full = f"{plural}.kueue.x-k8s.io"
+    spec = {"group": "kueue.x-k8s.io", "conversion": {"strategy": "Webhook", "webhook": webhook}}
+    server.put(DEFINITION, full, metadata={"labels": labels}, spec=spec)
+    return full
+
+
+async def test_our_definitions_get_bundle_and_address_and_those_of_kueue_are_left_alone(
+    client: Client, server: FakeApiServer
+) -> None:
+    ours, theirs = a_definition(server, "clusterqueues", "gatelift"), a_definition(server, "workloads", "kueue")
+    before = server.find(DEFINITION, theirs)
+    daemon = Daemon(client, SETTINGS)
+    await daemon.start()
+    try:
+        await until(lambda: not daemon.missing())
+    finally:
+        await daemon.stop()
+    secret, found = server.find(SECRET, SECRET_NAME, "gatelift-system"), server.find(DEFINITION, ours)
+    assert secret is not None
+    assert found is not None
+    assert found["spec"]["conversion"]["webhook"]["clientConfig"] == {
+        "url": "https://127.0.0.1:1/convert",
+        "caBundle": secret["data"]["ca.crt"],
+    }
+    assert server.find(DEFINITION, theirs) == before
+
+
+async def test_versions_are_converted_as_soon_as_the_port_is_open(asking: Asking) -> None:
+    queue = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "metadata": {}, "spec": {"cohort": "a"}}
+    request = {"uid": "u", "desiredAPIVersion": "kueue.x-k8s.io/v1beta2", "objects": [queue]}
+    body = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+    status, text = await asking.post("/convert", json.dumps(body).encode())
+    assert status == 200
+    assert json.loads(text)["response"]["convertedObjects"][0]["spec"] == {"cohortName": "a"}
+    assert (await asking.post("/convert", b"{}"))[0] == 400
 
 
 async def test_what_is_right_is_not_written_again(asking: Asking, server: FakeApiServer, daemon: Daemon) -> None:

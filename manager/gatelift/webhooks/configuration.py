@@ -39,6 +39,12 @@ ANSWER_SECONDS_MAX = 5
 """How long the API server waits for us: reviews take a millisecond, or one read of a pod's owner."""
 SERVICE = "gatelift-webhooks"
 SERVICE_PORT = 443
+CONVERTED = ("clusterqueues", "localqueues", "multikueueclusters", "workloads")
+"""Kinds of Kueue of which a field was renamed between v1beta1 and v1beta2."""
+CONVERT_PATH = "/convert"
+DEFINITION = Resource(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
+)
 _ASKING: dict[str, Any] = {
     "admissionReviewVersions": ["v1"],
     "failurePolicy": "Fail",
@@ -104,6 +110,12 @@ def validating(wanted: Wanted) -> list[Json]:
 def path(verb: str, kind: str) -> str:
     """Return the path under which a kind is mutated or validated."""
     return f"/{verb}-{kind}"
+
+
+def conversion(wanted: Wanted) -> Json:
+    """Return the part of a converted CRD that says how the API server reaches us."""
+    webhook = {"clientConfig": _client(wanted, CONVERT_PATH), "conversionReviewVersions": ["v1"]}
+    return {"strategy": "Webhook", "webhook": webhook}
 
 
 def _queueing(wanted: Wanted, name: str, resource: Resource) -> Json:

@@ -1,4 +1,4 @@
-"""Keeps the two webhook configurations as they should be: trust bundle, address, namespaces. One patch at most each."""
+"""Keeps the webhook configurations, and the conversion of our CRDs, as they should be. One patch at most each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from gatelift.webhooks import configuration
 from gatelift.webhooks.configuration import MUTATING, VALIDATING, Wanted
 from gatelift_kube.client import Client
 from gatelift_kube.errors import ConflictError, NotFoundError
-from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
+from gatelift_kube.resources import KUEUE_GROUP, ObjectKey, ObjectRef, Resource
+
+LABEL = "app.kubernetes.io/name"
+"""By this we know our own definitions from those of Kueue, which Kueue converts."""
 
 
 class Injection:
@@ -25,6 +28,31 @@ class Injection:
         """Bring both configurations up to date. KubeError: they cannot be read or written now; try again later."""
         await self._put(MUTATING, configuration.mutating(wanted))
         await self._put(VALIDATING, configuration.validating(wanted))
+        for plural in configuration.CONVERTED:
+            await self._convert(f"{plural}.{KUEUE_GROUP}", configuration.conversion(wanted))
+
+    async def _convert(self, name: str, conversion: dict[str, Any]) -> None:
+        """Let the API server ask us about other versions of a kind, if its definition is one of ours."""
+        ref = ObjectRef(configuration.DEFINITION, ObjectKey("", name))
+        try:
+            served = await self._client.get(ref)
+        except NotFoundError:
+            return
+        meta = served.object.metadata
+        if meta.labels.get(LABEL) != configuration.NAME or meta.deletion_timestamp is not None:
+            return
+        if json.loads(served.raw)["spec"].get("conversion") == conversion:
+            return
+        # One of `url` and `service` is allowed: what is not wanted has to go.
+        client = {"url": None, "service": None, **conversion["webhook"]["clientConfig"]}
+        wanted = {**conversion, "webhook": {**conversion["webhook"], "clientConfig": client}}
+        body = {"metadata": {"resourceVersion": meta.resource_version}, "spec": {"conversion": wanted}}
+        try:
+            await self._client.patch(ref, json.dumps(body).encode())
+        except ConflictError:
+            self._log.info("changed meanwhile; compared again at the next check", definition=name)
+            return
+        self._log.info("conversion brought up to date", definition=name)
 
     async def _put(self, resource: Resource, webhooks: list[dict[str, Any]]) -> None:
         ref = ObjectRef(resource, ObjectKey("", configuration.NAME))

@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable
 import structlog
 from aiohttp import web
 
-from gatelift.webhooks import configuration, review
+from gatelift.webhooks import configuration, conversion, review
+from gatelift.webhooks.conversion import ConversionError
 from gatelift.webhooks.judge import Judge
 from gatelift.webhooks.review import BadReviewError, Question
 from gatelift_kube.clock import monotonic
@@ -54,6 +55,7 @@ class WebhookServer:
         for name in configuration.QUEUEING:
             answer = self._judge.validate_queueing
             app.router.add_post(configuration.path("validate", name), self._taking(name, "validate", answer))
+        app.router.add_post(configuration.CONVERT_PATH, self._convert)
         self._runner = web.AppRunner(
             app, access_log=None, keepalive_timeout=KEEPALIVE_SECONDS, shutdown_timeout=STOP_SECONDS
         )
@@ -86,6 +88,26 @@ class WebhookServer:
             return await self._answer(kind, answer, request)
         finally:
             self._in_flight -= 1
+
+    async def _convert(self, request: web.Request) -> web.Response:
+        """Answer a ConversionReview; needs nothing but the objects in it, so it is answered from the start."""
+        if self._in_flight >= IN_FLIGHT_MAX:
+            return web.Response(status=429, text="too many reviews at once; try again\n", headers=_RETRY)
+        began = monotonic()
+        self._in_flight += 1
+        try:
+            async with asyncio.timeout(BODY_SECONDS_MAX):
+                body = await request.read()
+            response = web.Response(body=conversion.answer(body), content_type="application/json")
+        except TimeoutError:
+            response = web.Response(status=408, text=f"the body did not come within {BODY_SECONDS_MAX:g} s\n")
+        except ConversionError as error:
+            self._log.warning("refused what is no review", problem=str(error), peer=request.remote)
+            response = web.Response(status=400, text=f"{error}\n")
+        finally:
+            self._in_flight -= 1
+        self._taken("all", "convert", response.status, monotonic() - began)
+        return response
 
     async def _answer(self, kind: str, answer: Answer, request: web.Request) -> web.Response:
         try:

@@ -1,4 +1,7 @@
-"""From a CustomResourceDefinition to the kinds that it serves: one a version, all over the same storage. Pure."""
+"""From a CustomResourceDefinition to the kinds that it serves: one a version, all over the same storage. Pure.
+
+Versions that a webhook would have to convert are not served: nothing here asks one.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,8 @@ def kinds_of(definition: Document) -> list[Kind]:
     spec = definition["spec"]
     versions = [version for version in items(spec, "versions") if version.get("served")]
     stored = next(version["name"] for version in items(spec, "versions") if version.get("storage"))
+    if at(spec, "conversion", "strategy") == "Webhook":
+        versions = [version for version in versions if version["name"] == stored]
     versions.sort(key=lambda version: version["name"] != stored)
     return [_kind(spec, version, f"{spec['group']}/{stored}") for version in versions]
 
