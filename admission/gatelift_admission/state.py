@@ -240,7 +240,8 @@ class State:
         if self.holders.note(entry):  # its priority or its being evicted: others may choose it now
             freed = entry.charged
         if freed:
-            self.released(root_of, freed, effective_priority(entry.workload))
+            boost = self.settings.priority_boost
+            self.released(root_of, freed, effective_priority(entry.workload, boost=boost))
 
     def released(self, name: str, cells: Collection[Cell], priority: int) -> None:
         """Wake what waits anywhere in the tree of queue `name` for `cells`, given back by somebody of `priority`."""
