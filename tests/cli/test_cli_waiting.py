@@ -168,3 +168,23 @@ def test_who_may_not_read_the_settings_is_told_so_and_a_broken_file_is_one_line(
     assert broken.err == f"gatelift: {file} line 1: is not YAML; mend the syntax there\n"
     stage.server.fault("GET", "/configmaps", status=403)
     assert told(stage, "waits")["not_seen"] == ["configmaps (the manager's settings)"]
+
+
+def test_who_waits_is_listed_in_the_order_in_which_they_are_served(stage: Stage) -> None:
+    a_cluster(stage)
+    stage.server.put(LOCAL_QUEUE, "other", "team", spec={"clusterQueue": "all"})
+    a_workload(stage, "runs", "8", runs=True)
+    a_workload(stage, "one", "1")
+    a_workload(stage, "urgent", "1", priority=5)
+    a_workload(stage, "another", "1")
+    assert stage.run("get", "pending", "all").out.splitlines() == [
+        "POSITION  NAMESPACE  NAME     PRIORITY  LOCALQUEUE  IN LOCALQUEUE",
+        "1         team       urgent   5         main        1",
+        "2         team       one      0         main        2",
+        "3         team       another  0         main        3",
+    ]
+    first = json.loads(stage.run("get", "pending", "all", "--limit", "1", "-o", "json").out)
+    assert [one["name"] for one in first] == ["urgent"]
+    assert stage.run("get", "pending", "nothing").code == 3
+    stage.server.fault("GET", "/clusterqueues", status=403)
+    assert stage.run("get", "pending", "all").code == 4

@@ -6,16 +6,19 @@ import asyncio
 import datetime as dt
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from gatelift.cli import clusters
+from gatelift.cli import pending as positions
 from gatelift.cli.clusters import target_of
 from gatelift.cli.connection import run
 from gatelift.cli.render import Output, age, show
 from gatelift.core import record, texts
+from gatelift_admission.engine import POSITIONS_MAX
 from gatelift_kube import conditions
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.objects.kueue import AdmissionCheckState, ClusterQueue, LocalQueue, Workload
@@ -24,7 +27,7 @@ from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, Resour
 WATCH_SECONDS = 1.0
 """How often `--watch` looks again: as often as the manager writes what only informs."""
 
-app = typer.Typer(no_args_is_help=True, help="Show workloads, queues, clusters, placements.")
+app = typer.Typer(no_args_is_help=True, help="Show workloads, queues, who waits, clusters, placements.")
 
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="table, json or yaml")]
 NamespaceOption = Annotated[str, typer.Option("--namespace", "-n", help="Only this namespace; all without it.")]
@@ -57,6 +60,21 @@ def placements(
 def queues(context: typer.Context, output: OutputOption = Output.TABLE, watch: WatchOption = False) -> None:
     """Show ClusterQueues and LocalQueues with what waits in them and what they use."""
     _run(context, lambda client: _queues(client, output), watch)
+
+
+@app.command()
+def pending(
+    context: typer.Context,
+    queue: Annotated[str, typer.Argument(help="Name of a ClusterQueue.")],
+    most: Annotated[int, typer.Option("--limit", min=1, max=POSITIONS_MAX, help="How many are shown.")] = 50,
+    output: OutputOption = Output.TABLE,
+    watch: WatchOption = False,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="The manager's file, where it is not in its ConfigMap.")
+    ] = None,
+) -> None:
+    """Show who waits in a ClusterQueue, in the order in which they are served."""
+    _run(context, lambda client: positions.pending(client, queue, most, output, config), watch)
 
 
 @app.command("clusters")
