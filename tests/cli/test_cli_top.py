@@ -25,7 +25,7 @@ def used(total: str, borrowed: str = "0") -> list[dict[str, Any]]:
 
 
 def put_queue(server: FakeApiServer, *, total: str = "6", borrowed: str = "0", **status: Any) -> None:
-    quota = {"name": "fast", "resources": [{"name": "cpu", "nominalQuota": "8"}]}
+    quota = {"name": "fast", "resources": [{"name": "cpu", "nominalQuota": "8000m"}]}
     spec = {"cohortName": "team", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [quota]}]}
     shown = {
         "pendingWorkloads": 3,

@@ -101,7 +101,7 @@ async def lines(client: Client, *, local: bool) -> list[Line]:
 
 def _cluster_queue(queue: ClusterQueue) -> Line:
     nominal = {
-        (flavor.name, one.name): str(one.nominal_quota)
+        (flavor.name, one.name): _canonical(str(one.nominal_quota), one.name)
         for group in queue.spec.resource_groups
         for flavor in group.flavors
         for one in flavor.resources
@@ -161,6 +161,14 @@ def _usage(queue: ClusterQueue | LocalQueue, nominal: dict[tuple[str, str], str]
 
 def _totals(flavors: Iterable[FlavorUsage]) -> dict[tuple[str, str], str]:
     return {(flavor.name, one.name): str(one.total) for flavor in flavors for one in flavor.resources}
+
+
+def _canonical(quantity: str, resource: str) -> str:
+    """Return a quantity as statuses show it (6000m of cpu is 6), so that both can be compared by eye."""
+    try:
+        return amounts.to_text(amounts.parse(quantity, resource), resource)
+    except amounts.QuantityError:
+        return quantity
 
 
 def _load(reserved: str, nominal: str, resource: str) -> float | None:
