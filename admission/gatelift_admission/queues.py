@@ -173,8 +173,8 @@ def _check_problems(spec: ClusterQueueSpec, known: Mapping[str, AdmissionCheck])
         found.append(("MultiKueueAdmissionCheckAppliedPerFlavor", text))
     if dispatching and provisioning:
         text = (
-            "Cannot use MultiKueue and ProvisioningRequest AdmissionChecks together on the same ClusterQueue, found: "
-            f"{','.join([*dispatching, *provisioning])}"
+            "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found: "
+            f"{','.join(dispatching)}, {','.join(provisioning)}"
         )
         found.append(("MultiKueueWithProvisioningRequest", text))
     return found
