@@ -7,6 +7,7 @@ its kind starts anew, and no event ever stands in the way of work.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from gatelift_kube.budget import Share, TokenBucket, Traffic, budget
 from gatelift_kube.client import Client
@@ -23,6 +24,8 @@ class EventRecorder:
     """Takes events (`record`) and writes them while `run` runs. Belongs to one event loop.
 
     `controller` is a qualified name such as `gatelift.dev/manager`, `instance` the pod or process that speaks.
+    `allowed` is asked right before each write: what a process has seen that leads no more is not told, since a count
+    comes due long after its event, so also to one that was paused and wakes.
     """
 
     def __init__(
@@ -32,10 +35,12 @@ class EventRecorder:
         instance: str,
         *,
         share: Share | None = None,
+        allowed: Callable[[], bool] = lambda: True,
         clock: Clock = monotonic,
         wall_clock: Clock = wall,
     ) -> None:
         self._client = client
+        self._allowed = allowed
         self._series = EventSeries(controller, instance)
         self._clock = clock
         self._wall = wall_clock
@@ -62,6 +67,9 @@ class EventRecorder:
             wait = self._bucket.take(self._clock())
             if wait > 0:
                 await asyncio.sleep(wait)
+            if not self._allowed():
+                self._series.failed(write)
+                continue
             try:
                 await self._send(write)
             except KubeError:

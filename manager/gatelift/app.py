@@ -101,7 +101,7 @@ class _Process:
         )
         self._limits = _budget(config)
         identity = Identity(controller="gatelift.dev/manager", instance=self._instance)
-        self._api = ManagementApi(client, self._loop.post, self._limits, identity)
+        self._api = ManagementApi(client, self._loop.post, self._limits, identity, self._leads)
         names = config.gatelift.certificates.server_names
         self._authority = AuthorityStore(client, config.namespace, names, _utc_now, told=introduction.of(config).data())
         self._agents = AgentsServer(self._loop.post, self._authority.server_credentials)

@@ -80,11 +80,19 @@ class Identity:
 class ManagementApi:
     """Reflectors, executor, event recorder and reads of the management cluster."""
 
-    def __init__(self, client: Client, post: Callable[[Event], None], limits: Budget, identity: Identity) -> None:
+    def __init__(
+        self,
+        client: Client,
+        post: Callable[[Event], None],
+        limits: Budget,
+        identity: Identity,
+        leads: Callable[[], bool],
+    ) -> None:
+        """`leads` says whether this process may tell people anything; the core decides whether it may write at all."""
         self._client = client
         self._post = post
         self._log = structlog.get_logger("gatelift.kubernetes")
-        self._recorder = EventRecorder(client, identity.controller, identity.instance)
+        self._recorder = EventRecorder(client, identity.controller, identity.instance, allowed=leads)
         self._executor = Executor(client, post, limits=limits, record=self._recorder.record)
         self._reflectors = [
             Reflector(
