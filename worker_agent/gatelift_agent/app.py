@@ -122,6 +122,7 @@ class _Process:
             clock=boottime,
             instance=self._instance,
             watch_nodes=config.watch_nodes,
+            leads=self._leads,
         )
         performer = Performer(
             api=self._api,
@@ -201,6 +202,9 @@ class _Process:
             self._log.warning("tasks did not end in time", tasks=left)
 
     # --- leadership ---------------------------------------------------------------------------------------------
+
+    def _leads(self) -> bool:
+        return self._elector.leads()
 
     def _acquired(self, term: int) -> None:
         self._log.info("leading", term=term)

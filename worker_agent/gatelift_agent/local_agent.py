@@ -120,6 +120,7 @@ class LocalAgent:
             watched=LOCAL,
             keeps_state=False,
             shared=shared,
+            leads=self._leads,
         )
         performer = Performer(api=self._api, stream=_StreamEnd(stream, self._post), install=_drop, refused=_drop)
         self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
@@ -132,10 +133,13 @@ class LocalAgent:
         self._api.start()
         self._supervisor.spawn(
             "lead of local",
-            leadership.keep_told(self._post, self._leads_until, lambda: self._leads_until() > self._clock()),
+            leadership.keep_told(self._post, self._leads_until, self._leads),
         )
         self._post(events.LeadershipGained(term=term, settle_seconds=settle_seconds))
         self._post(events.LeadershipExtended(valid_until=self._leads_until()))
+
+    def _leads(self) -> bool:
+        return self._leads_until() > self._clock()
 
     async def stop(self) -> None:
         """End all tasks; writes under way are answered by nobody."""

@@ -81,7 +81,9 @@ class WorkerApi:
         keeps_state: bool = True,
         watch_nodes: bool = True,
         shared: Iterable[Reflector] = (),
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`leads` says whether this replica may tell people anything; the core decides whether it may write at all."""
         self._client = client
         self._shared = {(each.resource, each.selection): each for each in shared}
         self._post = post
@@ -92,7 +94,7 @@ class WorkerApi:
         self._keeps_state = keeps_state
         self._watch_nodes = watch_nodes
         self._log = structlog.get_logger("gatelift.agent.kubernetes")
-        self._recorder = EventRecorder(client, "gatelift.dev/agent", instance)
+        self._recorder = EventRecorder(client, "gatelift.dev/agent", instance, allowed=leads)
         self._executor = Executor(client, self._answered, limits=limits, record=self._recorder.record, clock=clock)
         self.health = HealthWatch(client, post, own_namespace, clock)
         self._reads: asyncio.Queue[ReadPods] = asyncio.Queue(maxsize=READS_MAX)
