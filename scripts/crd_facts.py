@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scripts.crd_schema import ANYTHING, QUANTITY, TIME, Schema, StructFacts
+from scripts.crd_schema import ANYTHING, TIME, Schema, StructFacts
 
 from gatelift_kube.objects import gatelift as ours
 from gatelift_kube.objects import kueue as q
@@ -325,6 +325,7 @@ FACTS: dict[type, StructFacts] = {
         fields={"reason": {"maxLength": 316}, "underlyingCause": {"maxLength": 316}, "count": {"minimum": 0}},
         required=("count", "underlyingCause"),
     ),
+    q.PodSetResources: StructFacts(fields={"name": POD_SET_NAME}),
     q.SchedulingStats: StructFacts(fields={"evictions": keyed(256, "reason", "underlyingCause")}),
     q.WorkloadStatus: StructFacts(
         fields={
@@ -333,6 +334,7 @@ FACTS: dict[type, StructFacts] = {
             "clusterName": CLUSTER_NAME,
             "nominatedClusterNames": atomic(20),
             "reclaimablePods": keyed(POD_SETS_MAX),
+            "resourceRequests": keyed(POD_SETS_MAX),
         },
         items={"nominatedClusterNames": CLUSTER_NAME},
         extra={
@@ -340,18 +342,6 @@ FACTS: dict[type, StructFacts] = {
                 "type": "array",
                 **keyed(8),
                 "items": {**ANYTHING, "required": ["name"], "properties": {"name": {"type": "string"}}},
-            },
-            "resourceRequests": {
-                "type": "array",
-                **keyed(POD_SETS_MAX),
-                "items": {
-                    "type": "object",
-                    "required": ["name"],
-                    "properties": {
-                        "name": {"type": "string", **POD_SET_NAME},
-                        "resources": {"type": "object", "additionalProperties": QUANTITY},
-                    },
-                },
             },
             "unhealthyNodes": {
                 "type": "array",

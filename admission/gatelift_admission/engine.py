@@ -21,6 +21,7 @@ import heapq
 from collections.abc import Mapping
 
 from gatelift_admission import explain, intake, statuses, structure
+from gatelift_admission.amounts import to_text
 from gatelift_admission.cycle import Cycle
 from gatelift_admission.entry import Entry, Phase
 from gatelift_admission.explain import Explanation, Position
@@ -29,7 +30,15 @@ from gatelift_admission.state import State
 from gatelift_admission.statuses import QueueFigures
 from gatelift_admission.telling import bypass, overdue, stop_of, tell_all
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
-from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
+from gatelift_kube.objects.kueue import (
+    AdmissionCheck,
+    ClusterQueue,
+    Cohort,
+    LocalQueue,
+    PodSetResources,
+    ResourceFlavor,
+    Workload,
+)
 from gatelift_kube.resources import ObjectKey
 
 BUDGET_HEADS = 200
@@ -269,6 +278,18 @@ class Engine:
     def pending_split(self, cluster_queue: str) -> tuple[int, int]:
         """Return how many of a ClusterQueue's pending workloads are active and how many are inadmissible."""
         return statuses.pending_split(self.state, cluster_queue)
+
+    def requests(self, uid: str) -> tuple[PodSetResources, ...]:
+        """Return what a waiting workload was considered for: all counted pods of each pod set, canonical quantities."""
+        entry = self.state.entries.get(uid)
+        return (
+            ()
+            if entry is None or not entry.queue
+            else tuple(
+                PodSetResources(one.name, {name: to_text(amount, name) for name, amount in one.totals().items()})
+                for one in entry.pod_sets
+            )
+        )
 
     def idle_by_local_queue(self) -> dict[ObjectKey, int]:
         """Return how many of each LocalQueue's pending workloads are inadmissible, 0 where it is not named."""

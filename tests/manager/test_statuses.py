@@ -129,3 +129,20 @@ def test_cohorts_in_a_circle_end_nothing() -> None:
     world.api.apply(a_pod("one").document())
     world.advance(3.0)
     assert status(world, "ClusterQueue", "shared")["pendingWorkloads"] == 1
+
+
+def test_what_waits_shows_what_it_asks_for_until_its_admission_says_more() -> None:
+    world = a_world(a_setting(cpu="4", clusters=("a",)), clusters=("a",))
+    world.api.apply(a_pod("giant").asking(cpu="4500m").document())
+    world.advance(2.0)
+    status = world.find("Workload")["status"]
+    assert status["resourceRequests"] == [{"name": "main", "resources": {"cpu": "4500m"}}]
+    more = {"name": "default", "resources": [{"name": "cpu", "nominalQuota": "5"}]}
+    world.api.edit(
+        ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared")),
+        lambda queue: queue["spec"]["resourceGroups"][0].update(flavors=[more]),
+    )
+    world.advance(2.0)
+    status = world.find("Workload")["status"]
+    assert status["admission"]["podSetAssignments"][0]["resourceUsage"] == {"cpu": "4500m"}
+    assert not status.get("resourceRequests")

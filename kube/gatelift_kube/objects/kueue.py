@@ -358,6 +358,13 @@ class SchedulingStats(Struct, frozen=True, gc=False):
     evictions: tuple[EvictionCount, ...] = ()
 
 
+class PodSetResources(Struct, frozen=True, gc=False):
+    """What all counted pods of one pod set ask for, as the queue counts it."""
+
+    name: str
+    resources: dict[str, Quantity] = {}
+
+
 class WorkloadStatus(Struct, frozen=True, gc=False):
     """Workload.status."""
 
@@ -369,6 +376,8 @@ class WorkloadStatus(Struct, frozen=True, gc=False):
     reclaimable_pods: tuple[ReclaimablePod, ...] = ()
     requeue_state: RequeueState | None = None
     scheduling_stats: SchedulingStats | None = None
+    resource_requests: tuple[PodSetResources, ...] = ()
+    """Of a workload that was considered and has no admission, whose usage says more."""
     accumulated_past_execution_time_seconds: int | None = None
 
 

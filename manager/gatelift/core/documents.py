@@ -16,6 +16,7 @@ from gatelift_kube.objects.kueue import (
     AdmissionCheckState,
     EvictionCount,
     FlavorUsage,
+    PodSetResources,
     PodSetUpdate,
     QueueStatus,
 )
@@ -51,6 +52,11 @@ def admission(value: Admission) -> Document:
             document["count"] = one.count
         assignments.append(document)
     return {"clusterQueue": value.cluster_queue, "podSetAssignments": assignments}
+
+
+def requests(values: Iterable[PodSetResources]) -> list[Document]:
+    """Return Workload.status.resourceRequests."""
+    return [{"name": one.name, "resources": one.resources} for one in values]
 
 
 def checks(values: Iterable[AdmissionCheckState]) -> list[Document]:

@@ -18,7 +18,14 @@ from gatelift.core import documents, texts
 from gatelift.core.attempts import Ending
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put, without
-from gatelift_kube.objects.kueue import Admission, AdmissionCheckState, EvictionCount, PodSetUpdate, Workload
+from gatelift_kube.objects.kueue import (
+    Admission,
+    AdmissionCheckState,
+    EvictionCount,
+    PodSetResources,
+    PodSetUpdate,
+    Workload,
+)
 from gatelift_kube.objects.meta import Condition
 from gatelift_wire.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_TERM
 from gatelift_wire.messages import DisconnectPolicy
@@ -31,6 +38,7 @@ _DOCUMENTS: dict[str, Callable[[Any], Any]] = {
     "conditions": documents.conditions,
     "admission": documents.admission,
     "admissionChecks": documents.checks,
+    "resourceRequests": documents.requests,
 }
 
 
@@ -169,6 +177,8 @@ def reservation_patch(
         "admission": admission,
         "admissionChecks": pending_checks(workload, checks, wall),
     }
+    if workload.status.resource_requests:
+        status["resourceRequests"] = None  # the admission says more
     return status_patch(workload, status)
 
 
@@ -194,6 +204,8 @@ def admission_patch(
     if choice is not None and choice.check:
         status["clusterName"] = choice.cluster
         status["nominatedClusterNames"] = None
+    if workload.status.resource_requests:
+        status["resourceRequests"] = None  # the admission says more
     return status_patch(workload, status)
 
 
@@ -391,11 +403,18 @@ def reclaim_patch(workload: Workload, reclaimable: tuple[tuple[str, int], ...]) 
     return status_patch(workload, {"reclaimablePods": [{"name": name, "count": count} for name, count in reclaimable]})
 
 
-def waiting_patch(workload: Workload, reason: str, message: str, wall: str) -> bytes | None:
-    """Write why it waits as QuotaReserved=False; None when that is what it says already."""
+def waiting_patch(
+    workload: Workload, reason: str, message: str, wall: str, requests: tuple[PodSetResources, ...] = ()
+) -> bytes | None:
+    """Write why it waits as QuotaReserved=False, and for what; None when that is what it says already."""
     waits = condition(workload, texts.QUOTA_RESERVED, FALSE, reason, message)
     conditions = put(workload.status.conditions, waits, wall)
-    return None if conditions is workload.status.conditions else status_patch(workload, {"conditions": conditions})
+    if conditions is workload.status.conditions:
+        return None
+    status: dict[str, Any] = {"conditions": conditions}
+    if requests and requests != workload.status.resource_requests:
+        status["resourceRequests"] = requests
+    return status_patch(workload, status)
 
 
 def requeued_patch(workload: Workload, reason: str, message: str, wall: str) -> bytes:

@@ -24,7 +24,8 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
     if told is None:
         return
     key = Key(Look.WORKLOAD, attempt.workload)
-    body = record.waiting_patch(known, told[0], told[1], core.wall.text(now))
+    requests = core.ledger.engine.requests(rec.uid)
+    body = record.waiting_patch(known, told[0], told[1], core.wall.text(now), requests)
     if body is None:
         del core.told[rec.uid]
         core.budget.leave(key)
