@@ -159,6 +159,20 @@ class Cycle:
             self._rounds = {name: number for name, number in self._rounds.items() if name in tree.members}
             self._seen = {}
         self._rounds[root] = self._rounds.get(root, 0) + 1
+        heads = self._heads(root, names)
+        while heads and all(queue.pending.idle for _, _, queue in heads):
+            for _, _, queue in heads:  # they would keep room from nobody: those behind them have their turn
+                queue.pending.loser = None
+            heads = self._heads(root, names)
+        version = state.versions.get(root, 0)
+        opened = Round(root, state.built, version, state.releases.get(root, 0), heads)
+        opened.repeated = self._seen.setdefault(root, _Seen()).again(version, heads)
+        return opened
+
+    def _heads(self, root: str, names: dict[str, None]) -> list[tuple[Entry, int, QueueModel]]:
+        """Return the heads of the queues `names` of a tree, and the blocked ones in it that keep room."""
+        state = self._state
+        tree = state.ensure()
         heads = []
         for node in tree.members.get(root, ()):
             queue = state.queues[node.name]
@@ -168,10 +182,7 @@ class Cycle:
                 entry = pending.blocked
             if entry is not None and queue.admits:
                 heads.append((entry, entry.ticket, queue))
-        version = state.versions.get(root, 0)
-        opened = Round(root, state.built, version, state.releases.get(root, 0), heads)
-        opened.repeated = self._seen.setdefault(root, _Seen()).again(version, heads)
-        return opened
+        return heads
 
     def _nominate(self, round_: Round, budget: int) -> int:
         done = 0
@@ -244,7 +255,7 @@ class Cycle:
     def _decide(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
         state, entry, queue, plan = self._state, nominee.entry, nominee.queue, nominee.plan
         claims, tree = round_.claims, state.ensure()
-        if any(not target.entry.charged for target in plan.targets):  # gone while the round was cut
+        if any(target.entry.uid not in state.holders.holds for target in plan.targets):  # gone while the round was cut
             self._lose(round_, entry, queue, plan.assignment, texts.LOST_TO_ANOTHER)
             round_.progress = True
             return
@@ -286,11 +297,12 @@ class Cycle:
         tree = self._state.ensure()
         now = self._now(round_)
         entry.reserves |= assignment.mode is not Mode.NO_FIT
-        if assignment.has_more_flavors and entry.searched != now and _is_new(entry, assignment.cursor):
+        again = not round_.repeated  # else all that could follow was seen, and those behind it have their turn
+        if again and assignment.has_more_flavors and entry.searched != now and _is_new(entry, assignment.cursor):
             self._go_on(round_, entry, queue, assignment.cursor)
             self._retry(round_, queue, entry)
             self._state.tell(entry, (assignment.reason, assignment.message))
-        elif entry.lost and entry.restarted != now:  # an earlier flavor may have room again: once more, from the first
+        elif again and entry.lost and entry.restarted != now:  # an earlier flavor may have room again: once more, from the first
             entry.restarted = now
             entry.search_anew()
             queue.pending.evaluate(entry)
@@ -353,7 +365,8 @@ class Cycle:
         continued = bool(entry.cursor)
         entry.search_anew()
         queue.pending.waits(entry)
-        if continued and entry.restarted != self._now(round_):  # flavors before those may have room by now
+        if continued and not round_.repeated and entry.restarted != self._now(round_):
+            # Flavors before those may have room by now.
             entry.restarted = self._now(round_)
             self._retry(round_, queue, entry)
         state.tell(entry, (texts.WAITING_FOR_PREEMPTED, text))
@@ -367,8 +380,7 @@ class Cycle:
         else:
             entry.search_anew()
         round_.lost.append(queue)
-        if queue.pending.blocked is entry:
-            queue.pending.unblock()
+        queue.pending.lost(entry)
         self._state.tell(entry, (texts.WAITING_FOR_QUOTA, text))
 
     def _park(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment) -> None:

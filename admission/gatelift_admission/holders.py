@@ -8,6 +8,7 @@ or sorted when somebody needs room. Neighbours: `state` notes, `preemption` read
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from gatelift_admission.entry import RESERVING, Entry, effective_priority
@@ -28,6 +29,8 @@ class Hold:
     timestamp: float
     """Queue timestamp, by which workloads of equal priority are newer or older."""
     usage: Usage
+    cells: Collection[Cell]
+    """Every cell that was granted, also where nothing of it is used: Kueue asks for flavors, not for amounts."""
 
 
 @dataclass(slots=True)
@@ -73,7 +76,7 @@ class Holders:
     def note(self, entry: Entry) -> bool:
         """Take note of what `entry` is charged now; True if its priority or its being evicted changed meanwhile."""
         old = self.holds.get(entry.uid)
-        if not entry.charged:
+        if not entry.charged and (entry.held_counts is not None or entry.phase not in RESERVING):
             if old is not None:
                 self._remove(entry.uid, old)
             return False
@@ -90,9 +93,10 @@ class Holders:
         known = self.queues.setdefault(hold.queue, QueueHolders())
         known.entries[entry.uid] = entry
         insort(known.leaving if hold.evicted else known.running, hold.key)
-        total = known.by_priority.setdefault(hold.key[0], {})
-        for cell, amount in hold.usage.items():
-            total[cell] = total.get(cell, 0) + amount
+        if hold.usage:
+            total = known.by_priority.setdefault(hold.key[0], {})
+            for cell, amount in hold.usage.items():
+                total[cell] = total.get(cell, 0) + amount
 
     def _remove(self, uid: str, hold: Hold) -> None:
         del self.holds[uid]
@@ -100,7 +104,14 @@ class Holders:
         del known.entries[uid]
         keys = known.leaving if hold.evicted else known.running
         del keys[bisect_left(keys, hold.key)]
-        total = known.by_priority[hold.key[0]]
+        if hold.usage:
+            self._subtract(known.by_priority, hold)
+        if not known.entries:
+            del self.queues[hold.queue]
+
+    @staticmethod
+    def _subtract(by_priority: dict[int, Usage], hold: Hold) -> None:
+        total = by_priority[hold.key[0]]
         for cell, amount in hold.usage.items():
             left = total[cell] - amount
             if left:
@@ -108,9 +119,7 @@ class Holders:
             else:
                 del total[cell]
         if not total:
-            del known.by_priority[hold.key[0]]
-        if not known.entries:
-            del self.queues[hold.queue]
+            del by_priority[hold.key[0]]
 
 
 def _hold(entry: Entry, *, by_creation: bool, boost: bool) -> Hold:
@@ -124,4 +133,11 @@ def _hold(entry: Entry, *, by_creation: bool, boost: bool) -> Hold:
         evicted=entry.evicted or entry.phase not in RESERVING,
         timestamp=queue_timestamp(entry.workload, by_creation=by_creation),
         usage=entry.charged,
+        cells=_cells(entry),
     )
+
+
+def _cells(entry: Entry) -> Collection[Cell]:
+    if sum(len(one.flavors) for one in entry.granted) == len(entry.charged):
+        return entry.charged
+    return frozenset((flavor, resource) for one in entry.granted for resource, flavor in one.flavors.items())

@@ -108,6 +108,8 @@ class PendingQueue:
         "blocked",
         "blocked_reserves",
         "classes",
+        "idle",
+        "loser",
         "priorities",
         "sticky",
         "strict",
@@ -126,6 +128,10 @@ class PendingQueue:
         """The blocked head takes part in every round of its tree."""
         self.sticky: Entry | None = None
         """The workload for which others were preempted last: it goes first in a BestEffortFIFO queue."""
+        self.loser: Entry | None = None
+        """The head that lost to another entry in the last round: Kueue evaluates it at once again."""
+        self.idle = False
+        """The head found last lacks something; it only keeps room for itself (the reserve rule)."""
         self._heap: list[tuple[tuple[int, float, str], int, PendingClass]] = []
         self._watches: dict[WatchKey, list[tuple[int, int, _Watch]]] = {}
         self._eager: list[tuple[PendingClass, int]] = []
@@ -172,6 +178,8 @@ class PendingQueue:
             self.unblock()
         if self.sticky is entry:
             self.sticky = None
+        if self.loser is entry:
+            self.loser = None
         one = self.classes.get(entry.shape)
         if one is None or one.members.pop(entry.uid, None) is None:
             return
@@ -227,8 +235,15 @@ class PendingQueue:
         one = self.classes[self.blocked.shape]
         return any(all(tree.lowest_fit(node, cell, need)[1] for cell, need in option) for option in one.options)
 
+    def lost(self, entry: Entry) -> None:
+        """Record that the head lost to another entry: it stays where it is."""
+        self.loser = entry
+        if self.blocked is entry:
+            self.unblock()
+
     def waits(self, entry: Entry) -> None:
         """Record that the head waits for others to leave: it heads the queue, and any release wakes it."""
+        self.loser = None
         one = self.classes[entry.shape]
         one.park += 1
         one.options = ()
@@ -245,6 +260,7 @@ class PendingQueue:
         """
         one = self.classes[entry.shape]
         one.park += 1
+        self.loser = None
         anything = assignment.lacks_anything
         one.options = () if anything else assignment.lacks
         if changed and (anything or any(_covered(option, room, one.priority) for option in one.options)):
@@ -276,8 +292,10 @@ class PendingQueue:
     def next_head(self, room: Room) -> Entry | None:
         """Return the workload to evaluate next; woken classes that by now lack something again go back unevaluated.
 
-        What a class lacks follows from its shape and the structure alone, so comparing is as good as evaluating.
+        What a class lacks follows from its shape and the structure alone, so comparing is as good as evaluating. But
+        who has just lost, and may keep room of its own from others, is evaluated again (`idle`).
         """
+        self.idle = False
         while True:
             entry = self.head()
             if entry is None:
@@ -287,10 +305,14 @@ class PendingQueue:
                 return entry
             if any(_covered(option, room, one.priority) for option in one.options):
                 return entry
+            reserves = (self.strict or self.loser is entry) and any(room.reserves(option) for option in one.options)
+            if reserves and self.loser is entry:
+                self.idle = True
+                return entry
             one.park += 1
             self._register(one, room)
             if self.strict:
-                self.blocked, self.blocked_reserves = entry, one.reserves
+                self.blocked, self.blocked_reserves = entry, one.reserves or reserves
             else:
                 one.parked = True
 

@@ -31,7 +31,7 @@ from gatelift_kube.objects.meta import Condition, ObjectMeta
 from support.admission_cases import STRATEGIES, Case, _flavor, _groups, _pod_set, _queue
 from support.admission_objects import local_queue, workload
 from support.twin.engine import BYPASSED, Outcome, Twin
-from support.twin.queues import TwinQueue
+from support.twin.queues import NO_CANDIDATES, NO_FIT, TwinQueue
 from support.twin.records import Fair, Work
 
 START = 1767225600.0
@@ -103,7 +103,12 @@ class Both:
     beside: set[str] = field(default_factory=set)
     """Workloads of several pod sets not evaluated since somebody was admitted."""
     history: dict[str, set[tuple[str, str]]] = field(default_factory=dict)
-    """All that the twin told since the last event: who goes round its flavors in vain is told each in turn."""
+    """All that the twin told since a workload was looked at after an event: who goes round its flavors in vain is told
+    each in turn."""
+    earlier: set[str] = field(default_factory=set)
+    """Workloads whose history is from before the last event."""
+    requeued: dict[str, str] = field(default_factory=dict)
+    """With which reason the twin requeued a workload last."""
     before: set[str] = field(default_factory=set)
     """Workloads not evaluated since somebody was admitted, who may be one to preempt."""
     clock: float = START
@@ -234,7 +239,7 @@ class Both:
         for call in range(CALLS_MAX):
             result = self.fast.cycle(self.clock, BUDGET)
             if call == 0 and watched.seen:
-                self.history.clear()
+                self.earlier = set(self.history)
             for one in result.decisions:
                 if isinstance(one, Reserve):
                     self.reserves[one.uid] = one
@@ -263,16 +268,22 @@ class Both:
         for uid in heads:
             self.twin.wake(uid)
         root = self.twin.world.root_name(self.twin.queue_for(self.twin.world.works[heads[0]]))
+        for uid in self.earlier.intersection(heads):
+            self.earlier.discard(uid)
+            del self.history[uid]
         for uid in seen.anew:
             # Kueue goes round the flavors of a StrictFIFO head for ever, the fast engine once for each state of the
-            # tree; then it keeps the head's room by looking at it from the first flavor.
+            # tree; then it keeps the head's room by looking at it from the first flavor. One that found nothing
+            # begins at the first flavor, too; only one that lost has to go on behind its flavor.
             work = self.twin.world.works.get(uid)
-            if work is not None and self.twin.queues[self.twin.queue_for(work)].strategy == "StrictFIFO":
+            strict = work is not None and self.twin.queues[self.twin.queue_for(work)].strategy == "StrictFIFO"
+            if work is not None and (strict or self.requeued.get(uid) in (NO_FIT, NO_CANDIDATES)):
                 work.cursor = {}
-        self._set_aside(seen)
+        self._set_aside(seen, root)
         works = self.twin.world.works
         cursors = {uid: (work.cursor, work.cursor_generation, work.cursor_cycle) for uid, work in works.items()}
         outcome = self.twin.cycle(self.clock, root, heads)
+        self.requeued.update(outcome.requeued)
         for uid in set(outcome.heads) - set(heads):  # re-evaluations: both are at the same flavor when next compared
             works[uid].cursor, works[uid].cursor_generation, works[uid].cursor_cycle = cursors[uid]
         # A text is compared where both evaluated: re-evaluations of the twin may say it with another cursor.
@@ -287,23 +298,40 @@ class Both:
             raise Difference(f"round {self.cycles}: fast takes heads {sorted(heads)}, twin {outcome.heads}")
         self._same_decisions(seen, outcome)
 
-    def _set_aside(self, seen: Seen) -> None:
+    def _set_aside(self, seen: Seen, root: str) -> None:
         """Set aside in the twin, under BestEffortFIFO, whom the fast engine left for its next workload unevaluated.
 
         Kueue takes what lost, or whose cursor has flavors left, at once again (the cursors of several pod sets can be
         out of step, so that this never ends), and evaluates it before those behind it. The fast engine knows from
         what it lacks, or from having gone round all flavors, that this is in vain. That it is, the twin has to agree.
         """
-        for uid in seen.heads:
-            work = self.twin.world.works.get(uid)
-            queue = self.twin.queues.get(self.twin.queue_for(work)) if work is not None else None
-            while queue is not None and queue.strategy != "StrictFIFO" and queue.order():
-                top = queue.order()[0]
-                if top.uid == uid or not self._is_parked(top.uid):
+        for name, queue in self.twin.queues.items():
+            known = name in self.twin.world.cluster_queues and self.twin.world.active(name)
+            if not known or queue.strategy == "StrictFIFO" or self.twin.world.root_name(name) != root:
+                continue
+            order = [one.uid for one in queue.order()]
+            taken = next((uid for uid in order if uid in seen.heads), "")
+            for uid in order:
+                if uid == taken or not self._is_parked(uid):
                     break
-                if not self.twin.in_vain(top, self.clock):
-                    raise Difference(f"round {self.cycles}: fast takes {uid} before {top.uid}, which has a chance")
-                self._aside(queue, top)
+                if self._has_a_chance(uid, root):
+                    if taken:
+                        raise Difference(f"round {self.cycles}: fast takes {taken} before {uid}, which has a chance")
+                    break
+                self._aside(queue, self.twin.world.works[uid])
+
+    def _has_a_chance(self, uid: str, root: str) -> bool:
+        """Return whether a workload fits or finds somebody to preempt from its first flavor, or as the twin goes on."""
+        if self.twin.in_vain(self.twin.world.works[uid], self.clock):
+            return False
+        copy = self.twin.copy()
+        for _ in range(EXTRA_CYCLES):
+            outcome = copy.cycle(self.clock, root)
+            if uid in outcome.admitted or any(by == uid for _, by in outcome.preempted.values()):
+                return True
+            if uid not in outcome.heads:
+                break
+        return False
 
     def _is_parked(self, uid: str) -> bool:
         """Return whether the fast engine has put the class of a workload aside."""
@@ -407,40 +435,53 @@ class Both:
     def _nobody_is_forgotten(self) -> None:
         """Flush a copy of the twin and run it on: nobody may be admitted whom the fast engine has not seen.
 
+        Somebody is forgotten only if that is so however the cursors stand: Kueue goes round the flavors of the head of
+        a StrictFIFO queue for ever; which room it keeps, and who slips past, is chance.
+
         Less room can help one with several pod sets: the first takes another flavor then and leaves its own to the
         second; and who was admitted last may be one to preempt, or use what makes another one exceed its quota. An
         admission flushes nothing, in Kueue neither, so nobody is to blame (`beside`, `before`). Nor if one came into a
-        class that had failed, and is old enough to preempt whom the others may not: classes know no timestamps.
+        class that had failed, and is old enough to preempt whom the others may not: classes know no timestamps. Nor if
+        others, looked at again by a flush that no event calls for, keep room from one that waits for its victims, so
+        that it is set aside and those behind it have their turn.
         """
-        for flushed in (False, True):
-            rest = self.twin.copy()
-            for name in rest.world.cluster_queues if flushed else ():
-                rest.flush(name, self.clock)
-            for _ in range(EXTRA_CYCLES + len(rest.world.works) * flushed):
-                before = rest.standstill()
+        for flushed, when in ((False, "at rest"), (True, "at rest, after a flush,")):
+            found = self._forgotten(flushed=flushed, first=True)
+            if found and self._forgotten(flushed=flushed, first=False):
+                raise Difference(f"forgotten: {when} {found}")
+
+    def _forgotten(self, *, flushed: bool, first: bool) -> str:
+        """Return what a copy of the twin decides at rest that the fast engine has to answer for; empty for nothing."""
+        rest = self.twin.copy()
+        for name in rest.world.cluster_queues if flushed else ():
+            rest.flush(name, self.clock)
+        for _ in range(EXTRA_CYCLES + len(rest.world.works) * flushed):
+            before = rest.standstill()
+            if first:
                 self._blocked_from_the_first(rest)
-                outcome = rest.cycle(self.clock)
-                preemptors = {by for _, by in outcome.preempted.values()}
-                moved = {*outcome.admitted, *preemptors}
-                waiting = {uid for uid in moved if self._waits_for_victims(uid)}
-                if moved and (moved if flushed else preemptors) <= waiting and (flushed or not outcome.admitted):
-                    break
-                bypassed = {uid for uid in preemptors if self.told.get(uid, ("", ""))[1] == BYPASSED}
-                if flushed and moved and moved <= self.beside | (preemptors & self.before) | bypassed:
-                    break
-                if moved:
-                    when = "at rest, after a flush," if flushed else "at rest"
-                    raise Difference(
-                        f"forgotten: {when} the twin admits {outcome.admitted}, preempts {outcome.preempted}"
-                    )
-                if rest.standstill() == before:
-                    break
+            outcome = rest.cycle(self.clock)
+            preemptors = {by for _, by in outcome.preempted.values()}
+            moved = {*outcome.admitted, *preemptors}
+            waiting = {uid for uid in moved if self._waits_for_victims(uid)}
+            if moved and (moved if flushed else preemptors) <= waiting and (flushed or not outcome.admitted):
+                return ""
+            bypassed = {uid for uid in preemptors if self.told.get(uid, ("", ""))[1] == BYPASSED}
+            behind = {uid for uid in moved if self._is_behind_a_preemptor(uid)}
+            if flushed and moved and moved <= self.beside | (preemptors & self.before) | bypassed | behind:
+                return ""
+            if moved:
+                return f"the twin admits {outcome.admitted}, preempts {outcome.preempted}"
+            if rest.standstill() == before:
+                break
+        return ""
+
+    def _is_behind_a_preemptor(self, uid: str) -> bool:
+        """Return whether a workload waits in the queue of one that waits for its victims."""
+        blocked = self.fast.state.queues[self.fast.state.entries[uid].queue].pending.blocked
+        return blocked is not None and blocked.uid != uid and self._waits_for_victims(blocked.uid)
 
     def _blocked_from_the_first(self, twin: Twin) -> None:
-        """Let heads of StrictFIFO queues that the fast engine holds at rest begin at their first flavor.
-
-        Kueue goes round their flavors for ever; which room they keep, and who slips past, is chance then.
-        """
+        """Let heads of StrictFIFO queues that the fast engine holds at rest begin at their first flavor."""
         for name, queue in twin.queues.items():
             known = self.fast.state.queues.get(name)
             blocked = known.pending.blocked if known is not None else None

@@ -108,7 +108,7 @@ def read(scene: Scene, seeker: Seeker, stream: Stream, *, leaving: bool) -> Iter
             return
         uid = key[2]
         hold = scene.holders.holds[uid]
-        if uid in scene.claimed or seeker.needs.isdisjoint(hold.usage):
+        if uid in scene.claimed or seeker.needs.isdisjoint(hold.cells):
             continue
         if allows(stream.policy, seeker, key[0], hold.timestamp):
             yield Candidate(key, known.entries[uid], stream)

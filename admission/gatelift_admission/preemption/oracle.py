@@ -7,6 +7,7 @@ Neighbours: `cycle` makes both; `flavors` only sees `ask`; `pending` only sees `
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gatelift_admission.flavors import Mode
@@ -122,6 +123,18 @@ class Room:
             if need <= free + own:
                 return True
         return self._reclaims(cell, need, own) and need <= free + own + self._foreign(cell, priority, need - free - own)
+
+    def reserves(self, option: Iterable[tuple[Cell, int]]) -> bool:
+        """Return whether a head that lacks some of `option` might keep room of its own from others."""
+        policy = self.policy
+        if policy.reclaim_within_cohort == ANY or self.node.parent is None:
+            return False
+        if policy.borrow_within_cohort.policy != NEVER or (self.fair_sharing and policy.reclaim_within_cohort != NEVER):
+            return True
+        return all(
+            self.node.nominal(cell) >= need or self.tree.lowest_fit(self.node, cell, need)[1] or need <= self.free(cell)
+            for cell, need in option
+        )
 
     def _reclaims(self, cell: Cell, need: int, own: int) -> bool:
         """Return whether others of the cohort may have to leave: within its own quota, unless it may borrow."""
