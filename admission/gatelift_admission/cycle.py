@@ -302,7 +302,7 @@ class Cycle:
             self._go_on(round_, entry, queue, assignment.cursor)
             self._retry(round_, queue, entry)
             self._state.tell(entry, (assignment.reason, assignment.message))
-        elif again and entry.lost and entry.restarted != now:  # an earlier flavor may have room again: once more, from the first
+        elif again and entry.lost and entry.restarted != now:  # an earlier flavor may have room: from the first
             entry.restarted = now
             entry.search_anew()
             queue.pending.evaluate(entry)

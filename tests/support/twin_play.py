@@ -43,8 +43,6 @@ BUDGET = 150
 EXTRA_CYCLES = 6
 """Cycles the twin is given at rest: more than the flavors of a group, so that every cursor comes round."""
 FIGURES = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|[kMGTPE]i?)?")
-
-
 WAITING = ("PendingEvaluation", "Workload is pending evaluation in the scheduling queue")
 
 
@@ -211,13 +209,11 @@ class Both:
                 del self.objects[value]
                 self.reserves.pop(value, None)
         elif value in self.reserves:
-            if what == "confirm":
-                self._feed(value, self._written(value))
-            elif what == "stopped":
-                self._feed(value, self._written(value))
+            self._feed(value, self._written(value))
+            if what == "stopped":
                 self._feed(value)
                 del self.reserves[value]
-            else:
+            elif what != "confirm":
                 raise ValueError(f"no step is called {what!r}")
 
     def _written(self, uid: str) -> WorkloadStatus:
@@ -276,8 +272,7 @@ class Both:
             # tree; then it keeps the head's room by looking at it from the first flavor. One that found nothing
             # begins at the first flavor, too; only one that lost has to go on behind its flavor.
             work = self.twin.world.works.get(uid)
-            strict = work is not None and self.twin.queues[self.twin.queue_for(work)].strategy == "StrictFIFO"
-            if work is not None and (strict or self.requeued.get(uid) in (NO_FIT, NO_CANDIDATES)):
+            if work is not None and (self._is_strict(work) or self.requeued.get(uid) in (NO_FIT, NO_CANDIDATES)):
                 work.cursor = {}
         self._set_aside(seen, root)
         works = self.twin.world.works
@@ -319,6 +314,9 @@ class Both:
                         raise Difference(f"round {self.cycles}: fast takes {taken} before {uid}, which has a chance")
                     break
                 self._aside(queue, self.twin.world.works[uid])
+
+    def _is_strict(self, work: Work) -> bool:
+        return self.twin.queues[self.twin.queue_for(work)].strategy == "StrictFIFO"
 
     def _has_a_chance(self, uid: str, root: str) -> bool:
         """Return whether a workload fits or finds somebody to preempt from its first flavor, or as the twin goes on."""
