@@ -25,7 +25,7 @@ class Claims:
 
     def overlap(self, targets: Iterable[Target]) -> bool:
         """Return whether somebody of `targets` was claimed already."""
-        return any(target.entry.uid in self.victims for target in targets)
+        return bool(self.victims) and any(target.entry.uid in self.victims for target in targets)
 
     def without_victims(self, tree: Tree, more: Iterable[Target] = ()) -> int:
         """Take all victims, and `more`, out of the tree; returns the mark to undo that."""

@@ -13,6 +13,7 @@ How the parts fit
     queues     ClusterQueue and LocalQueue        checks     required AdmissionChecks
     holders    who holds quota, in order          preemption who has to leave for whom
     nomination what could be done for one head    claims     what a round has promised to others
+    plain      who has no choice of flavors       reservation what is written of a reservation
     fairness   shares of queues and cohorts       tournament fair sharing's order among heads
     state      all that is known                  statuses, explain, texts, validation   what people see
 
@@ -37,19 +38,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gatelift_admission import amounts, checks, texts
+from gatelift_admission import reservation, texts
 from gatelift_admission.claims import Claims
 from gatelift_admission.entry import Entry, Phase, has_failed_checks
-from gatelift_admission.flavors import AssignedPodSet, Assignment, Cursor, Mode
-from gatelift_admission.model import Decision, GrantedPodSet, Reserve
-from gatelift_admission.nomination import Plan, nominate
-from gatelift_admission.ordering import entry_key, waiting_since
+from gatelift_admission.flavors import Assignment, Cursor, Mode
+from gatelift_admission.model import Decision, Reserve
+from gatelift_admission.nomination import Plan, fitting, nominate
+from gatelift_admission.ordering import entry_key
 from gatelift_admission.preemption.issue import decision
 from gatelift_admission.preemption.oracle import preempts
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.state import State
 from gatelift_admission.tournament import Contender, winner
-from gatelift_kube.objects.kueue import Admission, PodSetAssignment
+from gatelift_admission.tree import Node
 
 SEARCHES_MAX = 64
 """How often the search for flavors goes on before a workload is parked: as many as one resource group may have."""
@@ -160,29 +161,49 @@ class Cycle:
             self._seen = {}
         self._rounds[root] = self._rounds.get(root, 0) + 1
         heads = self._heads(root, names)
-        while heads and all(queue.pending.idle for _, _, queue in heads):
-            for _, _, queue in heads:  # they would keep room from nobody: those behind them have their turn
-                queue.pending.loser = None
-            heads = self._heads(root, names)
         version = state.versions.get(root, 0)
         opened = Round(root, state.built, version, state.releases.get(root, 0), heads)
         opened.repeated = self._seen.setdefault(root, _Seen()).again(version, heads)
         return opened
 
     def _heads(self, root: str, names: dict[str, None]) -> list[tuple[Entry, int, QueueModel]]:
-        """Return the heads of the queues `names` of a tree, and the blocked ones in it that keep room."""
+        """Return the heads of the queues `names` of a tree, and the blocked ones in it that keep room.
+
+        Who lost and lacks something now is among them if it keeps room from somebody; else those behind it are.
+        """
         state = self._state
-        tree = state.ensure()
-        heads = []
-        for node in tree.members.get(root, ()):
+        heads: list[tuple[Entry, int, QueueModel]] = []
+        idle: list[tuple[Entry, QueueModel, Node]] = []
+        for node in state.ensure().members.get(root, ()):
             queue = state.queues[node.name]
-            pending = queue.pending
-            entry = pending.next_head(state.room(queue)) if node.name in names else None
-            if entry is None and (pending.blocked_reserves or pending.might_reserve(tree, node)):
-                entry = pending.blocked
-            if entry is not None and queue.admits:
+            entry = self._head(queue, node, ready=node.name in names)
+            if entry is None:
+                continue
+            if queue.pending.idle:
+                idle.append((entry, queue, node))
+            else:
+                heads.append((entry, entry.ticket, queue))
+        somebody = bool(heads)
+        for loser, queue, node in idle:
+            entry = loser
+            if not somebody or not queue.pending.reserves(loser, state.room(queue)):
+                queue.pending.loser = None
+                entry = self._head(queue, node, ready=True)
+            if entry is not None:
                 heads.append((entry, entry.ticket, queue))
         return heads
+
+    def _head(self, queue: QueueModel, node: Node, *, ready: bool) -> Entry | None:
+        """Return the next head of a queue that is `ready`, else a blocked one that keeps room."""
+        pending = queue.pending
+        pending.idle = False
+        if not queue.admits:
+            return None
+        entry = pending.next_head(self._state.room(queue)) if ready else None
+        if entry is None and pending.blocked is not None:
+            keeps = pending.blocked_reserves or pending.might_reserve(self._state.ensure(), node)
+            return pending.blocked if keeps else None
+        return entry
 
     def _nominate(self, round_: Round, budget: int) -> int:
         done = 0
@@ -196,7 +217,7 @@ class Cycle:
                 round_.progress = True
                 continue
             self._expire_cursor(round_, entry, queue)
-            plan = nominate(self._state, entry, queue, cursor=entry.cursor)
+            plan = fitting(self._state, entry, queue) or nominate(self._state, entry, queue, cursor=entry.cursor)
             round_.nominees.append(Nominee(entry, ticket, queue, plan))
         return done
 
@@ -255,7 +276,9 @@ class Cycle:
     def _decide(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
         state, entry, queue, plan = self._state, nominee.entry, nominee.queue, nominee.plan
         claims, tree = round_.claims, state.ensure()
-        if any(target.entry.uid not in state.holders.holds for target in plan.targets):  # gone while the round was cut
+        if plan.targets and any(
+            one.entry.uid not in state.holders.holds for one in plan.targets
+        ):  # gone while the round was cut
             self._lose(round_, entry, queue, plan.assignment, texts.LOST_TO_ANOTHER)
             round_.progress = True
             return
@@ -275,6 +298,7 @@ class Cycle:
         elif not claims.fits(tree, tree.queues[queue.name], assignment.usage, plan.targets):
             self._lose(round_, entry, queue, assignment, texts.LOST_TO_ANOTHER)
         elif assignment.mode is Mode.FIT:
+            plan.complete()
             decisions.append(self._reserve(entry, queue, assignment))
             round_.progress = True
             round_.admitted.add(entry.uid)
@@ -297,7 +321,7 @@ class Cycle:
         tree = self._state.ensure()
         now = self._now(round_)
         entry.reserves |= assignment.mode is not Mode.NO_FIT
-        again = not round_.repeated  # else all that could follow was seen, and those behind it have their turn
+        again = queue.pending.strict or not round_.repeated  # else all was seen, and those behind it have their turn
         if again and assignment.has_more_flavors and entry.searched != now and _is_new(entry, assignment.cursor):
             self._go_on(round_, entry, queue, assignment.cursor)
             self._retry(round_, queue, entry)
@@ -307,6 +331,11 @@ class Cycle:
             entry.search_anew()
             queue.pending.evaluate(entry)
             self._retry(round_, queue, entry)
+            self._state.tell(entry, (assignment.reason, assignment.message))
+        elif entry.lost and queue.pending.strict:  # it fits but for what others keep: ready again when they may not
+            entry.search_anew()
+            round_.lost.append(queue)
+            queue.pending.lost(entry)
             self._state.tell(entry, (assignment.reason, assignment.message))
         else:
             entry.searched = now
@@ -408,15 +437,7 @@ class Cycle:
         if queue.pending.blocked is entry:
             queue.pending.unblock()  # the room that it kept is used now, not given back
         state.unqueue(entry)
-        entry.granted = tuple(
-            GrantedPodSet(
-                name=one.name,
-                flavors=one.flavors,
-                usage={name: one.requests[name] for name in one.flavors},
-                count=one.count,
-            )
-            for one in assignment.pod_sets
-        )
+        entry.granted = reservation.granted(assignment)
         entry.granted_queue, entry.phase, entry.held_counts = queue.name, Phase.ASSUMED, None
         entry.search_anew()
         entry.evicted = False
@@ -425,20 +446,7 @@ class Cycle:
         entry.told = None
         state.settle(entry)
         state.offer(queue)
-        wait = max(0.0, state.now + state.unix_offset - waiting_since(entry.workload))
-        considered = assignment.considered
-        return Reserve(
-            uid=entry.uid,
-            key=entry.key,
-            admission=Admission(queue.name, tuple(_written(one) for one in assignment.pod_sets)),
-            checks=checks.required(
-                queue.spec, (flavor for one in assignment.pod_sets for flavor in one.flavors.values())
-            ),
-            wait_seconds=wait,
-            flavors_considered=considered,
-            message=texts.quota_reserved(queue.name),
-            event=texts.quota_reserved_event(queue.name, wait, considered),
-        )
+        return reservation.decision(entry, queue, assignment, state.now + state.unix_offset)
 
     def _close(self, round_: Round) -> None:
         """Give back the room that was only kept, and offer the queues again that may have a head."""
@@ -475,12 +483,3 @@ def _is_new(entry: Entry, cursor: Cursor) -> bool:
         return False
     entry.cursors.append(cursor)
     return True
-
-
-def _written(one: AssignedPodSet) -> PodSetAssignment:
-    return PodSetAssignment(
-        name=one.name,
-        flavors=one.flavors,
-        resource_usage={name: amounts.to_text(one.requests[name], name) for name in one.flavors},
-        count=one.count,
-    )

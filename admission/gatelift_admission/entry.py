@@ -142,7 +142,8 @@ def out_of_queue_reason(workload: Workload) -> tuple[str, str] | None:
 
 def has_failed_checks(workload: Workload) -> bool:
     """Return whether a check says Retry or Rejected."""
-    return any(check.state in {"Retry", "Rejected"} for check in workload.status.admission_checks)
+    checks = workload.status.admission_checks
+    return bool(checks) and any(check.state in {"Retry", "Rejected"} for check in checks)
 
 
 def granted_of(workload: Workload) -> tuple[GrantedPodSet, ...]:
@@ -163,9 +164,14 @@ def granted_of(workload: Workload) -> tuple[GrantedPodSet, ...]:
 
 
 def counts_after_reclaim(workload: Workload, granted: tuple[GrantedPodSet, ...]) -> dict[str, int]:
-    """Return the pods per granted pod set that still need quota (KEP-78: the granted count less the reclaimable)."""
+    """Return the pods per granted pod set that still need quota (KEP-78).
+
+    Those that the pod set has less the reclaimable, if these are fewer than granted: a reservation that was made after
+    some pods were done leaves those out already.
+    """
     reclaimable = reclaimable_counts(workload)
-    return {one.name: one.count - min(reclaimable.get(one.name, 0), one.count) for one in granted}
+    counts = {one.name: max(0, one.count - reclaimable.get(one.name, 0)) for one in workload.spec.pod_sets}
+    return {one.name: min(one.count, counts.get(one.name, one.count)) for one in granted}
 
 
 def backoff_unix(workload: Workload) -> float | None:

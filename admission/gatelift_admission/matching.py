@@ -99,6 +99,8 @@ def selector_matches(selector: LabelSelector | None, labels: Mapping[str, str]) 
     """Return whether `labels` are selected: None selects nothing, an empty selector everything."""
     if selector is None:
         return False
+    if not selector.match_labels and not selector.match_expressions:
+        return True
     if any(labels.get(key) != value for key, value in selector.match_labels.items()):
         return False
     return all(

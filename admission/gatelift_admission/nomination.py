@@ -6,11 +6,12 @@ Neighbours: `cycle` nominates and decides; `flavors` assigns; `preemption.oracle
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gatelift_admission.entry import Entry
 from gatelift_admission.flavors import Assignment, Cursor, Market, Mode, Pins, assign
 from gatelift_admission.model import PodSetRequest
+from gatelift_admission.plain import Demand, demand_of
 from gatelift_admission.preemption.candidates import Target
 from gatelift_admission.preemption.oracle import Oracle
 from gatelift_admission.queues import QueueModel
@@ -23,11 +24,29 @@ class Plan:
 
     assignment: Assignment
     targets: tuple[Target, ...] = ()
+    demand: Demand | None = None
+    """Of a workload without a choice: the assignment has no pod sets yet."""
+    levels: list[int] = field(default_factory=list)
 
     @property
     def possible(self) -> bool:
         """Return whether it can be had, at once or by preemption."""
         return self.assignment.mode is Mode.FIT or bool(self.targets)
+
+    def complete(self) -> None:
+        """Add the pod sets to the assignment where they were left out."""
+        if self.demand is not None:
+            self.demand.fill(self.assignment, self.levels)
+
+
+def fitting(state: State, entry: Entry, queue: QueueModel) -> Plan | None:
+    """Return the plan of a workload without a choice of flavors that fits as things stand, None for all others."""
+    demand = queue.pending.demand(entry, state.built, lambda: demand_of(state.market(queue), entry.pod_sets))
+    if demand is None or entry.cursor:
+        return None
+    tree = state.ensure()
+    levels = demand.levels(tree, tree.queues[queue.name])
+    return None if levels is None else Plan(demand.assignment(levels), (), demand, levels)
 
 
 def nominate(

@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from gatelift_admission.entry import Entry, Shape
 from gatelift_admission.flavors import Assignment, Option
 from gatelift_admission.model import Cell
 from gatelift_admission.ordering import pending_key
+from gatelift_admission.plain import Demand
 from gatelift_admission.preemption.oracle import Room
 from gatelift_admission.tree import Node, Tree
 from gatelift_admission.waking import Band
 
+_SCAN_MAX = 32
+"""Watches of one cell up to which the best of those whose amount is there is looked for, instead of waking them all."""
 _VOID_SLACK = 64
 """Void items a heap may carry beyond its live ones before it is rebuilt: keeps memory within twice the need."""
 
@@ -48,6 +51,10 @@ class PendingClass:
     """What the class lacked when it was evaluated last; void once the structure changes."""
     reserves: bool = False
     """As the blocked head of a StrictFIFO queue it keeps room for itself in its cohort."""
+    demand: Demand | None = None
+    """What its members need where they have no choice of flavors."""
+    built: int = 0
+    """The build of the tree for which `demand` was worked out."""
     offered: int = 0
     """Ticket of the member by which the class stands in the queue's heap, 0 if it does not."""
 
@@ -92,7 +99,17 @@ def _in_turn(band: Band, watch: _Watch, room: Room) -> bool:
 
 
 def _covered(option: Option, room: Room, priority: int) -> bool:
-    return all(room.covers(cell, priority, need) for cell, need in option)
+    for cell, need in option:
+        if need > room.free(cell) and not (room.preempts and room.covers(cell, priority, need)):
+            return False
+    return True
+
+
+def _any_covered(one: PendingClass, room: Room) -> bool:
+    for option in one.options:  # noqa: SIM110 - a generator costs more than what it asks
+        if _covered(option, room, one.priority):
+            return True
+    return False
 
 
 class PendingQueue:
@@ -112,6 +129,7 @@ class PendingQueue:
         "loser",
         "priorities",
         "sticky",
+        "stirred",
         "strict",
     )
 
@@ -132,6 +150,8 @@ class PendingQueue:
         """The head that lost to another entry in the last round: Kueue evaluates it at once again."""
         self.idle = False
         """The head found last lacks something; it only keeps room for itself (the reserve rule)."""
+        self.stirred: set[WatchKey] = set()
+        """Where more classes may be woken once the best of them, which was, has had its turn."""
         self._heap: list[tuple[tuple[int, float, str], int, PendingClass]] = []
         self._watches: dict[WatchKey, list[tuple[int, int, _Watch]]] = {}
         self._eager: list[tuple[PendingClass, int]] = []
@@ -166,6 +186,13 @@ class PendingQueue:
         """Let the class of an entry be evaluated when it heads the queue, whatever it lacked before."""
         self.classes[entry.shape].options = ()
 
+    def demand(self, entry: Entry, built: int, work_out: Callable[[], Demand | None]) -> Demand | None:
+        """Return what members of the entry's class need where they have no choice, in build `built` of the tree."""
+        one = self.classes[entry.shape]
+        if one.built != built:
+            one.demand, one.built = work_out(), built
+        return one.demand
+
     def set_aside(self, entry: Entry) -> None:
         """Keep an entry out of the order until it is added again."""
         self.remove(entry)
@@ -192,6 +219,10 @@ class PendingQueue:
                 del self.priorities[one.priority]
         elif not one.parked:
             self._offer(one)
+
+    def stirs(self) -> bool:
+        """Return whether there may be a workload worth evaluating."""
+        return bool(self.stirred) or self.head() is not None
 
     def head(self) -> Entry | None:
         """Return the workload to evaluate next, None if none is worth evaluating."""
@@ -263,7 +294,7 @@ class PendingQueue:
         self.loser = None
         anything = assignment.lacks_anything
         one.options = () if anything else assignment.lacks
-        if changed and (anything or any(_covered(option, room, one.priority) for option in one.options)):
+        if changed and (anything or _any_covered(one, room)):
             one.park += 1
             return None
         if anything:
@@ -286,41 +317,49 @@ class PendingQueue:
 
     def _register(self, one: PendingClass, room: Room) -> None:
         """Watch for each option of the class; for any release where preemption only seems to be able to help."""
-        if any([self._settle(_Watch(one, one.park, option), room) for option in one.options]):  # noqa: C419 - all
+        anything = False
+        for option in one.options:
+            anything |= self._settle(_Watch(one, one.park, option), room)
+        if anything:
             self._watch_anything(one)
 
     def next_head(self, room: Room) -> Entry | None:
         """Return the workload to evaluate next; woken classes that by now lack something again go back unevaluated.
 
         What a class lacks follows from its shape and the structure alone, so comparing is as good as evaluating. But
-        who has just lost, and may keep room of its own from others, is evaluated again (`idle`).
+        who has just lost may have to be evaluated to keep room of its own from others (`idle`).
         """
         self.idle = False
         while True:
             entry = self.head()
             if entry is None:
+                if self.stirred and self._stir(room):
+                    continue
                 return None
             one = self.classes[entry.shape]
             if not one.options or entry.cursor:  # a search that is under way goes on
                 return entry
-            if any(_covered(option, room, one.priority) for option in one.options):
+            if _any_covered(one, room):
                 return entry
-            reserves = (self.strict or self.loser is entry) and any(room.reserves(option) for option in one.options)
-            if reserves and self.loser is entry:
+            if self.loser is entry:
                 self.idle = True
                 return entry
             one.park += 1
             self._register(one, room)
             if self.strict:
-                self.blocked, self.blocked_reserves = entry, one.reserves or reserves
+                self.blocked, self.blocked_reserves = entry, one.reserves or self.reserves(entry, room)
             else:
                 one.parked = True
+
+    def reserves(self, entry: Entry, room: Room) -> bool:
+        """Return whether an entry that lacks something now might keep room of its own from others."""
+        return any(room.reserves(option) for option in self.classes[entry.shape].options)
 
     def _settle(self, watch: _Watch, room: Room) -> bool:
         """Register a watch under its first missing cell; True if nothing is missing (then it is registered nowhere)."""
         priority = watch.owner.priority
         for cell, need in watch.option:
-            if not room.covers(cell, priority, need):
+            if need > room.free(cell) and not (room.preempts and room.covers(cell, priority, need)):
                 self._watch(watch, (cell, priority if room.preempts else None), need)
                 return False
         return True
@@ -372,7 +411,8 @@ class PendingQueue:
         woken = False
         for key in list(self._watches) if room.preempts else [(cell, None) for cell in cells]:
             watches = self._watches.get(key)
-            if watches and (band is None or key[1] is None or band.has(key[1])):
+            in_turn = band is None or key[1] is None or band.has(key[1])
+            if watches and in_turn and (wake or key not in self.stirred):  # those left asleep have their turn anyway
                 woken |= self._release(key, watches, room, wake=wake, band=band)
         return woken and wake
 
@@ -381,6 +421,11 @@ class PendingQueue:
     ) -> bool:
         cell, priority = key
         found = False
+        if not room.covers(cell, priority or 0, watches[0][0]):
+            return False
+        best = wake and band is None and not room.preempts and 1 < len(watches) <= _SCAN_MAX
+        if best and all(len(watch.option) == 1 for _, _, watch in watches):
+            return self._release_best(key, watches, room)
         others: list[tuple[int, int, _Watch]] = []
         while watches and room.covers(cell, priority or 0, watches[0][0]):
             item = heapq.heappop(watches)
@@ -397,6 +442,42 @@ class PendingQueue:
         if not watches:
             del self._watches[key]
         return found
+
+    def _release_best(self, key: WatchKey, watches: list[tuple[int, int, _Watch]], room: Room) -> bool:
+        """Wake the class that goes first of those whose amount in one cell is there, True if there is any.
+
+        The others have no turn before it, and may lack something again by then (`_stir`).
+        """
+        cell, priority = key
+        best: tuple[tuple[int, float, str], tuple[int, int, _Watch]] | None = None
+        covered = 0
+        for item in watches:
+            owner = item[2].owner
+            head = owner.head() if owner.park == item[2].park else None
+            if head is None or not room.covers(cell, priority or 0, item[0]):
+                continue
+            covered += 1
+            rank = pending_key(owner.priority, head.timestamp, head.uid)
+            if best is None or rank < best[0]:
+                best = rank, item
+        if best is None:
+            return False
+        if covered > 1:
+            self.stirred.add(key)
+        watches.remove(best[1])
+        heapq.heapify(watches)
+        self._wake(best[1][2].owner)
+        return True
+
+    def _stir(self, room: Room) -> bool:
+        """Wake the next class of each cell in which others were left asleep."""
+        stirred, self.stirred = self.stirred, set()
+        woken = False
+        for key in sorted(stirred, key=repr):
+            watches = self._watches.get(key)
+            if watches:
+                woken |= self._release(key, watches, room, wake=True, band=None)
+        return woken
 
     def _wake(self, one: PendingClass) -> None:
         one.park += 1
@@ -416,7 +497,7 @@ class PendingQueue:
         if self.blocked is None:
             return False
         one = self.classes[self.blocked.shape]
-        if one.options and not any(_covered(option, room, one.priority) for option in one.options):
+        if one.options and not _any_covered(one, room):
             return False
         self._wake(one)
         return True
@@ -430,6 +511,7 @@ class PendingQueue:
         """Wake every class and the blocked head; return the entries set aside, for the caller to place again."""
         self._watches.clear()
         self._eager.clear()
+        self.stirred.clear()
         self.unblock()
         for one in self.classes.values():
             one.options = ()

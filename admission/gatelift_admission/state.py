@@ -212,7 +212,7 @@ class State:
 
     def offer(self, queue: QueueModel) -> None:
         """Make a queue ready if it admits and has a head."""
-        if self.outdated or not queue.admits or queue.pending.head() is None:
+        if self.outdated or not queue.admits or not queue.pending.stirs():
             return
         self.ready.setdefault(self.node(queue.name).root, {})[queue.name] = None
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gatelift_admission.amounts import add, sub
+from gatelift_admission.amounts import UNLIMITED, add, sub
 from gatelift_admission.model import Cell, Usage
 
 
@@ -63,12 +63,13 @@ class Node:
 
     def local_available(self, cell: Cell) -> int:
         """Return what is left of the part that the parent never sees."""
-        return max(0, sub(self.local.get(cell, 0), self.usage.get(cell, 0)))
+        local = self.local.get(cell, 0)
+        return max(0, sub(local, self.usage.get(cell, 0))) if local else 0
 
     def borrows_with(self, cell: Cell, amount: int) -> bool:
         """Return whether the node would use more than its own quota with `amount` added."""
         own = self.nominal(cell) if self.is_queue else self.subtree.get(cell, 0)
-        return own < add(self.usage.get(cell, 0), amount)
+        return own < self.usage.get(cell, 0) + amount and own < UNLIMITED
 
 
 class Tree:
@@ -183,7 +184,10 @@ class Tree:
 
     def free(self, node: Node, cell: Cell) -> int:
         """Return what the node may still take of `cell`, at least 0."""
-        return max(0, self.available(node, cell))
+        found = self._known.get((node, cell))
+        if found is None:
+            found = self.available(node, cell)
+        return found if found > 0 else 0  # noqa: FURB136 - the hottest line, and max() costs more than all of it
 
     def potential(self, node: Node, cell: Cell) -> int:
         """Return the most the node could ever have of `cell`, with everything else idle."""
@@ -239,7 +243,10 @@ class Tree:
 
     def fits(self, node: Node, usage: Usage) -> bool:
         """Return whether every cell of `usage` is available now."""
-        return all(amount <= self.free(node, cell) for cell, amount in usage.items())
+        for cell, amount in usage.items():  # noqa: SIM110 - a generator costs more than what it asks
+            if amount > self.free(node, cell):
+                return False
+        return True
 
     def within_quota(self, node: Node, cells: Iterable[Cell]) -> bool:
         """Return whether the node uses, in each of `cells`, no more than the quota of its subtree."""

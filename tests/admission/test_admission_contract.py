@@ -409,3 +409,28 @@ def test_a_boost_protects_from_preemption_by_what_is_below_it() -> None:
         engine.workload_changed(boosted("low", "9", status=reserved_status(GRANTED)), 0.0)
         engine.workload_changed(workload("high", ONE, priority=5), 0.0)
         assert [one.uid for one in rest(engine) if isinstance(one, Preempt)] == phase
+
+
+def test_pods_that_were_done_before_the_reservation_are_not_taken_off_a_second_time() -> None:
+    done = (ReclaimablePod("main", 1),)
+    sets = pod_set(count=2, requests={"cpu": 1})
+    engine = simple_engine(workload("a", sets, status=WorkloadStatus(reclaimable_pods=done)))
+    (made,) = rest(engine)
+    assert isinstance(made, Reserve)
+    assert engine.charged("a") == {("default", "cpu"): 1000}
+    engine.workload_changed(
+        workload("a", sets, version=2, status=reserved_status(made.admission, reclaimable_pods=done)), 0.0
+    )
+    assert engine.charged("a") == {("default", "cpu"): 1000}
+
+
+def test_who_was_granted_a_flavor_for_nothing_of_it_is_among_those_that_use_it() -> None:
+    some, none = pod_set("some", requests={"cpu": 1}), pod_set("none", 0, {"cpu": 1})
+    engine = simple_engine(workload("a", some, none), workload("b", none))
+    assert sorted(reserved(rest(engine))) == ["a", "b"]
+    holds = engine.state.holders.holds
+    assert holds["a"].usage == {("default", "cpu"): 1000}
+    assert holds["b"].usage == {}
+    assert all(("default", "cpu") in holds[uid].cells for uid in "ab")
+    engine.release("b")
+    assert set(holds) == {"a"}

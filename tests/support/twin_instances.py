@@ -18,6 +18,8 @@ STEPS_MAX = 18
 EVENTS = ("submit",) * 5 + ("finish", "finish", "confirm", "stopped", "stop", "change")
 FAIR_SHARE = 0.4
 """Part of the instances that are under fair sharing."""
+CHANGES_SHARE = 0.35
+"""Part of the instances with checks, reclaimable pods, changed priorities and stopped LocalQueues."""
 SHRINKS_MAX = 1500
 """Smaller cases tried: half a minute."""
 
@@ -181,7 +183,7 @@ def instance(seed: int, policies: Callable[[Random], Case] = classical_policies)
         for one in [*queues.values(), *cohorts.values()]:
             if _maybe(rng, 0.4):
                 one["weight"] = rng.choice([0, 1, 2, "500m"])
-    return {
+    case = {
         "sentence": f"seed {seed}",
         **shared,
         "queues": queues,
@@ -190,6 +192,30 @@ def instance(seed: int, policies: Callable[[Random], Case] = classical_policies)
         "workloads": workloads,
         "steps": steps(rng, list(workloads), queues),
     }
+    return with_changes(rng, case) if _maybe(rng, CHANGES_SHARE) else case
+
+
+def with_changes(rng: Random, case: Case) -> Case:
+    """Add checks, and changes of workloads and LocalQueues between the steps."""
+    for one in case["queues"].values():
+        if _maybe(rng, 0.3):
+            one["checks"] = {name: rng.sample(FLAVORS, rng.randint(0, 2)) for name in rng.sample(["x", "y"], 1)}
+    found: list[Any] = []
+    for step in case["steps"]:
+        found.append(step)
+        uid, name = rng.choice(list(case["workloads"])), rng.choice(list(case["queues"]))
+        what = rng.choice(["priority", "priority", "reclaim", "reclaim", "check", "stop_local", "stop", "", "", "", ""])
+        if what == "priority":
+            found.append({"priority": [uid, rng.randint(0, 4)]})
+        elif what == "reclaim" and all("min_count" not in one for one in case["workloads"][uid]["sets"].values()):
+            found.append({"reclaim": [uid, rng.randint(1, 2)]})
+        elif what == "check" and case["queues"][case["workloads"][uid]["queue"]]["strategy"] != "StrictFIFO":
+            found.append({"check": [uid, rng.choice(["Retry", "Rejected", "Ready", "Pending"])]})
+        elif what in ("stop", "stop_local") and _maybe(rng, 0.3):
+            found.append({what: [name, rng.choice(["Hold", "HoldAndDrain", "None", "None"])]})
+        if _maybe(rng, 0.2):
+            found.append("cycle")
+    return {**case, "steps": [*found, "cycle"]}
 
 
 # -- shrinking --------------------------------------------------------------------------------------------------------
@@ -202,13 +228,13 @@ def _smaller(case: Case) -> Iterator[Case]:
     for name in case["workloads"]:
         other = copy.deepcopy(case)
         del other["workloads"][name]
-        other["steps"] = [s for s in other["steps"] if isinstance(s, str) or name not in s.values()]
+        other["steps"] = [s for s in other["steps"] if isinstance(s, str) or name not in _named(s)]
         yield other
     for name in case["queues"]:
         if all(one["queue"] != name for one in case["workloads"].values()):
             other = copy.deepcopy(case)
             del other["queues"][name]
-            other["steps"] = [s for s in other["steps"] if isinstance(s, str) or name not in next(iter(s.values()))]
+            other["steps"] = [s for s in other["steps"] if isinstance(s, str) or name not in _named(s)]
             if other["queues"]:
                 yield other
     for path in _paths(case, ()):
@@ -223,10 +249,27 @@ def _smaller(case: Case) -> Iterator[Case]:
         yield other
 
 
+def _named(step: dict[str, Any]) -> list[Any]:
+    (value,) = step.values()
+    return value if isinstance(value, list) else [value]
+
+
 def _paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
     """Yield the places of optional fields and of numbers above zero."""
-    optional = {"cohort", "borrow", "lend", "fungibility", "selector", "priority", "created", "labels", "taints"}
+    optional = {
+        "checks",
+        "cohort",
+        "borrow",
+        "lend",
+        "fungibility",
+        "selector",
+        "priority",
+        "created",
+        "labels",
+        "taints",
+    }
     optional |= {
+        "checks",
         "tolerations",
         "affinity",
         "reclaim",

@@ -26,16 +26,12 @@ from gatelift_admission.cycle import Cycle, Round
 from gatelift_admission.engine import Engine
 from gatelift_admission.model import Decision, Inadmissible, Preempt, Reserve, Settings
 from gatelift_admission.state import State
-from gatelift_kube.objects.kueue import ClusterQueue, Cohort, CohortSpec, FairSharing, Workload, WorkloadStatus
-from gatelift_kube.objects.meta import Condition, ObjectMeta
-from support.admission_cases import STRATEGIES, Case, _flavor, _groups, _pod_set, _queue
-from support.admission_objects import local_queue, workload
+from support.admission_cases import STRATEGIES, Case
 from support.twin.engine import BYPASSED, Outcome, Twin
 from support.twin.queues import NO_CANDIDATES, NO_FIT, TwinQueue
 from support.twin.records import Fair, Work
+from support.twin_feed import START, Fed
 
-START = 1767225600.0
-"""Unix time of 2026-01-01T00:00:00Z, from which the creation times of workloads count."""
 CALLS_MAX = 6
 """Calls of `cycle` in which an instance this small has to come to rest."""
 BUDGET = 150
@@ -87,15 +83,9 @@ class WatchedCycle(Cycle):
 
 
 @dataclass(slots=True)
-class Both:
-    """Both engines and the objects as an API server would hold them."""
+class Both(Fed):
+    """Both engines in step."""
 
-    case: Case
-    fast: Engine = field(default_factory=Engine)
-    twin: Twin = field(default_factory=Twin)
-    objects: dict[str, Workload] = field(default_factory=dict)
-    reserves: dict[str, Reserve] = field(default_factory=dict)
-    queues: dict[str, Any] = field(default_factory=dict)
     told: dict[str, tuple[str, str]] = field(default_factory=dict)
     common: dict[str, tuple[str, str]] = field(default_factory=dict)
     beside: set[str] = field(default_factory=set)
@@ -109,8 +99,6 @@ class Both:
     """With which reason the twin requeued a workload last."""
     before: set[str] = field(default_factory=set)
     """Workloads not evaluated since somebody was admitted, who may be one to preempt."""
-    clock: float = START
-    version: int = 1
     cycles: int = 0
     preemptions: int = 0
     admissions: int = 0
@@ -118,11 +106,11 @@ class Both:
     def play(self) -> None:
         """Play all steps; raises Difference."""
         self._watch()
-        self._feed_structure()
+        self.feed_structure()
         later = {step["submit"] for step in self.case["steps"] if isinstance(step, dict) and "submit" in step}
         for name in self.case["workloads"]:
             if name not in later:
-                self._submit(name)
+                self.feed(name)
         for step in self.case["steps"]:
             self.clock += 1
             self._step(step)
@@ -134,98 +122,15 @@ class Both:
         self.fast.wall_clock(START, START)
         self.fast._cycle = WatchedCycle(self.fast.state)
 
-    # -- events ----------------------------------------------------------------------------------------------------
-
-    def _feed_structure(self) -> None:
-        case = self.case
-        self._namespace("ns", {})
-        for name, labels in case.get("namespaces", {}).items():
-            self._namespace(name, labels)
-        for name, spec in case["flavors"].items():
-            flavor = _flavor(name, spec or {})
-            self.fast.flavor_changed(flavor)
-            self.twin.feed(flavor, self.clock)
-        for name, spec in case.get("cohorts", {}).items():
-            share = FairSharing(spec["weight"]) if "weight" in spec else None
-            cohort = Cohort(ObjectMeta(name=name), CohortSpec(spec.get("parent", ""), _groups(spec), share))
-            self.fast.cohort_changed(cohort)
-            self.twin.feed(cohort, self.clock)
-        for name, spec in case["queues"].items():
-            self.queues[name] = spec
-            self._queue(name)
-            local = local_queue(name, name)
-            self.fast.local_queue_changed(local)
-            self.twin.feed(local, self.clock)
-
-    def _namespace(self, name: str, labels: dict[str, str]) -> None:
-        self.fast.namespace_changed(name, labels)
-        self.twin.world.namespaces[name] = labels
-
-    def _queue(self, name: str) -> None:
-        made: ClusterQueue = _queue(name, self.queues[name])
-        self.fast.cluster_queue_changed(made)
-        self.twin.feed(made, self.clock)
-
-    def _feed(self, uid: str, status: Any = None) -> None:
-        self.version += 1
-        spec = self.case["workloads"][uid]
-        self.objects[uid] = workload(
-            uid,
-            *(_pod_set(one, fields) for one, fields in (spec.get("sets") or {"main": spec}).items()),
-            queue=spec.get("queue", "cq"),
-            namespace=spec.get("namespace", "ns"),
-            priority=spec.get("priority"),
-            created=spec.get("created", 0),
-            version=self.version,
-            status=status,
-        )
-        self.fast.workload_changed(self.objects[uid], self.clock)
-        self.twin.feed(self.objects[uid], self.clock)
-
-    def _submit(self, uid: str) -> None:
-        self._feed(uid)
-
     def _step(self, step: Any) -> None:
         if step == "cycle":
             self._cycle()
-            return
-        if step == "drain":
+        elif step == "drain":
             for uid in [uid for uid in sorted(self.reserves) if self.twin.world.works[uid].evicted]:
-                self._step({"stopped": uid})
-            return
-        ((what, value),) = step.items()
-        if what == "submit":
-            self._submit(value)
-        elif what == "stop":
-            self.queues[value[0]] = {**self.queues[value[0]], "stop": value[1]}
-            self._queue(value[0])
-        elif what == "change":
-            self.queues[value[0]] = {**self.queues[value[0]], **value[1]}
-            self._queue(value[0])
-        elif what == "finish":
-            if value in self.objects:
-                self.fast.workload_removed(value)
-                self.twin.remove(value)
-                del self.objects[value]
-                self.reserves.pop(value, None)
-        elif value in self.reserves:
-            self._feed(value, self._written(value))
-            if what == "stopped":
-                self._feed(value)
-                del self.reserves[value]
-            elif what != "confirm":
-                raise ValueError(f"no step is called {what!r}")
-
-    def _written(self, uid: str) -> WorkloadStatus:
-        """Return the status of a reservation as it was written: when it was made, and whether it has to end."""
-        work = self.twin.world.works[uid]
-        minutes, seconds = divmod(int(work.reserved_at - START), 60)
-        at = f"2026-01-01T00:{minutes:02}:{seconds:02}Z"
-        told = [("QuotaReserved", "QuotaReserved"), ("Admitted", "Admitted")] + [
-            ("Evicted", "Preempted")
-        ] * work.evicted
-        conditions = tuple(Condition(kind, "True", reason, "", at) for kind, reason in told)
-        return WorkloadStatus(conditions=conditions, admission=self.reserves[uid].admission)
+                self.happen("stopped", uid)
+        else:
+            ((what, value),) = step.items()
+            self.happen(what, value)
 
     # -- in step ---------------------------------------------------------------------------------------------------
 
@@ -390,11 +295,12 @@ class Both:
 
     def _plain(self, one: Reserve) -> Any:
         charged = {ps.name: (dict(ps.flavors), ps.count) for ps in one.admission.pod_set_assignments}
-        return one.uid, one.admission.cluster_queue, charged
+        return one.uid, one.admission.cluster_queue, charged, one.checks
 
     def _granted(self, uid: str) -> Any:
         work = self.twin.world.works[uid]
-        return uid, work.queue, {one.name: (one.flavors, one.count) for one in work.granted}
+        granted = {one.name: (one.flavors, one.count) for one in work.granted}
+        return uid, work.queue, granted, tuple(self.twin.required_checks(work))
 
     # -- at rest ---------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,109 @@
+"""Workloads without a choice: every resource group that serves them has one flavor, which suits them.
+
+What such a workload needs follows from its shape and the structure alone, so it is worked out once per class. If all
+of it is available, flavor assignment could only say so; then the outcome is known at the cost of a few sums. In every
+other case `flavors.assign` is asked. Neighbours: `nomination` asks first here, `pending` keeps the demand of a class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gatelift_admission import amounts
+from gatelift_admission.flavors import AssignedPodSet, Assignment, Attempt, Market, Mode
+from gatelift_admission.matching import flavor_objection
+from gatelift_admission.model import Amounts, Cell, PodSetRequest, Usage
+from gatelift_admission.tree import Node, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One resource group of one pod set: its flavor, and what has to be available, earlier pod sets included."""
+
+    pod_set: int
+    flavor: str
+    resources: tuple[str, ...]
+    needs: tuple[tuple[Cell, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """All that a workload without a choice needs, in the order in which flavors would be assigned."""
+
+    pod_sets: tuple[tuple[str, int, Amounts], ...]
+    """Name, count and requests."""
+    steps: tuple[Step, ...]
+    usage: Usage
+
+    def levels(self, tree: Tree, node: Node) -> list[int] | None:
+        """Return the borrowing level of each step, None if anything is not available."""
+        for cell, amount in self.usage.items():
+            if amount > tree.free(node, cell):
+                return None
+        found = []
+        for step in self.steps:
+            highest = 0
+            for cell, amount in step.needs:
+                level, _ = tree.lowest_fit(node, cell, amount)
+                highest = max(level, highest)
+            found.append(highest)
+        return found
+
+    def assignment(self, levels: list[int]) -> Assignment:
+        """Return the assignment without its pod sets, which only a reservation needs (`fill`)."""
+        return Assignment(usage=self.usage, borrowing=max(levels, default=0))
+
+    def fill(self, assignment: Assignment, levels: list[int]) -> None:
+        """Add the pod sets to an assignment, as `flavors.assign` would have."""
+        found = [AssignedPodSet(name, count, requests) for name, count, requests in self.pod_sets]
+        for step, level in zip(self.steps, levels, strict=True):
+            one = found[step.pod_set]
+            one.flavors.update(dict.fromkeys(step.resources, step.flavor))
+            one.tried.update(dict.fromkeys(step.resources, -1))
+            one.level = max(one.level, level)
+            one.attempts.append(Attempt(step.flavor, Mode.FIT, level, (), "", step.needs, level))
+        assignment.pod_sets = found
+
+
+def demand_of(market: Market, pod_sets: tuple[PodSetRequest, ...]) -> Demand | None:
+    """Return what a workload needs in a queue, None if there is a choice, or nothing that suits it."""
+    usage: Usage = {}
+    steps: list[Step] = []
+    listed = []
+    for index, pod_set in enumerate(pod_sets):
+        requests = pod_set.totals()
+        if "pods" in market.catalogue.by_resource:
+            requests["pods"] = pod_set.count
+        found = _steps(market, index, pod_set, requests, usage)
+        if found is None:
+            return None
+        steps += found
+        listed.append((pod_set.name, pod_set.count, requests))
+    return Demand(tuple(listed), tuple(steps), usage)
+
+
+def _steps(market: Market, index: int, pod_set: PodSetRequest, requests: Amounts, usage: Usage) -> list[Step] | None:
+    found: list[Step] = []
+    served: set[str] = set()
+    for resource in sorted(requests):
+        if resource in served:
+            continue
+        group = market.catalogue.by_resource.get(resource)
+        if group is None:
+            if requests[resource] == 0 or market.ignore_undeclared:
+                continue
+            return None
+        if len(group.flavors) != 1:
+            return None
+        flavor = market.flavors.get(group.flavors[0])
+        if flavor is None or flavor_objection(flavor, pod_set) is not None:
+            return None
+        wanted = tuple(name for name in sorted(requests) if name in group.resources)
+        served.update(wanted)
+        needs = []
+        for name in wanted:
+            cell = (group.flavors[0], name)
+            usage[cell] = amounts.add(usage.get(cell, 0), requests[name])
+            needs.append((cell, usage[cell]))
+        found.append(Step(index, group.flavors[0], wanted, tuple(needs)))
+    return found
