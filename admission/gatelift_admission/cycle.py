@@ -9,7 +9,8 @@ How the parts fit
     model      values and decisions               entry      one Workload as kept here
     tree       quota of cohorts and queues        ledger     what each workload is charged
     flavors    which flavor, how well it fits     matching   taints, affinity, selectors
-    ordering   who goes first                     pending    one queue: classes, head, wake-up index
+    ordering   who goes first                     pending    one queue: head, wake-up index
+    equals     equivalent workloads of a queue
     queues     ClusterQueue and LocalQueue        checks     required AdmissionChecks
     holders    who holds quota, in order          preemption who has to leave for whom
     nomination what could be done for one head    claims     what a round has promised to others

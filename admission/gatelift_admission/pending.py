@@ -13,10 +13,10 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
 
 from gatelift_admission.entry import Entry, Shape
-from gatelift_admission.flavors import Assignment, Option
+from gatelift_admission.equals import VOID_SLACK, PendingClass, Watch, WatchKey, any_covered, in_turn
+from gatelift_admission.flavors import Assignment
 from gatelift_admission.model import Cell
 from gatelift_admission.ordering import pending_key
 from gatelift_admission.plain import Demand
@@ -26,90 +26,6 @@ from gatelift_admission.waking import Band
 
 _SCAN_MAX = 32
 """Watches of one cell up to which the best of those whose amount is there is looked for, instead of waking them all."""
-_VOID_SLACK = 64
-"""Void items a heap may carry beyond its live ones before it is rebuilt: keeps memory within twice the need."""
-
-WatchKey = tuple[Cell, int | None]
-"""A cell, and the priority that waits for it: None in a queue that preempts nobody."""
-
-
-@dataclass(slots=True, eq=False)
-class PendingClass:
-    """Equivalent waiting workloads, earliest first."""
-
-    priority: int
-    shape: Shape
-    members: dict[str, Entry] = field(default_factory=dict)
-    heap: list[tuple[float, str, int]] = field(default_factory=list)
-    parked: bool = False
-    park: int = 0
-    """Raised at each parking and waking: watches of an earlier parking are void."""
-    bypass_reason: str = ""
-    fresh: list[Entry] = field(default_factory=list)
-    """Members to be told that an equivalent workload failed, once it has."""
-    options: tuple[Option, ...] = ()
-    """What the class lacked when it was evaluated last; void once the structure changes."""
-    reserves: bool = False
-    """As the blocked head of a StrictFIFO queue it keeps room for itself in its cohort."""
-    demand: Demand | None = None
-    """What its members need where they have no choice of flavors."""
-    built: int = 0
-    """The build of the tree for which `demand` was worked out."""
-    offered: int = 0
-    """Ticket of the member by which the class stands in the queue's heap, 0 if it does not."""
-
-    def head(self) -> Entry | None:
-        """Return the earliest member."""
-        while self.heap:
-            _, uid, ticket = self.heap[0]
-            entry = self.members.get(uid)
-            if entry is not None and entry.ticket == ticket:
-                return entry
-            heapq.heappop(self.heap)
-        return None
-
-    def push(self, entry: Entry) -> None:
-        """Add a member; it must carry its new ticket."""
-        if len(self.heap) > 2 * len(self.members) + _VOID_SLACK:
-            self.heap = [(one.timestamp, one.uid, one.ticket) for one in self.members.values()]
-            heapq.heapify(self.heap)
-        self.members[entry.uid] = entry
-        heapq.heappush(self.heap, (entry.timestamp, entry.uid, entry.ticket))
-
-    def note_fresh(self, entry: Entry) -> None:
-        """Note a member that has to be told when the class fails."""
-        if len(self.fresh) > 2 * len(self.members) + _VOID_SLACK:
-            self.fresh = [other for other in self.fresh if self.members.get(other.uid) is other]
-        self.fresh.append(entry)
-
-
-@dataclass(slots=True)
-class _Watch:
-    """One option of a parked class (or of the blocked head), registered under one cell that is missing."""
-
-    owner: PendingClass
-    park: int
-    option: Option
-
-
-def _in_turn(band: Band, watch: _Watch, room: Room) -> bool:
-    if not band.has(watch.owner.priority):
-        return False
-    return not band.within or all(room.within(cell, need) for cell, need in watch.option)
-
-
-def _covered(option: Option, room: Room, priority: int) -> bool:
-    for cell, need in option:
-        if need > room.free(cell) and not (room.preempts and room.covers(cell, priority, need)):
-            return False
-    return True
-
-
-def _any_covered(one: PendingClass, room: Room) -> bool:
-    for option in one.options:  # noqa: SIM110 - a generator costs more than what it asks
-        if _covered(option, room, one.priority):
-            return True
-    return False
 
 
 class PendingQueue:
@@ -153,7 +69,7 @@ class PendingQueue:
         self.stirred: set[WatchKey] = set()
         """Where more classes may be woken once the best of them, which was, has had its turn."""
         self._heap: list[tuple[tuple[int, float, str], int, PendingClass]] = []
-        self._watches: dict[WatchKey, list[tuple[int, int, _Watch]]] = {}
+        self._watches: dict[WatchKey, list[tuple[int, int, Watch]]] = {}
         self._eager: list[tuple[PendingClass, int]] = []
         self._sequence = 0
         self._tickets = 0
@@ -251,7 +167,7 @@ class PendingQueue:
         if head is None or one.offered == head.ticket:
             return
         one.offered = head.ticket
-        if len(self._heap) > 2 * len(self.classes) + _VOID_SLACK:
+        if len(self._heap) > 2 * len(self.classes) + VOID_SLACK:
             self._heap = [item for item in self._heap if item[2].offered == item[1]]
             heapq.heapify(self._heap)
         heapq.heappush(self._heap, (pending_key(one.priority, head.timestamp, head.uid), head.ticket, one))
@@ -294,7 +210,7 @@ class PendingQueue:
         self.loser = None
         anything = assignment.lacks_anything
         one.options = () if anything else assignment.lacks
-        if changed and (anything or _any_covered(one, room)):
+        if changed and (anything or any_covered(one, room)):
             one.park += 1
             return None
         if anything:
@@ -319,7 +235,7 @@ class PendingQueue:
         """Watch for each option of the class; for any release where preemption only seems to be able to help."""
         anything = False
         for option in one.options:
-            anything |= self._settle(_Watch(one, one.park, option), room)
+            anything |= self._settle(Watch(one, one.park, option), room)
         if anything:
             self._watch_anything(one)
 
@@ -339,7 +255,7 @@ class PendingQueue:
             one = self.classes[entry.shape]
             if not one.options or entry.cursor:  # a search that is under way goes on
                 return entry
-            if _any_covered(one, room):
+            if any_covered(one, room):
                 return entry
             if self.loser is entry:
                 self.idle = True
@@ -355,7 +271,7 @@ class PendingQueue:
         """Return whether an entry that lacks something now might keep room of its own from others."""
         return any(room.reserves(option) for option in self.classes[entry.shape].options)
 
-    def _settle(self, watch: _Watch, room: Room) -> bool:
+    def _settle(self, watch: Watch, room: Room) -> bool:
         """Register a watch under its first missing cell; True if nothing is missing (then it is registered nowhere)."""
         priority = watch.owner.priority
         for cell, need in watch.option:
@@ -364,16 +280,16 @@ class PendingQueue:
                 return False
         return True
 
-    def _watch(self, watch: _Watch, key: WatchKey, need: int) -> None:
+    def _watch(self, watch: Watch, key: WatchKey, need: int) -> None:
         self._sequence += 1
         watches = self._watches.setdefault(key, [])
-        if len(watches) > 2 * len(self.classes) + _VOID_SLACK:
+        if len(watches) > 2 * len(self.classes) + VOID_SLACK:
             watches[:] = [item for item in watches if item[2].owner.park == item[2].park]
             heapq.heapify(watches)
         heapq.heappush(watches, (need, self._sequence, watch))
 
     def _watch_anything(self, one: PendingClass) -> None:
-        if len(self._eager) > 2 * len(self.classes) + _VOID_SLACK:
+        if len(self._eager) > 2 * len(self.classes) + VOID_SLACK:
             self._eager = [item for item in self._eager if item[0].park == item[1]]
         self._eager.append((one, one.park))
 
@@ -411,13 +327,13 @@ class PendingQueue:
         woken = False
         for key in list(self._watches) if room.preempts else [(cell, None) for cell in cells]:
             watches = self._watches.get(key)
-            in_turn = band is None or key[1] is None or band.has(key[1])
-            if watches and in_turn and (wake or key not in self.stirred):  # those left asleep have their turn anyway
+            turn = band is None or key[1] is None or band.has(key[1])
+            if watches and turn and (wake or key not in self.stirred):  # those left asleep have their turn anyway
                 woken |= self._release(key, watches, room, wake=wake, band=band)
         return woken and wake
 
     def _release(
-        self, key: WatchKey, watches: list[tuple[int, int, _Watch]], room: Room, *, wake: bool, band: Band | None
+        self, key: WatchKey, watches: list[tuple[int, int, Watch]], room: Room, *, wake: bool, band: Band | None
     ) -> bool:
         cell, priority = key
         found = False
@@ -426,13 +342,13 @@ class PendingQueue:
         best = wake and band is None and not room.preempts and 1 < len(watches) <= _SCAN_MAX
         if best and all(len(watch.option) == 1 for _, _, watch in watches):
             return self._release_best(key, watches, room)
-        others: list[tuple[int, int, _Watch]] = []
+        others: list[tuple[int, int, Watch]] = []
         while watches and room.covers(cell, priority or 0, watches[0][0]):
             item = heapq.heappop(watches)
             watch = item[2]
             if watch.owner.park != watch.park or not watch.owner.members:
                 continue
-            if band is not None and not _in_turn(band, watch, room):
+            if band is not None and not in_turn(band, watch, room):
                 others.append(item)
             elif self._settle(watch, room):
                 (self._wake if wake else self._watch_anything)(watch.owner)
@@ -443,13 +359,13 @@ class PendingQueue:
             del self._watches[key]
         return found
 
-    def _release_best(self, key: WatchKey, watches: list[tuple[int, int, _Watch]], room: Room) -> bool:
+    def _release_best(self, key: WatchKey, watches: list[tuple[int, int, Watch]], room: Room) -> bool:
         """Wake the class that goes first of those whose amount in one cell is there, True if there is any.
 
         The others have no turn before it, and may lack something again by then (`_stir`).
         """
         cell, priority = key
-        best: tuple[tuple[int, float, str], tuple[int, int, _Watch]] | None = None
+        best: tuple[tuple[int, float, str], tuple[int, int, Watch]] | None = None
         covered = 0
         for item in watches:
             owner = item[2].owner
@@ -497,7 +413,7 @@ class PendingQueue:
         if self.blocked is None:
             return False
         one = self.classes[self.blocked.shape]
-        if one.options and not _any_covered(one, room):
+        if one.options and not any_covered(one, room):
             return False
         self._wake(one)
         return True

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from gatelift_admission import texts
 from gatelift_admission.amounts import QuantityError
 from gatelift_admission.entry import RESERVING, Entry, Phase, Shape, effective_priority, out_of_queue_reason, shape_of
+from gatelift_admission.equals import PendingClass
 from gatelift_admission.flavors import Market, Pins
 from gatelift_admission.holders import Holders
 from gatelift_admission.ledger import Ledger
@@ -22,7 +23,6 @@ from gatelift_admission.limits import limit_errors, range_errors
 from gatelift_admission.matching import selector_matches
 from gatelift_admission.model import Cell, PodSetRequest, Settings, Usage
 from gatelift_admission.ordering import queue_timestamp
-from gatelift_admission.pending import PendingClass
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts
 from gatelift_admission.queues import (

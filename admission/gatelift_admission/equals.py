@@ -1,0 +1,104 @@
+"""Equivalent workloads that wait in one queue, and what they watch for.
+
+Neighbours: `pending` keeps the classes of a queue in order and wakes them; `preemption.oracle.Room` says what is there.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+from gatelift_admission.entry import Entry, Shape
+from gatelift_admission.flavors import Option
+from gatelift_admission.model import Cell
+from gatelift_admission.plain import Demand
+from gatelift_admission.preemption.oracle import Room
+from gatelift_admission.waking import Band
+
+VOID_SLACK = 64
+"""Void items a heap may carry beyond its live ones before it is rebuilt: keeps memory within twice the need."""
+
+WatchKey = tuple[Cell, int | None]
+"""A cell, and the priority that waits for it: None in a queue that preempts nobody."""
+
+
+@dataclass(slots=True, eq=False)
+class PendingClass:
+    """Equivalent waiting workloads, earliest first."""
+
+    priority: int
+    shape: Shape
+    members: dict[str, Entry] = field(default_factory=dict)
+    heap: list[tuple[float, str, int]] = field(default_factory=list)
+    parked: bool = False
+    park: int = 0
+    """Raised at each parking and waking: watches of an earlier parking are void."""
+    bypass_reason: str = ""
+    fresh: list[Entry] = field(default_factory=list)
+    """Members to be told that an equivalent workload failed, once it has."""
+    options: tuple[Option, ...] = ()
+    """What the class lacked when it was evaluated last; void once the structure changes."""
+    reserves: bool = False
+    """As the blocked head of a StrictFIFO queue it keeps room for itself in its cohort."""
+    demand: Demand | None = None
+    """What its members need where they have no choice of flavors."""
+    built: int = 0
+    """The build of the tree for which `demand` was worked out."""
+    offered: int = 0
+    """Ticket of the member by which the class stands in the queue's heap, 0 if it does not."""
+
+    def head(self) -> Entry | None:
+        """Return the earliest member."""
+        while self.heap:
+            _, uid, ticket = self.heap[0]
+            entry = self.members.get(uid)
+            if entry is not None and entry.ticket == ticket:
+                return entry
+            heapq.heappop(self.heap)
+        return None
+
+    def push(self, entry: Entry) -> None:
+        """Add a member; it must carry its new ticket."""
+        if len(self.heap) > 2 * len(self.members) + VOID_SLACK:
+            self.heap = [(one.timestamp, one.uid, one.ticket) for one in self.members.values()]
+            heapq.heapify(self.heap)
+        self.members[entry.uid] = entry
+        heapq.heappush(self.heap, (entry.timestamp, entry.uid, entry.ticket))
+
+    def note_fresh(self, entry: Entry) -> None:
+        """Note a member that has to be told when the class fails."""
+        if len(self.fresh) > 2 * len(self.members) + VOID_SLACK:
+            self.fresh = [other for other in self.fresh if self.members.get(other.uid) is other]
+        self.fresh.append(entry)
+
+
+@dataclass(slots=True)
+class Watch:
+    """One option of a parked class (or of the blocked head), registered under one cell that is missing."""
+
+    owner: PendingClass
+    park: int
+    option: Option
+
+
+def in_turn(band: Band, watch: Watch, room: Room) -> bool:
+    """Return whether who watches has its turn in `band`."""
+    if not band.has(watch.owner.priority):
+        return False
+    return not band.within or all(room.within(cell, need) for cell, need in watch.option)
+
+
+def covered(option: Option, room: Room, priority: int) -> bool:
+    """Return whether all of an option is there for `priority`, or might be after preemption."""
+    for cell, need in option:
+        if need > room.free(cell) and not (room.preempts and room.covers(cell, priority, need)):
+            return False
+    return True
+
+
+def any_covered(one: PendingClass, room: Room) -> bool:
+    """Return whether one of the options of a class is there."""
+    for option in one.options:  # noqa: SIM110 - a generator costs more than what it asks
+        if covered(option, room, one.priority):
+            return True
+    return False
