@@ -21,7 +21,9 @@ ABOVE_RATIO = "limits must not exceed requests by more than the limitRange ratio
 
 def limit_errors(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> list[str]:
     """Return, per container, the path whose requests exceed its limits (after defaults), in container order."""
-    found = []
+    found: list[str] = []
+    if not defaults.limit_ranges and not any(one.resources.limits for one in (*spec.init_containers, *spec.containers)):
+        return found
     for path, pair in container_pairs(spec, defaults):
         over = _greater(pair.requests, pair.limits)
         if over:

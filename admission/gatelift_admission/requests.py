@@ -103,6 +103,8 @@ def container_pairs(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> list[tup
 
 def pod_requests(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> Amounts:
     """Return what one pod of `spec` requests. Raises `amounts.QuantityError` on a malformed quantity."""
+    if _is_plain(spec, defaults):
+        return amounts_of(spec.containers[0].resources.requests)
     limits, requests = _range_defaults(defaults.limit_ranges, "Container") if defaults.limit_ranges else ({}, {})
     main = _containers(spec.containers, limits, requests)
     total: Amounts = {}
@@ -115,6 +117,13 @@ def pod_requests(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> Amounts:
         pod = _defaulted(spec.resources, pod_limits, pod_defaults).requests
         total.update({name: amount for name, amount in pod.items() if _is_pod_level(name)})
     return _plus(total, _overhead(spec, defaults))
+
+
+def _is_plain(spec: PodSpec, defaults: Defaults) -> bool:
+    """Return whether one container's requests are all there is to count."""
+    if len(spec.containers) != 1 or spec.init_containers or spec.overhead or spec.resources is not None:
+        return False
+    return not (spec.containers[0].resources.limits or defaults.limit_ranges or spec.runtime_class_name)
 
 
 def _is_pod_level(name: str) -> bool:

@@ -240,7 +240,8 @@ class Both(Fed):
         """Return whether the fast engine has put the class of a workload aside."""
         entry = self.fast.state.entries[uid]
         known = self.fast.state.queues[entry.queue].pending.classes.get(entry.shape) if entry.queue else None
-        return known is not None and known.parked
+        aside = bool(entry.queue) and uid in self.fast.state.queues[entry.queue].pending.aside
+        return aside or (known is not None and known.parked)
 
     @staticmethod
     def _aside(queue: TwinQueue, work: Work) -> None:
@@ -325,11 +326,17 @@ class Both(Fed):
             # fast engine leaves the more telling text of the last evaluation and saves the write.
             if theirs == (mine[0], BYPASSED):
                 continue
+            if mine == (self._bypass_reason(uid), BYPASSED):  # it came into a class that had failed
+                continue
             plain = mine[0], FIGURES.sub("#", mine[1])
             if (self._goes_round(uid) or self._is_parked(uid)) and plain in self.history.get(uid, ()):
                 continue
             if plain != (theirs[0], FIGURES.sub("#", theirs[1])):
                 raise Difference(f"{uid} is told {mine}, by the twin {theirs}")
+
+    def _bypass_reason(self, uid: str) -> str:
+        queue = self.twin.queues.get(self.fast.state.entries[uid].queue)
+        return queue.bypassed.get(uid, "") if queue is not None and uid in queue.inadmissible else ""
 
     def _goes_round(self, uid: str) -> bool:
         """Return whether the fast engine has found that a workload comes round its flavors, losing, again and again."""

@@ -78,9 +78,12 @@ class Twin:
         if isinstance(one, ClusterQueue):
             self._cluster_queue(one, now)
             return
-        if isinstance(one, LocalQueue):
+        if isinstance(one, LocalQueue):  # not among the triggers: only its own workloads come or go
             world.local_queues[one.metadata.namespace, one.metadata.name] = one
-        elif isinstance(one, Cohort):
+            for work in world.works.values():
+                self._place(work, now)
+            return
+        if isinstance(one, Cohort):
             world.cohorts[one.metadata.name] = one
         elif isinstance(one, ResourceFlavor):
             world.flavors[one.metadata.name] = one
