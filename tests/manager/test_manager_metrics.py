@@ -130,8 +130,21 @@ def test_pods_that_get_ready_and_are_evicted_leave_how_long_that_took() -> None:
     counted.world.advance(60.0)
     assert counted.value("kueue_admitted_until_ready_wait_time_seconds_sum", **PLAIN) == 10.0
     assert counted.value("kueue_ready_wait_time_seconds_count", **PLAIN) == 1
+    gone = {**QUEUE, "reason": "PodsReadyTimeout", "underlying_cause": "WaitForRecovery"}
+    assert counted.value("kueue_pods_ready_to_evicted_time_seconds_count", **gone) is None, "they were not ready then"
     why = {"reason": "PodsReadyTimeout", "underlying_cause": "WaitForRecovery", "priority_class": ""}
     assert counted.value("kueue_evicted_workloads_total", **QUEUE, **why) == 1
+
+
+def test_who_comes_back_is_ready_counted_from_its_return_to_the_queue() -> None:
+    counted = Counted(readiness=ReadinessSettings(timeout=20.0, backoff_base=10.0))
+    counted.world.api.apply(a_pod("one").document())
+    counted.world.advance(40.0)  # evicted after 20 s, back after 10 s, waiting for its pods for another 10 s
+    counted.world.agents["a"].show(_placed(counted.world), RUNNING)
+    counted.world.advance(1.0)
+    seconds = counted.value("kueue_ready_wait_time_seconds_sum", **PLAIN)
+    assert seconds is not None
+    assert 9.0 <= seconds <= 11.0
 
 
 def test_a_preemption_is_counted_for_the_queue_that_preempts() -> None:

@@ -84,7 +84,7 @@ class Transitions:
             ["preempting_cluster_queue", "reason", REPLICA_ROLE],
             registry=registry,
         )
-        self._ready = _Wait(both, "ready_wait_time_seconds", "From created to all pods ready", CLASS)
+        self._ready = _Wait(both, "ready_wait_time_seconds", "From queued to all pods ready", CLASS)
         self._until_ready = _Wait(
             both, "admitted_until_ready_wait_time_seconds", "From admitted to all pods ready", CLASS
         )
@@ -129,7 +129,7 @@ class Transitions:
             case "preempted":
                 self._preempted.labels(fields.get("preempting_cluster_queue", ""), reason, LEADER).inc()
             case "ready":
-                self._ready.add(of, seconds["created_seconds"], rank)
+                self._ready.add(of, seconds["queued_seconds"], rank)
                 self._until_ready.add(of, seconds["admitted_seconds"], rank)
             case "released" if reason and "drained_seconds" in seconds:
                 self._drained.add(of, seconds["drained_seconds"], reason)

@@ -95,11 +95,13 @@ def _evicted(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
 
 def _ready(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
     """Tell of the first time that all pods of an admission are ready."""
-    said, admitted = (find(known.status.conditions, type_) for type_ in (texts.PODS_READY, texts.ADMITTED))
+    types = (texts.PODS_READY, texts.ADMITTED, texts.REQUEUED)
+    said, admitted, requeued = (find(known.status.conditions, type_) for type_ in types)
     if said is None or said.reason != texts.STARTED or admitted is None:
         return
+    queued = requeued.last_transition_time if requeued is not None else known.metadata.creation_timestamp
     seconds = {
-        "created_seconds": _since(core, known.metadata.creation_timestamp, now),
+        "queued_seconds": _since(core, queued, now),
         "admitted_seconds": _since(core, admitted.last_transition_time, now),
     }
     core.note("pods ready", attempt, fields=_fields(core, known, attempt, "ready", seconds))
