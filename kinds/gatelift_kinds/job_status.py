@@ -7,7 +7,7 @@ start time changes only while the Job is suspended, a finished Job stays so. Wha
 from __future__ import annotations
 
 from gatelift_kinds.kind import Outcome
-from gatelift_kinds.patches import Json, decode, encode, status_patch
+from gatelift_kinds.patches import Json, decode, encode, status_of, status_patch
 from gatelift_kube.objects.batch import Job
 from gatelift_wire.keys import ANNOTATION_STOPPING, PlacementKey
 
@@ -23,7 +23,7 @@ _NEVER_FALLING = ("succeeded", "failed")
 
 def mirror(obj: Job, raw: bytes, reported: bytes) -> bytes | None:
     """Return the patch of `/status` that shows the reported status; None when nothing would change."""
-    old: Json = decode(raw).get("status") or {}
+    old = status_of(raw)
     new = decode(reported)
     for key in _BOOKKEEPING:
         new.pop(key, None)
@@ -50,7 +50,7 @@ def _shown(conditions: list[Json]) -> list[Json]:
 
 def ended(obj: Job, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
     """Return the patch of `/status` that says the end and that no pod is left, and nothing else; counters stay."""
-    old: Json = decode(raw).get("status") or {}
+    old = status_of(raw)
     new: Json = {key: value for key, value in old.items() if key not in ("active", "ready", "terminating")}
     new.setdefault("startTime", wall)
     announced, end = ("SuccessCriteriaMet", "Complete") if outcome.succeeded else ("FailureTarget", "Failed")
@@ -68,7 +68,7 @@ def reset(obj: Job, raw: bytes, wall: str) -> bytes | None:
 
     Suspended=True goes with it: only then does the API server take a new start time later.
     """
-    old: Json = decode(raw).get("status") or {}
+    old = status_of(raw)
     if not old:
         return None
     new = {key: value for key, value in old.items() if key not in _OF_A_RUN}

@@ -27,6 +27,18 @@ def decode(raw: bytes) -> Json:
     return msgspec.json.decode(raw, type=dict[str, Any])
 
 
+class _Statuses(msgspec.Struct):
+    status: Json | None = None
+
+
+_STATUSES = msgspec.json.Decoder(_Statuses)
+
+
+def status_of(raw: bytes) -> Json:
+    """Return the status of an object, empty where it has none; nothing else of it is taken apart."""
+    return _STATUSES.decode(raw).status or {}
+
+
 def pointer(*keys: str) -> str:
     """Return a JSON pointer, keys escaped."""
     return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
@@ -118,7 +130,7 @@ def _toleration_key(one: Json) -> tuple[str, str, str, str, int | None]:
 
 def difference(old: Json, new: Json) -> Json:
     """Return the merge patch that turns `old` into `new`: removed keys null, lists whole, equal parts left out."""
-    patch: Json = {key: None for key in old if key not in new and _visible(old[key]) is not None}
+    patch: Json = {key: None for key in old if key not in new and not _alike(old[key], None)}
     for key, value in new.items():
         before = old.get(key)
         if before == value:  # most of a status, most of the time
@@ -127,19 +139,21 @@ def difference(old: Json, new: Json) -> Json:
             inner = difference(before, value)
             if inner:
                 patch[key] = inner
-        elif _visible(before) != _visible(value):
+        elif not _alike(before, value):
             patch[key] = value
     return patch
 
 
-def _visible(value: Any) -> Any:
-    """Return a value without what means the same as nothing: nulls and empty objects."""
-    if isinstance(value, dict):
-        kept = {key: _visible(inner) for key, inner in value.items()}
-        return {key: inner for key, inner in kept.items() if inner is not None} or None
-    if isinstance(value, list):
-        return [_visible(inner) for inner in value]
-    return value
+def _alike(left: Any, right: Any) -> bool:
+    """Say whether two values say the same: nulls and empty objects say as much as nothing."""
+    if left == right:
+        return True
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_alike, left, right))
+    if isinstance(left, dict | None) and isinstance(right, dict | None):
+        one, other = left or {}, right or {}
+        return all(_alike(one.get(key), other.get(key)) for key in {*one, *other})
+    return False
 
 
 def status_patch(meta: ObjectMeta, old: Json, new: Json) -> bytes | None:

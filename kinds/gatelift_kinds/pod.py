@@ -32,6 +32,7 @@ from gatelift_kinds.patches import (
     merged_selector,
     merged_tolerations,
     remove_from_list,
+    status_of,
     status_patch,
     stop_marked,
     without_finalizer,
@@ -142,7 +143,7 @@ class PodKind:
         While the worker's pod is unscheduled, the user's pod keeps its own PodScheduled (reason SchedulingGated), so
         that no autoscaler of the management cluster takes it for a pod that lacks a node (MultiKueue N8).
         """
-        old: Json = decode(raw).get("status") or {}
+        old = status_of(raw)
         new = decode(reported)
         conditions = [_here(one) for one in new.get("conditions") or []]
         for key in _UNTRUE_ELSEWHERE:
@@ -161,7 +162,7 @@ class PodKind:
         """Return phase, message and conditions of a pod that is over; what its containers showed is dropped."""
         if over(obj):
             return None
-        old: Json = decode(raw).get("status") or {}
+        old = status_of(raw)
         new = {key: value for key, value in old.items() if key not in _OF_CONTAINERS}
         new["phase"] = outcome.reason
         if outcome.message:
@@ -177,7 +178,7 @@ class PodKind:
         """Return the patch to the status of a pod that waits at its gate."""
         if self.lifted(obj):
             return ()
-        old: Json = decode(raw).get("status") or {}
+        old = status_of(raw)
         gated = {
             "type": "PodScheduled",
             "status": "False",

@@ -14,6 +14,7 @@ from typing import ClassVar
 from gatelift_wire import limits
 from gatelift_wire.cutting import fit_all
 from gatelift_wire.messages import Close, Control, Frame, Message
+from gatelift_wire.moments import soonest
 from gatelift_wire.outbox import Outbox, OutboxFull
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session import (
@@ -130,7 +131,7 @@ class SessionCore(ABC):
 
     def next_deadline(self) -> float | None:
         """When `tick` has something to do; None: only an event can change anything."""
-        return min((at for at in self._deadlines() if at is not None), default=None)
+        return soonest(*self._deadlines())
 
     def send(self, messages: Iterable[Message], now: float) -> list[SessionOutput]:
         """Queue messages; they go out now if the session is open and the window allows.

@@ -23,7 +23,6 @@ class Look(enum.StrEnum):
     CLUSTER = "cluster"
     INFORM = "inform"  # texts and statuses that wait for the budget of writes that only inform
     UNSENT = "unsent"  # objects whose write found no turn
-    ROOM = "room"  # workloads that wait for credit or a better cluster
 
 
 class Key(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from gatelift.core.agenda import Key, Look
 from gatelift_admission.model import Reserve
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
@@ -247,11 +248,13 @@ class Attempt:
     admitted_at: float | None = None
     gates_told: tuple[str, ...] | None = None
     why_not: dict[str, str] = field(default_factory=dict)  # cluster -> why it was not used, for explain
+    key: PlacementKey = field(init=False)  # on the wire
+    look: Key = field(init=False)  # on the agenda
 
-    @property
-    def key(self) -> PlacementKey:
-        """Return the placement's key on the wire."""
-        return PlacementKey(self.uid, self.epoch)
+    def __post_init__(self) -> None:
+        """Name both once; every step asks for them."""
+        self.key = PlacementKey(self.uid, self.epoch)
+        self.look = Key(Look.WORKLOAD, self.workload)
 
     @property
     def live(self) -> bool:

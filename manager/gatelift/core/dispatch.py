@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gatelift.core import readiness, record, texts
-from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState, Internal, Round
 from gatelift.core.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
 from gatelift.core.knowledge import Owner
@@ -251,7 +250,7 @@ def _first_round(core: Core, attempt: Attempt, workload: Workload, owner: Owner,
     if not ranked:
         if short:
             core.waiting_for_room.setdefault(attempt.uid)
-            core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), now + ANSWER_SECONDS_MAX)
+            core.agenda.wake(attempt.look, now + ANSWER_SECONDS_MAX)
         else:
             give_back(core, attempt, now)
         return
@@ -309,7 +308,7 @@ def _wait(core: Core, attempt: Attempt, asked: Round, now: float) -> None:
     seconds = first * 2 ** min(asked.looks, LOOKS_DOUBLED)
     asked.looks += 1
     asked.looked_at, asked.deadline = now, now + seconds
-    core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), asked.deadline)
+    core.agenda.wake(attempt.look, asked.deadline)
 
 
 def _weigh(core: Core, attempt: Attempt, asked: Round, workload: Workload, owner: Owner, now: float) -> None:
@@ -322,7 +321,7 @@ def _weigh(core: Core, attempt: Attempt, asked: Round, workload: Workload, owner
         choose(core, attempt, workload, owner, winner, now)
         return
     if silent and now < asked.deadline:
-        core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), asked.deadline)
+        core.agenda.wake(attempt.look, asked.deadline)
         return
     if _busy(core, asked, silent, now):
         _wait(core, attempt, asked, now)
@@ -339,7 +338,7 @@ def _weigh(core: Core, attempt: Attempt, asked: Round, workload: Workload, owner
         return
     slow = silent + [name for name, bid in asked.bids.items() if bid.kind is BidKind.NEEDS_TIME]
     if slow and now < asked.patient_until:
-        core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), asked.patient_until)
+        core.agenda.wake(attempt.look, asked.patient_until)
         return
     for name in slow:
         attempt.why_not[name] = NO_ANSWER

@@ -18,7 +18,6 @@ from gatelift.core import (
     texts,
     verdicts,
 )
-from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.dispatch_values import backoff
 from gatelift.core.knowledge import Owner
@@ -164,7 +163,7 @@ def _write_finished(
     """Write Finished once the user's object shows the end, or is known not to."""
     due = shown_end.waits_until(core, owner, attempt, now)
     if due:
-        core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), due)
+        core.agenda.wake(attempt.look, due)
         return
     reason = outcome.reason or (texts.SUCCEEDED if outcome.succeeded else texts.FAILED)
     message = outcome.message

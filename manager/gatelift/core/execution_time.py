@@ -8,7 +8,6 @@ Time counts while Admitted is True, to the second as its transition is written; 
 from __future__ import annotations
 
 from gatelift.core import deactivation, texts
-from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import TRUE, find
@@ -23,7 +22,7 @@ def exceeded(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
         return False
     left = most - (known.status.accumulated_past_execution_time_seconds or 0) - admitted
     if left > 0:
-        core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), now + left)
+        core.agenda.wake(attempt.look, now + left)
         return False
     if known.spec.active and deactivation.announced(known) is None:
         deactivation.announce(core, known, texts.MAXIMUM_EXECUTION_TIME_EXCEEDED, texts.RUNS_TOO_LONG, now)

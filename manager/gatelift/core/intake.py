@@ -5,10 +5,13 @@ No decision is taken here. Neighbours: `machine` calls for each `ObjectSeen`, `O
 
 from __future__ import annotations
 
+from typing import Any
+
 from gatelift.core import owners, priorities, readiness, record
 from gatelift.core.agenda import Key, Look
-from gatelift.core.knowledge import Owner, key_of
+from gatelift.core.knowledge import Owner, key_of, newer
 from gatelift.core.state import Core, ref_of
+from gatelift_kinds.kind import Kind
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue
 from gatelift_kube.objects.meta import ObjectMeta
@@ -20,6 +23,10 @@ def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float
     """Take an object that was added or changed; older versions than the known one are ignored."""
     ref = ObjectRef(resource, key_of(obj.metadata))
     core.inflight.seen(ref, obj.metadata.resource_version)
+    kind = core.travelling.get(resource)
+    if kind is not None:
+        _owner_seen(core, kind, ref, obj, raw)
+        return
     match obj:
         case kueue.Workload():
             workload_seen(core, obj, now)
@@ -36,12 +43,11 @@ def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float
             core.knowledge.configs[obj.metadata.name] = obj
             _all_checks(core)
         case _:
-            if not _surroundings_seen(core, obj):
-                _owner_seen(core, resource, obj, raw)
+            _surroundings_seen(core, obj)
 
 
-def _surroundings_seen(core: Core, obj: KubeObject) -> bool:
-    """Take what rarely changes; False when it is none of that."""
+def _surroundings_seen(core: Core, obj: KubeObject) -> None:
+    """Take what rarely changes."""
     match obj:
         case kueue.ResourceFlavor():
             core.knowledge.flavors[obj.metadata.name] = obj
@@ -65,8 +71,7 @@ def _surroundings_seen(core: Core, obj: KubeObject) -> bool:
         case core_objects.RuntimeClass():
             core.ledger.engine.runtime_class_changed(obj)
         case _:
-            return False
-    return True
+            pass
 
 
 def is_last(meta: ObjectMeta) -> bool:
@@ -81,7 +86,8 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
     """Take note that an object is no longer there."""
     name, key = obj.metadata.name, key_of(obj.metadata)
     engine = core.ledger.engine
-    core.inflight.forget(ObjectRef(resource, key))
+    ref = ObjectRef(resource, key)
+    core.inflight.forget(ref)
     match obj:
         case kueue.Workload():
             workload_gone(core, key, obj.metadata.uid)
@@ -104,7 +110,7 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
             _all_checks(core)
         case _:
             if not _surroundings_gone(core, obj):
-                _owner_gone(core, resource, obj)
+                _owner_gone(core, ref, obj)
 
 
 def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
@@ -176,26 +182,21 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
         core.mark_owner(owner)
 
 
-def _owner_seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes) -> None:
-    kind = next((each for each in core.settings.kinds.values() if each.travels and each.resource == resource), None)
-    if kind is None:
-        return
-    ref = ObjectRef(resource, key_of(obj.metadata))
+def _owner_seen(core: Core, kind: Kind[Any], ref: ObjectRef, obj: KubeObject, raw: bytes) -> None:
     known = core.knowledge.owners.get(ref)
-    if known is not None and known.object.metadata.uid != obj.metadata.uid:
-        _owner_gone(core, resource, known.object)
-    if not kind.managed(obj):
-        if known is not None:
-            _owner_gone(core, resource, known.object)
+    if known is not None and not newer(obj.metadata, known.object.metadata):
         return
-    owner = Owner(kind, obj, raw)
-    if core.knowledge.put_owner(owner):
+    managed = kind.managed(obj)
+    if known is not None and not (managed and known.object.metadata.uid == obj.metadata.uid):
+        _owner_gone(core, ref, known.object)
+    if managed:
+        owner = Owner(kind, obj, raw)
+        core.knowledge.put_owner(owner)
         core.mark_owner(owner)
         _mark_owned(core, obj.metadata.uid)
 
 
-def _owner_gone(core: Core, resource: Resource, obj: KubeObject) -> None:
-    ref = ObjectRef(resource, key_of(obj.metadata))
+def _owner_gone(core: Core, ref: ObjectRef, obj: KubeObject) -> None:
     priorities.owner_gone(core, ref)
     dropped = core.knowledge.drop_owner(ref, obj.metadata.uid)
     if dropped is not None:

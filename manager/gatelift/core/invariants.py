@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 from gatelift.core import record
-from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import LIVE, Attempt, AttemptState
 from gatelift.core.state import Core, ref_of
 
@@ -73,7 +72,7 @@ def _can_wake(core: Core, uid: str, attempt: Attempt, now: float) -> bool:
     if known is None or not core.leads(now):
         return True
     return (
-        core.agenda.waits(Key(Look.WORKLOAD, attempt.workload))
+        core.agenda.waits(attempt.look)
         or core.inflight.busy(ref_of(known))
         or ref_of(known) in core.unsent
         or uid in core.waiting_for_room

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from gatelift.core.agenda import Key, Look
 from gatelift.core.record import Record
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.core import Namespace, PriorityClass
@@ -52,17 +53,22 @@ def newer(candidate: ObjectMeta, known: ObjectMeta) -> bool:
 
 @dataclass(slots=True)
 class Owner:
-    """A user's object; `raw` is its JSON as served. `ref`: where it lives. `workload`: where its Workload belongs."""
+    """A user's object; `raw` is its JSON as served.
+
+    `ref`: where it lives. `look`: its key on the agenda. `workload`: where its Workload belongs.
+    """
 
     kind: Kind[Any]
     object: KubeObject
     raw: bytes
     ref: ObjectRef = field(init=False)
+    look: Key = field(init=False)
     workload: ObjectKey = field(init=False)
 
     def __post_init__(self) -> None:
-        """Name both once for each version of the object: every look at it asks for them."""
+        """Name them once for each version of the object: every look at it asks for them."""
         self.ref = ObjectRef(self.kind.resource, key_of(self.object.metadata))
+        self.look = Key(Look.OWNER, self.ref.key, self.kind.name)
         self.workload = ObjectKey(self.ref.key.namespace, self.kind.workload_name(self.object))
 
 

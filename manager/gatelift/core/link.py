@@ -43,6 +43,7 @@ from gatelift_wire.messages import (
     Hello,
     Message,
 )
+from gatelift_wire.moments import soonest
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_manager import ManagerSession
 
@@ -147,13 +148,12 @@ class Link:
 
     def next_deadline(self) -> float | None:
         """Return when `tick` has something to do."""
-        moments = [self._session.next_deadline()]
+        write = None
         if self._write is None and not self.held:
             purpose = self._next_write()
-            moments.append(self._grants.due(self.facts) if purpose is None else self._due(purpose))
-        if self._certificate_wanted and not self._certificates:
-            moments.append(self._certificate_not_before)
-        return min((moment for moment in moments if moment is not None), default=None)
+            write = self._grants.due(self.facts) if purpose is None else self._due(purpose)
+        certificate = self._certificate_not_before if self._certificate_wanted and not self._certificates else None
+        return soonest(self._session.next_deadline(), write, certificate)
 
     # --- what happens ----------------------------------------------------------------------------------------------
 

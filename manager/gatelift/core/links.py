@@ -22,6 +22,7 @@ from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
 from gatelift_wire import session as wire
 from gatelift_wire.messages import Close, Message
+from gatelift_wire.moments import soonest
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_manager import ManagerSession
 from gatelift_wire.violations import WireViolation
@@ -142,8 +143,7 @@ class Links:
         self._queue_moved()
         while self._heap and self._stale(*self._heap[0]):
             heapq.heappop(self._heap)
-        moments = [self._local_retry, self._heap[0][0] if self._heap else None]
-        return min((moment for moment in moments if moment is not None), default=None)
+        return soonest(self._local_retry, self._heap[0][0] if self._heap else None)
 
     # --- events ----------------------------------------------------------------------------------------------------
 

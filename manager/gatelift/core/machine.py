@@ -70,6 +70,7 @@ from gatelift_kube.resources import (
     Resource,
 )
 from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteError, WriteFailed
+from gatelift_wire.moments import soonest
 
 KEYS_PER_CALL = 50
 """Keys looked at in one call: a pass costs 0.1 to 0.3 ms, so a call stays below 20 ms."""
@@ -136,14 +137,12 @@ class Machine:
         core = self.core
         if core.stepped_down:
             return None
-        times = [core.links.next_deadline()]
-        if self.ready and core.leads(core.now):
-            if not core.rebuilt or self._upcalls or core.later or core.agenda.dirty:
-                return core.now
-            times.append(core.agenda.next_time())
-            if not core.halted:
-                times.append(core.ledger.engine.next_deadline())
-        return min((time for time in times if time is not None), default=None)
+        if not (self.ready and core.leads(core.now)):
+            return core.links.next_deadline()
+        if not core.rebuilt or self._upcalls or core.later or core.agenda.dirty:
+            return core.now
+        decision = None if core.halted else core.ledger.engine.next_deadline()
+        return soonest(core.links.next_deadline(), core.agenda.next_time(), decision)
 
     @property
     def ready(self) -> bool:
@@ -215,7 +214,7 @@ class Machine:
     def _count_placements(self) -> None:
         """Tell the links how much is where, for the status of the clusters."""
         core = self.core
-        for cluster in sorted(core.touched):
+        for cluster in sorted(core.touched) if core.touched else ():
             placed = core.on_cluster.get(cluster, set())
             offered = core.unapplied.get(cluster, set())
             core.links.place_counts(cluster, placements=len(placed), offers=len(offered - placed))
@@ -332,21 +331,12 @@ class Machine:
     def _look_at(self, ref: ObjectRef) -> None:
         """Mark the key that belongs to an object."""
         core = self.core
-        looks = {
-            WORKLOAD: Look.WORKLOAD,
-            CLUSTER_QUEUE: Look.CLUSTER_QUEUE,
-            LOCAL_QUEUE: Look.LOCAL_QUEUE,
-            COHORT: Look.COHORT,
-            ADMISSION_CHECK: Look.CHECK,
-        }
-        look = looks.get(ref.resource)
+        look = _LOOKS.get(ref.resource)
         if look is not None:
             core.agenda.mark(Key(look, ref.key))
         if ref.resource == WORKLOAD:
             core.mark_owners_waiting_for(ref.key)
-        kind = next(
-            (each for each in core.settings.kinds.values() if each.travels and each.resource == ref.resource), None
-        )
+        kind = core.travelling.get(ref.resource)
         if kind is not None:
             core.agenda.mark(Key(Look.OWNER, ref.key, kind.name))
 
@@ -373,30 +363,22 @@ class Machine:
         return budget
 
     def _look(self, key: Key, now: float) -> None:
-        core = self.core
         if key.look is Look.OWNER:
-            owners.reconcile(core, key.kind, key.object, now)
-            return
-        if key.look is Look.INFORM:
-            core.call_to_inform(now)
-            return
-        if key.look is Look.UNSENT:
-            for ref in core.next_in_line(UNSENT_AT_ONCE):
-                self._look_at(ref)
-            if core.unsent:
-                core.agenda.wake(UNSENT, now + UNSENT_SECONDS)
-            return
-        passes: dict[Look, Callable[[Core, ObjectKey, float], None]] = {
-            Look.WORKLOAD: reconcile.workload,
-            Look.CHECK: checks.check,
-            Look.CLUSTER_QUEUE: checks.cluster_queue,
-            Look.LOCAL_QUEUE: checks.local_queue,
-            Look.COHORT: checks.cohort,
-            Look.CLUSTER: _cluster_changed,
-        }
-        look = passes.get(key.look)
-        if look is not None:
-            look(core, key.object, now)
+            owners.reconcile(self.core, key.kind, key.object, now)
+        elif key.look is Look.INFORM:
+            self.core.call_to_inform(now)
+        elif key.look is Look.UNSENT:
+            self._look_at_unsent(now)
+        else:
+            _PASSES[key.look](self.core, key.object, now)
+
+    def _look_at_unsent(self, now: float) -> None:
+        """Decide anew on the objects whose turn it is, of those whose write found none."""
+        core = self.core
+        for ref in core.next_in_line(UNSENT_AT_ONCE):
+            self._look_at(ref)
+        if core.unsent:
+            core.agenda.wake(UNSENT, now + UNSENT_SECONDS)
 
     def _decide(self, now: float) -> None:
         """Let the admission engine decide, and take its decisions over."""
@@ -455,3 +437,21 @@ class Machine:
 def _cluster_changed(core: Core, key: ObjectKey, now: float) -> None:
     placing.pay(core, key.name, now)
     checks.mark_checks(core)
+
+
+_LOOKS = {
+    WORKLOAD: Look.WORKLOAD,
+    CLUSTER_QUEUE: Look.CLUSTER_QUEUE,
+    LOCAL_QUEUE: Look.LOCAL_QUEUE,
+    COHORT: Look.COHORT,
+    ADMISSION_CHECK: Look.CHECK,
+}
+
+_PASSES: dict[Look, Callable[[Core, ObjectKey, float], None]] = {
+    Look.WORKLOAD: reconcile.workload,
+    Look.CHECK: checks.check,
+    Look.CLUSTER_QUEUE: checks.cluster_queue,
+    Look.LOCAL_QUEUE: checks.local_queue,
+    Look.COHORT: checks.cohort,
+    Look.CLUSTER: _cluster_changed,
+}

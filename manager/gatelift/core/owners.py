@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from gatelift.core import mirror, priorities, record, shown_end, texts
-from gatelift.core.agenda import Key, Look
+from gatelift.core.agenda import Key
 from gatelift.core.attempts import Attempt, AttemptState
 from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.link_values import LOCAL_CLUSTER
@@ -25,11 +25,8 @@ from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 def kind_of(core: Core, workload: Workload) -> Kind[Any] | None:
     """Return the kind of the Workload's owner, None when it has none of a kind that travels (admission only)."""
     for reference in workload.metadata.owner_references:
-        for kind in core.settings.kinds.values():
-            if kind.travels and (kind.resource.kind, kind.resource.api_version) == (
-                reference.kind,
-                reference.api_version,
-            ):
+        for resource, kind in core.travelling.items():
+            if (resource.kind, resource.api_version) == (reference.kind, reference.api_version):
                 return kind
     return None
 
@@ -41,7 +38,7 @@ def reconcile(core: Core, kind_name: str, key: ObjectKey, now: float) -> None:
     owner = core.knowledge.owners.get(ref)
     if owner is None:
         return
-    look = Key(Look.OWNER, key, kind_name)
+    look = owner.look
     if core.blocked(ref, look, now):
         return
     workload = workload_for(core, owner)
@@ -122,7 +119,7 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
         return
     key = owner.workload
     ref = ObjectRef(WORKLOAD, key)
-    if core.blocked(ref, Key(Look.OWNER, key_of(obj.metadata), kind.name), now):
+    if core.blocked(ref, owner.look, now):
         core.creating[key] = (
             owner.ref
         )  # perhaps a write to the Workload before it, which is gone: its answer looks here
@@ -177,8 +174,11 @@ def _with_workload(
 
 
 def _tell_of_end(core: Core, owner: Owner, workload: Workload, attempt: Attempt) -> None:
-    """Look at the Workload of what has ended. One that is being deleted looks at its owner, and needs no word of it."""
-    if workload.metadata.deletion_timestamp is not None:
+    """Look at the Workload of what has ended, once the object shows what is to be shown.
+
+    One that is being deleted looks at its owner, and needs no word of it; the answer to a write looks here again.
+    """
+    if workload.metadata.deletion_timestamp is not None or core.inflight.busy(owner.ref):
         return
     if owner.kind.outcome(owner.object) is not None or shown_end.finished(attempt):
         core.mark_workload(key_of(workload.metadata))
@@ -196,7 +196,7 @@ def _keep_alike(core: Core, owner: Owner, workload: Workload, now: float) -> Non
     if (same_queue and kind.equivalent(workload, obj)) or not kind.suspended(obj):
         return
     ref = ObjectRef(WORKLOAD, key_of(workload.metadata))
-    if core.blocked(ref, Key(Look.OWNER, key_of(obj.metadata), kind.name), now):
+    if core.blocked(ref, owner.look, now):
         return
     priority = priorities.resolve(core, owner)
     if priority is None:

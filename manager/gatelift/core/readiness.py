@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gatelift.core import deactivation, record, texts
-from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, Ending
 from gatelift.core.dispatch_values import backoff
 from gatelift.core.knowledge import Owner
@@ -39,7 +38,7 @@ def watch(core: Core, known: Workload, attempt: Attempt, owner: Owner | None, no
     if limit is None:
         return False
     if now < limit.due:
-        core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), limit.due)
+        core.agenda.wake(attempt.look, limit.due)
         return False
     most = core.settings.readiness.backoff_limit
     state = known.status.requeue_state

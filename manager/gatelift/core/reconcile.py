@@ -29,7 +29,7 @@ from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Wire
 from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LinkState
 from gatelift.core.record import Record
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state import Core
 from gatelift_admission.model import Reserve
 from gatelift_kinds.kind import Kind
 from gatelift_kube.conditions import find
@@ -42,15 +42,18 @@ NO_WINNER = frozenset({AttemptState.PENDING, AttemptState.RESERVED, AttemptState
 def workload(core: Core, key: ObjectKey, now: float) -> None:
     """Look at one Workload."""
     known = core.knowledge.workloads.get(key)
-    if known is None or core.blocked(ref_of(known), Key(Look.WORKLOAD, key), now):
+    if known is None:
         return
     kind, rec = core.knowledge.readings[key]
+    if core.blocked(rec.ref, Key(Look.WORKLOAD, key), now):
+        return
     owner = core.knowledge.owner_of(known) if kind is not None else None
     if rec.term > core.term:  # R3
         core.step_down(f"Workload {key} was written in term {rec.term}, ours is {core.term}")
         return
     attempt = attempt_for(core, known, rec, kind, now)
-    settle_queueing(core, rec, attempt, now)
+    if not rec.finished:
+        settle_queueing(core, rec, attempt, now)
     if _over(core, known, owner, kind):
         endings.deleted(core, known, rec, attempt, owner, now)
     elif rec.finished:
@@ -167,7 +170,7 @@ def settle_queueing(core: Core, rec: Record, attempt: Attempt, now: float) -> No
     until = core.failures.paused_until(attempt.uid)
     waits = until > now and attempt.state is AttemptState.PENDING
     if waits:
-        core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), until)
+        core.agenda.wake(attempt.look, until)
     waits = waits or attempt.uid in core.held_back
     if waits or attempt.state is AttemptState.ENDED or rec.epoch_used or attempt.epoch_spent:
         core.ledger.block(attempt.uid)
@@ -204,7 +207,7 @@ def _onward(
         _towards_admission(core, known, rec, attempt, kind, owner, now)
     elif kind is not None and owner is not None and attempt.live:
         placing.converse(core, known, rec, attempt, owner, now)
-        if not core.inflight.busy(ref_of(known)) and attempt.state is AttemptState.RUNNING:
+        if not core.inflight.busy(rec.ref) and attempt.state is AttemptState.RUNNING:
             _reclaim(core, known, owner)
 
 
@@ -246,7 +249,7 @@ def _towards_admission(
     if owner is None:
         return
     dispatch.step(core, attempt, known, owner, now)
-    if not core.inflight.busy(ref_of(known)) and not rec.reserved and attempt.waiting is None:
+    if not core.inflight.busy(rec.ref) and not rec.reserved and attempt.waiting is None:
         _show_reservation(core, known, attempt, now, at=attempt.reserved_at + core.settings.write_reservation_after)
 
 
@@ -265,7 +268,7 @@ def _show_reservation(core: Core, known: Workload, attempt: Attempt, now: float,
     if reserve is None:
         return
     if now < at:
-        core.agenda.wake(Key(Look.WORKLOAD, attempt.workload), at)
+        core.agenda.wake(attempt.look, at)
         return
     body = record.reservation_patch(known, reserve.admission, reserve.checks, reserve.message, core.wall.text(now))
     core.patch_workload(known, body, "reserve")

@@ -27,6 +27,7 @@ from gatelift_kube.objects.kueue import (
     Workload,
 )
 from gatelift_kube.objects.meta import Condition
+from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_TERM
 from gatelift_wire.messages import DisconnectPolicy
 
@@ -47,6 +48,7 @@ class Record:
     """What the Workload says. `cluster` "" when no winner is written. `term` 0 for `local`, which needs none."""
 
     uid: str
+    ref: ObjectRef
     epoch: int
     reserved: bool
     admitted: bool
@@ -75,6 +77,7 @@ def read(workload: Workload, *, travels: bool) -> Record:
     term = marks.get(ANNOTATION_TERM, "")
     return Record(
         uid=workload.metadata.uid,
+        ref=ObjectRef(WORKLOAD, ObjectKey(workload.metadata.namespace, workload.metadata.name)),
         epoch=epoch,
         reserved=quota_reserved and workload.status.admission is not None,
         admitted=admitted,

@@ -68,6 +68,9 @@ def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
 
 def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
     """Take a report of a live placement: facts are kept, the rest follows from looking again."""
+    mark_owner_of(core, attempt)
+    if not isinstance(message, ObjectReport | CountsReport):  # these are for the user's object alone
+        core.mark_attempt(attempt)
     cluster = attempt.cluster
     match message:
         case Applied():
@@ -107,8 +110,6 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             text = texts.evicted_on(cluster, message.reason, message.message)
             outcome = Outcome(how=Wire.EVICTED, reason=message.reason, message=text, cluster=cluster)
             endings.end(core, attempt, Wire.EVICTED, outcome)
-    core.mark_attempt(attempt)
-    mark_owner_of(core, attempt)
 
 
 def _keep(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> None:

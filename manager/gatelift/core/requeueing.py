@@ -23,7 +23,7 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
     told = core.told.get(rec.uid)
     if told is None:
         return
-    key = Key(Look.WORKLOAD, attempt.workload)
+    key = attempt.look
     requests = core.ledger.engine.requests(rec.uid)
     body = record.waiting_patch(known, told[0], told[1], core.wall.text(now), requests)
     if body is None:

@@ -27,7 +27,16 @@ from gatelift.core.wall import Wall
 from gatelift_admission.model import Settings as AdmissionSettings
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.resources import (
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+    COHORT,
+    LOCAL_QUEUE,
+    WORKLOAD,
+    ObjectKey,
+    ObjectRef,
+    Resource,
+)
 from gatelift_kube.writes import WRITE_SECONDS_MAX, Create, Delete, EmitEvent, KubeObject, Patch, PatchKind
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Message, TemplateBlob
@@ -127,6 +136,11 @@ class Core:
     rebuilt: bool = False
     stepped_down: bool = False
     out: list[Command] = field(default_factory=list)
+    travelling: dict[Resource, Kind[Any]] = field(init=False)  # what the kinds that are placed on clusters are of
+
+    def __post_init__(self) -> None:
+        """Index the kinds."""
+        self.travelling = {kind.resource: kind for kind in self.settings.kinds.values() if kind.travels}
 
     def leads(self, now: float) -> bool:
         """Say whether this process may act: it leads and its own lease is valid (R2, R3)."""
@@ -366,8 +380,8 @@ class Core:
         """Forget an attempt whose Workload is gone, and all that was kept about it."""
         attempt = self.attempts.pop(uid, None)
         if attempt is not None:
-            self.agenda.forget(Key(Look.WORKLOAD, attempt.workload))
-            self.budget.leave(Key(Look.WORKLOAD, attempt.workload))
+            self.agenda.forget(attempt.look)
+            self.budget.leave(attempt.look)
             for cluster in {attempt.cluster, *(attempt.round.offered if attempt.round else ())}:
                 self.on_cluster.get(cluster, set()).discard(uid)
                 self.unapplied.get(cluster, set()).discard(uid)
@@ -421,7 +435,7 @@ class Core:
 
     def mark_owner(self, owner: Owner) -> None:
         """Look at a user's object soon."""
-        self.agenda.mark(Key(Look.OWNER, owner.ref.key, owner.kind.name))
+        self.agenda.mark(owner.look)
 
     def mark_owners_waiting_for(self, key: ObjectKey) -> None:
         """Look at the user's objects whose Workload is (or was to be) at `key`."""
@@ -469,7 +483,7 @@ class Core:
 
     def mark_attempt(self, attempt: Attempt) -> None:
         """Look at an attempt's Workload soon."""
-        self.agenda.mark(Key(Look.WORKLOAD, attempt.workload))
+        self.agenda.mark(attempt.look)
 
 
 def ref_of(workload: Workload) -> ObjectRef:

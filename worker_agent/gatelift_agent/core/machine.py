@@ -23,6 +23,7 @@ from gatelift_kube.objects.kueue import ResourceFlavor
 from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, Resource
 from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
 from gatelift_wire.messages import Capacity, CapacityEntry, CertificateRequest
+from gatelift_wire.moments import soonest
 from gatelift_wire.refusals import CloseReason
 
 ALL_NAMESPACES = ("",)
@@ -73,7 +74,7 @@ class Machine:
         """Return the moment at which `Ticked` has something to do, None when only an event can change anything."""
         world = self._world
         capacity = self._capacity_at if world.standing.open and world.capacity_changed else None
-        moments = (
+        return soonest(
             self._lists_due,
             self._more_at,
             capacity,
@@ -81,7 +82,6 @@ class Machine:
             world.keeper.next_deadline() if world.ready else None,
             self._link.next_deadline(),
         )
-        return min((moment for moment in moments if moment is not None), default=None)
 
     # --- events -------------------------------------------------------------------------------------------------
 

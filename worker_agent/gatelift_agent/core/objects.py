@@ -41,13 +41,13 @@ class Objects:
         self._children: dict[PlacementKey, dict[str, Pod]] = {}
 
     def seen(self, resource: Resource, obj: KubeObject, raw: bytes) -> bool:
-        """Take a version of an object; False when it is older than the one known and changes nothing."""
+        """Take a version of an object; False when it is known, or older than what is, and changes nothing."""
         meta = obj.metadata
         if isinstance(obj, Pod) and ownership.is_child(meta):
             return self._child_seen(obj)
         ref = ref_of(resource, meta)
         known = self._own.get(ref)
-        if known is not None and is_older(meta, known.object.metadata):
+        if known is not None and (is_same(meta, known.object.metadata) or is_older(meta, known.object.metadata)):
             return False
         buried = self._gone.get(meta.uid)
         if buried is not None and not is_older(buried, meta):
@@ -114,6 +114,11 @@ class Objects:
 def ref_of(resource: Resource, meta: ObjectMeta) -> ObjectRef:
     """Return where the object is."""
     return ObjectRef(resource, ObjectKey(meta.namespace, meta.name))
+
+
+def is_same(new: ObjectMeta, known: ObjectMeta) -> bool:
+    """Say whether both are one version of one object: what we wrote comes as the answer and by the watch."""
+    return new.resource_version == known.resource_version and new.uid == known.uid
 
 
 def is_older(new: ObjectMeta, known: ObjectMeta) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import structlog
 
@@ -62,6 +62,7 @@ class Performer:
     install: Callable[[commands.InstallCertificate], None]
     refused: Callable[[commands.IdentityRefused], None] = lambda _command: None
     observe: Callable[[commands.Command], None] = lambda _command: None
+    log: Any = field(default_factory=lambda: structlog.get_logger("gatelift.agent"))
 
     def __call__(self, command: commands.Command) -> None:
         """Carry out one command."""
@@ -88,11 +89,9 @@ class Performer:
             case commands.IdentityRefused():
                 self.refused(command)
             case commands.Note():
-                _log(command)
+                self._note(command)
 
-
-def _log(note: commands.Note) -> None:
-    logger = structlog.get_logger("gatelift.agent")
-    log = logger.warning if note.level == "warning" else logger.info
-    about = {"workload": note.workload, "epoch": note.epoch}
-    log(note.text, **{key: value for key, value in about.items() if value}, **dict(note.fields))
+    def _note(self, note: commands.Note) -> None:
+        log = self.log.warning if note.level == "warning" else self.log.info
+        about = {"workload": note.workload, "epoch": note.epoch}
+        log(note.text, **{key: value for key, value in about.items() if value}, **dict(note.fields))
