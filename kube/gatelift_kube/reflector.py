@@ -33,6 +33,9 @@ from gatelift_kube.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, S
 
 Emit = Callable[[ApiEvent], None]
 
+ANSWERED_MAX = 4096
+"""Answers to writes whose echo has not come: as many writes as may wait. Of one forgotten the echo is told."""
+
 REPLAY_SLICE = 500
 """Objects told to a new follower before other tasks have their turn: a page of a list does the same."""
 
@@ -86,6 +89,7 @@ class Reflector:
         self._emit = emit
         self.selection = selection
         self._raws: dict[ObjectKey, bytes] | None = {} if followed else None
+        self._answered: dict[ObjectKey, str] = {}
         self._followers: dict[int, Emit] = {}
         self._coming: dict[int, Emit] = {}
         self._numbers = count()
@@ -115,6 +119,20 @@ class Reflector:
         finally:
             self._coming.pop(number, None)
             self._followers.pop(number, None)
+
+    def answered(self, object_: KubeObject) -> None:
+        """Take what a write was answered: `emit` has it from there and is not told of this version; followers are.
+
+        Only for an `emit` to which an answer says all that the watch would say.
+        """
+        key = key_of(object_)
+        known = self.cache.get(key)
+        if known is not None and known.metadata.resource_version == object_.metadata.resource_version:
+            return  # the watch was faster
+        self._answered.pop(key, None)
+        self._answered[key] = object_.metadata.resource_version
+        if len(self._answered) > ANSWERED_MAX:
+            del self._answered[next(iter(self._answered))]
 
     async def run(self) -> None:
         """Mirror until cancelled."""
@@ -246,14 +264,25 @@ class Reflector:
         if change.gone is not None:
             self._tell(ObjectGone(self.resource, change.gone))
         if change.fresh:
-            self._tell(ObjectSeen(self.resource, object_, raw))
+            echo = bool(self._answered) and self._is_echo(object_)
+            self._tell(ObjectSeen(self.resource, object_, raw), only_followers=echo)
+
+    def _is_echo(self, object_: KubeObject) -> bool:
+        """Say whether this very version was the answer to a write; later ones may be on their way before it."""
+        key = key_of(object_)
+        if self._answered.get(key) != object_.metadata.resource_version:
+            return False
+        del self._answered[key]
+        return True
 
     def _dropped(self, key: ObjectKey) -> KubeObject | None:
+        self._answered.pop(key, None)
         if self._raws is not None:
             self._raws.pop(key, None)
         return self.cache.drop(key)
 
-    def _tell(self, event: ApiEvent) -> None:
-        self._emit(event)
+    def _tell(self, event: ApiEvent, *, only_followers: bool = False) -> None:
+        if not only_followers:
+            self._emit(event)
         for emit in tuple(self._followers.values()):
             emit(event)

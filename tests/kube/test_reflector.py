@@ -6,16 +6,18 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 
 from gatelift_kube import reflector
 from gatelift_kube.client import Client, Selection
+from gatelift_kube.decoding import read_object
 from gatelift_kube.reflector import Reflector, ReflectorLimits
 from gatelift_kube.resources import POD, ObjectKey
 from gatelift_kube.tasks import spawn
 from gatelift_kube.workqueue import Backoff
-from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen, Synced
+from gatelift_kube.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, Synced
 from support.fake_apiserver import FakeApiServer, status_of
 from support.until import until
 
@@ -449,3 +451,41 @@ async def test_a_long_replay_is_told_in_slices(
 async def test_a_reflector_that_keeps_nothing_cannot_be_followed(client: Client) -> None:
     with pytest.raises(RuntimeError, match="keeps nothing for followers"):
         await Followed(client).reflector.follow(lambda _event: None)
+
+
+def typed(document: dict[str, Any]) -> KubeObject:
+    return read_object(POD, json.dumps(document).encode())
+
+
+async def test_what_a_write_was_answered_is_told_to_followers_and_not_again_to_who_has_the_answer(
+    server: FakeApiServer, client: Client
+) -> None:
+    events: list[ApiEvent] = []
+    heard: list[ApiEvent] = []
+    shared = Reflector(client, POD, events.append, followed=True, limits=LIMITS)
+    tasks = [spawn("reflector", shared.run()), spawn("follower", shared.follow(heard.append))]
+    try:
+        await until(lambda: any(isinstance(event, Synced) for event in heard))
+        answer = typed(server.put(POD, "a", "ns"))
+        shared.answered(answer)
+        server.put(POD, "a", "ns")
+        await until(lambda: any(isinstance(event, ObjectSeen) for event in events))
+        seen = [event.object.metadata.resource_version for event in heard if isinstance(event, ObjectSeen)]
+        assert seen[0] == answer.metadata.resource_version
+        assert [event.object.metadata.resource_version for event in events if isinstance(event, ObjectSeen)] == seen[1:]
+    finally:
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def test_an_answer_that_comes_after_its_echo_hides_nothing(server: FakeApiServer, client: Client) -> None:
+    async with running(Followed(client)) as followed:
+        answer = typed(server.put(POD, "a", "ns"))
+        await until(lambda: len(followed.events) == 2)
+        followed.reflector.answered(answer)
+        server.remove(POD, "a", "ns")
+        server.put(POD, "a", "ns")
+        await until(lambda: len(followed.events) == 4)
+        assert followed.told() == ["synced", "+a", "-a", "+a"]

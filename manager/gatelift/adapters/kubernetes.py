@@ -15,6 +15,7 @@ from gatelift.core.commands import Read, ReadAll
 from gatelift.core.events import Event, ReadAllDone, ReadDone, ReadFailed
 from gatelift_kube.budget import Budget
 from gatelift_kube.client import Client, Selection
+from gatelift_kube.decoding import struct_of
 from gatelift_kube.errors import KubeError, NotFoundError
 from gatelift_kube.events import EventRecorder
 from gatelift_kube.executor import Executor, WritesFullError
@@ -38,7 +39,7 @@ from gatelift_kube.resources import (
     Resource,
 )
 from gatelift_kube.tasks import Supervisor
-from gatelift_kube.writes import ApiWrite, EmitEvent, WriteError, WriteFailed
+from gatelift_kube.writes import ApiEvent, ApiWrite, EmitEvent, WriteDone, WriteError, WriteFailed
 
 LABEL_MANAGED = "kueue.x-k8s.io/managed=true"
 LABEL_QUEUE = "kueue.x-k8s.io/queue-name"
@@ -64,6 +65,9 @@ WATCHED: tuple[tuple[Resource, Selection], ...] = (
 
 FOLLOWED = frozenset({NAMESPACE, RESOURCE_FLAVOR, JOB, POD})
 """What the agent of `local` needs as well: it follows these watches and keeps the same objects."""
+
+ECHOING = frozenset({WORKLOAD, JOB, POD})
+"""Kinds of which the core takes the answer to a write as it takes the word of the watch; so it need not hear both."""
 
 READS_MAX = 64
 """Quorum reads under way; each answers a write of unknown outcome or a missing placement, both rare."""
@@ -93,13 +97,14 @@ class ManagementApi:
         self._post = post
         self._log = structlog.get_logger("gatelift.kubernetes")
         self._recorder = EventRecorder(client, identity.controller, identity.instance, allowed=leads)
-        self._executor = Executor(client, post, limits=limits, record=self._recorder.record)
+        self._executor = Executor(client, self._answered, limits=limits, record=self._recorder.record)
         self._reflectors = [
             Reflector(
                 client, resource, post, selection=selection, followed=resource in FOLLOWED, on_problem=self._problem
             )
             for resource, selection in WATCHED
         ]
+        self._echoing = {struct_of(each.resource): each for each in self._reflectors if each.resource in ECHOING}
         self._reads: asyncio.Queue[Read | ReadAll] = asyncio.Queue(maxsize=READS_MAX)
 
     def start(self, supervisor: Supervisor) -> None:
@@ -146,6 +151,13 @@ class ManagementApi:
     def writes_held(self) -> int:
         """Writes that wait or are under way."""
         return self._executor.held
+
+    def _answered(self, event: ApiEvent) -> None:
+        if isinstance(event, WriteDone):
+            reflector = self._echoing.get(type(event.object))
+            if reflector is not None and event.object is not None:
+                reflector.answered(event.object)
+        self._post(event)
 
     def _problem(self, text: str) -> None:
         self._log.warning("watch", problem=text)
