@@ -11,6 +11,8 @@ from gatelift_wire.keys import PlacementKey
 class Purpose(enum.Enum):
     """What a write is for."""
 
+    __hash__ = object.__hash__  # members are singletons; the one of Enum is Python code on the hot path
+
     CREATE = "create"
     PROBE = "probe"  # finds out whether a create of unknown outcome made an object
     LIFT = "lift"
