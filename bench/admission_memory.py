@@ -111,7 +111,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--period", type=float, default=WAKE_PERIOD, help="seconds of collecting wake-ups")
     parser.add_argument("--most", type=float, default=WAKE_PERIOD_MAX, help="seconds up to which it grows")
-    parser.add_argument("--write", type=float, default=0.0, help="seconds of a write of baseline and large-scale")
+    parser.add_argument("--write", type=float, default=0.0, help="seconds of a write; sweep: 0 for all")
     args = parser.parse_args()
     collector.tune()
     only = args.only.split(",")
@@ -125,7 +125,8 @@ def main() -> None:
             found = figures(one, args.runs, args.period, args.most, write=args.write)
             print(one.name, *(f"{name}={value}" for name, value in found.items()))
             out.update({f"{one.name}_{name}": value for name, value in found.items()})
-    for write in WRITES_S if "sweep" in only else ():
+    writes = (args.write,) if args.write else WRITES_S
+    for write in writes if "sweep" in only else ():
         out.update(sweep(write))
     if "growth" in only:
         for name, value in growth(args.runs):

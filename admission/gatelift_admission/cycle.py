@@ -200,7 +200,8 @@ class Cycle:
         pending.idle = False
         if not queue.admits:
             return None
-        entry = pending.next_head(self._state.room(queue)) if ready else None
+        within = self._state.wakes.within(node.root)
+        entry = pending.next_head(self._state.room(queue), within=within) if ready else None
         if entry is None and pending.blocked is not None:
             keeps = pending.blocked_reserves or pending.might_reserve(self._state.ensure(), node)
             return pending.blocked if keeps else None

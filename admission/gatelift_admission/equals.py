@@ -96,6 +96,11 @@ def covered(option: Option, room: Room, priority: int) -> bool:
     return True
 
 
+def any_within(one: PendingClass, room: Room) -> bool:
+    """Return whether one of the options of a class stays within the nominal quota of its queue."""
+    return any(all(room.within(cell, need) for cell, need in option) for option in one.options)
+
+
 def any_covered(one: PendingClass, room: Room) -> bool:
     """Return whether one of the options of a class is there."""
     for option in one.options:  # noqa: SIM110 - a generator costs more than what it asks

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
 from gatelift_admission.entry import Entry, Shape
-from gatelift_admission.equals import VOID_SLACK, PendingClass, Watch, WatchKey, any_covered, in_turn
+from gatelift_admission.equals import VOID_SLACK, PendingClass, Watch, WatchKey, any_covered, any_within, in_turn
 from gatelift_admission.flavors import Assignment
 from gatelift_admission.model import Cell
 from gatelift_admission.ordering import pending_key
@@ -239,11 +239,12 @@ class PendingQueue:
         if anything:
             self._watch_anything(one)
 
-    def next_head(self, room: Room) -> Entry | None:
+    def next_head(self, room: Room, *, within: bool = False) -> Entry | None:
         """Return the workload to evaluate next; woken classes that by now lack something again go back unevaluated.
 
         What a class lacks follows from its shape and the structure alone, so comparing is as good as evaluating. But
-        who has just lost may have to be evaluated to keep room of its own from others (`idle`).
+        who has just lost may have to be evaluated to keep room of its own from others (`idle`). Those that would have
+        to borrow by now go back, too, while it is the turn of those who stay `within` the quota of their queue.
         """
         self.idle = False
         while True:
@@ -255,7 +256,8 @@ class PendingQueue:
             one = self.classes[entry.shape]
             if not one.options or entry.cursor:  # a search that is under way goes on
                 return entry
-            if any_covered(one, room):
+            waits = within and not self.strict and self.loser is not entry and not any_within(one, room)
+            if not waits and any_covered(one, room):
                 return entry
             if self.loser is entry:
                 self.idle = True

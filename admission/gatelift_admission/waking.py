@@ -125,9 +125,12 @@ class Wakes:
 
     def next_time(self) -> float | None:
         """Return when `expire` has something to do."""
-        times = [one.due for one in self.freed.values()]
-        times += [one.soon for one in self.freed.values() if one.soon is not None]
-        return min(times, default=None)
+        found: float | None = None
+        for one in self.freed.values():
+            due = one.due if one.soon is None else min(one.due, one.soon)
+            if found is None or due < found:
+                found = due
+        return found
 
     def expire(self, now: float) -> None:
         """Begin the turns that are due."""
@@ -147,6 +150,11 @@ class Wakes:
             cells = cells | before.cells
             floor = None if floor is None or before.floor is None else min(floor, before.floor)
         self.turns[root] = Turns(set(cells), floor)
+
+    def within(self, root: str) -> bool:
+        """Return whether it is the turn of those who stay within the quota of their queue."""
+        turns = self.turns.get(root)
+        return turns is not None and turns.within
 
     def turn(self, root: str, waiting: Collection[int]) -> tuple[Band, set[Cell]] | None:
         """Take the next turn of a tree in which workloads of these priorities wait; None: all had theirs."""

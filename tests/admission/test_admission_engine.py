@@ -157,6 +157,21 @@ def test_who_would_borrow_is_woken_after_those_whose_quota_it_is() -> None:
     assert not any(isinstance(one, Preempt) for one in decided)
 
 
+def test_who_has_used_its_quota_up_does_not_borrow_what_another_has_yet_to_take_back() -> None:
+    engine = engine_of(Settings(wake_period=0.1, wake_period_max=1.0), "left", "right")
+    one = pod_set(requests={"cpu": "500m"})
+    for number in range(4):
+        for queue in ("left", "right"):
+            engine.workload_changed(workload(f"{queue}-{number}", one, queue=queue), 0.0)
+            engine.workload_changed(workload(f"{queue}-next-{number}", one, queue=queue, created=1), 0.0)
+    assert len(reserved(rest(engine))) == 8
+    for uid in ("left-0", "right-0", "right-1", "right-2"):
+        engine.release(uid)
+    decided = rest(engine, SOON)
+    assert sorted(reserved(decided)) == ["left-next-0", "right-next-0", "right-next-1", "right-next-2"]
+    assert not any(isinstance(each, Preempt) for each in [*decided, *rest(engine, 2.0)])
+
+
 def test_while_newcomers_are_preempted_who_arrives_waits_for_those_worth_more_but_not_longer_than_the_limit() -> None:
     engine = engine_of(Settings(wake_period=0.2, wake_period_max=1.0), "cq")
     whole, small = pod_set(requests={"cpu": "2"}), pod_set(requests={"cpu": "1"})
