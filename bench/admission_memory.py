@@ -31,7 +31,7 @@ from bench.generator import BASELINE, LARGE_SCALE, Load
 from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
 from gatelift_kube import collector
 
-PERIODS = (0.0, 0.05, 0.2, 0.5, 1.0)
+PERIODS = (0.05, 0.2, 0.5, 1.0)
 WRITES_S = (0.0, 0.002, 0.004)
 """Of a write, one after the other: free, a quiet API server on two cores, a busy one."""
 MOST = (0.0, 1.0)
