@@ -90,6 +90,8 @@ class Attempt:
     """The highest level over its resources."""
     short: tuple[Cell, ...] = ()
     """Cells in which somebody would have to leave."""
+    lowest: Mode = Mode.FIT
+    """The worst mode of a resource, whatever its level: what the pod set is in, where the level counts first."""
 
     def text(self) -> str:
         """Return the attempt as the QuotaReserved event lists it."""
@@ -233,7 +235,7 @@ def _assign_pod_set(
         best = search.run(group, tried.get(resource, -1) + 1)
         out.attempts += search.attempts
         out.tried.update(dict.fromkeys(wanted, search.last))
-        if (best is None or best.mode is not Mode.FIT) and not result.lacks:
+        if (best is None or best.lowest is not Mode.FIT) and not result.lacks:
             result.lacks = tuple(attempt.option for attempt in search.attempts if attempt.option)
             result.lacks_anything = bool(result.pod_sets) and market.catalogue.has_choice
         if best is None:
@@ -254,10 +256,10 @@ def _fail(out: AssignedPodSet, reasons: list[str], reason: str) -> None:
 
 def _take(out: AssignedPodSet, wanted: list[str], best: Attempt, search: _Search) -> None:
     out.flavors.update(dict.fromkeys(wanted, best.flavor))
-    out.mode = min(out.mode, best.mode)
+    out.mode = min(out.mode, best.lowest)
     out.level = max(out.level, best.borrowing)
     out.short += best.short
-    if best.mode is not Mode.FIT:
+    if best.lowest is not Mode.FIT:
         out.reasons += search.reasons()
         out.reason = max(out.reason or texts.WAITING_FOR_QUOTA, search.reason(), key=lambda one: SEVERITY[one])
 
@@ -321,7 +323,7 @@ class _Search:
     def _quota(self, flavor: str) -> Attempt:
         tree, node = self.market.tree, self.market.node
         worst = (Mode.FIT, 0)
-        borrowing = 0
+        borrowing, lowest = 0, Mode.FIT
         reasons: list[str] = []
         needs: list[tuple[Cell, int]] = []
         short: list[Cell] = []
@@ -346,13 +348,19 @@ class _Search:
                 mode, level = self._beyond_free(cell, value, level, below_root=below_root)
                 if mode is not Mode.NO_FIT:
                     short.append(cell)
-            borrowing = max(borrowing, level)
+            borrowing, lowest = max(borrowing, level), min(lowest, mode)
             if _preferred(self.market.catalogue.fungibility, worst, (mode, level)):
                 worst = (mode, level)
         mode, level = worst
-        reason = "" if mode is Mode.FIT else texts.EXCEEDS_MAX_QUOTA if exceeds else texts.WAITING_FOR_QUOTA
+        reason = (
+            ""
+            if mode is Mode.FIT and lowest is Mode.FIT
+            else texts.EXCEEDS_MAX_QUOTA
+            if exceeds
+            else texts.WAITING_FOR_QUOTA
+        )
         option = () if exceeds else tuple(needs)
-        return Attempt(flavor, mode, level, tuple(reasons), reason, option, borrowing, tuple(short))
+        return Attempt(flavor, mode, level, tuple(reasons), reason, option, borrowing, tuple(short), lowest)
 
     def _beyond_free(self, cell: Cell, value: int, level: int, *, below_root: bool) -> tuple[Mode, int]:
         """Return what preemption could make of it, NO_FIT where it may not help, and the borrowing level."""

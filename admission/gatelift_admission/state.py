@@ -14,7 +14,16 @@ from dataclasses import dataclass, field
 
 from gatelift_admission import texts
 from gatelift_admission.amounts import QuantityError
-from gatelift_admission.entry import RESERVING, Entry, Phase, Shape, effective_priority, out_of_queue_reason, shape_of
+from gatelift_admission.entry import (
+    RESERVING,
+    Entry,
+    Phase,
+    Shape,
+    effective_priority,
+    has_failed_checks,
+    out_of_queue_reason,
+    shape_of,
+)
 from gatelift_admission.equals import PendingClass
 from gatelift_admission.flavors import Market, Pins
 from gatelift_admission.holders import Holders
@@ -364,7 +373,8 @@ class State:
         backing_off = entry.backoff_until is not None and entry.backoff_until > self.now
         same = (entry.queue, entry.shape, entry.timestamp) == (target.name, reading.shape, reading.timestamp)
         same = same and entry.obstacle == reading.obstacle
-        if not same or backing_off or entry.uid in target.pending.aside:
+        failed = target.pending.blocked is entry and has_failed_checks(entry.workload)  # others have their turn
+        if not same or failed or backing_off or entry.uid in target.pending.aside:
             sticky = target.pending.sticky is entry
             self.unqueue(entry)
             entry.priority, entry.timestamp = reading.priority, reading.timestamp

@@ -39,6 +39,7 @@ BUDGET = 150
 EXTRA_CYCLES = 6
 """Cycles the twin is given at rest: more than the flavors of a group, so that every cursor comes round."""
 FIGURES = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|[kMGTPE]i?)?")
+LOST = ("WaitingForQuota", "Workload no longer fits after processing another workload")
 WAITING = ("PendingEvaluation", "Workload is pending evaluation in the scheduling queue")
 
 
@@ -354,7 +355,8 @@ class Both(Fed):
         admission flushes nothing, in Kueue neither, so nobody is to blame (`beside`, `before`). Nor if one came into a
         class that had failed, and is old enough to preempt whom the others may not: classes know no timestamps. Nor if
         others, looked at again by a flush that no event calls for, keep room from one that waits for its victims, so
-        that it is set aside and those behind it have their turn.
+        that it is set aside and those behind it have their turn. Nor of one that lost to kept room and found nothing
+        behind its flavor: Kueue, too, sets it aside until an event flushes, and who keeps room then is chance.
         """
         for flushed, when in ((False, "at rest"), (True, "at rest, after a flush,")):
             found = self._forgotten(flushed=flushed, first=True)
@@ -378,7 +380,8 @@ class Both(Fed):
                 return ""
             bypassed = {uid for uid in preemptors if self.told.get(uid, ("", ""))[1] == BYPASSED}
             behind = {uid for uid in moved if self._is_behind_a_preemptor(uid)}
-            if flushed and moved and moved <= self.beside | (preemptors & self.before) | bypassed | behind:
+            lost = {uid for uid in moved if LOST in self.history.get(uid, ())}
+            if flushed and moved and moved <= self.beside | (preemptors & self.before) | bypassed | behind | lost:
                 return ""
             if moved:
                 return f"the twin admits {outcome.admitted}, preempts {outcome.preempted}"
