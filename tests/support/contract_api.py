@@ -208,5 +208,6 @@ def config(name: str, **data: str) -> dict[str, Any]:
 
 def condition(document: Any, kind: str) -> dict[str, Any]:
     """Return a condition of an object's status, empty where it has none."""
-    found = (c for c in document.get("status", {}).get("conditions", []) if c["type"] == kind)
+    conditions = document.get("status", {}).get("conditions") or []  # null in a definition that was just made
+    found = (c for c in conditions if c["type"] == kind)
     return next(found, {})
