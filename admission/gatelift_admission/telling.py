@@ -18,6 +18,8 @@ from gatelift_admission.state import State
 
 _FIGURES = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|[kMGTPE]i?)?")
 _DRAIN = "HoldAndDrain"
+EARLY_AT_ONCE = 2
+"""Entries dropped in one call before their time: more than one call adds to the line."""
 
 
 def tell_all(state: State, budget: int) -> list[Inadmissible]:
@@ -56,15 +58,18 @@ def bypass(state: State, budget: int) -> None:
 def overdue(state: State, budget: int) -> None:
     """Tell workloads, at most `budget`, that they wait unevaluated longer than the settings allow in silence.
 
-    Those who wait no more before their time are dropped, so that nobody wakes up for them.
+    Those who wait no more before their time are dropped, so that nobody wakes up for them; but only some at once, since
+    after a start with many they would be what an admission costs.
     """
-    left = budget
+    left, early = budget, EARLY_AT_ONCE
     while state.unevaluated and left > 0:
         due, uid, _ = state.unevaluated[0]
         entry = state.entries.get(uid)
         waits = entry is not None and entry.queue and entry.told is None and entry.want is None
-        if waits and due > state.now:
-            return
+        if due > state.now:
+            if waits or not early:
+                return
+            early -= 1
         heapq.heappop(state.unevaluated)
         left -= 1
         if entry is not None and waits:
