@@ -91,7 +91,7 @@ def test_the_tail_of_a_lowered_job_gives_quota_back() -> None:
     agent = world.agents["a"]
     agent.show(agent.commits[0], {"active": 2, "ready": 2, "succeeded": 6})
     world.advance(3.0)
-    assert world.find("Workload")["status"]["reclaimablePods"] == [{"name": "main", "count": 3}]
+    assert world.find("Workload")["status"]["reclaimablePods"] == [{"name": "main", "count": 6}], "of 8, 2 are left"
     world.api.apply(a_pod("next").asking(cpu=3).document())
     world.advance(2.0)
     placed = [one for one in world.all("Workload") if one["metadata"]["name"].startswith("pod-next")]

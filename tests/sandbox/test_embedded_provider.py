@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ssl
 import stat
 from pathlib import Path
 
 import pytest
 
 from gatelift_sandbox import children
+from gatelift_sandbox.embedded.cluster import EmbeddedCluster
 from gatelift_sandbox.embedded.provider import KUBELET, SERVER, EmbeddedProvider
 from gatelift_sandbox.errors import AlreadyThereError, SandboxError, UnknownClusterError
 from gatelift_sandbox.provider import ApiServerAction, NodeShape, Settings, load
@@ -16,6 +19,9 @@ from gatelift_sandbox.state import State
 from support.contract_api import Api, config
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"
+TURNS = 20
+"""Turns of the event loop after which a local connection has been taken."""
+ANSWER_SECONDS = 30.0
 
 
 def provider(home: Path, nodes: int = 0) -> EmbeddedProvider:
@@ -69,3 +75,25 @@ async def test_a_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
 async def test_a_name_that_is_no_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="cluster name 'Two_'"):
         await provider(tmp_path).up(["Two_"])
+
+
+async def test_who_is_still_shaking_hands_when_the_api_server_stops_is_not_served_afterwards() -> None:
+    cluster = EmbeddedCluster("stops")
+    await cluster.start()
+    try:
+        host, port = cluster.server.removeprefix("https://").split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        for _ in range(TURNS):  # the server takes the connection; its handshake waits for the client
+            await asyncio.sleep(0)
+        await cluster.suspend()
+        with contextlib.suppress(ConnectionError, ssl.SSLError, EOFError):
+            await writer.start_tls(ssl.create_default_context(cadata=cluster.authority.pem.decode()))
+            writer.write(b"GET /readyz HTTP/1.1\r\nHost: one\r\n\r\n")
+            async with asyncio.timeout(ANSWER_SECONDS):
+                assert b" 200 " not in await reader.read()
+        writer.close()
+        async with Api.open(cluster.kubeconfig()) as api:
+            await cluster.resume()
+            assert (await api.get("/readyz")).code == 200
+    finally:
+        await cluster.stop()

@@ -297,6 +297,13 @@ def _reclaim(core: Core, known: Workload, owner: Owner) -> None:
     """Write the pods that need quota no longer (KEP-78); the engine charges what the object says."""
     if known.status.admission is None:
         return
-    due = owner.kind.reclaimable(owner.object, record.granted(known))
+    granted = record.granted(known)
+    asked = {pod_set.name: pod_set.count for pod_set in known.spec.pod_sets}
+    # Counted from what was asked for, as Kueue reads them: of 8 asked and 5 granted 6 are over when 2 are left to run.
+    due = tuple(
+        (name, count + asked[name] - granted[name])
+        for name, count in owner.kind.reclaimable(owner.object, granted)
+        if name in asked
+    )
     if due != tuple((one.name, one.count) for one in known.status.reclaimable_pods if one.count):
         core.patch_workload(known, record.reclaim_patch(known, due), "reclaim")

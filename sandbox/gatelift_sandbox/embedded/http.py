@@ -55,6 +55,7 @@ class HttpServer:
         self._runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_SECONDS)
         self._watches: set[WatchLines] = set()
         self._transports: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()
+        self._stopped = False
         self.address = ""
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext) -> int:
@@ -68,6 +69,7 @@ class HttpServer:
 
     async def stop(self) -> None:
         """End all watches and connections."""
+        self._stopped = True
         for lines in self._watches:
             lines.stop()
         await self._runner.cleanup()
@@ -77,6 +79,10 @@ class HttpServer:
             await asyncio.sleep(0)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        if self._stopped:  # its TLS handshake was under way when this stopped listening, so that nobody has ended it
+            gone = web.Response(status=503)
+            gone.force_close()
+            return gone
         if request.transport is not None:
             with suppress(TypeError):  # uvloop's take no weak reference; its loop closes what is half open by itself
                 self._transports.add(request.transport)
