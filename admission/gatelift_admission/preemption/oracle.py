@@ -8,7 +8,7 @@ Neighbours: `cycle` makes both; `flavors` only sees `ask`; `pending` only sees `
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gatelift_admission.flavors import Mode
 from gatelift_admission.holders import Holders
@@ -26,7 +26,10 @@ def preempts(policy: Preemption) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Oracle:
-    """Answers for one workload of one queue."""
+    """Answers for one workload of one queue, on the tree as it stands: one is made for each nomination.
+
+    What flavors are assigned by is mostly asked again for the whole (one pod set, one resource), so it is kept.
+    """
 
     scene: Scene
     node: Node
@@ -35,11 +38,19 @@ class Oracle:
     timestamp: float
     strategies: tuple[str, ...] = ()
     """Of fair sharing; empty: classical preemption."""
+    _found: dict[tuple[frozenset[tuple[Cell, int]], frozenset[Cell]], tuple[Target, ...]] = field(default_factory=dict)
 
     def targets(self, usage: Usage, needs: frozenset[Cell]) -> tuple[Target, ...]:
         """Return who has to leave so that `usage` fits, nobody if that cannot be had."""
         if not preempts(self.policy):
             return ()
+        question = (frozenset(usage.items()), needs)
+        found = self._found.get(question)
+        if found is None:
+            found = self._found[question] = self._search(usage, needs)
+        return found
+
+    def _search(self, usage: Usage, needs: frozenset[Cell]) -> tuple[Target, ...]:
         seeker = Seeker(
             node=self.node,
             policy=self.policy,
