@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gatelift_sandbox import children
-from gatelift_sandbox.installation import Daemon
+from gatelift_sandbox.installation import Daemon, Installation
 from support.e2e_history import VERSIONS_MAX, WORKLOADS_MAX, History
 from support.e2e_keeper import Keeper, gave_up
 from support.e2e_world import is_of
@@ -82,6 +85,17 @@ def test_a_manager_that_lives_is_left_alone(tmp_path: Path) -> None:
     daemon = a_daemon(tmp_path, "gatelift: no longer leading: x\n")
     daemon.child = children.this_process()
     assert not Keeper(NOBODY).wants(daemon)
+
+
+async def test_a_manager_that_is_ended_is_gone_even_if_it_was_paused(tmp_path: Path) -> None:
+    daemon = a_daemon(tmp_path, "")
+    forever = [sys.executable, "-c", "import signal; signal.pause()"]
+    daemon.child = children.start(forever, log=daemon.log, detached=False)
+    installation = Installation(folder=tmp_path, management=NOBODY, workers=[], daemons={daemon.name: daemon})
+    os.kill(daemon.child.pid, signal.SIGSTOP)
+    await installation.end(daemon.name)
+    assert not daemon.alive
+    assert not installation.daemons, "nobody starts it again"
 
 
 def a_daemon(folder: Path, log: str) -> Daemon:

@@ -233,6 +233,13 @@ class Installation:
             self._launch(daemon)
             await self._wait_ready(daemon)
 
+    async def end(self, name: str) -> None:
+        """End a daemon for good, after a restart of it that is under way; a paused one as well."""
+        async with self._restarting:
+            daemon = self.daemons.pop(name)
+            if daemon.child is not None:
+                await children.stop(daemon.child)
+
     async def stop(self) -> None:
         """End all daemons and proxies."""
         running = [each.child for each in self.daemons.values() if each.child is not None]
