@@ -112,6 +112,16 @@ def test_a_commit_is_refused_with_the_reason_that_people_read() -> None:
     assert stage.peer.of(m.Refused)[-1].refusal is Refusal.INVALID
 
 
+def test_a_placement_that_the_agent_would_have_to_stop_by_the_clock_is_refused() -> None:
+    stage = _started()
+    stage.offer()
+    stage.commit(policy=m.DisconnectPolicy.FAILOVER)
+    assert stage.peer.of(m.Refused)[-1].refusal is Refusal.POLICY
+    assert "failover is not carried out by this agent" in stage.peer.of(m.Refused)[-1].text
+    stage.place(OTHER, name="q", policy=m.DisconnectPolicy.UNFENCED)
+    assert [refused.key for refused in stage.peer.of(m.Refused)] == [KEY], "that one is the manager's business alone"
+
+
 def test_a_template_that_is_not_what_its_hash_says_is_dropped() -> None:
     stage = _started()
     stage.offer()

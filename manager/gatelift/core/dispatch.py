@@ -17,7 +17,7 @@ from gatelift.core.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_se
 from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinkState
 from gatelift.core.open_offers import ANSWER_SECONDS_MAX
-from gatelift.core.state import Core
+from gatelift.core.state import Core, ref_of
 from gatelift_admission import amounts
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
 from gatelift_kube.objects.kueue import Workload
@@ -393,11 +393,19 @@ def _best(asked: Round, kind: BidKind) -> str:
 
 
 def choose(core: Core, attempt: Attempt, workload: Workload, owner: Owner, cluster: str, now: float) -> None:
-    """Write the winner: one status patch with reservation, admission, check and cluster."""
+    """Write the winner: one status patch with reservation, admission, check and cluster.
+
+    Every placement gets the policy `wait`, the one that is acted on, and the record says so (P2): another policy there
+    would be read as the promise that the agent stops the work by itself, which no agent does yet. Who asked is told.
+    """
     reserve = attempt.reserve
     if reserve is None:
         return
-    policy = disconnect_policy(core, owner, cluster, reserve.admission.cluster_queue)
+    policy = DisconnectPolicy.WAIT
+    asked_for = policy_asked_for(core, owner, cluster, reserve.admission.cluster_queue)
+    if asked_for is not policy:
+        text = texts.policy_not_served(asked_for.value)
+        core.event(ref_of(workload), workload.metadata.uid, "DisconnectPolicyNotServed", text, warning=True)
     choice = record.Choice(
         cluster=cluster,
         epoch=attempt.epoch,
@@ -418,8 +426,8 @@ def choose(core: Core, attempt: Attempt, workload: Workload, owner: Owner, clust
     core.patch_workload(workload, body, "winner")
 
 
-def disconnect_policy(core: Core, owner: Owner, cluster: str, queue: str) -> DisconnectPolicy:
-    """Return the policy: the workload's annotation, else the ClusterQueue's, else the WorkerCluster's, else wait."""
+def policy_asked_for(core: Core, owner: Owner, cluster: str, queue: str) -> DisconnectPolicy:
+    """Return what people ask for: the workload's annotation, else the ClusterQueue's or WorkerCluster's, else wait."""
     known = core.knowledge.cluster_queues.get(queue)
     view = core.view(cluster)
     return (

@@ -168,6 +168,14 @@ def unreachable(cluster: str) -> str:
     return f'Cluster "{cluster}" is unreachable; the work there may be running and its quota stays charged'
 
 
+def policy_not_served(policy: str) -> str:
+    """Return the text for who asks for a disconnect policy that is not acted on."""
+    return (
+        f"disconnect policy {policy} is not acted on in this version: if its cluster is lost, the work stays there and "
+        "charged (policy wait) until the cluster is back or a person declares it fenced"
+    )
+
+
 def no_cluster(why_not: Mapping[str, str]) -> str:
     """Return the message of a workload that has quota but no cluster that takes it, each cluster with its reason."""
     if not why_not:
