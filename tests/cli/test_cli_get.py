@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from typing import Any
 
 import pytest
 import yaml
@@ -172,10 +173,50 @@ def test_uncordoning_a_restored_worker_says_that_a_person_has_looked(stage: Stag
     assert "restored" not in stage.run("cluster", "list").out
 
 
+LOST = condition("Connected", "False", "Lost")
+
+
+def test_a_lost_cluster_is_declared_fenced_for_its_last_session_by_who_says_it(stage: Stage) -> None:
+    stage.server.put(WORKER_CLUSTER, "worker-1", spec={}, status={"session": 7, "conditions": [LOST]})
+    said = stage.run("cluster", "fenced", "worker-1")
+    assert (said.code, said.err) == (0, "")
+    assert "fenced through session 7, says ada" in said.out
+    found = stage.server.find(WORKER_CLUSTER, "worker-1")
+    assert found is not None
+    annotations = found["metadata"]["annotations"]
+    assert annotations == {"gatelift.dev/fenced-through-session": "7", "gatelift.dev/fenced-by": "ada"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "shown"),
+    [
+        ([condition("Connected", "True", "Connected")], "shown as Connected"),
+        ([condition("Connected", "Unknown", "NoSession")], "shown as NoSession"),
+        ([], "never connected"),
+    ],
+)
+def test_a_cluster_that_is_not_lost_is_not_declared_fenced(stage: Stage, conditions: list[Any], shown: str) -> None:
+    before = stage.server.put(WORKER_CLUSTER, "worker-1", spec={}, status={"session": 7, "conditions": conditions})
+    said = stage.run("cluster", "fenced", "worker-1")
+    assert said.code == 1
+    assert f"not lost ({shown})" in said.line
+    assert stage.server.find(WORKER_CLUSTER, "worker-1") == before
+
+
+def test_a_cluster_that_comes_back_at_that_moment_is_not_declared_fenced(stage: Stage) -> None:
+    stage.server.put(WORKER_CLUSTER, "worker-1", spec={}, status={"session": 7, "conditions": [LOST]})
+    gone_on = {"kind": "Status", "status": "Failure", "reason": "Conflict", "message": "it was modified", "code": 409}
+    stage.server.fault("PATCH", "workerclusters", status=409, body=gone_on)
+    assert stage.run("cluster", "fenced", "worker-1").code == 1
+    (asked,) = stage.server.asked("PATCH", "workerclusters")
+    assert "resourceVersion" in json.loads(asked.body)["metadata"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
         (("cluster", "cordon", "nope"), 3, "no WorkerCluster nope: "),
+        (("cluster", "fenced", "nope"), 3, "no WorkerCluster nope: "),
         (("cluster", "approve", "nope"), 3, "no WorkerCluster nope: "),
         (("cluster", "remove", "local"), 2, "'local' is the management cluster itself"),
         (("cluster", "add", "local"), 2, "'local' is the management cluster itself"),

@@ -79,6 +79,7 @@ class FakeApiServer:
         self._hanging = asyncio.Event()
         self._runner: web.AppRunner | None = None
         self.url = ""
+        self.user = "ada"
 
     @property
     def config(self) -> ClusterConfig:
@@ -230,6 +231,8 @@ class FakeApiServer:
         return depth in (1, 3)
 
     def _create(self, path: str, made: dict[str, Any]) -> web.Response:
+        if path.endswith("/selfsubjectreviews"):
+            return web.json_response({**made, "status": {"userInfo": {"username": self.user}}}, status=201)
         metadata = made["metadata"]
         target = f"{path}/{metadata['name']}"
         if target in self._objects:

@@ -1,4 +1,4 @@
-"""`gatelift cluster ...`: take worker clusters in, approve, cordon, remove. Every verb is a write to an object."""
+"""`gatelift cluster ...`: take worker clusters in, approve, cordon, fence, remove. Each is a write to an object."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 
 from gatelift import introduction
 from gatelift.cli.connection import NOT_FOUND, USAGE, CliError, Target, run
+from gatelift.cli.fencing import declare_fenced
 from gatelift.cli.render import Output, age, show
 from gatelift.core.cluster_status import ANNOTATION_RESTORED_ACCEPTED, awaits_person
 from gatelift.core.link_values import LOCAL_CLUSTER
@@ -29,7 +30,7 @@ CA_CONFIG_MAP = "gatelift-ca"
 
 T = TypeVar("T")
 
-app = typer.Typer(no_args_is_help=True, help="Worker clusters: list, add, approve, cordon, remove.")
+app = typer.Typer(no_args_is_help=True, help="Worker clusters: list, add, approve, cordon, fenced, remove.")
 
 Name = Annotated[str, typer.Argument(help="Name of the worker cluster.")]
 
@@ -97,6 +98,16 @@ def cordon(
     """
     run(target_of(context), lambda client: _expected(name, _cordon(client, name, cordoned=not off)))
     typer.echo(f"{name} {'takes new work again' if off else 'gets no new work; what runs there goes on'}")
+
+
+@app.command()
+def fenced(context: typer.Context, name: Name) -> None:
+    """Declare that nothing runs any more on a lost worker cluster; its work is dispatched anew.
+
+    Make sure of it first (machines off, or its API reachable and empty): said too early, work runs twice.
+    """
+    word = run(target_of(context), lambda client: _expected(name, declare_fenced(client, name)))
+    typer.echo(f"{name} is fenced through session {word.session}, says {word.who}; its work is dispatched anew")
 
 
 @app.command()

@@ -175,7 +175,7 @@ def _why_no_commit(world: World, placement: Placement | None, commit: Commit, no
         return Refusal.LEASE_NOT_VALID, "the agent's lease has run out; offer it again after its renewal"
     if not holds.serves(world, commit.kind):
         return Refusal.KIND_NOT_SERVED, f"kind {commit.kind} is not served here"
-    if commit.policy is DisconnectPolicy.FAILOVER:  # the manager would count on our stopping it by the clock
+    if commit.policy is DisconnectPolicy.FAILOVER:  # P2: the manager would count on our clock
         return Refusal.POLICY, "disconnect policy failover is not carried out by this agent; use wait"
     verdict = world.quota.judge(commit.key, commit.pod_sets)
     if verdict.refusal is not None:  # more than what the offer held
