@@ -146,3 +146,41 @@ def test_what_waits_shows_what_it_asks_for_until_its_admission_says_more() -> No
     status = world.find("Workload")["status"]
     assert status["admission"]["podSetAssignments"][0]["resourceUsage"] == {"cpu": "4500m"}
     assert not status.get("resourceRequests")
+
+
+def test_a_local_queue_shows_at_once_that_its_cluster_queue_is_stopped_gone_or_back() -> None:
+    def active() -> tuple[str, str]:
+        (condition,) = status(world, "LocalQueue", "main")["conditions"]
+        return condition["status"], condition["reason"]
+
+    def edited(stop_policy: str) -> tuple[str, str]:
+        world.api.edit(queue, lambda document: document["spec"].update(stopPolicy=stop_policy))
+        world.advance(3.0)
+        return active()
+
+    world = a_world(a_setting())
+    queue = ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared"))
+    world.api.apply(a_pod("one").document())
+    world.advance(60.0)
+    assert active() == ("True", "Ready")
+    assert edited("Hold") == ("False", "ClusterQueueIsInactive"), "though nothing else happens to the LocalQueue"
+    assert edited("None") == ("True", "Ready")
+    kept = world.find("ClusterQueue", "shared")
+    world.api.delete(queue)
+    world.advance(3.0)
+    assert active() == ("False", "ClusterQueueDoesNotExist")
+    world.api.apply(a_cluster_queue(check="dispatch") | {"spec": kept["spec"]})
+    world.advance(3.0)
+    assert active() == ("True", "Ready")
+
+
+def test_a_local_queue_shows_the_flavors_that_its_cluster_queue_has_now() -> None:
+    world = a_world(a_setting())
+    world.advance(60.0)
+    two = a_cluster_queue(check="dispatch", flavors={"default": 4, "spot": 4})["spec"]
+    world.api.apply(kueue_object("ResourceFlavor", "spot", {}))
+    world.advance(3.0)
+    queue = ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared"))
+    world.api.edit(queue, lambda document: document.update(spec=two))
+    world.advance(3.0)
+    assert [flavor["name"] for flavor in status(world, "LocalQueue", "main")["flavorsUsage"]] == ["default", "spot"]

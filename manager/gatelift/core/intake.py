@@ -96,6 +96,8 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
             core.shown_at.pop(Key(Look.CLUSTER_QUEUE, key), None)
             core.budget.leave(Key(Look.CLUSTER_QUEUE, key))
             engine.cluster_queue_removed(name)
+            for local in _local_queues_of(core, name):
+                core.show_queue(Key(Look.LOCAL_QUEUE, local))
         case kueue.LocalQueue():
             core.knowledge.local_queues.pop(key, None)
             core.shown_at.pop(Key(Look.LOCAL_QUEUE, key), None)
@@ -217,10 +219,17 @@ def _cluster_queue(core: Core, obj: kueue.ClusterQueue) -> None:
     core.show_queue(Key(Look.CLUSTER_QUEUE, key))
     if core.settings.admission.fair_sharing and (before is None or before.spec != obj.spec):
         core.show_queues()  # what others can borrow is what it lends
-    if before is None or _asks_otherwise(before.spec, obj.spec):
-        for local, queue in core.knowledge.local_queues.items():
-            if queue.spec.cluster_queue == key.name:
+    if before is None or before.spec != obj.spec:
+        asks_otherwise = before is None or _asks_otherwise(before.spec, obj.spec)
+        for local in _local_queues_of(core, key.name):
+            core.show_queue(Key(Look.LOCAL_QUEUE, local))  # it is active when this one is, and shows its flavors
+            if asks_otherwise:
                 _mark_queue(core, local)
+
+
+def _local_queues_of(core: Core, name: str) -> list[ObjectKey]:
+    """Return the LocalQueues of a ClusterQueue."""
+    return [local for local, queue in core.knowledge.local_queues.items() if queue.spec.cluster_queue == name]
 
 
 def _asks_otherwise(before: kueue.ClusterQueueSpec, after: kueue.ClusterQueueSpec) -> bool:
