@@ -22,6 +22,8 @@ class Claims:
 
     victims: dict[str, Target] = field(default_factory=dict)
     kept: list[tuple[Node, Usage]] = field(default_factory=list)
+    lowered: list[tuple[Node, Cell, int]] = field(default_factory=list)
+    """Room below zero, of queues that use more than their limits let them since these were lowered."""
 
     def overlap(self, targets: Iterable[Target]) -> bool:
         """Return whether somebody of `targets` was claimed already."""
@@ -51,7 +53,11 @@ class Claims:
             self.kept.append((node, usage))
 
     def keep_room(self, tree: Tree, node: Node, assignment: Assignment) -> None:
-        """Keep what a head may claim of its own quota, or of what it may borrow, that others hold (reserve rule)."""
+        """Keep what a head may claim of its own quota, or of what it may borrow, that others hold (reserve rule).
+
+        Where a borrowing limit was lowered below what is in use, Kueue's rule gives less than zero: until the round
+        ends the queue, not its cohort, counts as using less, so that less is to be had from it by preemption.
+        """
         room: Usage = {}
         for cell, amount in assignment.usage.items():
             used, nominal, limit = node.usage.get(cell, 0), node.nominal(cell), node.borrowing_limit(cell)
@@ -60,11 +66,19 @@ class Claims:
             elif limit is None:
                 room[cell] = amount
             else:
-                room[cell] = max(0, min(amount, amounts.sub(amounts.add(nominal, limit), used)))
-        self.keep(tree, node, room)
+                room[cell] = min(amount, amounts.sub(amounts.add(nominal, limit), used))
+        below = {cell: amount for cell, amount in room.items() if amount < 0} if node.parent is not None else {}
+        for cell, amount in below.items():
+            tree.shift(node, cell, amount)
+            self.lowered.append((node, cell, amount))
+        self.keep(tree, node, {cell: amount for cell, amount in room.items() if cell not in below})
 
     def give_back(self, tree: Tree) -> set[Cell]:
         """Give all kept room back; returns its cells."""
         for node, room in self.kept:
             tree.remove_usage(node, room)
-        return {cell for _, room in self.kept for cell in room}
+        for node, cell, amount in self.lowered:
+            tree.shift(node, cell, -amount)
+        for node, cell, _ in self.lowered:  # what came or went meanwhile may have reached the cohort in part only
+            tree.recount(node, cell)
+        return {cell for _, room in self.kept for cell in room} | {cell for _, cell, _ in self.lowered}

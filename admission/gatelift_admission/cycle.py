@@ -53,9 +53,6 @@ from gatelift_admission.state import State
 from gatelift_admission.tournament import Contender, winner
 from gatelift_admission.tree import Node
 
-SEARCHES_MAX = 64
-"""How often the search for flavors goes on before a workload is parked: as many as one resource group may have."""
-
 BEGINNINGS_MAX = 256
 """Rounds with searches under way between two changes of a tree: more than several queues need to meet in all ways."""
 
@@ -86,6 +83,8 @@ class Round:
     repeated: bool = False
     """The same heads began at the same flavors before, and nothing came of it: losers wait for a change."""
     progress: bool = False
+    thinned: bool = False
+    """Somebody of a BestEffortFIFO queue was parked in it, who keeps no room any more: losers may have their turn."""
     admitted: set[str] = field(default_factory=set)
     """Who was admitted in it: nobody else of the round can preempt them, as Kueue's snapshot does not have them."""
 
@@ -224,17 +223,24 @@ class Cycle:
         return done
 
     def _obstacle(self, entry: Entry, queue: QueueModel) -> bool:
-        """Set an entry aside that no quota can help, and say why."""
+        """Set an entry aside that no quota can help, and say why; a StrictFIFO queue waits behind it.
+
+        As in Kueue only who is in no namespace that the queue selects lets others pass there.
+        """
         state = self._state
+        passed = not queue.pending.strict
         if has_failed_checks(entry.workload):
             said = (texts.PENDING_EVALUATION, texts.CHECKS_FAILED)
         elif not state.selects(queue, entry.key.namespace):
-            said = (texts.MISCONFIGURED, texts.NAMESPACE_MISMATCH)
+            said, passed = (texts.MISCONFIGURED, texts.NAMESPACE_MISMATCH), True
         elif entry.obstacle:
             said = (texts.MISCONFIGURED, entry.obstacle)
         else:
             return False
-        state.aside(entry, queue)
+        if passed:
+            state.aside(entry, queue)
+        else:
+            queue.pending.bar(entry)
         state.tell(entry, said)
         state.offer(queue)
         return True
@@ -324,7 +330,7 @@ class Cycle:
         now = self._now(round_)
         entry.reserves |= assignment.mode is not Mode.NO_FIT
         again = queue.pending.strict or not round_.repeated  # else all was seen, and those behind it have their turn
-        if again and assignment.has_more_flavors and entry.searched != now and _is_new(entry, assignment.cursor):
+        if again and assignment.has_more_flavors and entry.searched != now and entry.goes_on(assignment.cursor, now):
             self._go_on(round_, entry, queue, assignment.cursor)
             self._retry(round_, queue, entry)
             self._state.tell(entry, (assignment.reason, assignment.message))
@@ -336,6 +342,7 @@ class Cycle:
             self._state.tell(entry, (assignment.reason, assignment.message))
         elif entry.lost and queue.pending.strict:  # it fits but for what others keep: ready again when they may not
             entry.search_anew()
+            round_.progress = True  # as they may by now: this is not said of one beginning twice
             round_.lost.append(queue)
             queue.pending.lost(entry)
             self._state.tell(entry, (assignment.reason, assignment.message))
@@ -404,7 +411,7 @@ class Cycle:
 
     def _lose(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:
         """Leave an entry in its queue that an earlier entry of this round took the room or the victims from."""
-        goes_on = assignment.has_more_flavors and _is_new(entry, assignment.cursor)
+        goes_on = assignment.has_more_flavors and entry.goes_on(assignment.cursor, self._now(round_))
         if goes_on:
             self._go_on(round_, entry, queue, assignment.cursor)
             entry.lost = round_.progress = True
@@ -426,6 +433,7 @@ class Cycle:
             self._retry(round_, queue, entry)
             return
         entry.search_anew()
+        round_.thinned |= not pending.strict
         if kept_room:  # another one heads the queue now, and the room of the one before it is free
             state.release_anything(round_.root)
         if one.fresh:
@@ -460,8 +468,9 @@ class Cycle:
         if round_.admitted:
             self._look_at_waiting(round_.root)
         round_.progress |= state.versions.get(round_.root, 0) != round_.version
+        in_vain = round_.repeated and not round_.thinned and state.versions.get(round_.root, 0) == round_.version
         for queue in round_.lost:
-            if round_.progress and not (round_.repeated and state.versions.get(round_.root, 0) == round_.version):
+            if round_.progress and not in_vain:
                 state.offer(queue)
             else:
                 state.ready.get(round_.root, {}).pop(queue.name, None)
@@ -477,11 +486,3 @@ class Cycle:
             if queue.pending.may_choose_anew() and preempts(queue.spec.preemption):
                 queue.pending.unblock()
                 state.offer(queue)
-
-
-def _is_new(entry: Entry, cursor: Cursor) -> bool:
-    """Note where the search would go on; False if it has been there, or if it has gone on often enough."""
-    if cursor in entry.cursors or len(entry.cursors) >= SEARCHES_MAX:
-        return False
-    entry.cursors.append(cursor)
-    return True

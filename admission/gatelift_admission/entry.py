@@ -23,6 +23,8 @@ ADMISSION_GATE = "kueue.x-k8s.io/admission-gated-by"
 PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
 _WHOLE = re.compile(r"[+-]?[0-9]{1,10}")
 Shape = tuple[object, ...]
+SEARCHES_MAX = 64
+"""How often the search for flavors goes on before a workload is parked: as many as one resource group may have."""
 
 
 class Phase(enum.Enum):
@@ -80,7 +82,9 @@ class Entry:
     reserves: bool = False
     """Somewhere in the search for flavors others only stood in its way: it may keep room for itself."""
     cursors: list[Cursor] = field(default_factory=list)
-    """Where the search for flavors was continued since it began at the first; none is tried twice."""
+    """Where the search for flavors was continued since it began at the first; none is tried twice in one state."""
+    cursors_of: tuple[int, int] | None = None
+    """State of the tree for which `cursors` holds: what was in vain before a change need not be so after it."""
     searched: tuple[int, int] | None = None
     """State of the tree in which all its flavors were gone through in vain; once is enough."""
     restarted: tuple[int, int] | None = None
@@ -96,6 +100,16 @@ class Entry:
         """Let the next search for flavors begin at the first."""
         self.cursor, self.lost, self.reserves = (), False, False
         self.cursors.clear()
+
+    def goes_on(self, cursor: Cursor, now: tuple[int, int]) -> bool:
+        """Note where the search would go on; False if it has been there with the tree like this, or often enough."""
+        if self.cursors_of != now:
+            self.cursors_of = now
+            self.cursors.clear()
+        if cursor in self.cursors or len(self.cursors) >= SEARCHES_MAX:
+            return False
+        self.cursors.append(cursor)
+        return True
 
     @property
     def local_queue(self) -> ObjectKey:

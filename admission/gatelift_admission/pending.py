@@ -38,6 +38,7 @@ class PendingQueue:
         "_tickets",
         "_watches",
         "aside",
+        "barred",
         "blocked",
         "blocked_reserves",
         "classes",
@@ -60,6 +61,8 @@ class PendingQueue:
         """The head behind which a StrictFIFO queue waits, or that waits for its victims to leave."""
         self.blocked_reserves = False
         """The blocked head takes part in every round of its tree."""
+        self.barred = False
+        """No quota can help the blocked head of a StrictFIFO queue: only a change of its own wakes it."""
         self.sticky: Entry | None = None
         """The workload for which others were preempted last: it goes first in a BestEffortFIFO queue."""
         self.loser: Entry | None = None
@@ -110,8 +113,10 @@ class PendingQueue:
         return one.demand
 
     def set_aside(self, entry: Entry) -> None:
-        """Keep an entry out of the order until it is added again."""
+        """Keep an entry out of the order until it is added again; who others were preempted for goes first then."""
+        sticky = self.sticky
         self.remove(entry)
+        self.sticky = sticky
         self.aside[entry.uid] = entry
 
     def remove(self, entry: Entry) -> None:
@@ -195,8 +200,8 @@ class PendingQueue:
         one.park += 1
         one.options = ()
         self._watch_anything(one)
-        self.sticky = self.blocked = entry
-        self.blocked_reserves = True
+        self.sticky = entry
+        self._block(entry, reserves=True)
 
     def fail(self, entry: Entry, assignment: Assignment, room: Room, *, changed: bool) -> PendingClass | None:
         """Record that the head does not fit: park its class, or block a StrictFIFO queue, until something changes.
@@ -221,7 +226,7 @@ class PendingQueue:
             self.unblock()
         if self.strict:
             one.reserves = entry.reserves
-            self.blocked, self.blocked_reserves = entry, one.reserves
+            self._block(entry, reserves=one.reserves)
             return one
         one.parked = True
         reason = assignment.reason
@@ -265,7 +270,7 @@ class PendingQueue:
             one.park += 1
             self._register(one, room)
             if self.strict:
-                self.blocked, self.blocked_reserves = entry, one.reserves or self.reserves(entry, room)
+                self._block(entry, reserves=one.reserves or self.reserves(entry, room))
             else:
                 one.parked = True
 
@@ -408,11 +413,13 @@ class PendingQueue:
     def may_choose_anew(self) -> bool:
         """Return whether more in use, not less, may change what the blocked head could do by preemption."""
         blocked = self.blocked
-        return blocked is not None and (self.blocked_reserves or not self.classes[blocked.shape].options)
+        if blocked is None or self.barred:
+            return False
+        return self.blocked_reserves or not self.classes[blocked.shape].options
 
     def wake_blocked(self, room: Room) -> bool:
         """Let the blocked head be evaluated again if what it lacks may be there; True if it is worth evaluating."""
-        if self.blocked is None:
+        if self.blocked is None or self.barred:
             return False
         one = self.classes[self.blocked.shape]
         if one.options and not any_covered(one, room):
@@ -420,10 +427,26 @@ class PendingQueue:
         self._wake(one)
         return True
 
+    def _block(self, entry: Entry, *, reserves: bool) -> None:
+        self.blocked, self.blocked_reserves, self.barred = entry, reserves, False
+
+    def bar(self, entry: Entry) -> None:
+        """Let a StrictFIFO queue wait behind a head that no quota can help, until the head itself changes."""
+        self.loser = None
+        one = self.classes[entry.shape]
+        one.park += 1
+        one.options = ()
+        self._block(entry, reserves=False)
+        self.barred = True
+
+    def bars(self, entry: Entry) -> bool:
+        """Return whether the queue waits behind this one, whom no quota could help."""
+        return self.barred and self.blocked is entry
+
     def unblock(self) -> None:
         """Let the blocked head be evaluated again."""
         self.blocked = None
-        self.blocked_reserves = False
+        self.blocked_reserves = self.barred = False
 
     def wake_all(self) -> list[Entry]:
         """Wake every class and the blocked head; return the entries set aside, for the caller to place again."""

@@ -373,7 +373,8 @@ class State:
         backing_off = entry.backoff_until is not None and entry.backoff_until > self.now
         same = (entry.queue, entry.shape, entry.timestamp) == (target.name, reading.shape, reading.timestamp)
         same = same and entry.obstacle == reading.obstacle
-        failed = target.pending.blocked is entry and has_failed_checks(entry.workload)  # others have their turn
+        failed = target.pending.blocked is entry and has_failed_checks(entry.workload)  # it waits for no quota then
+        failed = failed or target.pending.bars(entry)
         if not same or failed or backing_off or entry.uid in target.pending.aside:
             sticky = target.pending.sticky is entry
             self.unqueue(entry)

@@ -276,6 +276,18 @@ class Tree:
                 rest = min(rest, stored)
                 at = at.parent
 
+    def shift(self, node: Node, cell: Cell, amount: int) -> None:
+        """Count `amount` more, or less, at the node alone; whoever does so takes it back and calls `recount`."""
+        self._set(node, cell, node.usage.get(cell, 0) + amount)
+
+    def recount(self, node: Node, cell: Cell) -> None:
+        """Count anew what the ancestors of a node use of `cell`: what their children use beyond their local quota."""
+        at = node.parent
+        while at is not None:
+            beyond = (max(0, sub(one.usage.get(cell, 0), one.local.get(cell, 0))) for one in at.children)
+            self._set(at, cell, sum(beyond))
+            at = at.parent
+
     def _set(self, node: Node, cell: Cell, value: int) -> None:
         if self._marks:
             self._log.append((node.usage, cell, node.usage.get(cell)))

@@ -64,6 +64,18 @@ def test_a_release_wakes_what_waits_for_it() -> None:
     assert figures.flavors_reservation[0].resources[0].total == "5"
 
 
+def test_a_strict_queue_waits_behind_a_head_outside_its_limit_ranges_and_a_best_effort_queue_does_not() -> None:
+    for strategy, first in (("StrictFIFO", []), ("BestEffortFIFO", ["b"])):
+        head = workload("a", pod_set(requests={"cpu": "3"}), created=1)
+        behind = workload("b", pod_set(requests={"cpu": "1"}), created=2)
+        engine = simple_engine(head, behind, queueing_strategy=strategy)
+        item = LimitRangeItem("Container", max={"cpu": "2"})
+        engine.limit_range_changed(LimitRange(ObjectMeta(name="r", namespace="ns"), LimitRangeSpec((item,))))
+        assert reserved(rest(engine)) == first
+        engine.limit_range_removed(ObjectKey("ns", "r"))
+        assert sorted([*first, *reserved(rest(engine))]) == ["a", "b"]
+
+
 def test_a_workload_outside_the_limit_ranges_of_its_namespace_waits_and_says_which_bound_it_breaks() -> None:
     engine = simple_engine(workload("a", pod_set(requests={"cpu": "3"})))
     item = LimitRangeItem("Container", max={"cpu": "2"})

@@ -8,6 +8,7 @@ failure names its seed and shows the instance shrunk;
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 import yaml
@@ -20,6 +21,8 @@ RUNS = int(os.environ.get("GATELIFT_TWIN_RUNS", "500"))
 FIRST = int(os.environ.get("GATELIFT_TWIN_SEED", "1"))
 PARTS = 10
 """The instances run in so many tests, which processes can share."""
+KEPT: list[Case] = yaml.safe_load((Path(__file__).parent / "in_step.yaml").read_text())
+"""Instances that the engines once decided differently, with a sentence each."""
 
 
 def explained(seed: int, found: Difference) -> str:
@@ -53,6 +56,11 @@ def test_random_instances_are_decided_as_the_literal_engine_decides_them(part: i
         assert rounds > 3 * runs
         assert reserved > runs
         assert preempted > 0
+
+
+@pytest.mark.parametrize("case", KEPT, ids=[case["sentence"].replace(" ", "-") for case in KEPT])
+def test_an_instance_that_once_made_a_difference_makes_none(case: Case) -> None:
+    assert difference(case) is None
 
 
 def test_the_comparison_sees_a_wrong_decision(monkeypatch: pytest.MonkeyPatch) -> None:

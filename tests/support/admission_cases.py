@@ -21,7 +21,8 @@ Fields of a case (all but `sentence`, `workloads` and `expect` optional):
                 `evicted: true` says that it was told to stop
     steps       default [cycle]; `cycle`, {finish: w}, {release: w}, {forget: w}, {submit: w} (then it is not fed at
                 the start), {stop: [queue, policy]}, {label: [namespace, labels]}, {count: [w, {pod set: count}]},
-                {stopped: w} (its eviction ends: it waits again), {priority: [w, value]}
+                {stopped: w} (its eviction ends: it waits again), {priority: [w, value]},
+                {check: [w, state]} (of a check of a waiting one)
     expect      reserved: {w: {pod set: {resource: flavor}}} (all that hold a decision or `held`),
                 conditions, evicted, unreserved: {w: [reason, message]}, pending: {queue: [w in order]},
                 usage: {queue: {flavor: {resource: [total, borrowed]}}}, checks: {w: [check]},
@@ -50,6 +51,7 @@ from gatelift_kube.objects.kueue import (
     AdmissionCheckRule,
     AdmissionCheckSpec,
     AdmissionChecksStrategy,
+    AdmissionCheckState,
     BorrowWithinCohort,
     ClusterQueue,
     Cohort,
@@ -146,6 +148,7 @@ class Player:
     preempted: dict[str, list[str]] = field(default_factory=dict)
     messages: dict[str, str] = field(default_factory=dict)
     priorities: dict[str, int] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)
     counts: dict[str, dict[str, int | None]] = field(default_factory=dict)
 
     def play(self) -> None:
@@ -193,6 +196,8 @@ class Player:
         status = _status(spec, sets) if "held" in spec else None
         if status is not None:
             self.reserved[name] = spec["held"]
+        elif name in self.states:
+            status = WorkloadStatus(admission_checks=(AdmissionCheckState("x", self.states[name]),))
         return workload(
             name,
             *made,
@@ -233,6 +238,9 @@ class Player:
             self.engine.workload_changed(self.workload(value), 0.0)
         elif what == "priority":
             name, self.priorities[name] = value
+            self.engine.workload_changed(self.workload(name), 0.0)
+        elif what == "check":
+            name, self.states[name] = value
             self.engine.workload_changed(self.workload(name), 0.0)
         elif what == "label":
             self.engine.namespace_changed(*value)

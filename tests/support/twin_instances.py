@@ -209,7 +209,7 @@ def with_changes(rng: Random, case: Case) -> Case:
             found.append({"priority": [uid, rng.randint(0, 4)]})
         elif what == "reclaim" and all("min_count" not in one for one in case["workloads"][uid]["sets"].values()):
             found.append({"reclaim": [uid, rng.randint(1, 2)]})
-        elif what == "check" and case["queues"][case["workloads"][uid]["queue"]]["strategy"] != "StrictFIFO":
+        elif what == "check":
             found.append({"check": [uid, rng.choice(["Retry", "Rejected", "Ready", "Pending"])]})
         elif what in ("stop", "stop_local") and _maybe(rng, 0.3):
             found.append({what: [name, rng.choice(["Hold", "HoldAndDrain", "None", "None"])]})

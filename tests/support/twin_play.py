@@ -22,7 +22,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift_admission.cycle import Cycle, Round
+from gatelift_admission.cycle import Cycle, Nominee, Round
 from gatelift_admission.engine import Engine
 from gatelift_admission.model import Decision, Inadmissible, Preempt, Reserve, Settings
 from gatelift_admission.state import State
@@ -31,6 +31,7 @@ from support.twin.engine import BYPASSED, Outcome, Twin
 from support.twin.queues import NO_CANDIDATES, NO_FIT, TwinQueue
 from support.twin.records import Fair, Work
 from support.twin_feed import START, Fed
+from support.twin_invariants import above_limits, broken, overtaken, spared
 
 CALLS_MAX = 6
 """Calls of `cycle` in which an instance this small has to come to rest."""
@@ -58,7 +59,7 @@ class Seen:
 
 
 class WatchedCycle(Cycle):
-    """The fast engine's cycle, whose rounds are written down."""
+    """The fast engine's cycle, whose rounds are written down, and whose invariants are watched."""
 
     __slots__ = ("seen",)
 
@@ -75,6 +76,22 @@ class WatchedCycle(Cycle):
         heads = [entry for entry, _, _ in opened.heads]
         self.seen.append(Seen([one.uid for one in heads], {one.uid for one in heads if not one.cursor}))
         return opened
+
+    def _nominate(self, round_: Round, budget: int) -> int:
+        before = len(round_.nominees)
+        done = super()._nominate(round_, budget)
+        for one in round_.nominees[before:]:
+            _hold(spared(self._state.ensure(), one))
+        return done
+
+    def _decide(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
+        passed = overtaken(nominee.queue.pending, nominee.entry)
+        before = len(decisions)
+        super()._decide(round_, nominee, decisions)
+        if any(isinstance(one, Reserve) for one in decisions[before:]):
+            _hold(passed)
+            if not round_.claims.victims:
+                _hold(above_limits(self._state.node(nominee.queue.name), nominee.entry.charged))
 
     def _process(self, round_: Round, decisions: list[Decision], limit: int) -> int:
         before = len(decisions)
@@ -99,7 +116,8 @@ class Both(Fed):
     requeued: dict[str, str] = field(default_factory=dict)
     """With which reason the twin requeued a workload last."""
     before: set[str] = field(default_factory=set)
-    """Workloads not evaluated since somebody was admitted, who may be one to preempt."""
+    """Workloads not evaluated since somebody was admitted, who may be one to preempt, or was preempted, who goes first
+    among those to preempt from then on."""
     cycles: int = 0
     preemptions: int = 0
     admissions: int = 0
@@ -153,6 +171,8 @@ class Both(Fed):
                 self._same_round(seen)
             # A round that is still open (it was cut) is compared when it is closed.
             del watched.seen[: len(watched.seen) - watched.under_way()]
+            if not watched.under_way():
+                _hold(broken(self.fast.state))
             if not result.more:
                 break
         else:
@@ -280,13 +300,13 @@ class Both(Fed):
             )
         self.preemptions += len(gone)
         self.admissions += len(outcome.admitted)
-        if outcome.admitted:
-            works = self.twin.world.works.values()
+        works = self.twin.world.works.values()
+        if outcome.admitted or gone:
             self.before |= {one.uid for one in works if not one.reserved}
+        if outcome.admitted:
             self.beside |= {one.uid for one in works if not one.reserved and len(one.pod_sets) > 1}
-        evaluated = set(seen.heads if not outcome.admitted else outcome.admitted)
-        self.beside -= evaluated
-        self.before -= evaluated
+        self.beside -= set(outcome.admitted or seen.heads)
+        self.before -= set(outcome.admitted if outcome.admitted or gone else seen.heads)
         fast = [self._plain(one) for one in seen.decisions if isinstance(one, Reserve)]
         twin = [self._granted(uid) for uid in outcome.admitted]
         if fast != twin:
@@ -328,6 +348,7 @@ class Both(Fed):
             if theirs == (mine[0], BYPASSED):
                 continue
             if mine == (self._bypass_reason(uid), BYPASSED):  # it came into a class that had failed
+                self.common[uid] = mine
                 continue
             plain = mine[0], FIGURES.sub("#", mine[1])
             if (self._goes_round(uid) or self._is_parked(uid)) and plain in self.history.get(uid, ()):
@@ -352,7 +373,8 @@ class Both(Fed):
 
         Less room can help one with several pod sets: the first takes another flavor then and leaves its own to the
         second; and who was admitted last may be one to preempt, or use what makes another one exceed its quota. An
-        admission flushes nothing, in Kueue neither, so nobody is to blame (`beside`, `before`). Nor if one came into a
+        admission flushes nothing, in Kueue neither, so nobody is to blame (`beside`, `before`). Nor does a preemption,
+        which puts its victim first among those to preempt: fewer others may do then. Nor if one came into a
         class that had failed, and is old enough to preempt whom the others may not: classes know no timestamps. Nor if
         others, looked at again by a flush that no event calls for, keep room from one that waits for its victims, so
         that it is set aside and those behind it have their turn. Nor of one that lost to kept room and found nothing
@@ -410,6 +432,12 @@ def difference(case: Case) -> str | None:
     except Difference as found:
         return str(found)
     return None
+
+
+def _hold(found: list[str]) -> None:
+    """Raise what is broken of an invariant."""
+    if found:
+        raise Difference(f"invariant: {'; '.join(found)}")
 
 
 def _without_zeros(usage: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
