@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import support.twin.targets
+from gatelift_admission.entry import Entry
 from gatelift_admission.model import Preempt
+from gatelift_admission.pending import PendingQueue
 from support.admission_cases import Case
 from support.twin_instances import instance
 from support.twin_play import Both, Seen
@@ -82,9 +84,11 @@ def test_every_feature_occurs_among_the_instances() -> None:
     assert {name: found[name] for name in WANTED if found[name] < LEAST} == {}
 
 
-def test_every_way_to_preempt_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_way_to_preempt_is_taken_and_strict_queues_wait_behind_failed_checks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     found: Counter[str] = Counter()
-    same, variant = Both._same_decisions, support.twin.targets._variant
+    same, variant, bar = Both._same_decisions, support.twin.targets._variant, PendingQueue.bar
 
     def counted(both: Both, seen: Seen, outcome: Any) -> None:
         found.update(one.reason for one in seen.decisions if isinstance(one, Preempt))
@@ -94,9 +98,14 @@ def test_every_way_to_preempt_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
         found["hierarchical advantage"] += arguments[4]
         return variant(*arguments)
 
+    def barred(pending: PendingQueue, entry: Entry) -> None:
+        found["barred"] += 1
+        bar(pending, entry)
+
+    monkeypatch.setattr(PendingQueue, "bar", barred)
     monkeypatch.setattr(Both, "_same_decisions", counted)
     monkeypatch.setattr(support.twin.targets, "_variant", advantage)
     for seed in range(1, PLAYED + 1):
         Both(instance(seed)).play()
     reasons = ("InClusterQueue", "InCohortReclamation", "InCohortReclaimWhileBorrowing", "InCohortFairSharing")
-    assert min(found[one] for one in (*reasons, "hierarchical advantage")) > 0
+    assert min(found[one] for one in (*reasons, "hierarchical advantage", "barred")) > 0
