@@ -87,6 +87,7 @@ class Tree:
         "cyclic",
         "members",
         "queues",
+        "simulated",
     )
 
     def __init__(self, queues: Iterable[NodeSpec] = (), cohorts: Iterable[NodeSpec] = ()) -> None:
@@ -115,10 +116,12 @@ class Tree:
         self._steps: dict[tuple[Node, Cell], _Steps] = {}
         self._potentials: dict[tuple[Node, Cell], int] = {}
         self._lendable: dict[Node, dict[str, int]] = {}
-        self._log: list[tuple[Usage, Cell, int | None]] = []
+        self._log: list[tuple[Usage, Cell, int]] = []
         self._marks = 0
         self.changes = 0
         """Raised by each change of usage that is not part of a simulation."""
+        self.simulated = 0
+        """Raised by each change that is: what searches have cost so far."""
         for node in self.queues.values():
             node.root = self._root_name(node)
             if node.name not in self.cyclic:
@@ -251,7 +254,10 @@ class Tree:
     def within_quota(self, node: Node, cells: Iterable[Cell]) -> bool:
         """Return whether the node uses, in each of `cells`, no more than the quota of its subtree."""
         usage, subtree = node.usage, node.subtree
-        return all(usage.get(cell, 0) <= subtree.get(cell, 0) for cell in cells)
+        for cell in cells:  # noqa: SIM110 - a generator costs more than what it asks
+            if usage.get(cell, 0) > subtree.get(cell, 0):
+                return False
+        return True
 
     def add_usage(self, node: Node, usage: Usage) -> None:
         """Charge `usage` to the node; what exceeds its local quota reaches its ancestors."""
@@ -259,10 +265,13 @@ class Tree:
             at: Node | None = node
             rest = amount
             while at is not None and rest > 0:
-                free = at.local_available(cell)
-                self._set(at, cell, at.usage.get(cell, 0) + rest)
-                rest = sub(rest, free)
+                used = at.usage.get(cell, 0)
+                self._set(at.usage, cell, used, used + rest)
+                local = at.local.get(cell, 0)
+                if local:
+                    rest = sub(rest, max(0, sub(local, used)))
                 at = at.parent
+        self._known.clear()
 
     def remove_usage(self, node: Node, usage: Usage) -> None:
         """Take back what `add_usage` charged; any order of charges and releases gives the same tree."""
@@ -271,33 +280,37 @@ class Tree:
             rest = amount
             while at is not None and rest > 0:
                 used = at.usage.get(cell, 0)
-                stored = sub(used, at.local.get(cell, 0))
-                self._set(at, cell, used - rest)
-                rest = min(rest, stored)
+                self._set(at.usage, cell, used, used - rest)
+                local = at.local.get(cell, 0)
+                rest = min(rest, sub(used, local)) if local else used if used < rest else rest  # noqa: FURB136 - hot
                 at = at.parent
+        self._known.clear()
 
     def shift(self, node: Node, cell: Cell, amount: int) -> None:
         """Count `amount` more, or less, at the node alone; whoever does so takes it back and calls `recount`."""
-        self._set(node, cell, node.usage.get(cell, 0) + amount)
+        used = node.usage.get(cell, 0)
+        self._set(node.usage, cell, used, used + amount)
+        self._known.clear()
 
     def recount(self, node: Node, cell: Cell) -> None:
         """Count anew what the ancestors of a node use of `cell`: what their children use beyond their local quota."""
         at = node.parent
         while at is not None:
             beyond = (max(0, sub(one.usage.get(cell, 0), one.local.get(cell, 0))) for one in at.children)
-            self._set(at, cell, sum(beyond))
+            self._set(at.usage, cell, at.usage.get(cell, 0), sum(beyond))
             at = at.parent
+        self._known.clear()
 
-    def _set(self, node: Node, cell: Cell, value: int) -> None:
+    def _set(self, usage: Usage, cell: Cell, before: int, value: int) -> None:
         if self._marks:
-            self._log.append((node.usage, cell, node.usage.get(cell)))
+            self._log.append((usage, cell, before))
+            self.simulated += 1
         else:
             self.changes += 1
-        self._known.clear()
         if value:
-            node.usage[cell] = value
+            usage[cell] = value
         else:
-            node.usage.pop(cell, None)
+            usage.pop(cell, None)
 
     def mark(self) -> int:
         """Start a simulation; marks nest."""
@@ -308,10 +321,10 @@ class Tree:
         """Restore exactly the usage at the time of `mark`."""
         while len(self._log) > mark:
             usage, cell, before = self._log.pop()
-            if before is None:
-                usage.pop(cell, None)
-            else:
+            if before:
                 usage[cell] = before
+            else:
+                usage.pop(cell, None)
         self._marks -= 1
         self._known.clear()
 

@@ -10,6 +10,7 @@ import enum
 import heapq
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gatelift_admission.entry import Entry
 from gatelift_admission.holders import Holders, VictimKey
@@ -32,8 +33,7 @@ class Reason(enum.Enum):
     RECLAIM_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """A workload that has to leave, where it holds quota, and why."""
 
     entry: Entry
@@ -78,9 +78,8 @@ class Stream:
     """The seeker's side stays within its own quota below `lca` (hierarchical advantage)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One workload of a stream."""
+class Candidate(NamedTuple):
+    """One workload of a stream. Candidates compare by their keys, no two of which are equal."""
 
     key: VictimKey
     entry: Entry
@@ -103,14 +102,15 @@ def read(scene: Scene, seeker: Seeker, stream: Stream, *, leaving: bool) -> Iter
     known = scene.holders.of(stream.node.name)
     if stream.policy == NEVER or stream.node.name in scene.closed:
         return
+    everybody, holds = stream.policy == ANY, scene.holders.holds
     for key in known.leaving if leaving else known.running:
-        if key[0] > seeker.priority and stream.policy != ANY:
+        priority, _, uid = key
+        if priority > seeker.priority and not everybody:
             return
-        uid = key[2]
-        hold = scene.holders.holds[uid]
+        hold = holds[uid]
         if uid in scene.claimed or seeker.needs.isdisjoint(hold.cells):
             continue
-        if allows(stream.policy, seeker, key[0], hold.timestamp):
+        if priority < seeker.priority or allows(stream.policy, seeker, priority, hold.timestamp):
             yield Candidate(key, known.entries[uid], stream)
 
 
@@ -119,7 +119,7 @@ def merged(scene: Scene, seeker: Seeker, streams: Iterable[Stream], *, leaving: 
     listed = [read(scene, seeker, stream, leaving=leaving) for stream in streams]
     if len(listed) == 1:
         return listed[0]
-    return heapq.merge(*listed, key=lambda one: one.key)
+    return heapq.merge(*listed)
 
 
 def any_of(scene: Scene, seeker: Seeker, streams: Iterable[Stream]) -> bool:

@@ -114,13 +114,15 @@ def _attempt(scene: Scene, seeker: Seeker, pools: _Pools, *, allow_borrowing: bo
     mark = tree.mark()
     try:
         targets: list[Target] = []
+        lacks = Lacks(scene, seeker, allow_borrowing=allow_borrowing)
         for one in _in_order(scene, seeker, pools):
             reason = _reason(seeker, one)
             if not _valid(scene, seeker, one, reason, allow_borrowing=allow_borrowing):
                 continue
-            targets.append(Target(one.entry, one.stream.node, reason))
-            tree.remove_usage(one.stream.node, one.entry.charged)
-            if fits(scene, seeker, allow_borrowing=allow_borrowing):
+            node, charged = one.stream.node, one.entry.charged
+            targets.append(Target(one.entry, node, reason))
+            tree.remove_usage(node, charged)
+            if not lacks.after(node, charged) and fits(scene, seeker, allow_borrowing=allow_borrowing):
                 return fill_back(scene, seeker, targets, allow_borrowing=allow_borrowing)
         return ()
     finally:
@@ -158,6 +160,50 @@ def _valid(scene: Scene, seeker: Seeker, one: Candidate, reason: Reason, *, allo
     return True
 
 
+class Lacks:
+    """What a seeker still lacks for certain, by sums: what is freed anywhere helps it by at most as much.
+
+    So the tree need not be asked while something is lacking here.
+    """
+
+    __slots__ = ("_free", "_node", "_own")
+
+    def __init__(self, scene: Scene, seeker: Seeker, *, allow_borrowing: bool) -> None:
+        """Read the tree as it stands."""
+        tree, node = scene.tree, seeker.node
+        self._node = node
+        self._free = {
+            cell: missing
+            for cell, amount in seeker.usage.items()
+            if amount > 0 and (missing := amount - tree.available(node, cell)) > 0
+        }
+        """Of which cells too little is available."""
+        self._own: Usage = {}
+        """Of which cells the queue itself would use too much."""
+        if not allow_borrowing:
+            for cell, amount in seeker.usage.items():
+                if node.borrows_with(cell, amount):
+                    self._own[cell] = node.usage.get(cell, 0) + amount - node.nominal(cell)
+
+    def after(self, node: Node, freed: Usage) -> bool:
+        """Return whether something is lacking for certain after `freed` has left `node` as well."""
+        if node is self._node and self._own:
+            _subtract(self._own, freed)
+        if self._free:
+            _subtract(self._free, freed)
+        return bool(self._free or self._own)
+
+
+def _subtract(lacking: Usage, freed: Usage) -> None:
+    for cell, amount in freed.items():
+        if cell in lacking:
+            left = lacking[cell] - amount
+            if left > 0:
+                lacking[cell] = left
+            else:
+                del lacking[cell]
+
+
 def fits(scene: Scene, seeker: Seeker, *, allow_borrowing: bool) -> bool:
     """Return whether the seeker fits into the tree as it stands."""
     for cell, amount in seeker.usage.items():
@@ -169,14 +215,32 @@ def fits(scene: Scene, seeker: Seeker, *, allow_borrowing: bool) -> bool:
 
 
 def fill_back(scene: Scene, seeker: Seeker, targets: list[Target], *, allow_borrowing: bool) -> tuple[Target, ...]:
-    """Put back whoever need not leave, from the last but one to the first; the order of the rest may change."""
+    """Put back whoever need not leave, from the last but one to the first; the order of the rest may change.
+
+    Somebody of another queue takes from the seeker at most what it holds: while that is to spare, nothing is asked.
+    """
     tree = scene.tree
+    spare: Usage = {}
     for index in range(len(targets) - 2, -1, -1):
-        one = targets[index]
-        tree.add_usage(one.node, one.entry.charged)
-        if fits(scene, seeker, allow_borrowing=allow_borrowing):
-            targets[index] = targets[-1]
-            targets.pop()
-        else:
-            tree.remove_usage(one.node, one.entry.charged)
+        node, charged = targets[index].node, targets[index].entry.charged
+        tree.add_usage(node, charged)
+        if node is seeker.node or not _spared(spare, charged):
+            if not fits(scene, seeker, allow_borrowing=allow_borrowing):
+                tree.remove_usage(node, charged)
+                continue
+            spare = {cell: tree.free(seeker.node, cell) - amount for cell, amount in seeker.usage.items()}
+        targets[index] = targets[-1]
+        targets.pop()
     return tuple(targets)
+
+
+def _spared(spare: Usage, charged: Usage) -> bool:
+    """Take `charged` from what is to spare; False, and the rest of no more use, if there is too little of it."""
+    if not spare:
+        return False
+    for cell, amount in charged.items():
+        if cell in spare:
+            if amount > spare[cell]:
+                return False
+            spare[cell] -= amount
+    return True
