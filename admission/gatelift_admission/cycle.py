@@ -37,10 +37,7 @@ call, and an entry that changed in between is left out of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from gatelift_admission import reservation, texts
-from gatelift_admission.claims import Claims
 from gatelift_admission.entry import Entry, Phase, has_failed_checks
 from gatelift_admission.flavors import Assignment, Cursor, Mode
 from gatelift_admission.model import Decision, Reserve
@@ -49,65 +46,14 @@ from gatelift_admission.ordering import entry_key
 from gatelift_admission.preemption.issue import decision
 from gatelift_admission.preemption.oracle import preempts
 from gatelift_admission.queues import QueueModel
+from gatelift_admission.rounds import Nominee, Round, Seen
 from gatelift_admission.state import State
 from gatelift_admission.tournament import Contender, winner
 from gatelift_admission.tree import Node
 
-BEGINNINGS_MAX = 256
-"""Rounds with searches under way between two changes of a tree: more than several queues need to meet in all ways."""
-
-
-@dataclass(slots=True)
-class Nominee:
-    """A head and what was found for it; `ticket` tells whether it still stands where it stood."""
-
-    entry: Entry
-    ticket: int
-    queue: QueueModel
-    plan: Plan
-
-
-@dataclass(slots=True)
-class Round:
-    """One pass over the heads of one tree, possibly spread over several calls."""
-
-    root: str
-    built: int
-    version: int
-    releases: int
-    heads: list[tuple[Entry, int, QueueModel]]
-    nominees: list[Nominee] = field(default_factory=list)
-    ordered: bool = False
-    claims: Claims = field(default_factory=Claims)
-    lost: list[QueueModel] = field(default_factory=list)
-    repeated: bool = False
-    """The same heads began at the same flavors before, and nothing came of it: losers wait for a change."""
-    progress: bool = False
-    thinned: bool = False
-    """Somebody of a BestEffortFIFO queue was parked in it, who keeps no room any more: losers may have their turn."""
-    admitted: set[str] = field(default_factory=set)
-    """Who was admitted in it: nobody else of the round can preempt them, as Kueue's snapshot does not have them."""
-
-
-@dataclass(slots=True)
-class _Seen:
-    """With which heads and flavors rounds of one tree began since it changed last."""
-
-    version: int = -1
-    beginnings: set[tuple[tuple[str, int, str], ...]] = field(default_factory=set)
-
-    def again(self, version: int, heads: list[tuple[Entry, int, QueueModel]]) -> bool:
-        """Note a round that begins; True if one began like this and the tree is as it was then, or after very many."""
-        if self.version != version:
-            self.version = version
-            self.beginnings.clear()
-        if all(not entry.cursor and not entry.lost for entry, _, _ in heads):
-            return False  # nobody goes on: the rounds of ten thousand heads need not be remembered
-        beginning = tuple((entry.uid, entry.ticket, repr((entry.cursor, entry.lost))) for entry, _, _ in heads)
-        if beginning in self.beginnings or len(self.beginnings) >= BEGINNINGS_MAX:
-            return True
-        self.beginnings.add(beginning)
-        return False
+SIMULATED_PER_STEP = 20
+"""Changes of usage in searches for victims that count as one more step of the budget: as long as a nomination without
+a search takes. A search may make thousands, and whoever asked for decisions has events waiting behind them."""
 
 
 class Cycle:
@@ -121,7 +67,7 @@ class Cycle:
         self._round: Round | None = None
         self._rounds: dict[str, int] = {}
         """Rounds so far by root; roots that are gone are forgotten when the tree is rebuilt."""
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, Seen] = {}
         self._built = 0
         self.nominations = 0
 
@@ -130,7 +76,7 @@ class Cycle:
         return self._round is not None or bool(self._state.ready) or bool(self._state.wakes.turns)
 
     def run(self, budget: int) -> list[Decision]:
-        """Decide until nothing is ready or `budget` steps (nominations and decisions) were made."""
+        """Decide until nothing is ready or `budget` steps (nominations, decisions, parts of searches) were made."""
         decisions: list[Decision] = []
         left = budget
         if self._round is not None and self._round.built != self._state.built:
@@ -163,7 +109,7 @@ class Cycle:
         heads = self._heads(root, names)
         version = state.versions.get(root, 0)
         opened = Round(root, state.built, version, state.releases.get(root, 0), heads)
-        opened.repeated = self._seen.setdefault(root, _Seen()).again(version, heads)
+        opened.repeated = self._seen.setdefault(root, Seen()).again(version, heads)
         return opened
 
     def _heads(self, root: str, names: dict[str, None]) -> list[tuple[Entry, int, QueueModel]]:
@@ -207,8 +153,8 @@ class Cycle:
         return entry
 
     def _nominate(self, round_: Round, budget: int) -> int:
-        done = 0
-        while round_.heads and done < budget:
+        done, searched = 0, self._searched()
+        while round_.heads and done + self._searched() - searched < budget:
             entry, ticket, queue = round_.heads.pop()
             done += 1
             if entry.ticket != ticket or entry.queue != queue.name:
@@ -220,7 +166,7 @@ class Cycle:
             self._expire_cursor(round_, entry, queue)
             plan = fitting(self._state, entry, queue) or nominate(self._state, entry, queue, cursor=entry.cursor)
             round_.nominees.append(Nominee(entry, ticket, queue, plan))
-        return done
+        return done + self._searched() - searched
 
     def _obstacle(self, entry: Entry, queue: QueueModel) -> bool:
         """Set an entry aside that no quota can help, and say why; a StrictFIFO queue waits behind it.
@@ -255,13 +201,17 @@ class Cycle:
                 reverse=True,
             )
             round_.ordered = True
-        done = 0
-        while round_.nominees and done < limit:
+        done, searched = 0, self._searched()
+        while round_.nominees and done + self._searched() - searched < limit:
             nominee = self._next(round_)
             if nominee.entry.ticket == nominee.ticket and nominee.entry.queue == nominee.queue.name:
                 self._decide(round_, nominee, decisions)
             done += 1
-        return done
+        return done + self._searched() - searched
+
+    def _searched(self) -> int:
+        """Return the steps that searches for victims took so far."""
+        return self._state.ensure().simulated // SIMULATED_PER_STEP
 
     def _next(self, round_: Round) -> Nominee:
         """Take out the nominee that goes next: by the order, or by what the tree's shares are now."""
@@ -291,6 +241,8 @@ class Cycle:
             round_.progress = True
             return
         deferred = again = claims.overlap(plan.targets)
+        if not again and plan.targets and self._came_free(round_, queue, plan.assignment):
+            plan = nominate(state, entry, queue)
         if again:
             plan, deferred = self._again(round_, entry, queue, plan.assignment)
         assignment = plan.assignment
@@ -312,6 +264,12 @@ class Cycle:
             round_.admitted.add(entry.uid)
         else:
             self._preempt(round_, entry, queue, plan, decisions)
+
+    def _came_free(self, round_: Round, queue: QueueModel, assignment: Assignment) -> bool:
+        """Return whether nobody need leave any more, because room came free while the round was cut."""
+        tree = self._state.ensure()
+        released = self._state.releases.get(round_.root, 0) != round_.releases
+        return released and tree.fits(tree.queues[queue.name], assignment.usage)
 
     def _again(self, round_: Round, entry: Entry, queue: QueueModel, before: Assignment) -> tuple[Plan, bool]:
         """Nominate with the same flavors as if all claimed victims were gone; True: then it fits, later."""

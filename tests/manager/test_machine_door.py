@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import msgspec
@@ -10,8 +11,11 @@ import pytest
 from gatelift.core import events, invariants, machine
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import AttemptState
+from gatelift.core.commands import Command
 from gatelift.core.invariants import InvariantBroken
 from gatelift.core.link_values import HigherTermRead
+from gatelift_admission.engine import Engine
+from gatelift_admission.model import CycleResult
 from gatelift_kube import resources
 from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, WORKLOAD_PRIORITY_CLASS, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Patch, Synced
@@ -303,3 +307,37 @@ def test_the_check_is_a_transition_and_the_queues_status_is_not() -> None:
     informing = {command.ref.resource: command.informs for command in world.history if isinstance(command, Patch)}
     assert informing[ADMISSION_CHECK] is False
     assert informing[CLUSTER_QUEUE] is True
+
+
+def test_an_engine_that_was_cut_short_goes_on_when_no_event_waits_or_after_so_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    took: list[events.Event] = []
+    cycles: list[tuple[int, bool]] = []
+
+    class Watched(Engine):
+        """Notes how many events were taken before each of its cycles, and whether the last one was a tick."""
+
+        def cycle(self, now: float, budget_heads: int = 1) -> CycleResult:
+            result = super().cycle(now, budget_heads)
+            cycles.append((len(took), isinstance(took[-1], events.Ticked)))
+            return result
+
+    monkeypatch.setattr(machine, "Engine", Watched)
+    monkeypatch.setattr(machine, "HEADS_PER_CALL", 1)
+    monkeypatch.setattr(machine, "EVENTS_BETWEEN_DECISIONS", 5)
+    handle = machine.Machine.handle
+
+    def noted(self: machine.Machine, event: events.Event, now: float) -> list[Command]:
+        took.append(event)
+        return handle(self, event, now)
+
+    monkeypatch.setattr(machine.Machine, "handle", noted)
+    world = a_world(a_setting(cpu=1))
+    for number in range(20):
+        world.api.apply(a_pod(f"pod-{number}").document())
+    world.settle()
+    gaps = [(later - before, ticked) for (before, _), (later, ticked) in itertools.pairwise(cycles)]
+    assert any(gap >= 5 and not ticked for gap, ticked in gaps), "not put off for ever"
+    assert any(ticked for _, ticked in gaps)
+    assert sum(world.condition(one, "QuotaReserved").get("status") == "True" for one in world.all("Workload")) == 1

@@ -40,6 +40,7 @@ from gatelift.core.events import (
     ReadAllDone,
     ReadDone,
     ReadFailed,
+    Ticked,
 )
 from gatelift.core.inflight import Outstanding
 from gatelift.core.inventories import Comparison
@@ -77,7 +78,10 @@ KEYS_PER_CALL = 50
 REBUILDS_PER_CALL = 300
 """Attempts made from records in one call after a start, at about 40 us each."""
 HEADS_PER_CALL = 100
-"""Heads nominated by the engine in one call, at about 20 us each, and their decisions."""
+"""Steps of the engine in one call: nominations, decisions and parts of searches, at about 20 us each."""
+EVENTS_BETWEEN_DECISIONS = 50
+"""Events that are taken before an engine that did not come to its end decides on: they may say that there is room, for
+which it would only search. With none waiting the loop comes with `Ticked` at once."""
 
 WATCHED: tuple[Resource, ...] = (
     NAMESPACE,
@@ -103,7 +107,7 @@ only after that, or live work would be killed; requests, priorities and quotas a
 class Machine:
     """The manager's machine. Deterministic: the same events at the same times give the same commands."""
 
-    __slots__ = ("_awaited", "_comparison", "_to_rebuild", "_upcalls", "core")
+    __slots__ = ("_awaited", "_comparison", "_taken", "_to_rebuild", "_upcalls", "core")
 
     def __init__(
         self, settings: Settings, links: Links, ids: WriteIds, *, awaited: Iterable[Resource] = WATCHED
@@ -113,6 +117,8 @@ class Machine:
         self._to_rebuild: deque[ObjectKey] | None = None
         self._upcalls: deque[Upcall] = deque()
         self._comparison: Comparison | None = None
+        self._taken: int | None = None
+        """Events since the engine was cut short; None: it came to its end."""
 
     # --- the door -------------------------------------------------------------------------------------------------
 
@@ -124,6 +130,8 @@ class Machine:
         core.now = now
         core.out = []
         self._take(event, now)
+        if self._taken is not None:
+            self._taken = EVENTS_BETWEEN_DECISIONS if isinstance(event, Ticked) else self._taken + 1
         core.agenda.ring(now)
         if self.ready and core.leads(now) and self._rebuilt(now) and self._caught_up(now):
             self._work(now)
@@ -348,7 +356,8 @@ class Machine:
         core.mark_some()
         readiness.let_go(core)
         left = self._drain(KEYS_PER_CALL, now)
-        if left and not core.halted and core.ledger.engine.is_due(now):
+        waits = self._taken is not None and self._taken < EVENTS_BETWEEN_DECISIONS
+        if left and not waits and not core.halted and core.ledger.engine.is_due(now):
             self._decide(now)
             self._drain(left, now)
 
@@ -383,7 +392,9 @@ class Machine:
     def _decide(self, now: float) -> None:
         """Let the admission engine decide, and take its decisions over."""
         core = self.core
-        for decision in core.ledger.engine.cycle(now, HEADS_PER_CALL).decisions:
+        result = core.ledger.engine.cycle(now, HEADS_PER_CALL)
+        self._taken = 0 if result.more else None
+        for decision in result.decisions:
             match decision:
                 case Reserve():
                     self._reserve(decision, now)

@@ -1,0 +1,66 @@
+"""One pass over the heads of a tree, as far as it has come: values of `cycle`, which alone changes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gatelift_admission.claims import Claims
+from gatelift_admission.entry import Entry
+from gatelift_admission.nomination import Plan
+from gatelift_admission.queues import QueueModel
+
+BEGINNINGS_MAX = 256
+"""Rounds with searches under way between two changes of a tree: more than several queues need to meet in all ways."""
+
+
+@dataclass(slots=True)
+class Nominee:
+    """A head and what was found for it; `ticket` tells whether it still stands where it stood."""
+
+    entry: Entry
+    ticket: int
+    queue: QueueModel
+    plan: Plan
+
+
+@dataclass(slots=True)
+class Round:
+    """One pass over the heads of one tree, possibly spread over several calls."""
+
+    root: str
+    built: int
+    version: int
+    releases: int
+    heads: list[tuple[Entry, int, QueueModel]]
+    nominees: list[Nominee] = field(default_factory=list)
+    ordered: bool = False
+    claims: Claims = field(default_factory=Claims)
+    lost: list[QueueModel] = field(default_factory=list)
+    repeated: bool = False
+    """The same heads began at the same flavors before, and nothing came of it: losers wait for a change."""
+    progress: bool = False
+    thinned: bool = False
+    """Somebody of a BestEffortFIFO queue was parked in it, who keeps no room any more: losers may have their turn."""
+    admitted: set[str] = field(default_factory=set)
+    """Who was admitted in it: nobody else of the round can preempt them, as Kueue's snapshot does not have them."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """With which heads and flavors rounds of one tree began since it changed last."""
+
+    version: int = -1
+    beginnings: set[tuple[tuple[str, int, str], ...]] = field(default_factory=set)
+
+    def again(self, version: int, heads: list[tuple[Entry, int, QueueModel]]) -> bool:
+        """Note a round that begins; True if one began like this and the tree is as it was then, or after very many."""
+        if self.version != version:
+            self.version = version
+            self.beginnings.clear()
+        if all(not entry.cursor and not entry.lost for entry, _, _ in heads):
+            return False  # nobody goes on: the rounds of ten thousand heads need not be remembered
+        beginning = tuple((entry.uid, entry.ticket, repr((entry.cursor, entry.lost))) for entry, _, _ in heads)
+        if beginning in self.beginnings or len(self.beginnings) >= BEGINNINGS_MAX:
+            return True
+        self.beginnings.add(beginning)
+        return False
