@@ -113,7 +113,7 @@ def test_a_plan_that_does_not_fit_without_its_victims_is_seen(monkeypatch: pytes
         "steps": ["cycle", {"submit": "high"}, "cycle"],
     }
     monkeypatch.setattr(classical, "fits", lambda *_, **__: True)
-    with pytest.raises(Difference, match=r"high does not fit without \['low'\]"):
+    with pytest.raises(Difference, match=r"high does not fit without \['mid'\]"):
         played(**case)
 
 
