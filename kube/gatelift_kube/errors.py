@@ -28,6 +28,10 @@ class ConfigError(KubeError):
     """No usable configuration; the text is one line for a person: what, where, what to do."""
 
 
+class SettingsFileError(Exception):
+    """A settings file cannot be used; each line of the text names a path, the rule and the way out."""
+
+
 class UnreachableError(KubeError):
     """No answer: the connection could not be made (`maybe_done` false) or broke (true)."""
 

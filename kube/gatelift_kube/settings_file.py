@@ -16,11 +16,13 @@ from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource
 from pydantic_settings.exceptions import SettingsError
 
+from gatelift_kube.errors import SettingsFileError
+
 T = TypeVar("T")
 
 
-class ConfigError(Exception):
-    """The configuration cannot be used; each line of the text names a path, the rule and the way out."""
+ConfigError = SettingsFileError
+"""The configuration cannot be used; each line of the text names a path, the rule and the way out."""
 
 
 class Section(BaseModel):
@@ -67,7 +69,7 @@ def read(path: Path | None) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); name a readable file with --config") from error
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); name a readable file") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: is not YAML; mend the syntax there") from error
     return parsed(text, str(path))

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from gatelift.config import Configuration
+if TYPE_CHECKING:  # it brings pydantic, which the command line does without
+    from gatelift.config import Configuration
 
 MANAGER = "manager"
 ENROL = "enrol"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
 from gatelift.cli import connection
 from gatelift.cli.main import app
+from gatelift.cli.verbs import VERBS
 from gatelift_wire.refusals import Refusal
 
 ROOT = Path(__file__).parents[2]
@@ -29,10 +31,10 @@ CLI = (ROOT / "docs/cli.md").read_text()
 
 def verbs() -> set[str]:
     """Return all verbs as they are typed: `demo`, `cluster add`, ..."""
-    command = typer.main.get_command(app)
+    command: Any = typer.main.get_command(app)
     found = set()
-    for name, inner in command.commands.items():  # type: ignore[attr-defined]  # a group, by what `main` does
-        children = getattr(inner, "commands", None)
+    for name in VERBS:
+        children = getattr(command.get_command(None, name), "commands", None)
         found |= {f"{name} {child}" for child in children} if children else {name}
     return found
 

@@ -13,8 +13,8 @@ from cryptography import x509
 
 from gatelift.adapters import authority
 from gatelift.adapters.authority_store import NAME
-from gatelift.cli.clusters import target_of
 from gatelift.cli.connection import NOT_FOUND, CliError, run
+from gatelift.cli.target import target_of
 from gatelift_kube.client import Client
 from gatelift_kube.errors import NotFoundError
 from gatelift_kube.objects.core import Secret

@@ -12,9 +12,10 @@ import msgspec
 import typer
 
 from gatelift import introduction
-from gatelift.cli.connection import NOT_FOUND, USAGE, CliError, Target, run
+from gatelift.cli.connection import NOT_FOUND, USAGE, CliError, run
 from gatelift.cli.fencing import declare_fenced
 from gatelift.cli.render import Output, age, show
+from gatelift.cli.target import target_of
 from gatelift.core.cluster_status import ANNOTATION_RESTORED_ACCEPTED, awaits_person
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift_kube import conditions
@@ -33,11 +34,6 @@ T = TypeVar("T")
 app = typer.Typer(no_args_is_help=True, help="Worker clusters: list, add, approve, cordon, fenced, remove.")
 
 Name = Annotated[str, typer.Argument(help="Name of the worker cluster.")]
-
-
-def target_of(context: typer.Context) -> Target:
-    """Return the API server that the global options chose."""
-    return context.obj if isinstance(context.obj, Target) else Target()
 
 
 @app.command("list")

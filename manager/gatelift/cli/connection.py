@@ -8,27 +8,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 import typer
 
-from gatelift_kube import event_loop, settings_file
+from gatelift.cli.target import Target
+from gatelift_kube import event_loop
 from gatelift_kube.client import Client
 from gatelift_kube.config import auto
-from gatelift_kube.errors import ApiError, ConfigError, KubeError, NotFoundError, UnreachableError
+from gatelift_kube.errors import ApiError, ConfigError, KubeError, NotFoundError, SettingsFileError, UnreachableError
 
 FAILED, USAGE, NOT_FOUND, UNREACHABLE, TIMED_OUT, STOPPED = 1, 2, 3, 4, 5, 130
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Which API server: as kubectl chooses it, unless said otherwise."""
-
-    kubeconfig: str = ""
-    context: str | None = None
 
 
 class CliError(Exception):
@@ -54,7 +46,7 @@ def end_well(work: Awaitable[T]) -> T:
         return event_loop.run(awaited())
     except CliError as error:
         _fail(str(error), error.code)
-    except (ConfigError, settings_file.ConfigError) as error:
+    except (ConfigError, SettingsFileError) as error:
         _fail(str(error), USAGE)
     except UnreachableError as error:
         _fail(f"{error}; is it up? --kubeconfig and --context choose another", UNREACHABLE)

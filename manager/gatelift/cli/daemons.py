@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import typer
 import yaml
 
-from gatelift.cli.clusters import target_of
-from gatelift.cli.connection import FAILED, USAGE, CliError, Target, end_well
+from gatelift.cli.connection import FAILED, USAGE, CliError, end_well
+from gatelift.cli.target import Target, target_of
 
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="Configuration file.")]
 PlainOption = Annotated[bool, typer.Option("--plain", help="Short lines for people instead of JSON logs.")]

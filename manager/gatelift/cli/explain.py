@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gatelift.cli.clusters import target_of
 from gatelift.cli.connection import NOT_FOUND, CliError, run
 from gatelift.cli.listing import every, maker_of, placement_of, situation_of
 from gatelift.cli.render import Output, age, dump
 from gatelift.cli.replica import replica
+from gatelift.cli.target import target_of
 from gatelift.cli.waiting import Waiting, waiting_of
 from gatelift.core import texts
 from gatelift_kube.client import Client

@@ -14,9 +14,9 @@ from rich.console import Console
 
 from gatelift.cli import clusters
 from gatelift.cli import pending as positions
-from gatelift.cli.clusters import target_of
 from gatelift.cli.connection import run
 from gatelift.cli.render import Output, age, show
+from gatelift.cli.target import target_of
 from gatelift.core import record, texts
 from gatelift_admission.engine import POSITIONS_MAX
 from gatelift_kube import conditions

@@ -1,4 +1,4 @@
-"""The command `gatelift`. Parses and calls; heavy modules are imported by the verb that needs them.
+"""The command `gatelift`. Parses and calls; the module of a verb is imported when it is run (`verbs`).
 
 Exit codes: 0 done · 1 failed · 2 wrong use or configuration · 3 not found · 4 API server not reached or not allowed ·
 5 a wait ran out · 130 stopped by Ctrl-C or SIGTERM.
@@ -6,35 +6,21 @@ Exit codes: 0 done · 1 failed · 2 wrong use or configuration · 3 not found ·
 
 from __future__ import annotations
 
-from importlib.metadata import version as installed_version
 from typing import Annotated
 
 import typer
 
-from gatelift.cli import authority, clusters, daemons, listing, sandbox
-from gatelift.cli.connection import Target
-from gatelift.cli.explain import explain
-from gatelift.cli.top import top
+from gatelift.cli.target import Target
+from gatelift.cli.verbs import Verbs
 
 app = typer.Typer(
+    cls=Verbs,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     help="Gatelift: a multi-cluster dispatcher for Kueue workloads.",
 )
-app.add_typer(clusters.app, name="cluster")
-app.add_typer(listing.app, name="get")
-app.add_typer(authority.app, name="ca")
-app.command()(explain)
-app.command()(top)
-app.command()(daemons.manager)
-app.command()(daemons.agent)
-app.command()(daemons.webhooks)
-app.command("check-config")(daemons.check_config)
-app.command()(sandbox.demo)
-app.command()(sandbox.up)
-app.command()(sandbox.down)
 
 
 @app.callback()
@@ -45,12 +31,6 @@ def options(
 ) -> None:
     """Choose the API server of the management cluster."""
     context.obj = Target(kubeconfig=kubeconfig, context=kube_context or None)
-
-
-@app.command()
-def version() -> None:
-    """Print the version."""
-    typer.echo(f"gatelift {installed_version('gatelift')}")
 
 
 def main() -> None:

@@ -16,10 +16,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from gatelift.cli.clusters import target_of
 from gatelift.cli.connection import run
 from gatelift.cli.listing import every
 from gatelift.cli.render import Output, dump, show
+from gatelift.cli.target import target_of
 from gatelift_admission import amounts
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
