@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.e2e_spread import group
+from support.e2e_spread import SECONDS, deal, group
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,20 @@ from support.e2e_spread import group
 )
 def test_what_shares_clusters_is_one_group(nodeid: str, found: str) -> None:
     assert group(nodeid) == found
+
+
+def test_the_longest_groups_are_dealt_first_and_all_processes_are_about_as_busy() -> None:
+    scenarios = ("road", "crashes", "admission", "kueue_crds", "demo_verb", "demo_kept", "local_provider")
+    tests = [f"tests/e2e/test_{name}.py::test_x" for name in scenarios]
+    tests += [f"tests/contract/test_contract_jobs.py::test_{number}" for number in range(300)]
+    dealt = deal(tests, 2)
+    assert dealt == deal(list(reversed(tests)), 2), "whatever the order"
+    busy = [sum(SECONDS.get(name, 120.0) for name, process in dealt.items() if process == each) for each in (0, 1)]
+    assert abs(busy[0] - busy[1]) < min(SECONDS.values())
+    assert set(deal(tests, 1).values()) == {0}
+
+
+def test_a_group_that_nobody_has_timed_counts_by_its_tests() -> None:
+    many = [f"tests/e2e/test_new.py::test_{number}" for number in range(1000)]
+    dealt = deal(["tests/e2e/test_road.py::test_x", "tests/e2e/test_admission.py::test_x", *many], 2)
+    assert dealt["world"] == dealt["tests/e2e/test_admission.py"] != dealt["tests/e2e/test_new.py"]

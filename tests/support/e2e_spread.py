@@ -1,11 +1,14 @@
-"""A pytest plugin: which scenarios stay together when a run is spread over processes (`scripts/e2e` asks for it).
+"""A pytest plugin: how scenarios are spread over processes (`scripts/e2e` asks for it).
 
 What shares clusters is one group, so that each set of clusters is made once: the scenarios of the shared world, the
 contract suite, each other module by itself. (The markers of `--dist loadgroup` do not reach xdist with this pytest.)
+Groups are dealt out before the run, the longest first, each to whoever has least until then. xdist alone goes by the
+number of tests: a module with one test that takes a minute comes last, and all but one process have nothing to do.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
 import pytest
@@ -13,6 +16,17 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped] 
 
 WORLD = frozenset({"test_road.py", "test_crashes.py", "test_refusals.py", "test_leadership.py"})
 CONTRACT = "contract"
+SECONDS: Mapping[str, float] = {
+    "world": 150.0,
+    "tests/e2e/test_admission.py": 95.0,
+    "tests/e2e/test_demo_verb.py": 65.0,
+    "tests/e2e/test_demo_kept.py": 65.0,
+    "tests/e2e/test_kueue_crds.py": 45.0,
+    "tests/e2e/test_local_provider.py": 40.0,
+}
+"""About what the long groups take. Nothing depends on it but how evenly the processes are busy."""
+SECONDS_A_TEST = 0.4
+"""About what a test of any other group takes, among them the hundreds of the contract suite."""
 
 
 def group(nodeid: str) -> str:
@@ -23,11 +37,29 @@ def group(nodeid: str) -> str:
     return CONTRACT if path.parent.name == CONTRACT else str(path)
 
 
+def deal(nodeids: Iterable[str], processes: int) -> dict[str, int]:
+    """Return which process takes which group; the same for the same tests."""
+    takes: dict[str, float] = {}
+    for nodeid in nodeids:
+        name = group(nodeid)
+        takes[name] = max(SECONDS.get(name, 0.0), takes.get(name, 0.0) + SECONDS_A_TEST)
+    busy = [0.0] * processes
+    dealt = {}
+    for name in sorted(takes, key=lambda name: (-takes[name], name)):
+        dealt[name] = busy.index(min(busy))
+        busy[dealt[name]] += takes[name]
+    return dealt
+
+
 class Together(LoadScopeScheduling):  # type: ignore[misc]  # for the same reason
     """Gives each group to one process as a whole."""
 
+    _dealt: dict[str, int] | None = None
+
     def _split_scope(self, nodeid: str) -> str:
-        return group(nodeid)
+        if self._dealt is None:
+            self._dealt = deal(self.collection, len(self.nodes))
+        return str(self._dealt[group(nodeid)])
 
 
 @pytest.hookimpl
