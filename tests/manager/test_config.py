@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 
-from gatelift import config, introduction
+from gatelift import admission_settings, config, introduction
 from gatelift.assembly import new_machine
 from gatelift.core.links import Links
 from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
@@ -65,7 +65,7 @@ def test_a_mistake_is_one_line_that_names_path_and_way_out(tmp_path: Path, text:
 
 
 def test_a_missing_file_says_which_and_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(config.ConfigError, match=r"cannot be read .*--config"):
+    with pytest.raises(config.ConfigError, match=r"cannot be read .*name a readable file"):
         config.load(tmp_path / "none.yaml")
 
 
@@ -325,3 +325,14 @@ def test_what_a_manager_tells_those_who_take_clusters_in(tmp_path: Path) -> None
     assert introduction.read(said.data()) == said
     assert introduction.read({"ca.crt": "PEM", "tokenSeconds": "long"}) == Introduction()
     assert introduction.of(config.load(None)) == Introduction()
+
+
+@pytest.mark.parametrize(("text", "boosts"), [("", False), ("featureGates: {PriorityBoost: true}", True)])
+def test_the_gate_priority_boost_reaches_the_engine_and_is_off_by_default(
+    tmp_path: Path, text: str, *, boosts: bool
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(HEAD + text + "\n")
+    loaded = config.load(path)
+    assert loaded.without_effect() == ()
+    assert admission_settings.of(loaded).priority_boost is boosts

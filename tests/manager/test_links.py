@@ -54,6 +54,27 @@ def test_a_session_number_is_written_before_the_agent_is_welcomed() -> None:
     assert manager.kinds() == ["PlacementsInventoried", "LinkOpened"]
 
 
+def test_the_condition_connected_is_true_with_a_session_unknown_without_and_false_when_lost() -> None:
+    def shown() -> tuple[str, str]:
+        (found,) = (each for each in manager.api.get("w1").status.conditions if each.type == "Connected")
+        return found.status, found.reason
+
+    manager = Manager(Api())
+    manager.pass_time(3)
+    assert shown() == ("False", "NeverConnected")
+    manager.dial()
+    manager.pass_time(3, agents=True)
+    assert shown() == ("True", "Connected")
+    manager.event(events.StreamClosed(stream_id=1))
+    manager.pass_time(3)
+    assert shown() == ("Unknown", "NoSession"), "its lease still counts"
+    manager.pass_time(70)
+    assert shown() == ("False", "Lost")
+    manager.dial(2)
+    manager.pass_time(3, agents=True)
+    assert shown() == ("True", "Connected")
+
+
 def test_an_inventory_carries_the_revision_of_the_record_at_the_time_it_was_asked_for() -> None:
     manager = Manager(Api())
     manager.inventory = (InventoryEntry(key=KEY, namespace="d", name="p", state="RUNNING", lifted=True),)
