@@ -106,5 +106,5 @@ def test_a_mistake_is_one_line_with_path_rule_and_way_out(tmp_path: Path, case: 
 
 
 def test_a_file_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(configuration.ConfigError, match="--config"):
+    with pytest.raises(configuration.ConfigError, match="name a readable file"):
         configuration.load(tmp_path / "missing.yaml")
