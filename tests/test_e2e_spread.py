@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from support.e2e_spread import SECONDS, deal, group
+
+MARK = "pytest.mark." + "e2e"
 
 
 @pytest.mark.parametrize(
@@ -35,3 +39,11 @@ def test_a_group_that_nobody_has_timed_counts_by_its_tests() -> None:
     many = [f"tests/e2e/test_new.py::test_{number}" for number in range(1000)]
     dealt = deal(["tests/e2e/test_road.py::test_x", "tests/e2e/test_admission.py::test_x", *many], 2)
     assert dealt["world"] == dealt["tests/e2e/test_admission.py"] != dealt["tests/e2e/test_new.py"]
+
+
+def test_all_scenarios_are_where_they_are_looked_for() -> None:
+    tests = Path(__file__).parent
+    folders = {path.relative_to(tests).parts[0] for path in tests.rglob("test_*.py") if MARK in path.read_text()}
+    assert folders == {"contract", "e2e"}
+    script = (tests.parent / "scripts/e2e").read_text()
+    assert 'folders="tests/e2e tests/contract"' in script
