@@ -292,7 +292,8 @@ class Cycle:
             self._go_on(round_, entry, queue, assignment.cursor)
             self._retry(round_, queue, entry)
             self._state.tell(entry, (assignment.reason, assignment.message))
-        elif again and entry.lost and entry.restarted != now:  # an earlier flavor may have room: from the first
+        elif again and (entry.lost or (entry.cursor and queue.pending.strict)) and entry.restarted != now:
+            # An earlier flavor may have room, or leave some to a later pod set, by now: from the first.
             entry.restarted = now
             entry.search_anew()
             queue.pending.evaluate(entry)

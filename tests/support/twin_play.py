@@ -351,7 +351,8 @@ class Both(Fed):
                 self.common[uid] = mine
                 continue
             plain = mine[0], FIGURES.sub("#", mine[1])
-            if (self._goes_round(uid) or self._is_parked(uid)) and plain in self.history.get(uid, ()):
+            chance = self._goes_round(uid) or self._is_parked(uid) or self._waits_for_victims(uid)
+            if chance and plain in self.history.get(uid, ()):
                 continue
             if plain != (theirs[0], FIGURES.sub("#", theirs[1])):
                 raise Difference(f"{uid} is told {mine}, by the twin {theirs}")
