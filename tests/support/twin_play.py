@@ -22,9 +22,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift_admission.cycle import Cycle, Nominee, Round
+from gatelift_admission.cycle import Cycle
 from gatelift_admission.engine import Engine
 from gatelift_admission.model import Decision, Inadmissible, Preempt, Reserve, Settings
+from gatelift_admission.rounds import Nominee, Round
 from gatelift_admission.state import State
 from support.admission_cases import STRATEGIES, Case
 from support.twin.engine import BYPASSED, Outcome, Twin
