@@ -10,11 +10,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 from gatelift_admission.amounts import UNLIMITED, add
-from gatelift_admission.rounds import Nominee
 from gatelift_admission.entry import Entry, Phase
 from gatelift_admission.model import Usage
 from gatelift_admission.ordering import pending_key
 from gatelift_admission.pending import PendingQueue
+from gatelift_admission.rounds import Nominee
 from gatelift_admission.state import State
 from gatelift_admission.tree import Node, Tree
 
