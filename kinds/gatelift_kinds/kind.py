@@ -270,7 +270,7 @@ class WorkerSide(Protocol[UserT_contra]):
         ...
 
     def counts(self, obj: UserT_contra, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
-        """Return where its pods are, per pod set."""
+        """Return where its pods are, per pod set; nothing where the object is the pod and says so itself."""
         ...
 
     def user_gates_patch(self, obj: UserT_contra, remaining: Sequence[str]) -> bytes | None:

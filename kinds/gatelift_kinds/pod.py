@@ -37,7 +37,7 @@ from gatelift_kinds.patches import (
     stop_marked,
     without_finalizer,
 )
-from gatelift_kinds.pods import count_pods, over, unbound_and_deleting
+from gatelift_kinds.pods import over, unbound_and_deleting
 from gatelift_kinds.review import Verdict, WebhookFacts
 from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
 from gatelift_kube.objects.core import Pod, PodTemplate
@@ -276,8 +276,8 @@ class PodKind:
         return over(obj) or unbound_and_deleting(obj) or (not self.lifted(obj) and stop_marked(obj.metadata, key))
 
     def counts(self, obj: Pod, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
-        """Return the count of the pod itself."""
-        return (count_pods(markers.DEFAULT_POD_SET, (obj,)),)
+        """Return nothing: the report of the pod itself says where it is."""
+        return ()
 
     def user_gates_patch(self, obj: Pod, remaining: Sequence[str]) -> bytes | None:
         """Return the patch that removes gates that the user has removed from the pod at home; ours is never touched."""

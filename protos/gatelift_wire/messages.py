@@ -353,7 +353,7 @@ class PodSetCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountsReport:
-    """Counts per pod set, sent when they change. Feeds readiness, reclaim (KEP-78) and drain (KEP-6143)."""
+    """Counts per pod set of an object whose pods have no report of their own, as a Job; sent when they change."""
 
     key: PlacementKey
     pod_sets: tuple[PodSetCounts, ...]

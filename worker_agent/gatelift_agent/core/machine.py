@@ -62,6 +62,8 @@ class Machine:
 
     def handle(self, event: events.Event, now: float) -> list[Command]:
         """Take one event and return what is wanted."""
+        if isinstance(event, ObjectSeen) and self._world.objects.knows(event.resource, event.object):
+            return []  # an echo changes nothing; what is due meanwhile is due at `next_deadline`
         self._take(event, now)
         self._go_on(now)
         self._link.tick(now)
