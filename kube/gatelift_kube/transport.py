@@ -16,8 +16,9 @@ import aiohttp
 import yarl
 from aiohttp.http_exceptions import HttpProcessingError
 
+from gatelift_kube.answers import Answer
 from gatelift_kube.config import ClusterConfig
-from gatelift_kube.connections import CONNECT_SECONDS_MAX, LINE_BYTES_MAX, Answer, Connections, Line
+from gatelift_kube.connections import CONNECT_SECONDS_MAX, LINE_BYTES_MAX, Connections, Line, LineBrokenError
 from gatelift_kube.errors import (
     ConfigError,
     SilentError,
@@ -26,6 +27,7 @@ from gatelift_kube.errors import (
     UnreachableError,
     from_status,
 )
+from gatelift_kube.time_limits import TimeLimits
 
 CONNECTIONS_MAX = 128
 """Requests under way to one API server: 36 writes, the rest reads. Watches come on top, a connection for each."""
@@ -100,6 +102,7 @@ class HttpTransport:
         )
         self._credential = ""
         self._headers = self._always.encode()
+        self._limits: TimeLimits | None = None
 
     async def request(
         self,
@@ -116,23 +119,26 @@ class HttpTransport:
         for part in (path, query):
             if not part.isascii() or not part.isprintable() or " " in part:
                 raise ValueError(f"{part!r}: a path and a query must be encoded")
-        deadline = asyncio.get_running_loop().time() + seconds
+        limits = self._limits or self._begin()
+        deadline = limits.loop.time() + seconds
         progress = _Progress()
         try:
-            async with asyncio.timeout_at(deadline):
+            with limits.until(deadline):
                 if self._config.credentials is not None:
                     self._carry(await self._config.credentials.header())
                 await self._turns.acquire()
                 progress.turn = True
                 try:
                     while True:
-                        line = await self._connected()
-                        left = deadline - asyncio.get_running_loop().time()
-                        if left <= 0:
-                            self._connections.give_back(line)
+                        now = limits.loop.time()
+                        line = self._connections.at_hand(now)
+                        if line is None:
+                            line, now = await self._connected(), limits.loop.time()
+                        if deadline <= now:
+                            self._connections.give_back(line, now)
                             raise TimeoutError
                         if told:
-                            query = f"timeout={max(1, round(left * 1000))}ms"
+                            query = f"timeout={max(1, round((deadline - now) * 1000))}ms"
                         request = self._request(method, f"{path}?{query}" if query else path, body, content_type)
                         try:
                             answer = await self._exchange(line, request, progress)
@@ -150,28 +156,30 @@ class HttpTransport:
             self._config.credentials.reject()
         return answer
 
+    def _begin(self) -> TimeLimits:
+        """Begin to serve the running event loop."""
+        self._limits = TimeLimits(asyncio.get_running_loop())
+        return self._limits
+
     async def _connected(self) -> Line:
         try:
-            return await self._connections.take()
+            return await self._connections.make()
         except (*_BROKEN, TimeoutError) as error:
             why = f"not within {CONNECT_SECONDS_MAX:g} s" if isinstance(error, TimeoutError) else _why(error)
             raise UnreachableError(f"{self._config.server}: cannot connect: {why}", maybe_done=False) from error
 
     async def _exchange(self, line: Line, request: bytes, progress: _Progress) -> Answer:
-        answered = False
+        progress.sent = True
         try:
-            progress.sent = True
-            line.send(request)
-            answer = await line.answer()
-            answered = True
-        except _BROKEN as error:
+            answer = await line.ask(request)
+        except (OSError, LineBrokenError) as error:
+            line.close()
             text = f"{self._config.server}: the connection broke: {_why(error)}"
             raise UnreachableError(text, maybe_done=True) from error
-        finally:
-            if answered:
-                self._connections.give_back(line)
-            else:
-                line.connection.close()
+        except BaseException:
+            line.close()
+            raise
+        self._connections.give_back(line, line.loop.time())
         return answer
 
     def _too_late(self, progress: _Progress, seconds: float) -> UnreachableError | TimedOutError:
@@ -245,6 +253,8 @@ class HttpTransport:
     async def aclose(self) -> None:
         """Close all connections; the transport may be used again afterwards, with new ones."""
         await self._connections.aclose()
+        if self._limits is not None:
+            self._limits.close()
 
     async def _authorization(self) -> dict[str, str]:
         credentials = self._config.credentials

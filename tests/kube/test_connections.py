@@ -10,8 +10,8 @@ import pytest
 
 from gatelift_kube import connections, errors
 from gatelift_kube import transport as http
+from gatelift_kube.answers import Answer
 from gatelift_kube.config import ClusterConfig
-from gatelift_kube.connections import Answer
 from gatelift_kube.transport import HttpTransport
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
