@@ -74,7 +74,7 @@ class _Record:
         self.value_class = value_class
         self.schema = schema
         hints = typing.get_type_hints(value_class)
-        fields = [_Field(name, hints[name], schema) for name in (f.name for f in dataclasses.fields(value_class))]
+        fields = [_Field(name, hints[name], schema) for name in _names(value_class)]
         declared = {field.name for field in schema.DESCRIPTOR.fields}
         known = {field.name for field in fields}
         if declared != known:
@@ -103,6 +103,37 @@ class _Record:
         except WireViolation as violation:
             raise violation.within(name) from None
         return self.value_class(**filled)
+
+
+class _TupleRecord(_Record):
+    """The same for a named tuple, all of whose fields are plain: a placement's key, which nearly every message has."""
+
+    def __init__(self, value_class: type, schema: type[Message]) -> None:
+        super().__init__(value_class, schema)
+        if self._said or self._read:
+            raise TypeError(f"{value_class.__name__}: a named tuple must have plain fields only")
+        self._names = _names(value_class)
+        self._get = operator.attrgetter(*self._names)
+
+    def to_wire(self, value: Any) -> dict[str, Any]:
+        """Build what the generated type is made from."""
+        return dict(zip(self._names, value, strict=True))
+
+    def from_wire(self, message: Any) -> Any:
+        """Build the value."""
+        return self.value_class(*self._get(message))
+
+
+def _names(value_class: Any) -> tuple[str, ...]:
+    """Return the fields of a class of values, in order."""
+    if issubclass(value_class, tuple):
+        names: tuple[str, ...] = value_class._fields  # named tuples have no other word for them
+        return names
+    return tuple(field.name for field in dataclasses.fields(value_class))
+
+
+def _is_value(hint: Any) -> bool:
+    return isinstance(hint, type) and (dataclasses.is_dataclass(hint) or hasattr(hint, "_fields"))
 
 
 class _Plain:
@@ -136,7 +167,7 @@ class _Field:
             self._many(typing.get_args(inner)[0])
         elif isinstance(inner, type) and issubclass(inner, enum.Enum):
             self._choice(inner, optional=optional)
-        elif isinstance(inner, type) and dataclasses.is_dataclass(inner):
+        elif _is_value(inner):
             self._part(_record(inner))
         elif optional:
             self.from_wire = lambda message: getattr(message, name) if message.HasField(name) else None
@@ -212,7 +243,7 @@ def _item(item: Any) -> tuple[Convert, Convert]:
                 lambda one: (one.name, one.amount),
             )
         return lambda pair: {"name": pair[0], "text": pair[1]}, lambda one: (one.name, one.text)
-    if isinstance(item, type) and dataclasses.is_dataclass(item):
+    if _is_value(item):
         record = _record(item)
         return record.to_wire, record.from_wire
     return _same, _same
@@ -238,7 +269,8 @@ _RECORDS: dict[type, _Record] = {}
 
 def _record(value_class: type) -> _Record:
     if value_class not in _RECORDS:
-        _RECORDS[value_class] = _Record(value_class, getattr(pb, value_class.__name__))
+        of = _TupleRecord if issubclass(value_class, tuple) else _Record
+        _RECORDS[value_class] = of(value_class, getattr(pb, value_class.__name__))
     return _RECORDS[value_class]
 
 

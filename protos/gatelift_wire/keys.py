@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 PROTOCOL_VERSION = 1
 PROTOCOL_VERSION_MIN = 1
@@ -20,11 +20,11 @@ ANNOTATION_STOPPING = "gatelift.dev/stopping"
 FINALIZER_REPORT = "gatelift.dev/report"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class PlacementKey:
+class PlacementKey(NamedTuple):
     """One attempt of one workload: the Workload's UID and its epoch (1, 2, 3, ...; never repeats, never goes back).
 
-    The third part of a placement, the cluster, is the session's: a name inside a message never counts.
+    The third part of a placement, the cluster, is the session's: a name inside a message never counts. A named tuple,
+    since it is the key of nearly every table at both ends: its hash and comparison take no Python code.
     """
 
     uid: str

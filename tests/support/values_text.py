@@ -21,7 +21,8 @@ def known(*modules: ModuleType) -> dict[str, type]:
         name: thing
         for module in modules
         for name, thing in vars(module).items()
-        if isinstance(thing, type) and (dataclasses.is_dataclass(thing) or issubclass(thing, enum.Enum))
+        if isinstance(thing, type)
+        and (dataclasses.is_dataclass(thing) or issubclass(thing, enum.Enum) or thing is PlacementKey)
     }
 
 

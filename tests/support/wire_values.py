@@ -46,7 +46,7 @@ def _field(hint: Any, name: str) -> st.SearchStrategy[Any]:
         return st.tuples(*(_field(one, name) for one in (first, *rest)))
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return st.sampled_from(hint)
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+    if hint is PlacementKey or (isinstance(hint, type) and dataclasses.is_dataclass(hint)):
         return value_of(hint)
     if hint is float:
         return st.floats(1.0, limits.LEASE_SECONDS_MAX)
