@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gatelift.webhooks import conversion
-from gatelift.webhooks.conversion import NEW, OLD, ConversionError
+from gatelift.webhooks.conversion import NEW, OLD
 
 Json = dict[str, Any]
 CONDITIONS = [{"type": "Active", "status": "True"}]
@@ -131,9 +131,3 @@ def test_what_cannot_be_converted_is_told_in_one_line(document: Json, version: s
     assert "convertedObjects" not in response
     assert response["result"]["status"] == "Failure"
     assert text in response["result"]["message"]
-
-
-@pytest.mark.parametrize("body", [b"{", b"{}", b"\xff", review(NEW, kind="AdmissionReview")])
-def test_what_is_no_review_is_refused(body: bytes) -> None:
-    with pytest.raises(ConversionError):
-        conversion.answer(body)

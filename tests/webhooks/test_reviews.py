@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatelift.webhooks import review
-from gatelift.webhooks.review import BadReviewError
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from gatelift_kinds.review import ErrorKind, FieldError, Verdict, WebhookFacts
@@ -27,26 +26,6 @@ def a_review(kind: str = "Pod", **request: Any) -> bytes:
         "request": {"uid": "u", "operation": "CREATE", "kind": {"kind": kind}, "namespace": "ns", **request},
     }
     return json.dumps(body).encode()
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        pytest.param(b"", id="nothing"),
-        pytest.param(b"not JSON", id="no JSON"),
-        pytest.param(b"[]", id="a list"),
-        pytest.param(b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}', id="no request"),
-        pytest.param(a_review().replace(b"/v1", b"/v1beta1"), id="another version"),
-        pytest.param(a_review().replace(b'"AdmissionReview"', b'"Pod"'), id="another kind"),
-        pytest.param(a_review(object=[]), id="an object that is a list"),
-        pytest.param(b'{"a":' * 5000 + b"1" + b"}" * 5000, id="very deep JSON"),
-        pytest.param(b"\xff\xfe", id="no UTF-8"),
-    ],
-)
-def test_what_is_no_review_is_told_in_one_line(body: bytes) -> None:
-    with pytest.raises(BadReviewError) as caught:
-        review.read(body)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from gatelift.webhooks.envelope import Envelope
 from gatelift_kube.resources import KUEUE_GROUP
 
 Json = dict[str, Any]
@@ -35,26 +36,12 @@ class _Request(msgspec.Struct, rename="camel"):
     objects: list[Json]
 
 
-class _Review(msgspec.Struct, rename="camel"):
-    api_version: str
-    kind: str
-    request: _Request
-
-
-_REVIEW = msgspec.json.Decoder(_Review)
+_REVIEW = Envelope(API_VERSION, "ConversionReview", _Request)
 
 
 def answer(body: bytes) -> bytes:
-    """Answer a ConversionReview. ConversionError: it is none, so there is nobody to answer to."""
-    try:
-        review = _REVIEW.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConversionError(f"the body is no ConversionReview: {error}") from error
-    if review.api_version != API_VERSION or review.kind != "ConversionReview":
-        raise ConversionError(
-            f"{review.api_version} {review.kind} is not understood: send {API_VERSION} ConversionReview"
-        )
-    request = review.request
+    """Answer a ConversionReview. BadReviewError: it is none, so there is nobody to answer to."""
+    request = _REVIEW.open(body)
     response: Json = {"uid": request.uid}
     try:
         response["convertedObjects"] = [converted(one, request.desired_api_version) for one in request.objects]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift.webhooks import configuration, queueing, review
+from gatelift.webhooks.envelope import BadReviewError
 from gatelift.webhooks.owners import Owners, OwnerUnknownError
 from gatelift.webhooks.review import Question
 from gatelift.webhooks.surroundings import Surroundings
@@ -77,8 +78,8 @@ class Judge:
         )
 
 
-def _wrong_path(question: Question, kind: str) -> review.BadReviewError:
-    return review.BadReviewError(f"{question.kind or 'no kind'} was sent to the path of {kind}")
+def _wrong_path(question: Question, kind: str) -> BadReviewError:
+    return BadReviewError(f"{question.kind or 'no kind'} was sent to the path of {kind}")
 
 
 def _unknown_owner(question: Question, error: OwnerUnknownError) -> bytes:

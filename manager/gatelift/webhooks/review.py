@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from gatelift.webhooks.envelope import Envelope
 from gatelift_kinds.review import ErrorKind, FieldError, Verdict
 
 API_VERSION = "admission.k8s.io/v1"
@@ -24,10 +25,6 @@ WARNING_CHARS_MAX = 256  # the API server cuts longer ones
 GATELIFT_GROUP = "system:serviceaccounts:{namespace}"
 
 Json = dict[str, Any]
-
-
-class BadReviewError(Exception):
-    """What came is no AdmissionReview. The text says what is wrong, in one line."""
 
 
 class _User(msgspec.Struct):
@@ -50,13 +47,7 @@ class _Request(msgspec.Struct, rename="camel"):
     user_info: _User = msgspec.field(default_factory=_User)
 
 
-class _Review(msgspec.Struct, rename="camel"):
-    api_version: str
-    kind: str
-    request: _Request
-
-
-_REVIEW = msgspec.json.Decoder(_Review)
+_REVIEW = Envelope(API_VERSION, "AdmissionReview", _Request)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,15 +71,7 @@ class Question:
 
 def read(body: bytes) -> Question:
     """Read a review. BadReviewError: it is none, so there is nobody to answer to."""
-    try:
-        review = _REVIEW.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadReviewError(f"the body is no AdmissionReview: {error}") from error
-    if review.api_version != API_VERSION or review.kind != "AdmissionReview":
-        raise BadReviewError(
-            f"{review.api_version} {review.kind} is not understood: send {API_VERSION} AdmissionReview"
-        )
-    request = review.request
+    request = _REVIEW.open(body)
     new, old = request.object or {}, request.old_object or {}
     return Question(
         uid=request.uid,

@@ -10,9 +10,9 @@ import structlog
 from aiohttp import web
 
 from gatelift.webhooks import configuration, conversion, review
-from gatelift.webhooks.conversion import ConversionError
+from gatelift.webhooks.envelope import BadReviewError
 from gatelift.webhooks.judge import Judge
-from gatelift.webhooks.review import BadReviewError, Question
+from gatelift.webhooks.review import Question
 from gatelift_kube.clock import monotonic
 
 REQUEST_BYTES_MAX = 8 * 1024 * 1024
@@ -101,7 +101,7 @@ class WebhookServer:
             response = web.Response(body=conversion.answer(body), content_type="application/json")
         except TimeoutError:
             response = web.Response(status=408, text=f"the body did not come within {BODY_SECONDS_MAX:g} s\n")
-        except ConversionError as error:
+        except BadReviewError as error:
             self._log.warning("refused what is no review", problem=str(error), peer=request.remote)
             response = web.Response(status=400, text=f"{error}\n")
         finally:

@@ -1,0 +1,42 @@
+"""What an API server puts its questions into: a document of one version and kind, with a request of known shape. Pure.
+
+Neighbours: `review` (admission) and `conversion` open theirs here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+RequestT = TypeVar("RequestT")
+
+
+class BadReviewError(Exception):
+    """What came is no such document, so there is nobody to answer to. The text says what is wrong, in one line."""
+
+
+class _Head(msgspec.Struct, rename="camel"):
+    api_version: str
+    kind: str
+
+
+class Envelope(Generic[RequestT]):
+    """Opens documents of one version and kind."""
+
+    def __init__(self, api_version: str, kind: str, request: type[RequestT]) -> None:
+        self._of = (api_version, kind)
+        whole = msgspec.defstruct(kind, [("request", request)], bases=(_Head,), rename="camel")
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(whole)
+
+    def open(self, body: bytes) -> RequestT:
+        """Return the request. BadReviewError for anything else, whatever the bytes."""
+        version, kind = self._of
+        try:
+            found = self._decoder.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise BadReviewError(f"the body is no {kind}: {error}") from error
+        if (found.api_version, found.kind) != self._of:
+            raise BadReviewError(f"{found.api_version} {found.kind} is not understood: send {version} {kind}")
+        request: RequestT = found.request
+        return request
