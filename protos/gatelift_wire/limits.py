@@ -116,7 +116,9 @@ write to a busy API server takes, and long enough for most to find company where
 """
 
 TIDY_SECONDS = 0.1
-"""The same for what only tidies up after all is over, and for acknowledgements."""
+"""The same for what only tidies up after all is over, for what another message will say as well, and for
+acknowledgements: the time that a write to a busy API server takes.
+"""
 
 WRITE_GAP_SECONDS = 0.01
 """Least time from one write on a stream to the next: what comes meanwhile travels with it. A stream that was silent so

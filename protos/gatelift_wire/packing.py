@@ -18,14 +18,17 @@ Join = Callable[[Sequence[bytes], int], bytes]
 """Makes one frame of encoded ones that follow each other, and of the number of the first message in them."""
 
 HOLD: dict[type, float] = {
-    Applied: limits.HOLD_SECONDS,
+    Applied: limits.TIDY_SECONDS,
     Capacity: limits.HOLD_SECONDS,
     CountsReport: limits.HOLD_SECONDS,
     ObjectReport: limits.HOLD_SECONDS,
     Withdraw: limits.HOLD_SECONDS,
     Forget: limits.TIDY_SECONDS,
 }
-"""How long a message may be held: those that start nothing and stop nothing, as states to be shown, and tidying up."""
+"""How long a message may be held: those that start nothing and stop nothing, as states to be shown, and tidying up.
+
+Applied only gives a credit back, and the lift that nearly always follows says the same.
+"""
 
 
 def patience(frame: Frame) -> float:

@@ -88,6 +88,9 @@ class SessionCore(ABC):
         self._resynced = False
         self._lineage: Lineage | None = None
         self._out: list[SessionOutput] = []
+        self._due: float | None = None
+        self._due_known = False
+        """`_due` is the earliest of `_deadlines`: both ends ask after every event, and few events concern a session."""
 
     # --- the doors ---------------------------------------------------------------------------------------------
 
@@ -126,12 +129,17 @@ class SessionCore(ABC):
 
     def tick(self, now: float) -> list[SessionOutput]:
         """Do what is due. Harmless when nothing is."""
+        due = self.next_deadline()
+        if due is None or now < due:
+            return []
         self._expire(now)
         return self._take_out()
 
     def next_deadline(self) -> float | None:
         """When `tick` has something to do; None: only an event can change anything."""
-        return soonest(*self._deadlines())
+        if not self._due_known:
+            self._due, self._due_known = soonest(*self._deadlines()), True
+        return self._due
 
     def send(self, messages: Iterable[Message], now: float) -> list[SessionOutput]:
         """Queue messages; they go out now if the session is open and the window allows.
@@ -436,7 +444,11 @@ class SessionCore(ABC):
         self._outbox.clear()
 
     def _take_out(self) -> list[SessionOutput]:
-        """Return actions, then upcalls: a core may call back from an upcall without overtaking what was transmitted."""
+        """Return actions, then upcalls: a core may call back from an upcall without overtaking what was transmitted.
+
+        All doors end here: whatever they have done, deadlines are counted anew when somebody asks.
+        """
+        self._due_known = False
         if len(self._out) < 2:  # as nearly always: nothing to put in order
             out, self._out = self._out, []
             return out

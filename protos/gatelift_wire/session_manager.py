@@ -140,6 +140,7 @@ class ManagerSession(SessionCore):
         """Count a grant that another leader has recorded, given `at` at the latest (P3). Nothing while not leading."""
         if self._lease is not None:
             self._lease = self._lease.counted(at, seconds)
+            self._due_known = False
 
     @property
     def right_until(self) -> float:

@@ -36,8 +36,8 @@ def lifted(number: int) -> Frame:
     return frame(number, GatesLifted(key=key(number)))
 
 
-def applied(number: int) -> Frame:
-    return frame(number, Applied(key=key(number)))
+def shown(number: int) -> Frame:
+    return frame(number, ObjectReport(key=key(number), kind="Pod", name="p", uid="u", status=b"{}"))
 
 
 def packed(*frames: Frame, now: float = 0.0) -> Packer:
@@ -130,9 +130,9 @@ def test_the_first_urgent_frame_after_a_silence_is_due_at_once_and_the_next_afte
 
 
 def test_what_nobody_waits_for_is_held_and_goes_with_what_somebody_waits_for() -> None:
-    packer = packed(applied(1), now=5.0)
+    packer = packed(shown(1), now=5.0)
     assert packer.due == 5.0 + HOLD
-    packer.put(applied(2), codec.encode_from_agent(applied(2)), 5.01)
+    packer.put(shown(2), codec.encode_from_agent(shown(2)), 5.01)
     assert packer.due == 5.0 + HOLD, "the first one's time counts"
     packer.put(lifted(3), codec.encode_from_agent(lifted(3)), 5.011)
     assert packer.due == 5.011
@@ -141,14 +141,14 @@ def test_what_nobody_waits_for_is_held_and_goes_with_what_somebody_waits_for() -
 
 
 def test_nothing_is_held_when_the_end_is_near() -> None:
-    packer = packed(applied(1), now=5.0)
+    packer = packed(shown(1), now=5.0)
     packer.hurry(5.001)
     assert packer.due == 5.001
 
 
 def test_what_waits_is_counted_until_it_is_taken() -> None:
-    packer = packed(applied(1), applied(2))
-    assert (packer.frames, packer.size) == (2, 2 * len(codec.encode_from_agent(applied(1))))
+    packer = packed(shown(1), shown(2))
+    assert (packer.frames, packer.size) == (2, 2 * len(codec.encode_from_agent(shown(1))))
     taken(packer)
     assert (packer.frames, packer.size) == (0, 0)
 
@@ -156,6 +156,7 @@ def test_what_waits_is_counted_until_it_is_taken() -> None:
 def test_what_only_tidies_up_waits_longest_and_what_somebody_waits_for_not_at_all() -> None:
     assert patience(frame(1)) == patience(frame(1, Forget(key=key(1)))) == limits.TIDY_SECONDS
     assert patience(frame(1, Forget(key=key(1)), Withdraw(key=key(2)))) == HOLD
+    assert patience(frame(1, Applied(key=key(1)))) == limits.TIDY_SECONDS  # the lift behind it says the same
     assert patience(frame(1, Applied(key=key(1)), GatesLifted(key=key(1)))) == 0.0
     assert patience(frame(1, control=(CreditGrant(credits=1),))) == 0.0
 
@@ -163,5 +164,5 @@ def test_what_only_tidies_up_waits_longest_and_what_somebody_waits_for_not_at_al
 def test_what_is_held_and_comes_first_goes_when_the_one_behind_it_must() -> None:
     packer = packed(frame(1, acknowledged=3), now=5.0)
     assert packer.due == 5.0 + limits.TIDY_SECONDS
-    packer.put(applied(1), codec.encode_from_agent(applied(1)), 5.01)
+    packer.put(shown(1), codec.encode_from_agent(shown(1)), 5.01)
     assert packer.due == 5.01 + HOLD

@@ -184,7 +184,11 @@ class Keeper:
 
     def next_deadline(self) -> float | None:
         """Return when `flush` has something to do."""
-        return min((shard.next_at for shard in self._shards.values() if shard.wanted and not shard.asked), default=None)
+        found: float | None = None
+        for shard in self._shards.values():
+            if shard.wanted and not shard.asked and (found is None or shard.next_at < found):
+                found = shard.next_at
+        return found
 
     def written(self, name: str) -> None:
         """Take the success of a write."""

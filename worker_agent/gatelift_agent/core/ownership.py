@@ -56,7 +56,10 @@ def is_child(meta: ObjectMeta) -> bool:
 
     A Job that is deleted with the policy Orphan leaves pods without an owner; the name of the Job stays on them.
     """
-    return any(reference.controller for reference in meta.owner_references) or LABEL_JOB_NAME in meta.labels
+    if LABEL_JOB_NAME in meta.labels:
+        return True
+    owners = meta.owner_references
+    return bool(owners) and any(reference.controller for reference in owners)
 
 
 def keeps_report(meta: ObjectMeta) -> bool:
