@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections import deque
 
 import aiohttp
 import yarl
@@ -32,6 +33,13 @@ ANSWER_BYTES_MAX = 256 * 1024 * 1024
 """Largest answer read: a page of 500 objects of etcd's limit, 1.5 MB, would be 750 MB, real ones are 3 MB."""
 LINE_BYTES_MAX = 8 * 1024 * 1024
 """Longest watch line: an object of etcd's limit of 1.5 MB grows by JSON escapes and managedFields."""
+
+PATIENCE_SECONDS = 0.02
+"""A request that finds all connections in use waits so long for one of them before it makes another: that is about what
+TCP and TLS with a busy API server take, and a handshake costs either end as much as ten requests."""
+
+MAKING_MAX = 4
+"""Handshakes at a time, when others are in use: an API server that pauses would be met by one for each request."""
 
 _READ_BYTES = LINE_BYTES_MAX // 2
 """aiohttp takes lines of up to twice this."""
@@ -142,10 +150,32 @@ class Connections:
         self._config = config
         self._user_agent = user_agent
         self._idle: list[Line] = []
+        self._busy = 0
+        """Connections that requests have, or are making."""
+        self._making = 0
+        self._waiting: deque[asyncio.Future[Line | None]] = deque()
         self._session: aiohttp.ClientSession | None = None
 
-    def at_hand(self, now: float) -> Line | None:
-        """Return the idle connection that was given back last, None where a new one has to be made."""
+    async def take(self, now: float) -> Line:
+        """Return a connection for one request; raises as aiohttp does. `give_back` or `drop` must follow."""
+        line = self._at_hand(now)
+        if line is None and self._busy:
+            line = await self._given_back()
+        elif line is None:
+            self._making += 1
+        self._busy += 1
+        if line is None:
+            try:
+                line = await self._make()
+            except BaseException:
+                self._busy -= 1
+                raise
+            finally:
+                self._making -= 1
+        return line
+
+    def _at_hand(self, now: float) -> Line | None:
+        """Return the idle connection that was given back last, None where there is none."""
         while self._idle:
             line = self._idle.pop()
             if now - line.since <= KEEP_ALIVE_SECONDS and line.usable:
@@ -153,8 +183,46 @@ class Connections:
             line.close()
         return None
 
-    async def make(self) -> Line:
-        """Return a new connection for one request; raises as aiohttp does."""
+    async def _given_back(self) -> Line | None:
+        """Wait a moment for a connection that is in use, each request in its turn; None: make one, it is counted."""
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[Line | None] = loop.create_future()
+        self._waiting.append(turn)
+        loop.call_later(PATIENCE_SECONDS, self._tired, turn)
+        try:
+            line = await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self._refused(turn.result(), loop.time())
+            elif turn in self._waiting:
+                self._waiting.remove(turn)
+            raise
+        if line is not None and not line.usable:  # it has ended since
+            line.close()
+            self._making += 1
+            return None
+        return line
+
+    def _tired(self, turn: asyncio.Future[Line | None]) -> None:
+        """Let a request make a connection of its own, unless enough are being made."""
+        if turn.done():
+            return
+        if self._making < MAKING_MAX:
+            self._making += 1
+            self._waiting.remove(turn)
+            turn.set_result(None)
+        else:
+            turn.get_loop().call_later(PATIENCE_SECONDS, self._tired, turn)
+
+    def _refused(self, line: Line | None, now: float) -> None:
+        """Take back what a request was given that is there no more."""
+        if line is None:
+            self._making -= 1
+        else:
+            self._keep(line, now)
+
+    async def _make(self) -> Line:
+        """Return a new connection; raises as aiohttp does."""
         session = self.session()
         connector = session.connector
         if connector is None:
@@ -168,10 +236,25 @@ class Connections:
     def give_back(self, line: Line, now: float) -> None:
         """Keep a connection whose answer was read to its end, unless the server or an error has ended it."""
         if not line.usable or line.session is not self._session:
-            line.close()
+            self.drop(line)
             return
+        self._busy -= 1
         line.used = True
+        self._keep(line, now)
+
+    def drop(self, line: Line) -> None:
+        """Close a connection that is of no use any more."""
+        self._busy -= 1
+        line.close()
+
+    def _keep(self, line: Line, now: float) -> None:
+        """Hand an idle connection to whoever waits for one, or keep it."""
         line.since = now
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(line)
+                return
         self._idle.append(line)
         oldest = self._idle[0]
         if now - oldest.since > KEEP_ALIVE_SECONDS:

@@ -130,10 +130,8 @@ class HttpTransport:
                 progress.turn = True
                 try:
                     while True:
+                        line = await self._connected(limits.loop.time())
                         now = limits.loop.time()
-                        line = self._connections.at_hand(now)
-                        if line is None:
-                            line, now = await self._connected(), limits.loop.time()
                         if deadline <= now:
                             self._connections.give_back(line, now)
                             raise TimeoutError
@@ -161,9 +159,9 @@ class HttpTransport:
         self._limits = TimeLimits(asyncio.get_running_loop())
         return self._limits
 
-    async def _connected(self) -> Line:
+    async def _connected(self, now: float) -> Line:
         try:
-            return await self._connections.make()
+            return await self._connections.take(now)
         except (*_BROKEN, TimeoutError) as error:
             why = f"not within {CONNECT_SECONDS_MAX:g} s" if isinstance(error, TimeoutError) else _why(error)
             raise UnreachableError(f"{self._config.server}: cannot connect: {why}", maybe_done=False) from error
@@ -173,11 +171,11 @@ class HttpTransport:
         try:
             answer = await line.ask(request)
         except (OSError, LineBrokenError) as error:
-            line.close()
+            self._connections.drop(line)
             text = f"{self._config.server}: the connection broke: {_why(error)}"
             raise UnreachableError(text, maybe_done=True) from error
         except BaseException:
-            line.close()
+            self._connections.drop(line)
             raise
         self._connections.give_back(line, line.loop.time())
         return answer

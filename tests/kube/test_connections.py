@@ -12,6 +12,8 @@ from gatelift_kube import connections, errors
 from gatelift_kube import transport as http
 from gatelift_kube.answers import Answer
 from gatelift_kube.config import ClusterConfig
+from gatelift_kube.connections import Connections, Line
+from gatelift_kube.tasks import spawn
 from gatelift_kube.transport import HttpTransport
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -27,6 +29,7 @@ class ScriptedServer:
         self._script = script
         self.connections = 0
         self.heads: list[str] = []
+        self.asked = asyncio.Event()
         self.port = 0
 
     @property
@@ -40,6 +43,7 @@ class ScriptedServer:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode()
                 self.heads.append(head)
+                self.asked.set()
                 length = head.lower().partition("content-length: ")[2].partition("\r\n")[0]
                 await reader.readexactly(int(length or 0))
                 for piece in self._script(connection, number):
@@ -80,7 +84,8 @@ async def test_requests_one_after_the_other_share_a_connection() -> None:
         assert server.connections == 1
 
 
-async def test_after_a_burst_the_connection_used_last_is_used_first() -> None:
+async def test_after_a_burst_the_connection_used_last_is_used_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "PATIENCE_SECONDS", 0.0)
     by: list[int] = []
 
     def script(connection: int, _number: int) -> list[bytes]:
@@ -96,6 +101,64 @@ async def test_after_a_burst_the_connection_used_last_is_used_first() -> None:
         assert opened > 1
         assert server.connections == opened
         assert len(set(by)) == 1
+
+
+async def test_a_burst_waits_for_connections_in_use_before_it_makes_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "PATIENCE_SECONDS", 60.0)
+    async with serving(lambda _connection, _number: [OK]) as (server, transport):
+        answers = await asyncio.gather(*(get(transport) for _ in range(20)))
+        assert len(answers) == 20
+        assert server.connections == 1
+
+
+async def test_a_request_that_has_waited_long_enough_makes_a_connection_of_its_own() -> None:
+    async with serving(lambda connection, _number: [OK] if connection else []) as (server, transport):
+        silent = spawn("silent", get(transport))
+        await server.asked.wait()
+        assert (await get(transport)).body == b"{}"
+        assert server.connections == 2
+        silent.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await silent
+        assert (await get(transport)).body == b"{}"
+        assert server.connections == 2
+
+
+async def test_a_request_that_gives_up_waiting_takes_no_connection_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "PATIENCE_SECONDS", 60.0)
+    async with serving(lambda _connection, _number: [OK]) as (server, transport):
+        burst = [spawn(f"get {number}", get(transport)) for number in range(8)]
+        await server.asked.wait()
+        for waiting in burst[1::2]:
+            waiting.cancel()
+        await asyncio.wait(burst)
+        assert [each.cancelled() for each in burst] == [False, True] * 4
+        assert (await get(transport)).body == b"{}"
+        assert server.connections == 1
+
+
+async def test_few_connections_are_made_at_a_time_and_all_requests_get_their_turn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    under_way: list[int] = []
+    full = asyncio.Event()
+
+    async def make(_self: Connections) -> Line:
+        under_way.append(len(under_way) + 1)
+        if len(under_way) == connections.MAKING_MAX:
+            full.set()
+        await full.wait()
+        most.append(len(under_way))
+        under_way.pop()
+        raise OSError("refused")
+
+    most: list[int] = []
+    monkeypatch.setattr(connections, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(Connections, "_make", make)
+    made = Connections(ClusterConfig(server="http://127.0.0.1:1"), "test")
+    outcomes = await asyncio.gather(*(made.take(0.0) for _ in range(20)), return_exceptions=True)
+    assert [str(outcome) for outcome in outcomes] == ["refused"] * 20
+    assert max(most) == connections.MAKING_MAX
 
 
 async def test_a_connection_that_was_idle_for_long_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
