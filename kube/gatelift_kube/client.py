@@ -18,9 +18,9 @@ from urllib.parse import urlencode
 import msgspec
 
 from gatelift_kube import decoding
-from gatelift_kube.answers import Answer
 from gatelift_kube.clock import Clock, monotonic
 from gatelift_kube.config import ClusterConfig
+from gatelift_kube.connections import Answer
 from gatelift_kube.decoding import Line, Page, Served
 from gatelift_kube.errors import KubeError, TimedOutError, from_status
 from gatelift_kube.resources import ObjectRef, Resource

@@ -1,10 +1,9 @@
 """Connections to one API server, one request at a time on each: taken, spoken on, given back. `transport` uses them.
 
-aiohttp makes them (names, TCP, TLS, proxies), and is asked for a whole session only by watches. On a connection of ours
-`answers` reads what comes. Requests do without aiohttp's session and parser: ours come one by one, and each then runs
-on cold caches, where the session's objects, its task for each body and its timers cost two fifths of a write (measured
-at 200 a second: 430 us CPU each with them, 250 without), and a parser, a stream and a queue for each answer a third of
-the rest.
+aiohttp makes them (names, TCP, TLS, proxies), reads and parses the answers, and is asked for a whole session only by
+watches. Requests do without its `ClientSession`: ours come one by one, and each then runs on cold caches, where the
+session's objects, its task for each body and its timers cost two fifths of a write (measured at 200 a second: 430 us
+CPU each with them, 250 without).
 
 The connection that was used last is used first: its TLS state is still in the cache, and those that a burst has opened
 grow old and are closed.
@@ -15,13 +14,13 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import deque
+from dataclasses import dataclass
 
 import aiohttp
 import yarl
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 
-from gatelift_kube.answers import Answer, AnswerReader, BrokenAnswerError, TooLargeError
 from gatelift_kube.config import ClusterConfig
 from gatelift_kube.errors import UndecodableError
 
@@ -48,99 +47,54 @@ _KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP
 _CONNECT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS_MAX)
 
 
-class LineBrokenError(Exception):
-    """The connection has ended before the answer, or what came was none; one line."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back. `retry_after` is the header of that name, empty where it was not there."""
+
+    status: int
+    body: bytes
+    retry_after: str = ""
 
 
-class Line(asyncio.Protocol):
+@dataclass(slots=True, eq=False)
+class Line:
     """A connection that is in use by one request, or idle since `since` (seconds of the event loop)."""
 
-    def __init__(self, connection: Connection, made: ResponseHandler, session: aiohttp.ClientSession) -> None:
-        """Take a connection over from aiohttp, which goes on to count it and hears of its end. OSError: it is gone."""
-        transport = made.transport
-        if transport is None:
-            raise ConnectionResetError("the connection was closed as soon as it was made")
-        self.session = session
-        self.used = False
-        """It has carried a request before this one."""
-        self.since = 0.0
-        self._connection = connection
-        self._made = made
-        self._transport = transport
-        self.loop = asyncio.get_running_loop()
-        self._reader: AnswerReader | None = None
-        self._waiter: asyncio.Future[Answer] | None = None
-        self._spent = False
-        transport.set_protocol(self)
+    connection: Connection
+    protocol: ResponseHandler
+    session: aiohttp.ClientSession
+    used: bool = False
+    """It has carried a request before this one."""
+    since: float = 0.0
 
     @property
     def usable(self) -> bool:
         """Whether it stands and nothing came unasked, such as the 408 of a server that is tired of it."""
-        return not self._spent and not self._transport.is_closing()
+        return self.protocol.is_connected() and not self.protocol.should_close
 
     async def ask(self, request: bytes) -> Answer:
-        """Send a whole request and return its answer; raises OSError and LineBrokenError where none comes.
+        """Send a whole request and return its answer; raises aiohttp's errors and OSError where none comes.
 
         UndecodableError for one that is too large. Cancelled, or after an error, it is to be closed.
         """
-        if not self.usable:
-            raise ConnectionResetError("the connection is gone")
-        self._reader = AnswerReader(ANSWER_BYTES_MAX)
-        self._waiter = self.loop.create_future()
-        self._transport.write(request)
-        return await self._waiter
+        protocol = self.protocol
+        if protocol.transport is None:
+            raise ConnectionResetError("Cannot write to closing transport")
+        protocol.set_response_params(read_until_eof=True, auto_decompress=False, read_bufsize=_READ_BYTES)
+        protocol.transport.write(request)
+        while True:
+            message, content = await protocol.read()
+            status = message.code
+            if status >= 200 or status == 101:  # the others of 1xx only announce the answer
+                break
+        body = content.read_nowait() if content.is_eof() else await _rest(content)
+        if len(body) > ANSWER_BYTES_MAX:
+            raise UndecodableError(f"an answer is larger than {ANSWER_BYTES_MAX} bytes")
+        return Answer(status, body, message.headers.get("Retry-After", "") if status >= 300 else "")
 
     def close(self) -> None:
         """End the connection."""
-        self._spent = True
-        self._connection.close()
-
-    # --- what the event loop calls ---------------------------------------------------------------------------------
-
-    def data_received(self, data: bytes) -> None:
-        """Take a part of the answer; what nobody has asked for ends the connection."""
-        reader = self._reader
-        if reader is None:
-            self.close()
-            return
-        try:
-            answer = reader.feed(data)
-        except BrokenAnswerError as error:
-            self._fail(LineBrokenError(str(error)))
-        except TooLargeError:
-            self._fail(UndecodableError(f"an answer is larger than {ANSWER_BYTES_MAX} bytes"))
-        else:
-            if answer is not None:
-                self._answered(reader, answer)
-
-    def eof_received(self) -> bool:
-        """Take that the server sends no more: the transport closes, and `connection_lost` follows."""
-        return False
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Take the end of the connection, which is that of an answer without a length; aiohttp counts it out."""
-        self._spent = True
-        reader = self._reader
-        if reader is not None:
-            answer = reader.end() if error is None else None
-            if answer is not None:
-                self._answered(reader, answer)
-            elif isinstance(error, OSError):
-                self._fail(error)
-            else:
-                self._fail(LineBrokenError("the answer ended too early" if reader.begun else "the server closed it"))
-        self._made.connection_lost(error)
-
-    def _answered(self, reader: AnswerReader, answer: Answer) -> None:
-        self._reader = None
-        self._spent = self._spent or not reader.reusable
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(answer)
-
-    def _fail(self, error: Exception) -> None:
-        self._reader, self._spent = None, True
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_exception(error)
+        self.connection.close()
 
 
 class Connections:
@@ -299,6 +253,18 @@ class Connections:
             proxy=yarl.URL(self._config.proxy) if self._config.proxy else None,
             server_hostname=self._config.server_name or None,
         )
+
+
+async def _rest(content: aiohttp.StreamReader) -> bytes:
+    parts: list[bytes] = []
+    left = ANSWER_BYTES_MAX
+    while not content.at_eof():
+        part = await content.readany()
+        left -= len(part)
+        if left < 0:
+            raise UndecodableError(f"an answer is larger than {ANSWER_BYTES_MAX} bytes")
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _socket(info: aiohttp.AddrInfoType) -> socket.socket:

@@ -16,9 +16,8 @@ import aiohttp
 import yarl
 from aiohttp.http_exceptions import HttpProcessingError
 
-from gatelift_kube.answers import Answer
 from gatelift_kube.config import ClusterConfig
-from gatelift_kube.connections import CONNECT_SECONDS_MAX, LINE_BYTES_MAX, Connections, Line, LineBrokenError
+from gatelift_kube.connections import CONNECT_SECONDS_MAX, LINE_BYTES_MAX, Answer, Connections, Line
 from gatelift_kube.errors import (
     ConfigError,
     SilentError,
@@ -27,7 +26,6 @@ from gatelift_kube.errors import (
     UnreachableError,
     from_status,
 )
-from gatelift_kube.time_limits import TimeLimits
 
 CONNECTIONS_MAX = 128
 """Requests under way to one API server: 36 writes, the rest reads. Watches come on top, a connection for each."""
@@ -102,7 +100,6 @@ class HttpTransport:
         )
         self._credential = ""
         self._headers = self._always.encode()
-        self._limits: TimeLimits | None = None
 
     async def request(
         self,
@@ -119,19 +116,19 @@ class HttpTransport:
         for part in (path, query):
             if not part.isascii() or not part.isprintable() or " " in part:
                 raise ValueError(f"{part!r}: a path and a query must be encoded")
-        limits = self._limits or self._begin()
-        deadline = limits.loop.time() + seconds
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
         progress = _Progress()
         try:
-            with limits.until(deadline):
+            async with asyncio.timeout_at(deadline):
                 if self._config.credentials is not None:
                     self._carry(await self._config.credentials.header())
                 await self._turns.acquire()
                 progress.turn = True
                 try:
                     while True:
-                        line = await self._connected(limits.loop.time())
-                        now = limits.loop.time()
+                        line = await self._connected(loop.time())
+                        now = loop.time()
                         if deadline <= now:
                             self._connections.give_back(line, now)
                             raise TimeoutError
@@ -154,11 +151,6 @@ class HttpTransport:
             self._config.credentials.reject()
         return answer
 
-    def _begin(self) -> TimeLimits:
-        """Begin to serve the running event loop."""
-        self._limits = TimeLimits(asyncio.get_running_loop())
-        return self._limits
-
     async def _connected(self, now: float) -> Line:
         try:
             return await self._connections.take(now)
@@ -170,14 +162,14 @@ class HttpTransport:
         progress.sent = True
         try:
             answer = await line.ask(request)
-        except (OSError, LineBrokenError) as error:
+        except _BROKEN as error:
             self._connections.drop(line)
             text = f"{self._config.server}: the connection broke: {_why(error)}"
             raise UnreachableError(text, maybe_done=True) from error
         except BaseException:
             self._connections.drop(line)
             raise
-        self._connections.give_back(line, line.loop.time())
+        self._connections.give_back(line, asyncio.get_running_loop().time())
         return answer
 
     def _too_late(self, progress: _Progress, seconds: float) -> UnreachableError | TimedOutError:
@@ -251,8 +243,6 @@ class HttpTransport:
     async def aclose(self) -> None:
         """Close all connections; the transport may be used again afterwards, with new ones."""
         await self._connections.aclose()
-        if self._limits is not None:
-            self._limits.close()
 
     async def _authorization(self) -> dict[str, str]:
         credentials = self._config.credentials

@@ -10,9 +10,8 @@ import pytest
 
 from gatelift_kube import connections, errors
 from gatelift_kube import transport as http
-from gatelift_kube.answers import Answer
 from gatelift_kube.config import ClusterConfig
-from gatelift_kube.connections import Connections, Line
+from gatelift_kube.connections import Answer, Connections, Line
 from gatelift_kube.tasks import spawn
 from gatelift_kube.transport import HttpTransport
 
