@@ -80,13 +80,14 @@ class MachineLoop(Generic[EventT, CommandT]):
 
     async def run(self) -> None:
         """Feed the machine until cancelled."""
+        loop = asyncio.get_running_loop()
         try:
             while True:
                 deadline = self._turn()
                 if self._queue:
                     await asyncio.sleep(0)
                 else:
-                    await self._sleep(deadline)
+                    await self._sleep(deadline, loop)
         finally:
             self._set_alarm(None)
 
@@ -115,12 +116,11 @@ class MachineLoop(Generic[EventT, CommandT]):
         finally:
             self._handling = False
 
-    async def _sleep(self, deadline: float | None) -> None:
+    async def _sleep(self, deadline: float | None, loop: asyncio.AbstractEventLoop) -> None:
         seconds = IDLE_SECONDS_MAX if deadline is None else min(deadline - self._clock(), IDLE_SECONDS_MAX)
         if seconds <= 0:
             await asyncio.sleep(0)
             return
-        loop = asyncio.get_running_loop()
         at = loop.time() + seconds
         # An alarm that rings too early costs one look at the deadline, a new one for each event costs more than that.
         if self._alarm is None or at < self._alarm_at:

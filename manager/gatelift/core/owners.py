@@ -71,7 +71,10 @@ def _placed(core: Core, key: ObjectKey) -> bool:
 
 def _delete_others(core: Core, owner: Owner, workload: Workload | None, look: Key, now: float) -> None:
     """Delete the Workloads that name this object beside its own: one object is one workload, or it would run twice."""
-    for key in sorted(core.knowledge.by_owner.get(owner.object.metadata.uid, ())):
+    owned = core.knowledge.by_owner.get(owner.object.metadata.uid, ())
+    if len(owned) <= (workload is not None):  # as nearly always: its own is among them
+        return
+    for key in sorted(owned):
         other = core.knowledge.workloads[key]
         if other is not workload:
             _delete_workload(core, other, look, now)

@@ -240,6 +240,8 @@ class Core:
         """
         if self.inflight.busy(ref):
             return True
+        if ref not in self.inflight.trouble:
+            return False
         wait, read, until = self.inflight.hindrance(ref, now)
         if not wait:
             return False

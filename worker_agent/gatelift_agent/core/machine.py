@@ -62,9 +62,9 @@ class Machine:
 
     def handle(self, event: events.Event, now: float) -> list[Command]:
         """Take one event and return what is wanted."""
-        if isinstance(event, ObjectSeen) and self._world.objects.knows(event.resource, event.object):
-            return []  # an echo changes nothing; what is due meanwhile is due at `next_deadline`
         self._take(event, now)
+        if isinstance(event, ObjectSeen) and self._world.ready and not self._world.stirred:
+            return []  # an echo, or an object of no placement; what is due meanwhile is due at `next_deadline`
         self._go_on(now)
         self._link.tick(now)
         self._look(now)

@@ -55,12 +55,6 @@ class Objects:
         self._own[ref] = Held(ref, obj, raw)
         return True
 
-    def knows(self, resource: Resource, obj: KubeObject) -> bool:
-        """Say whether this very version is known: what we wrote comes as the answer and again by the watch."""
-        meta = obj.metadata
-        known = self._own.get(ref_of(resource, meta))
-        return known is not None and is_same(meta, known.object.metadata)
-
     def gone(self, resource: Resource, obj: KubeObject) -> bool:
         """Take an object's removal; False when it was not known, or another one has its name now."""
         meta = obj.metadata

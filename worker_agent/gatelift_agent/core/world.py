@@ -153,6 +153,11 @@ class World:
         """Say whether a placement wants to be looked at."""
         return bool(self._dirty)
 
+    @property
+    def stirred(self) -> bool:
+        """Say whether there is anything to look at, to say, to ask for, or to tell of the capacity."""
+        return bool(self._dirty or self.outgoing or self.commands or self.capacity_changed)
+
     def next_dirty(self) -> Placement | None:
         """Return a placement to look at, None when all are as they should be."""
         while self._dirty:
