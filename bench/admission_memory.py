@@ -4,10 +4,11 @@ Baseline: 15,000 workloads on 30 ClusterQueues in 5 cohorts; large-scale: 50,000
 priorities and policies are those of Kueue's performance suite. Objects are fed as a manager would feed them; a write
 takes no time (or `--write` seconds each), an eviction ends after 5 ms. `sweep` is the curve of makespan against
 preemptions over the period for which quota is kept from lower priorities, for free writes and for slow ones, with the
-time that the writes alone take beside it; `growth` the cost of an admission in queues of 1,000 to 100,000 waiting
-workloads.
+time that the writes alone take beside it; `pace` plays creates that are as slow as on a real API server, where the next
+large workload of a queue comes a moment after the one before has ended; `growth` is the cost of an admission in queues
+of 1,000 to 100,000 waiting workloads.
 
-Run: `python -m bench.admission_memory [--only baseline,large,sweep,growth] [--runs N]`. The last line is one JSON
+Run: `python -m bench.admission_memory [--only baseline,large,sweep,pace,growth] [--runs N]`. The last line is one JSON
 object; `wall_s`, `cpu_s` and `rss_mb` are those of the process, figures of a load are medians over its runs. Times of
 the engine are CPU times, with the garbage collector tuned as in the daemons.
 """
@@ -38,6 +39,9 @@ MOST = (0.0, 1.0)
 """Up to which the period grows: 0 is a fixed one."""
 JITTER_S = 0.1
 """Runs of the sweep end up to so much later: without it, all gaps of a load are of one size."""
+PACES = ((0.0, 0.0), (0.02, 0.0), (0.05, 0.05), (0.02, 0.1), (0.01, 0.15))
+"""Seconds after which writes are seen, and by which creates take longer, with writes of `PACE_WRITE_S`."""
+PACE_WRITE_S = 0.002
 UNLIMITED = 1_000_000
 """CPUs of a queue that never runs out."""
 WAITING = (1_000, 10_000, 100_000)
@@ -45,13 +49,19 @@ GROWTH_QUEUES = (1, 30, 100)
 
 
 def figures(
-    load: Load, runs: int, period: float, most: float = 0.0, jitter: float = 0.0, write: float = 0.0
+    load: Load,
+    runs: int,
+    period: float,
+    most: float = 0.0,
+    jitter: float = 0.0,
+    write: float = 0.0,
+    lags: tuple[float, float] = (0.0, 0.0),
 ) -> dict[str, float]:
     """Play a load several times; returns the medians."""
     found: list[dict[str, float]] = []
     for _ in range(runs):
         cpu = time.process_time()
-        run = Play(load, Settings(wake_period=period, wake_period_max=most), jitter, write)
+        run = Play(load, Settings(wake_period=period, wake_period_max=most), jitter, write, *lags)
         makespan = run.play()
         cpu = time.process_time() - cpu
         one = {
@@ -91,6 +101,20 @@ def sweep(write: float) -> Iterator[tuple[str, float]]:
         yield f"sweep_{write}_{period}_{most}_preemptions", found["preemptions"]
 
 
+def pace(period: float, most: float) -> Iterator[tuple[str, float]]:
+    """Yield makespan and preemptions of the baseline by how late writes are seen; print them."""
+    for lags in PACES:
+        found = figures(BASELINE, 1, period, most, 0.0, PACE_WRITE_S, lags)
+        waits = "/".join(f"{found[f'wait_{kind.name}_s']:.1f}" for kind in reversed(BASELINE.kinds))
+        print(
+            f"seen {lags[0] * 1e3:3.0f} ms later, creates {lags[1] * 1e3:3.0f} ms: "
+            f"makespan {found['makespan_s']:6.1f} s, {found['preemptions']:6.0f} preemptions, wait large/medium/small {waits} s",
+            flush=True,
+        )
+        yield f"pace_{lags[0]}_{lags[1]}_makespan_s", found["makespan_s"]
+        yield f"pace_{lags[0]}_{lags[1]}_preemptions", found["preemptions"]
+
+
 def growth(runs: int) -> Iterator[tuple[str, float]]:
     """Yield CPU microseconds per admitted workload, and nominations per CPU second, by queues and waiting workloads."""
     for queues in GROWTH_QUEUES:
@@ -107,7 +131,7 @@ def growth(runs: int) -> Iterator[tuple[str, float]]:
 def main() -> None:
     """Print the figures and, last, the JSON line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="baseline,large,sweep,growth")
+    parser.add_argument("--only", default="baseline,large,sweep,pace,growth")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--period", type=float, default=WAKE_PERIOD, help="seconds of collecting wake-ups")
     parser.add_argument("--most", type=float, default=WAKE_PERIOD_MAX, help="seconds up to which it grows")
@@ -128,6 +152,8 @@ def main() -> None:
     writes = (args.write,) if args.write else WRITES_S
     for write in writes if "sweep" in only else ():
         out.update(sweep(write))
+    if "pace" in only:
+        out.update(pace(args.period, args.most))
     if "growth" in only:
         for name, value in growth(args.runs):
             print(f"{name}={value}")

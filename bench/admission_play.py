@@ -2,9 +2,10 @@
 
 Objects are fed as a manager would feed them. `Writes` stands for the API server: writes are carried out one after the
 other, each for `seconds`, of which every client has so many under way at a time; 0 makes them free. What is written is
-seen by all when its write ends. As on a real one, then: a create arrives late, a run begins when its admission is
-written, its quota is free when its end is, a victim's when its eviction is, and each class of a queue is made by one
-hand that waits for each create. Neighbours: `generator` says what arrives, `admission_memory` asks for figures.
+seen by all when its write ends, or `lag` later. As on a real one, then: a create arrives late, a run begins when its
+admission is written, its quota is free when its end is, a victim's when its eviction is, and each class of a queue is
+made by one hand that waits for each create, on average `create_lag` longer. Neighbours: `generator` says what arrives,
+`admission_memory` asks for figures.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ CYCLE_S = 0.001
 """Events within a millisecond are decided upon together."""
 START = 1767225600
 MANAGER, ENDS = "manager", "ends"
+LAGS_MAX = 4
+"""No write is seen later than so many times the average."""
 IN_FLIGHT = 32
 """Writes of the manager, and ends of runs, that are under way at a time."""
 
@@ -55,6 +58,9 @@ class Play:
     settings: Settings
     jitter: float = 0.0
     write_seconds: float = 0.0
+    lag: float = 0.0
+    """Seconds on average, spread as waiting times are: queues do not stay in step with each other."""
+    create_lag: float = 0.0
     random: Random = field(default_factory=lambda: Random(1))  # noqa: S311 - reproducible, not secret
     engine: Engine = field(init=False)
     writes: Writes = field(init=False)
@@ -66,6 +72,8 @@ class Play:
     kinds: dict[str, Kind] = field(default_factory=dict)
     runs: dict[str, int] = field(default_factory=dict)
     """Number of the present run, of those that are admitted or about to be."""
+    shown: dict[str, int] = field(default_factory=dict)
+    """Number of the run whose admission is written."""
     finished: int = 0
     ticks: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     nominations: int = 0
@@ -122,7 +130,13 @@ class Play:
         else:
             writes.under_way[client] = writes.under_way.get(client, 0) + 1
             writes.free_at = max(writes.free_at, self.now) + writes.seconds
-            self._later(writes.free_at, partial(self._written, client, effect))
+            self._later(writes.free_at + self._late(client), partial(self._written, client, effect))
+
+    def _late(self, client: str) -> float:
+        """Return how long after its end a write is seen."""
+        late = min(LAGS_MAX * self.lag, self.random.expovariate(1 / self.lag)) if self.lag else 0.0
+        creates = self.create_lag and client not in (MANAGER, ENDS)
+        return late + self.create_lag * self.random.uniform(0.3, 1.7) if creates else late
 
     def _written(self, client: str, effect: Callable[[], None]) -> None:
         self.writes.under_way[client] -= 1
@@ -174,6 +188,7 @@ class Play:
                     self._later(self.now + EVICTION_S, later) if self.writes.seconds <= 0 else later()
 
     def _admitted(self, one: Reserve) -> None:
+        self.shown[one.uid] = self.runs[one.uid]
         told = tuple(Condition(name, "True", name, "", _text(self.now)) for name in ("QuotaReserved", "Admitted"))
         self._feed(self._changed(one.uid, WorkloadStatus(conditions=told, admission=one.admission)))
         kind = self.kinds[one.uid]
@@ -198,6 +213,9 @@ class Play:
     def _evicted(self, uid: str, run: int) -> None:
         if self.runs.get(uid) != run:
             return  # it was finished meanwhile
+        if self.shown.get(uid) != run:  # one write after the other of each object
+            self._later(self.now + EVICTION_S, partial(self._evicted, uid, run))
+            return
         del self.runs[uid]
         gone = (Condition("QuotaReserved", "False", "Pending", "Preempted"), Condition("Evicted", "True", "Preempted"))
         if self.writes.seconds > 0:  # its epoch is raised by one more write before it queues again

@@ -145,10 +145,11 @@ class Cycle:
         pending.idle = False
         if not queue.admits:
             return None
-        within = self._state.wakes.within(node.root)
-        entry = pending.next_head(self._state.room(queue), within=within) if ready else None
+        state = self._state
+        within, kept = state.wakes.within(node.root), state.kept(node.root)
+        entry = pending.next_head(state.room(queue), kept, within=within) if ready else None
         if entry is None and pending.blocked is not None:
-            keeps = pending.blocked_reserves or pending.might_reserve(self._state.ensure(), node)
+            keeps = pending.blocked_reserves or pending.might_reserve(state.ensure(), node)
             return pending.blocked if keeps else None
         return entry
 
@@ -347,7 +348,7 @@ class Cycle:
                 continue
             victim.evicted = True
             state.holders.note(victim)
-            state.preempted(round_.root, victim, entry.priority)
+            state.preempted(round_.root, victim)
             decisions.append(decision(entry, node, target))
             round_.progress = True
         text = texts.pending_preemption(plan.assignment.message, len(plan.targets))

@@ -176,8 +176,12 @@ class Engine:
             entry.held_counts = dict(counts)
             self.state.settle(entry)
 
-    def release(self, uid: str) -> None:
-        """Charge nothing more for the present reservation, whatever the object says; twice is as good as once."""
+    def release(self, uid: str, now: float = 0.0) -> None:
+        """Charge nothing more for the present reservation, whatever the object says; twice is as good as once.
+
+        What comes free is kept for a while from `now` on, at least from the latest time that the engine was told.
+        """
+        self.state.now = max(self.state.now, now)
         self.set_usage(uid, {})
 
     def block(self, uid: str) -> None:
@@ -212,7 +216,7 @@ class Engine:
         state.now = max(state.now, now)
         state.ensure()
         self._expire_backoffs()
-        state.wakes.expire(state.now)
+        state.wakes.expire(state.now, state.settings)
         decisions: list[Decision] = []
         for _ in range(min(len(state.review), budget_heads * REVIEWS_PER_HEAD)):
             _, entry = state.review.popitem(last=False)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from gatelift_admission.entry import Entry, Shape
 from gatelift_admission.flavors import Option
+from gatelift_admission.keeping import Kept
 from gatelift_admission.model import Cell
 from gatelift_admission.plain import Demand
 from gatelift_admission.preemption.oracle import Room
@@ -38,6 +39,8 @@ class PendingClass:
     """Members to be told that an equivalent workload failed, once it has."""
     options: tuple[Option, ...] = ()
     """What the class lacked when it was evaluated last; void once the structure changes."""
+    held: Option = ()
+    """What it needs, while nobody has evaluated it since that is kept from it."""
     reserves: bool = False
     """As the blocked head of a StrictFIFO queue it keeps room for itself in its cohort."""
     demand: Demand | None = None
@@ -81,11 +84,10 @@ class Watch:
     option: Option
 
 
-def in_turn(band: Band, watch: Watch, room: Room) -> bool:
-    """Return whether who watches has its turn in `band`."""
-    if not band.has(watch.owner.priority):
-        return False
-    return not band.within or all(room.within(cell, need) for cell, need in watch.option)
+def in_turn(band: Band, watch: Watch, room: Room, kept: Kept) -> bool:
+    """Return whether who watches has its turn in `band`, and what it lacks is not kept from it."""
+    priority = watch.owner.priority
+    return band.has(priority) and kept.leaves(watch.option, room, priority, within=band.within)
 
 
 def covered(option: Option, room: Room, priority: int) -> bool:
@@ -96,9 +98,9 @@ def covered(option: Option, room: Room, priority: int) -> bool:
     return True
 
 
-def any_within(one: PendingClass, room: Room) -> bool:
-    """Return whether one of the options of a class stays within the nominal quota of its queue."""
-    return any(all(room.within(cell, need) for cell, need in option) for option in one.options)
+def any_left(one: PendingClass, room: Room, kept: Kept, *, within: bool) -> bool:
+    """Return whether one of the options of a class is not kept from it; `within`: of the quota of its queue."""
+    return any(kept.leaves(option, room, one.priority, within=within) for option in one.options)
 
 
 def any_covered(one: PendingClass, room: Room) -> bool:

@@ -15,8 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
 from gatelift_admission.entry import Entry, Shape
-from gatelift_admission.equals import VOID_SLACK, PendingClass, Watch, WatchKey, any_covered, any_within, in_turn
-from gatelift_admission.flavors import Assignment
+from gatelift_admission.equals import VOID_SLACK, PendingClass, Watch, WatchKey, any_covered, any_left, in_turn
+from gatelift_admission.flavors import Assignment, Option
+from gatelift_admission.keeping import Kept
 from gatelift_admission.model import Cell
 from gatelift_admission.ordering import pending_key
 from gatelift_admission.plain import Demand
@@ -244,7 +245,7 @@ class PendingQueue:
         if anything:
             self._watch_anything(one)
 
-    def next_head(self, room: Room, *, within: bool = False) -> Entry | None:
+    def next_head(self, room: Room, kept: Kept, *, within: bool = False) -> Entry | None:
         """Return the workload to evaluate next; woken classes that by now lack something again go back unevaluated.
 
         What a class lacks follows from its shape and the structure alone, so comparing is as good as evaluating. But
@@ -259,9 +260,15 @@ class PendingQueue:
                     continue
                 return None
             one = self.classes[entry.shape]
+            held, one.held = one.held, ()
+            if held and self.loser is not entry and not kept.leaves(held, room, one.priority, within=within):
+                one.held = held
+                self._sleep(one)
+                continue
             if not one.options or entry.cursor:  # a search that is under way goes on
                 return entry
-            waits = within and not self.strict and self.loser is not entry and not any_within(one, room)
+            waits = (within or kept.anything) and not self.strict and self.loser is not entry
+            waits = waits and not any_left(one, room, kept, within=within)
             if not waits and any_covered(one, room):
                 return entry
             if self.loser is entry:
@@ -300,14 +307,22 @@ class PendingQueue:
             self._eager = [item for item in self._eager if item[0].park == item[1]]
         self._eager.append((one, one.park))
 
-    def hold(self, one: PendingClass) -> bool:
-        """Let a class that nobody has evaluated wait for any release; a StrictFIFO queue waits only for its head."""
+    def hold(self, one: PendingClass, needs: Option) -> bool:
+        """Let a class that nobody has evaluated wait while what it `needs` (empty: who knows) is kept from it.
+
+        Only a BestEffortFIFO queue does: a StrictFIFO queue waits for nothing but its head.
+        """
         if self.strict or self.sticky is not None:
             return False
-        one.park += 1
-        one.options, one.bypass_reason, one.parked = (), "", True
-        self._watch_anything(one)
+        one.held, one.options, one.bypass_reason = needs, (), ""
+        self._sleep(one)
         return True
+
+    def _sleep(self, one: PendingClass) -> None:
+        """Park a class until any release."""
+        one.park += 1
+        one.parked = True
+        self._watch_anything(one)
 
     def release_anything(self, band: Band | None = None) -> bool:
         """Wake all (of `band`) for whom any release in the queue's cells may matter; True if there may be somebody."""
@@ -322,7 +337,9 @@ class PendingQueue:
                 self._wake(one)
         return bool(eager)
 
-    def release(self, cells: Collection[Cell], room: Room, *, wake: bool = True, band: Band | None = None) -> bool:
+    def release(
+        self, cells: Collection[Cell], room: Room, kept: Kept, *, wake: bool = True, band: Band | None = None
+    ) -> bool:
         """Wake all whose missing amounts may be there now that `cells` have more room; else let any release wake them.
 
         Returns whether somebody was woken. With `band` only its priorities are looked at.
@@ -336,11 +353,18 @@ class PendingQueue:
             watches = self._watches.get(key)
             turn = band is None or key[1] is None or band.has(key[1])
             if watches and turn and (wake or key not in self.stirred):  # those left asleep have their turn anyway
-                woken |= self._release(key, watches, room, wake=wake, band=band)
+                woken |= self._release(key, watches, room, kept, wake=wake, band=band)
         return woken and wake
 
     def _release(
-        self, key: WatchKey, watches: list[tuple[int, int, Watch]], room: Room, *, wake: bool, band: Band | None
+        self,
+        key: WatchKey,
+        watches: list[tuple[int, int, Watch]],
+        room: Room,
+        kept: Kept | None,
+        *,
+        wake: bool,
+        band: Band | None,
     ) -> bool:
         cell, priority = key
         found = False
@@ -355,7 +379,7 @@ class PendingQueue:
             watch = item[2]
             if watch.owner.park != watch.park or not watch.owner.members:
                 continue
-            if band is not None and not in_turn(band, watch, room):
+            if band is not None and kept is not None and not in_turn(band, watch, room, kept):
                 others.append(item)
             elif self._settle(watch, room):
                 (self._wake if wake else self._watch_anything)(watch.owner)
@@ -399,7 +423,7 @@ class PendingQueue:
         for key in sorted(stirred, key=repr):
             watches = self._watches.get(key)
             if watches:
-                woken |= self._release(key, watches, room, wake=True, band=None)
+                woken |= self._release(key, watches, room, None, wake=True, band=None)
         return woken
 
     def _wake(self, one: PendingClass) -> None:

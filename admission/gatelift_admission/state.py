@@ -27,11 +27,13 @@ from gatelift_admission.entry import (
 from gatelift_admission.equals import PendingClass
 from gatelift_admission.flavors import Market, Pins
 from gatelift_admission.holders import Holders
+from gatelift_admission.keeping import Kept
 from gatelift_admission.ledger import Ledger
 from gatelift_admission.limits import limit_errors, range_errors
 from gatelift_admission.matching import selector_matches
 from gatelift_admission.model import Cell, PodSetRequest, Settings, Usage
 from gatelift_admission.ordering import queue_timestamp
+from gatelift_admission.plain import demand_of
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts
 from gatelift_admission.queues import (
@@ -240,20 +242,27 @@ class State:
 
     def settle(self, entry: Entry) -> None:
         """Charge an entry what is due and wake what waits for the cells that came free."""
-        root_of = entry.charged_queue
+        before, root_of = entry.charged, entry.charged_queue
         if root_of:
             self.generations[root_of] = self.generations.get(root_of, 0) + 1
         freed: Collection[Cell] = self.ledger.settle(entry)
         if entry.phase not in RESERVING:
             entry.evicted = False
+        tree, after, queue = self.ledger.tree, entry.charged, entry.charged_queue
+        if after is not before and queue and self.wakes.keeping.roots and tree is not None and queue in tree.queues:
+            self.wakes.keeping.took(tree.queues[queue], _less(after, before if queue == root_of else {}))
+        usage = _less(before, after if queue == root_of else {}) if freed else {}
         if self.holders.note(entry):  # its priority or its being evicted: others may choose it now
             freed = entry.charged
         if freed:
             boost = self.settings.priority_boost
-            self.released(root_of, freed, effective_priority(entry.workload, boost=boost))
+            self.released(root_of, freed, effective_priority(entry.workload, boost=boost), usage)
 
-    def released(self, name: str, cells: Collection[Cell], priority: int) -> None:
-        """Wake what waits anywhere in the tree of queue `name` for `cells`, given back by somebody of `priority`."""
+    def released(self, name: str, cells: Collection[Cell], priority: int, usage: Usage) -> None:
+        """Wake what waits anywhere in the tree of queue `name` for `cells`, given back by somebody of `priority`.
+
+        `usage` is how much came free of that.
+        """
         tree = self.ledger.tree
         if self.outdated or tree is None or name not in tree.queues:
             return
@@ -264,11 +273,15 @@ class State:
             self.release_anything(root, cells)
             self.resettle(root, cells)
             return
-        self.wakes.released(root, cells, priority, self.now, self.settings)
+        self.wakes.released(tree.queues[name], usage, cells, priority, self.now, self.settings)
         for node in tree.members.get(root, ()):
             queue = self.queues[node.name]
             if queue.pending.blocked is not None and queue.pending.wake_blocked(self.room(queue)):
                 self.offer(queue)
+
+    def kept(self, root: str) -> Kept:
+        """Return what is kept in a tree now."""
+        return Kept(self.wakes.keeping, root, self.wakes.since(root, self.now, self.settings))
 
     def period(self, root: str) -> float:
         """Return for how many seconds wake-ups in a tree are collected now; 0 where nobody could be preempted."""
@@ -282,11 +295,11 @@ class State:
             self.peaceful[root] = peaceful
         return 0.0 if peaceful else period
 
-    def preempted(self, root: str, victim: Entry, priority: int) -> None:
-        """Note that somebody of `priority` has `victim` leave; collect longer if it was let in just now."""
+    def preempted(self, root: str, victim: Entry) -> None:
+        """Note that `victim` has to leave for somebody; keep what comes free for longer if it was let in just now."""
         settings = self.settings
         if 0 < settings.wake_period_max >= self.now + self.unix_offset - victim.reserved_at:
-            self.wakes.preempted_soon(root, priority, self.now, settings)
+            self.wakes.preempted_soon(root, settings)
 
     def next_turn(self) -> bool:
         """Wake whose turn it is in the trees that had a release; False if that was nobody and all had their turn."""
@@ -317,10 +330,10 @@ class State:
 
         Without `wake` it waits on, for any release.
         """
-        tree = self.ensure()
+        tree, kept = self.ensure(), self.kept(root)
         for node in tree.members.get(root, ()):
             queue = self.queues[node.name]
-            if queue.pending.release(cells, self.room(queue), wake=wake, band=band):
+            if queue.pending.release(cells, self.room(queue), kept, wake=wake, band=band):
                 self.offer(queue)
 
     def touch(self, root: str) -> None:
@@ -429,13 +442,24 @@ class State:
         if one.parked:
             if one.bypass_reason:
                 self.bypassed[id(one)] = one
-        elif root and self.wakes.keeps_from(root, entry.priority, self.settings) and queue.pending.hold(one):
+        elif root and self._holds(root, queue, one, entry):
             pass
         elif root:
             self.touch(root)
             self.offer(queue)
         if entry.told is None and entry.want is None:
             heapq.heappush(self.unevaluated, (self.now + self.settings.pending_text_after, entry.uid, entry.ticket))
+
+    def _holds(self, root: str, queue: QueueModel, one: PendingClass, entry: Entry) -> bool:
+        """Let a workload that arrives wait where what it needs is kept from it, and others were let in too early."""
+        if not self.wakes.careful(root, self.settings):
+            return False
+        demand = queue.pending.demand(entry, self.built, lambda: demand_of(self.market(queue), entry.pod_sets))
+        if demand is None:  # it has a choice of flavors
+            return self.wakes.keeping.above(root, entry.priority) and queue.pending.hold(one, ())
+        needs = tuple(demand.usage.items())
+        left = self.kept(root).leaves(needs, self.room(queue), entry.priority, within=False)
+        return not left and queue.pending.hold(one, needs)
 
     def aside(self, entry: Entry, queue: QueueModel) -> None:
         """Keep a queued entry out of the order until its backoff ends or something about it changes."""
@@ -478,3 +502,8 @@ class State:
             self.untold[entry.uid] = entry
         else:
             self.untold.pop(entry.uid, None)
+
+
+def _less(one: Usage, other: Usage) -> Usage:
+    """Return by how much each amount of `one` is more than that of `other`."""
+    return {cell: amount - other.get(cell, 0) for cell, amount in one.items() if amount > other.get(cell, 0)}

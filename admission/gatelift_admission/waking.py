@@ -4,12 +4,11 @@ Pure timing, one tree of cohorts at a time: this says whom to wake and when, `st
 together, 1 s after a release. Here a release is offered in turns, so that nobody is let in who has to leave soon:
 
 * `SOON` after it, to those worth at least as much as those who gave it back, who need not borrow for it.
-* A *period* after it, to all: whoever follows the one that left may need it, and would preempt. A further release by
-  somebody of a higher priority defers that, up to the longest period after the first release.
+* A *period* after it, to all: whoever follows the one that left may need it, and would preempt (`keeping`).
 * Of those woken together, who stays within the nominal quota of its queue comes before who borrows, which others might
   reclaim, and higher priorities before lower ones; each once those before have been decided upon.
 * The period grows each time somebody is preempted soon after having been let in, and shrinks with each that passes.
-  While it has grown, whoever arrives and is worth less than those it is kept for waits for its end, too.
+  While it has grown, whoever arrives waits as well where what it needs is kept from it.
 
 What a cycle decides is not touched: a workload that is not woken yet is one that Kueue has not flushed yet.
 """
@@ -19,7 +18,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from gatelift_admission.model import Cell, Settings
+from gatelift_admission.keeping import PARTS, Keeping
+from gatelift_admission.model import Cell, Settings, Usage
+from gatelift_admission.tree import Node
 
 SOON = 0.005
 """Seconds for which releases are collected for equals: the ends of one moment are one wake-up. More would let some
@@ -30,6 +31,8 @@ PERIOD_GROWTH = 1.5
 """By what the period grows with each workload that is preempted soon after it was let in."""
 PERIOD_DECAY = 0.99
 """By what it shrinks with each that passes: halved after 69, so that a burst is not forgotten before the next."""
+ROUNDING = 1e-6
+"""Seconds by which sums of times may be wrong: what is due now is not kept any more."""
 BANDS_MAX = 4
 """Priorities of a tree that have a turn of their own; those below share one: a turn looks at every queue."""
 
@@ -55,9 +58,10 @@ class Freed:
     """What came free in a tree and was not offered to all yet, in monotonic seconds."""
 
     level: int
-    """The highest priority that gave something back: it is kept for those of at least this one until `due`."""
+    """The lowest priority that gave something back since its equals had their turn."""
+    since: float
+    """When all had their turn last, or when it came free."""
     due: float
-    latest: float
     soon: float | None = None
     """When those of at least `level` are woken; None: they were."""
     cells: set[Cell] = field(default_factory=set)
@@ -84,44 +88,46 @@ class Wakes:
     turns: dict[str, Turns] = field(default_factory=dict)
     periods: dict[str, float] = field(default_factory=dict)
     """Where they have grown."""
+    keeping: Keeping = field(default_factory=Keeping)
 
     def clear(self) -> None:
         """Forget all: the trees are built anew, and all that waits is looked at."""
         self.freed.clear()
         self.turns.clear()
         self.periods.clear()
+        self.keeping.clear()
 
     def period(self, root: str, settings: Settings) -> float:
-        """Return for how many seconds a release is kept from lower priorities now; 0: nothing is collected."""
+        """Return for how many seconds what comes free is kept for those who follow; 0: nothing is."""
         return max(settings.wake_period, self.periods.get(root, 0.0))
 
-    def released(self, root: str, cells: Collection[Cell], priority: int, now: float, settings: Settings) -> None:
-        """Note that somebody of `priority` gave back quota."""
-        freed = self._keep(root, priority, now, settings)
+    def since(self, root: str, now: float, settings: Settings) -> float:
+        """Return the time from which on what came free is kept still."""
+        return now - self.period(root, settings) + ROUNDING
+
+    def released(
+        self, node: Node, usage: Usage, cells: Collection[Cell], level: int, now: float, settings: Settings
+    ) -> None:
+        """Note that somebody of priority `level` gave back `usage` of a queue, or might leave `cells`."""
+        period = self.period(node.root, settings)
+        if usage:
+            self.keeping.gave(node, usage, level, now, period)
+        freed = self.freed.get(node.root)
+        if freed is None:
+            freed = self.freed[node.root] = Freed(level, now, now + period)
         freed.cells.update(cells)
         if freed.soon is None:
-            freed.soon = now + min(SOON, self.period(root, settings))
+            freed.soon, freed.level = now + min(SOON, period), level
+        freed.level = min(freed.level, level)
 
-    def preempted_soon(self, root: str, priority: int, now: float, settings: Settings) -> None:
-        """Note that somebody of `priority` had somebody leave who was let in just now: that was too early."""
+    def preempted_soon(self, root: str, settings: Settings) -> None:
+        """Note that somebody has to leave who was let in just now: that was too early."""
         grown = max(self.period(root, settings), PERIOD_MIN) * PERIOD_GROWTH
         self.periods[root] = min(settings.wake_period_max, grown)
-        self._keep(root, priority, now, settings)
 
-    def _keep(self, root: str, priority: int, now: float, settings: Settings) -> Freed:
-        period = self.period(root, settings)
-        freed = self.freed.get(root)
-        if freed is None:
-            latest = now + max(period, settings.wake_period_max)
-            freed = self.freed[root] = Freed(priority, now + period, latest)
-        elif priority > freed.level:
-            freed.level, freed.due = priority, min(freed.latest, now + period)
-        return freed
-
-    def keeps_from(self, root: str, priority: int, settings: Settings) -> bool:
-        """Return whether whoever arrives with `priority` waits: others were let in too early, and higher ones come."""
-        freed = self.freed.get(root)
-        return freed is not None and priority < freed.level and self.periods.get(root, 0.0) > settings.wake_period
+    def careful(self, root: str, settings: Settings) -> bool:
+        """Return whether who arrives is not let in at once where something is kept: others were let in too early."""
+        return root in self.keeping.roots and self.periods.get(root, 0.0) > settings.wake_period
 
     def next_time(self) -> float | None:
         """Return when `expire` has something to do."""
@@ -132,14 +138,20 @@ class Wakes:
                 found = due
         return found
 
-    def expire(self, now: float) -> None:
+    def expire(self, now: float, settings: Settings) -> None:
         """Begin the turns that are due."""
         for root, freed in list(self.freed.items()):
             if freed.due <= now:
-                del self.freed[root]
+                period = self.period(root, settings)
                 if root in self.periods:
-                    self.periods[root] *= PERIOD_DECAY
+                    self.periods[root] *= PERIOD_DECAY ** min(1.0, (now - freed.since) / period)
                 self._begin(root, freed.cells, None)
+                oldest = self.keeping.expire(root, self.since(root, now, settings))
+                if oldest is None:
+                    del self.freed[root]
+                else:  # what is kept still is offered as soon as it is not
+                    freed.since, freed.soon = now, None
+                    freed.due = max(oldest + period, now + period / PARTS)
             elif freed.soon is not None and freed.soon <= now:
                 freed.soon = None
                 self._begin(root, freed.cells, freed.level)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from gatelift_admission.model import Settings
+from gatelift_admission.amounts import parse
+from gatelift_admission.model import Settings, Usage
+from gatelift_admission.tree import Node, Quota
 from gatelift_admission.waking import BANDS_MAX, SOON, Band, Wakes
 
 CELL = ("default", "cpu")
+TEN: Usage = {CELL: parse("10", "cpu")}
 SETTINGS = Settings(wake_period=0.2, wake_period_max=1.0)
 
 
@@ -17,14 +20,19 @@ def turns(wakes: Wakes, *waiting: int) -> list[Band]:
     return found
 
 
+def queue(name: str = "cq", root: str = "tree") -> Node:
+    """Return a queue of ten CPUs, all of them idle."""
+    return Node(name, is_queue=True, quotas={CELL: Quota(nominal=TEN[CELL])}, root=root)
+
+
 def test_equals_and_better_come_soon_and_the_rest_a_period_later() -> None:
     wakes = Wakes()
-    wakes.released("tree", (CELL,), 5, 0.0, SETTINGS)
+    wakes.released(queue(), TEN, (CELL,), 5, 0.0, SETTINGS)
     assert wakes.next_time() == SOON
-    wakes.expire(SOON)
+    wakes.expire(SOON, SETTINGS)
     assert turns(wakes, 1, 5, 9) == [Band(9, None, within=True), Band(5, 9, within=True)]
     assert wakes.next_time() == 0.2
-    wakes.expire(0.2)
+    wakes.expire(0.2, SETTINGS)
     assert turns(wakes, 1, 5) == [
         Band(5, None, within=True),
         Band(1, 5, within=True),
@@ -34,31 +42,51 @@ def test_equals_and_better_come_soon_and_the_rest_a_period_later() -> None:
     assert wakes.next_time() is None
 
 
-def test_a_higher_release_defers_the_lower_ones_up_to_the_longest_period_after_the_first() -> None:
+def test_those_who_gave_back_the_least_say_who_is_looked_at_soon() -> None:
     wakes = Wakes()
-    wakes.released("tree", (CELL,), 1, 0.0, SETTINGS)
-    for number in range(2, 12):
-        wakes.released("tree", (CELL,), number, number * 0.15, SETTINGS)
-    assert wakes.freed["tree"].due == 1.0
-    assert wakes.freed["tree"].level == 11
+    wakes.released(queue("a"), TEN, (CELL,), 5, 0.0, SETTINGS)
+    wakes.released(queue("b"), TEN, (CELL,), 1, 0.001, SETTINGS)
+    wakes.expire(SOON, SETTINGS)
+    assert turns(wakes, 0, 1, 5) == [Band(5, None, within=True), Band(1, 5, within=True)]
+
+
+def test_what_is_kept_when_all_have_their_turn_is_offered_again_once_it_is_not() -> None:
+    wakes = Wakes()
+    wakes.released(queue("a"), TEN, (CELL,), 5, 0.0, SETTINGS)
+    wakes.released(queue("b"), TEN, (CELL,), 5, 0.15, SETTINGS)
+    wakes.expire(0.2, SETTINGS)
+    assert wakes.next_time() == 0.15 + 0.2
+    wakes.expire(0.15 + 0.2, SETTINGS)
+    assert wakes.next_time() is None
 
 
 def test_many_priorities_share_the_last_turn() -> None:
     wakes = Wakes()
-    wakes.released("tree", (CELL,), 0, 0.0, SETTINGS)
-    wakes.expire(SOON)
+    wakes.released(queue(), TEN, (CELL,), 0, 0.0, SETTINGS)
+    wakes.expire(SOON, SETTINGS)
     found = turns(wakes, *range(100))
     assert len(found) == BANDS_MAX + 1
     assert found[-1].lowest == 0, "nobody is left out"
 
 
-def test_who_arrives_waits_only_while_the_period_has_grown_and_for_somebody_higher() -> None:
+def test_who_arrives_waits_only_while_the_period_has_grown_and_something_is_kept() -> None:
     wakes = Wakes()
-    wakes.released("tree", (CELL,), 5, 0.0, SETTINGS)
-    assert not wakes.keeps_from("tree", 1, SETTINGS)
-    wakes.preempted_soon("tree", 5, 0.0, SETTINGS)
-    assert wakes.keeps_from("tree", 1, SETTINGS)
-    assert not wakes.keeps_from("tree", 5, SETTINGS)
-    assert not wakes.keeps_from("other", 1, SETTINGS)
-    wakes.expire(1.0)
-    assert not wakes.keeps_from("tree", 1, SETTINGS)
+    wakes.released(queue(), TEN, (CELL,), 5, 0.0, SETTINGS)
+    assert not wakes.careful("tree", SETTINGS)
+    wakes.preempted_soon("tree", SETTINGS)
+    assert wakes.careful("tree", SETTINGS)
+    assert not wakes.careful("other", SETTINGS)
+    wakes.expire(1.0, SETTINGS)
+    assert not wakes.careful("tree", SETTINGS)
+
+
+def test_the_period_shrinks_by_time_not_by_turns() -> None:
+    often, seldom = Wakes(), Wakes()
+    for wakes, step in ((often, 0.05), (seldom, 0.5)):
+        for _ in range(4):
+            wakes.preempted_soon("tree", SETTINGS)
+        for number in range(int(10 / step)):
+            wakes.released(queue(), TEN, (CELL,), 5, number * step, SETTINGS)
+            wakes.expire(number * step + step / 2, SETTINGS)
+        assert SETTINGS.wake_period < wakes.period("tree", SETTINGS) < 1.0
+    assert abs(often.period("tree", SETTINGS) - seldom.period("tree", SETTINGS)) < 0.1

@@ -81,7 +81,7 @@ class Ledger:
             return False
         known.released_at = now
         self.released += 1
-        self.engine.release(uid)
+        self.engine.release(uid, now)
         return True
 
     def forget(self, uid: str) -> None:

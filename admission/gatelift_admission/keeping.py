@@ -1,0 +1,139 @@
+"""What came free of a queue's own quota a moment ago, and from whom it is kept until the next one comes for it.
+
+Whoever follows the workload that left is entitled to its quota and would preempt who took it meanwhile. So for a
+*period* it is kept from lower priorities, and from those of other queues that are worth no more and would borrow it.
+Pure arithmetic, one queue at a time. Neighbours: `waking` says how long the period is, `state` notes what is given back
+and taken, `pending` asks before it wakes somebody.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gatelift_admission.model import Cell, Usage
+from gatelift_admission.preemption.oracle import Room
+from gatelift_admission.tree import Node
+
+PARTS = 4
+"""What one priority gives back within this part of a period is one amount; all are looked at once in a part at most."""
+AMOUNTS_MAX = 16
+"""Amounts that are told apart for each queue: four priorities, each in all parts. More join the latest."""
+
+
+@dataclass(slots=True)
+class Gift:
+    """What somebody of priority `level` gave back at `at`, less what was taken since."""
+
+    at: float
+    level: int
+    left: Usage
+
+
+@dataclass(slots=True)
+class Keeping:
+    """What is kept, by root and queue, oldest first."""
+
+    roots: dict[str, dict[Node, deque[Gift]]] = field(default_factory=dict)
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.roots.clear()
+
+    def gave(self, node: Node, usage: Usage, level: int, now: float, period: float) -> None:
+        """Note that somebody of priority `level` gave back quota that was charged to a queue."""
+        gifts = self.roots.setdefault(node.root, {}).setdefault(node, deque())
+        last = gifts[-1] if gifts else None
+        if last is not None and ((last.level == level and now - last.at < period / PARTS) or len(gifts) >= AMOUNTS_MAX):
+            last.level = max(last.level, level)  # its time stays: else it would be kept for ever where ends are many
+            for cell, amount in usage.items():
+                last.left[cell] = last.left.get(cell, 0) + amount
+        else:
+            gifts.append(Gift(now, level, dict(usage)))
+
+    def took(self, node: Node, usage: Usage) -> None:
+        """Note that something is charged to a queue: it is what was given back first."""
+        gifts = self.roots.get(node.root, {}).get(node)
+        if not gifts:
+            return
+        for cell, amount in usage.items():
+            missing = amount
+            for gift in gifts:
+                part = min(missing, gift.left.get(cell, 0))
+                if part:
+                    gift.left[cell] -= part
+                    missing -= part
+
+    def expire(self, root: str, since: float) -> float | None:
+        """Forget what was given back at or before `since`; return when the oldest of the rest was."""
+        queues = self.roots.get(root)
+        if queues is None:
+            return None
+        oldest: float | None = None
+        for node, gifts in list(queues.items()):
+            while gifts and (gifts[0].at <= since or not any(gifts[0].left.values())):
+                gifts.popleft()
+            if not gifts:
+                del queues[node]
+            elif oldest is None or gifts[0].at < oldest:
+                oldest = gifts[0].at
+        if not queues:
+            del self.roots[root]
+        return oldest
+
+    def above(self, root: str, priority: int) -> bool:
+        """Return whether anything in a tree is kept for somebody of more than `priority`."""
+        return any(gift.level > priority for gifts in self.roots.get(root, {}).values() for gift in gifts)
+
+    def own(self, node: Node, cell: Cell, priority: int, since: float) -> int:
+        """Return how much of a queue's own quota is kept from those of its workloads that are worth `priority`."""
+        gifts = self.roots.get(node.root, {}).get(node)
+        return _idle(node, cell, gifts, priority + 1, since) if gifts else 0
+
+    def all(self, node: Node, cell: Cell, priority: int, since: float) -> int:
+        """Return how much in the tree of a queue is kept from those of its workloads that would have to borrow."""
+        queues = self.roots.get(node.root)
+        if not queues:
+            return 0
+        return sum(
+            _idle(other, cell, gifts, priority + 1 if other is node else priority, since)
+            for other, gifts in queues.items()
+        )
+
+
+def _idle(node: Node, cell: Cell, gifts: Iterable[Gift], lowest: int, since: float) -> int:
+    """Return what was given back since by priorities from `lowest` on, as far as the queue does not use it itself."""
+    given = sum(gift.left.get(cell, 0) for gift in gifts if gift.level >= lowest and gift.at > since)
+    return max(0, min(given, node.nominal(cell) - node.usage.get(cell, 0))) if given else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept from one queue now."""
+
+    keeping: Keeping
+    root: str
+    since: float
+    """Nothing that was given back before is kept any more."""
+
+    @property
+    def anything(self) -> bool:
+        """Say whether there is any."""
+        return self.root in self.keeping.roots
+
+    def leaves(self, option: Iterable[tuple[Cell, int]], room: Room, priority: int, *, within: bool) -> bool:
+        """Return whether enough is left for somebody of `priority`; `within`: of the quota of its own queue.
+
+        Where others would have to leave anyway, nothing is kept: whom it concerns is the cycle's to say.
+        """
+        node, keeping = room.node, self.keeping
+        if all(room.within(cell, need + keeping.own(node, cell, priority, self.since)) for cell, need in option):
+            return True
+        if within or not self.anything:
+            return not within
+        for cell, need in option:
+            free = room.free(cell)
+            if need <= free < need + keeping.all(node, cell, priority, self.since):
+                return False
+        return True

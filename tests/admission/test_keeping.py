@@ -1,0 +1,168 @@
+"""From whom it is kept what came free of a queue's own quota a moment ago, and for how long."""
+
+from __future__ import annotations
+
+from gatelift_admission.engine import Engine
+from gatelift_admission.keeping import AMOUNTS_MAX, PARTS, Keeping
+from gatelift_admission.model import Preempt, Reserve, Settings
+from gatelift_admission.tree import Node, Quota
+from gatelift_kube.objects.kueue import Preemption
+from support.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, workload
+
+CELL = ("default", "cpu")
+
+
+def queue(name: str, nominal: int, used: int = 0) -> Node:
+    """Return a queue of a tree."""
+    return Node(name, is_queue=True, quotas={CELL: Quota(nominal=nominal)}, root="tree", usage={CELL: used})
+
+
+def test_it_is_kept_from_lower_priorities_of_the_queue_and_from_borrowers_of_no_higher_one() -> None:
+    keeping, mine, other = Keeping(), queue("mine", 10), queue("other", 10)
+    keeping.gave(mine, {CELL: 4}, 5, 1.0, 1.0)
+    assert [keeping.own(mine, CELL, priority, 0.5) for priority in (4, 5, 6)] == [4, 0, 0]
+    assert [keeping.all(other, CELL, priority, 0.5) for priority in (4, 5, 6)] == [4, 4, 0]
+    assert [keeping.own(other, CELL, priority, 0.5) for priority in (4, 5, 6)] == [0, 0, 0]
+
+
+def test_what_the_queue_has_in_use_again_is_not_kept_and_neither_is_what_was_borrowed() -> None:
+    keeping, mine = Keeping(), queue("mine", 10, used=7)
+    keeping.gave(mine, {CELL: 4}, 5, 1.0, 1.0)
+    assert keeping.own(mine, CELL, 1, 0.5) == 3
+    keeping.took(mine, {CELL: 2})
+    assert keeping.own(mine, CELL, 1, 0.5) == 2
+    keeping.took(mine, {CELL: 9})
+    assert keeping.own(mine, CELL, 1, 0.5) == 0
+    borrower = queue("borrower", 10, used=12)
+    keeping.gave(borrower, {CELL: 4}, 5, 1.0, 1.0)
+    assert keeping.own(borrower, CELL, 1, 0.5) == 0
+
+
+def test_a_steady_exchange_of_workloads_keeps_no_idle_quota() -> None:
+    keeping, mine = Keeping(), queue("mine", 1000, used=200)
+    for number in range(100):
+        keeping.gave(mine, {CELL: 20}, 5, number * 0.01, 1.0)
+        keeping.took(mine, {CELL: 20})
+    assert keeping.own(mine, CELL, 1, 0.0) == 0
+
+
+def test_it_ends_a_period_later_however_much_comes_free_meanwhile() -> None:
+    keeping, mine = Keeping(), queue("mine", 10_000)
+    for number in range(200):
+        keeping.gave(mine, {CELL: 1}, 5, number * 0.01, 1.0)
+    kept = keeping.own(mine, CELL, 1, 1.99 - 1.0)
+    assert 100 - 100 / PARTS - 1 <= kept <= 100
+    assert keeping.expire("tree", 0.99) is not None
+    assert keeping.expire("tree", 1.99) is None
+    assert not keeping.roots
+
+
+def test_how_much_is_told_apart_is_limited() -> None:
+    keeping, mine = Keeping(), queue("mine", 10_000)
+    for number in range(1000):
+        keeping.gave(mine, {CELL: 1}, number, 0.0, 1.0)
+    (gifts,) = keeping.roots["tree"].values()
+    assert len(gifts) == AMOUNTS_MAX
+    assert keeping.own(mine, CELL, 0, -1.0) == 999, "what is kept is as much as was given back by the others"
+
+
+def engine_of(*names: str) -> Engine:
+    """Return an engine with queues of 4 cpu in one cohort, that preempt lower priorities and reclaim from anybody."""
+    engine = Engine(Settings(wake_period=0.2, wake_period_max=1.0))
+    engine.namespace_changed("ns", {})
+    engine.flavor_changed(flavor("default"))
+    policy = Preemption(within_cluster_queue="LowerPriority", reclaim_within_cohort="Any")
+    for name in names:
+        made = cluster_queue(name, group(default={"cpu": "4"}), cohort_name="all", preemption=policy)
+        engine.cluster_queue_changed(made)
+        engine.local_queue_changed(local_queue(name, name))
+    return engine
+
+
+def add(engine: Engine, name: str, cpu: int, now: float, priority: int = 0) -> None:
+    """Let a workload arrive in the queue that its name begins with."""
+    asked = pod_set(requests={"cpu": str(cpu)})
+    engine.workload_changed(workload(name, asked, queue=name.split("-", maxsplit=1)[0], priority=priority), now)
+
+
+def rest(engine: Engine, now: float) -> list[str]:
+    """Cycle until there is nothing left to decide at `now`; return who was let in, and with ! who has to leave."""
+    found: list[str] = []
+    while True:
+        result = engine.cycle(now)
+        for one in result.decisions:
+            if isinstance(one, Reserve):
+                found.append(one.uid)
+            elif isinstance(one, Preempt):
+                found.append("!" + one.uid)
+        if not result.more:
+            return sorted(found)
+
+
+def until(engine: Engine, begin: float, end: float) -> list[tuple[float, str]]:
+    """Cycle whenever something is due; return who was let in or has to leave, and when."""
+    found = []
+    now = begin
+    while now <= end:
+        found += [(round(now, 3), one) for one in rest(engine, now)]
+        due = engine.next_deadline()
+        now = end + 1.0 if due is None else max(due, now + 0.001)
+    return found
+
+
+def test_an_idle_queue_lets_a_lone_workload_in_at_once_whatever_others_have_given_back() -> None:
+    engine = engine_of("a", "b")
+    add(engine, "a-high", 4, 0.0, 5)
+    assert rest(engine, 0.0) == ["a-high"]
+    engine.state.wakes.preempted_soon("cohort/all", engine.state.settings)
+    engine.release("a-high")
+    add(engine, "b-low", 4, 0.1)
+    assert rest(engine, 0.1) == ["b-low"]
+
+
+def test_each_end_is_kept_from_lower_ones_for_a_period_though_others_end_all_the_time() -> None:
+    engine = engine_of("a", "b")
+    add(engine, "a-high", 4, 0.0, 5)
+    add(engine, "b-high", 4, 0.0, 5)
+    assert rest(engine, 0.0) == ["a-high", "b-high"]
+    add(engine, "a-low", 4, 0.0)
+    add(engine, "b-low", 4, 0.0)
+    assert rest(engine, 0.0) == []
+    engine.release("a-high")
+    assert until(engine, 0.0, 0.15) == []
+    engine.release("b-high", 0.15)
+    assert until(engine, 0.15, 0.3) == [(0.2, "a-low")], "what b has just given back is kept for b's next one"
+    add(engine, "b-next", 4, 0.3, 5)
+    assert rest(engine, 0.3) == ["b-next"], "nobody has to leave for it"
+    engine.release("b-next", 0.3)
+    assert until(engine, 0.3, 1.0) == [(0.5, "b-low")]
+
+
+def test_who_gave_back_less_is_followed_by_its_equals_at_once_while_more_is_kept_elsewhere() -> None:
+    engine = engine_of("a", "b")
+    add(engine, "a-high", 4, 0.0, 5)
+    add(engine, "b-low", 4, 0.0)
+    assert rest(engine, 0.0) == ["a-high", "b-low"]
+    add(engine, "a-later", 4, 0.0)
+    add(engine, "b-later", 4, 0.0)
+    assert rest(engine, 0.0) == []
+    engine.release("a-high")
+    engine.release("b-low")
+    assert until(engine, 0.0, 0.1) == [(0.005, "b-later")]
+    assert until(engine, 0.1, 1.0) == [(0.2, "a-later")]
+
+
+def test_after_an_early_preemption_who_arrives_does_not_borrow_what_its_owner_has_just_given_back() -> None:
+    engine = engine_of("a", "b")
+    add(engine, "a-one", 4, 0.0, 5)
+    add(engine, "b-one", 4, 0.0, 5)
+    assert rest(engine, 0.0) == ["a-one", "b-one"]
+    engine.state.wakes.preempted_soon("cohort/all", engine.state.settings)
+    engine.release("a-one")
+    add(engine, "b-two", 4, 0.1, 5)
+    assert rest(engine, 0.1) == []
+    add(engine, "a-two", 4, 0.15, 5)
+    assert rest(engine, 0.15) == ["a-two"]
+    assert until(engine, 0.15, 2.0) == []
+    engine.release("a-two", 2.0)
+    assert [one for _, one in until(engine, 2.0, 5.0)] == ["b-two"], "if nobody comes for it, it is lent"
