@@ -108,7 +108,8 @@ def pace(period: float, most: float) -> Iterator[tuple[str, float]]:
         waits = "/".join(f"{found[f'wait_{kind.name}_s']:.1f}" for kind in reversed(BASELINE.kinds))
         print(
             f"seen {lags[0] * 1e3:3.0f} ms later, creates {lags[1] * 1e3:3.0f} ms: "
-            f"makespan {found['makespan_s']:6.1f} s, {found['preemptions']:6.0f} preemptions, wait large/medium/small {waits} s",
+            f"makespan {found['makespan_s']:6.1f} s, {found['preemptions']:6.0f} preemptions, "
+            f"wait large/medium/small {waits} s",
             flush=True,
         )
         yield f"pace_{lags[0]}_{lags[1]}_makespan_s", found["makespan_s"]
