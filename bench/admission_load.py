@@ -66,13 +66,13 @@ async def manager_round(load: Load, qps: float) -> dict[str, float]:
     async with site(load, qps) as here:
         process = await here.manager()
         lives = partial(children.alive, process)
-        return await played(here, load, Runner(here.client, load), process.pid, "manager", lives)
+        return await played(here, load, Runner(here.client, load, here.ends), process.pid, "manager", lives)
 
 
 async def floor_round(load: Load) -> dict[str, float]:
     """Play a load with the script that admits at sight."""
     async with site(load) as here:
-        runner = Runner(here.client, load)
+        runner = Runner(here.client, load, here.ends)
         kubeconfig = here.installation.kubeconfig(here.management, "gatelift-manager")
         async with beside("bench.admission_floor", str(kubeconfig), fail=partial(runner.fail, "floor")) as pid:
             return await played(here, load, runner, pid, "floor")

@@ -38,6 +38,8 @@ class Site:
     management: Cluster
     installation: Installation
     client: Client
+    ends: Client
+    """For the ends of runs: behind three thousand creates they would wait while they hold their quota."""
 
     async def manager(self) -> children.Child:
         """Start the manager, wait until it leads, and return its process."""
@@ -72,7 +74,14 @@ async def site(load_: Load, qps: float = 0.0) -> AsyncIterator[Site]:
         await applying.apply(made.client, _objects(load_))
         parts = children_of_cluster(made.state, made.cluster.name)
         await asyncio.gather(*(children.stop(parts[name]) for name in _NOT_NEEDED if name in parts))
-        yield Site(home=made.state, management=made.cluster, installation=made.installation, client=made.client)
+        async with await made.installation.admin(made.cluster) as ends:
+            yield Site(
+                home=made.state,
+                management=made.cluster,
+                installation=made.installation,
+                client=made.client,
+                ends=ends,
+            )
 
 
 def _objects(load_: Load) -> list[dict[str, Any]]:

@@ -95,9 +95,11 @@ class Story:
 class Runner:
     """Plays one load against an API server."""
 
-    def __init__(self, client: Client, load: Load) -> None:
+    def __init__(self, client: Client, load: Load, ends: Client) -> None:
+        """Play `load`; `ends` writes the ends of runs, on connections of its own."""
         self.story = Story()
         self._client = client
+        self._ends = ends
         self._load = load
         self._sets = list(sets_of(load))
         self._kinds = {arrival.name: arrival.kind for one in self._sets for arrival in one}
@@ -213,7 +215,7 @@ class Runner:
             ref = ObjectRef(WORKLOAD, ObjectKey(workload.metadata.namespace, workload.metadata.name))
             body = record.finished_patch(workload, "Succeeded", "Job finished successfully", to_text(wall()))
             try:
-                await self._client.patch(ref, body, subresource="status", seconds=WRITE_SECONDS)
+                await self._ends.patch(ref, body, subresource="status", seconds=WRITE_SECONDS)
             except ConflictError:
                 self.story.conflicts += 1
                 asyncio.get_running_loop().call_later(AGAIN_SECONDS, self._due.put_nowait, (life, run))

@@ -41,6 +41,9 @@ from gatelift_kube.writes import (
 
 CAPACITY = 4096
 """Writes that may wait: about what the default budget carries out within `WRITE_SECONDS_MAX`."""
+SEND_SECONDS_MIN = 1.0
+"""A first try for which less is left is not made: were it too late for a connection, that would look like trouble with
+the API server, and the object would be left alone for longer each time, though it was only we who were busy."""
 
 
 class WritesFullError(Exception):
@@ -217,11 +220,15 @@ class Executor:
         command = pending.command
         now = self._clock()
         wait = bucket.take(now)
-        if now + wait >= pending.deadline:
-            bucket.give_back()
-            return _not_sent(command, f"no turn within {self._write_seconds:g} s; the API budget is used up")
-        if wait > 0:
+        latest = pending.deadline - min(SEND_SECONDS_MIN, self._write_seconds / 2)
+        if now + wait < latest and wait > 0:
             await asyncio.sleep(wait)
+        if self._clock() >= latest or now + wait >= latest:
+            bucket.give_back()
+            return _not_sent(
+                command,
+                f"no turn within {self._write_seconds:g} s; the API budget is used up, or this process was busy",
+            )
         tried = 0
         while True:
             before, pending.maybe_done = pending.maybe_done, True

@@ -12,11 +12,12 @@ import pytest
 
 from gatelift_kube.budget import Budget, Share, Traffic, budget
 from gatelift_kube.client import Client
-from gatelift_kube.executor import Executor, WritesFullError, intent_of, traffic_of
+from gatelift_kube.executor import SEND_SECONDS_MIN, Executor, WritesFullError, intent_of, traffic_of
 from gatelift_kube.resources import CLUSTER_QUEUE, POD, WORKLOAD
 from gatelift_kube.retry import Intent, RetryPolicy
 from gatelift_kube.tasks import spawn
 from gatelift_kube.writes import (
+    WRITE_SECONDS_MAX,
     ApiEvent,
     Create,
     Delete,
@@ -277,6 +278,21 @@ async def test_a_write_that_gets_no_turn_in_time_is_answered_and_never_sent(
     assert late.error is WriteError.NOT_SENT
     assert "not sent" in late.message
     assert len(server.asked("POST")) == 1
+
+
+@pytest.mark.parametrize("late", [WRITE_SECONDS_MAX - SEND_SECONDS_MIN / 2, 2 * WRITE_SECONDS_MAX])
+async def test_a_write_for_which_the_process_had_no_time_is_no_trouble_with_the_api_server(
+    server: FakeApiServer, client: Client, late: float
+) -> None:
+    now = 0.0
+    carried = Carried(client, clock=lambda: now)
+    carried.executor.submit(create(1))
+    now = late
+    async with running(carried):
+        told = await carried.only()
+    assert isinstance(told, WriteFailed)
+    assert told.error is WriteError.NOT_SENT
+    assert not server.asked("POST")
 
 
 async def test_writes_that_wait_at_the_end_are_answered(server: FakeApiServer, client: Client) -> None:
