@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from gatelift_admission.model import Cell, Usage
 from gatelift_admission.preemption.oracle import Room
-from gatelift_admission.tree import Node
+from gatelift_admission.tree import Node, Tree
 
 PARTS = 4
 """What one priority gives back within this part of a period is one amount; all are looked at once in a part at most."""
@@ -64,6 +64,16 @@ class Keeping:
                 if part:
                     gift.left[cell] -= part
                     missing -= part
+
+    def recharged(self, tree: Tree | None, before: tuple[str, Usage], now: tuple[str, Usage]) -> Usage:
+        """Note that a workload is charged `now` instead of what it was `before`, by queue; return what came free."""
+        if now[1] is before[1]:
+            return {}
+        same = now[0] == before[0]
+        node = tree.queues.get(now[0]) if tree is not None and self.roots else None
+        if node is not None:
+            self.took(node, _less(now[1], before[1] if same else {}))
+        return _less(before[1], now[1] if same else {})
 
     def expire(self, root: str, since: float) -> float | None:
         """Forget what was given back at or before `since`; return when the oldest of the rest was."""
@@ -137,3 +147,8 @@ class Kept:
             if need <= free < need + keeping.all(node, cell, priority, self.since):
                 return False
         return True
+
+
+def _less(one: Usage, other: Usage) -> Usage:
+    """Return by how much each amount of `one` is more than that of `other`."""
+    return {cell: amount - other.get(cell, 0) for cell, amount in one.items() if amount > other.get(cell, 0)}

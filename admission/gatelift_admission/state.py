@@ -248,10 +248,8 @@ class State:
         freed: Collection[Cell] = self.ledger.settle(entry)
         if entry.phase not in RESERVING:
             entry.evicted = False
-        tree, after, queue = self.ledger.tree, entry.charged, entry.charged_queue
-        if after is not before and queue and self.wakes.keeping.roots and tree is not None and queue in tree.queues:
-            self.wakes.keeping.took(tree.queues[queue], _less(after, before if queue == root_of else {}))
-        usage = _less(before, after if queue == root_of else {}) if freed else {}
+        now = entry.charged_queue, entry.charged
+        usage = self.wakes.keeping.recharged(self.ledger.tree, (root_of, before), now)
         if self.holders.note(entry):  # its priority or its being evicted: others may choose it now
             freed = entry.charged
         if freed:
@@ -259,10 +257,7 @@ class State:
             self.released(root_of, freed, effective_priority(entry.workload, boost=boost), usage)
 
     def released(self, name: str, cells: Collection[Cell], priority: int, usage: Usage) -> None:
-        """Wake what waits anywhere in the tree of queue `name` for `cells`, given back by somebody of `priority`.
-
-        `usage` is how much came free of that.
-        """
+        """Wake what waits in the tree of queue `name` for `cells`; `usage` came free by somebody of `priority`."""
         tree = self.ledger.tree
         if self.outdated or tree is None or name not in tree.queues:
             return
@@ -502,8 +497,3 @@ class State:
             self.untold[entry.uid] = entry
         else:
             self.untold.pop(entry.uid, None)
-
-
-def _less(one: Usage, other: Usage) -> Usage:
-    """Return by how much each amount of `one` is more than that of `other`."""
-    return {cell: amount - other.get(cell, 0) for cell, amount in one.items() if amount > other.get(cell, 0)}
