@@ -10,7 +10,8 @@ How the parts fit
     tree       quota of cohorts and queues        ledger     what each workload is charged
     flavors    which flavor, how well it fits     matching   taints, affinity, selectors
     ordering   who goes first                     pending    one queue: head, wake-up index
-    equals     equivalent workloads of a queue
+    equals     equivalent workloads of a queue    waking     who is looked at when
+    keeping    for whom what came free is kept
     queues     ClusterQueue and LocalQueue        checks     required AdmissionChecks
     holders    who holds quota, in order          preemption who has to leave for whom
     nomination what could be done for one head    claims     what a round has promised to others
