@@ -71,7 +71,7 @@ def test_the_highest_memory_of_a_process_is_read_and_is_nothing_once_it_has_ende
 
 async def test_a_run_that_was_preempted_starts_anew_and_ends_once() -> None:
     client = Recording()
-    runner = Runner(client, TINY)  # type: ignore[arg-type]  # of the client it uses only what is recorded
+    runner = Runner(client, TINY, client)  # type: ignore[arg-type]  # of the client it uses only what is recorded
     admitted = Condition("Admitted", "True")
     see(runner, workload())
     see(runner, workload(admitted))
