@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core import events
-from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import Create, Delete, Patch, WriteDone, WriteError, WriteFailed
 from gatelift_wire.messages import Forget
 from support.builders_manager import NAMESPACE, a_pod, a_setting
@@ -217,3 +217,36 @@ def test_a_winner_that_was_never_written_is_chosen_again() -> None:
     world.advance(15.0)
     assert lost
     assert len(world.runs) == 1
+
+
+@pytest.mark.parametrize("kind", ["ClusterQueue", "LocalQueue"])
+def test_the_answer_of_a_status_write_does_not_bring_back_a_stop_that_is_over(kind: str) -> None:
+    resource, name = (CLUSTER_QUEUE, ObjectKey("", "shared"))
+    if kind == "LocalQueue":
+        resource, name = LOCAL_QUEUE, ObjectKey(NAMESPACE, "main")
+    world = a_world(a_setting())
+    late: list[events.Event] = []
+    put = world.put
+
+    def hold(event: events.Event) -> None:
+        if isinstance(event, WriteDone) and type(event.object).__name__ == kind:
+            late.append(event)
+        else:
+            put(event)
+
+    def stopped(policy: str) -> None:
+        world.api.edit(ObjectRef(resource, name), lambda queue: queue["spec"].update(stopPolicy=policy))
+        world.advance(10.0)
+
+    world.api.apply(a_pod().document())
+    world.advance(5.0)
+    world.put = hold  # type: ignore[method-assign]  # answers pass through it
+    stopped("HoldAndDrain")
+    assert late, "the status was written, and its answer is on its way"
+    assert not world.running
+    stopped("None")
+    world.put = put  # type: ignore[method-assign]
+    for event in late:
+        world.give(event)
+    world.advance(200.0)
+    assert [(run[1]) for run in world.running] == [2], "the pod runs again"

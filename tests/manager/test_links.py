@@ -249,6 +249,23 @@ def test_an_agent_that_forgot_a_session_it_had_answered_in_is_a_restored_worker(
     assert view.cordoned
 
 
+def test_the_answer_of_a_status_write_does_not_undo_what_a_person_said_after_it() -> None:
+    manager = Manager(Api())
+    manager.dial()
+    manager.pass_time(3, agents=True)
+    manager.hold_writes = True
+    manager.report(1, Capacity(entries=(CapacityEntry(flavor="f", resource="cpu", nominal=8, used=1, largest_fit=7),)))
+    manager.pass_time(12, agents=True)
+    (write,) = manager.held
+    answer = manager.api.write(write)
+    manager.api.annotate("w1", {ANNOTATION_FENCED_BY: "ada"})
+    manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
+    manager.event(answer)
+    link = manager.links._links["w1"]
+    assert link.object is not None
+    assert link.object.metadata.annotations[ANNOTATION_FENCED_BY] == "ada"
+
+
 def test_capacity_is_shown_and_written() -> None:
     manager = Manager(Api())
     manager.dial()

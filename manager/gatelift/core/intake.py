@@ -15,7 +15,7 @@ from gatelift_kinds.kind import Kind
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
+from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import KubeObject
 
 
@@ -27,6 +27,10 @@ def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float
     if kind is not None:
         _owner_seen(core, kind, ref, obj, raw)
         return
+    if resource != WORKLOAD:  # `put_workload` sees to that for Workloads
+        known = core.known(ref)
+        if known is not None and not newer(obj.metadata, known.metadata):
+            return  # the answer to a write of ours, that the watch has overtaken with what somebody wrote after it
     match obj:
         case kueue.Workload():
             workload_seen(core, obj, now)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from gatelift.core import cluster_status
 from gatelift.core.cluster_status import Facts
 from gatelift.core.commands import CloseStream, IssueCertificate, Note, SendFrame
+from gatelift.core.knowledge import newer
 from gatelift.core.link_values import (
     LOCAL_CLUSTER,
     ClusterChanged,
@@ -284,7 +285,9 @@ class Link:
         if self._write is None or self._write.purpose is not Purpose.SESSION:  # not what we are writing ourselves
             self._grants.seen(self.facts, found.status.lease_seconds)
         self.facts.restored_session = max(self.facts.restored_session, found.status.restored_session)
-        self.object = found
+        known = self.object
+        if known is None or known.metadata.uid != found.metadata.uid or not newer(known.metadata, found.metadata):
+            self.object = found  # or it is the answer to a write, overtaken by what a person wrote after it
         self._written_session = max(self._written_session, found.status.session)
 
     def _evict(self, now: float, out: Outcome) -> None:
