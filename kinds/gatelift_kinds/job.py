@@ -230,6 +230,8 @@ class JobKind:
         The API server takes a change of the template only from a suspended Job without start time.
         """
         step = self.stop_step(obj, key)
+        if step is not None and (not self.suspended(obj) or not stop_marked(obj.metadata, key)):
+            return PatchStep(body=job_status.suspend_body(obj, key, version=obj.metadata.resource_version))
         if step is not None or self.outcome(obj) is not None or not job_template.changed(obj):
             return step
         if obj.status.start_time is not None:

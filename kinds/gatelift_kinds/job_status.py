@@ -88,9 +88,15 @@ def reset(obj: Job, raw: bytes, wall: str) -> bytes | None:
     return status_patch(obj.metadata, old, new)
 
 
-def suspend_body(obj: Job, key: PlacementKey) -> bytes:
-    """Return the merge patch that suspends. The mark makes it a change even of a suspended object."""
+def suspend_body(obj: Job, key: PlacementKey, *, version: str = "") -> bytes:
+    """Return the merge patch that suspends. The mark makes it a change even of a suspended object.
+
+    `version`: the one to which alone it applies. At `local` the Job outlives the placement: a patch whose answer was
+    lost must not land when the next placement has been let go (R7).
+    """
     meta = {"uid": obj.metadata.uid, "annotations": {ANNOTATION_STOPPING: str(key)}}
+    if version:
+        meta["resourceVersion"] = version
     return encode({"metadata": meta, "spec": {"suspend": True}})
 
 

@@ -257,6 +257,18 @@ def run_at_home(document: Json, placing: Placing = PLACING) -> Json:
     return after
 
 
+def test_a_stop_at_home_applies_to_the_version_it_was_decided_on_and_cannot_land_in_the_next_placement() -> None:
+    document = run_at_home(a_job())
+    document["metadata"]["resourceVersion"] = "7"
+    step = KIND.local_stop_step(job(document), raw(document), KEY)
+    assert isinstance(step, PatchStep)
+    body = json.loads(step.body)
+    assert (body["spec"]["suspend"], body["metadata"]["resourceVersion"]) == (True, "7")
+    elsewhere = KIND.stop_step(job({**of_worker(), "spec": {**of_worker()["spec"], "suspend": False}}), KEY)
+    assert isinstance(elsewhere, PatchStep)
+    assert "resourceVersion" not in json.loads(elsewhere.body)["metadata"], "there each placement has a Job of its own"
+
+
 def stop_at_home(document: Json) -> tuple[Json, int]:
     """Carry out all steps, with a Job controller that answers at once."""
     for count in range(10):
