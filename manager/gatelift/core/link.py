@@ -13,7 +13,6 @@ from dataclasses import replace
 from gatelift.core import cluster_status
 from gatelift.core.cluster_status import Facts
 from gatelift.core.commands import CloseStream, IssueCertificate, Note, SendFrame
-from gatelift.core.knowledge import newer
 from gatelift.core.link_values import (
     LOCAL_CLUSTER,
     ClusterChanged,
@@ -29,7 +28,7 @@ from gatelift.core.link_values import (
     PlacementsInventoried,
     Reported,
 )
-from gatelift.core.link_writes import Purpose, Write, changes_of
+from gatelift.core.link_writes import Purpose, Write, changes_of, latest
 from gatelift.core.linking import Leading, Outcome
 from gatelift.core.long_grants import LongGrants
 from gatelift_kube.objects.gatelift import WorkerCluster
@@ -285,9 +284,7 @@ class Link:
         if self._write is None or self._write.purpose is not Purpose.SESSION:  # not what we are writing ourselves
             self._grants.seen(self.facts, found.status.lease_seconds)
         self.facts.restored_session = max(self.facts.restored_session, found.status.restored_session)
-        known = self.object
-        if known is None or known.metadata.uid != found.metadata.uid or not newer(known.metadata, found.metadata):
-            self.object = found  # or it is the answer to a write, overtaken by what a person wrote after it
+        self.object = latest(self.object, found)
         self._written_session = max(self._written_session, found.status.session)
 
     def _evict(self, now: float, out: Outcome) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from gatelift.core import cluster_status
 from gatelift.core.cluster_status import Facts
+from gatelift.core.knowledge import newer
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_wire.session import GreetingReceived, LeaseRenewed
 
@@ -71,3 +72,9 @@ def changes_of(
         case _:
             pass
     return changes
+
+
+def latest(known: WorkerCluster | None, found: WorkerCluster) -> WorkerCluster:
+    """Return what is to be believed: `found`, unless it is the answer to a write, overtaken by what somebody wrote."""
+    overtaken = known is not None and known.metadata.uid == found.metadata.uid and newer(known.metadata, found.metadata)
+    return known if known is not None and overtaken else found
