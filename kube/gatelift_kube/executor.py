@@ -41,6 +41,9 @@ from gatelift_kube.writes import (
 
 CAPACITY = 4096
 """Writes that may wait: about what the default budget carries out within `WRITE_SECONDS_MAX`."""
+DEADLINE_SLACK = 0.05
+"""A try that ended this close to the write's own time limit was ended by it: it waited in vain for a connection, and
+nothing says that the API server is in trouble or that the object should be left alone for a while."""
 SEND_SECONDS_MIN = 1.0
 """A first try for which less is left is not made: were it too late for a connection, that would look like trouble with
 the API server, and the object would be left alone for longer each time, though it was only we who were busy."""
@@ -244,6 +247,8 @@ class Executor:
                     policy=self._policy,
                     fraction=self._rng.random(),
                 )
+                if tried == 1 and not pending.maybe_done and self._clock() >= pending.deadline - DEADLINE_SLACK:
+                    return _not_sent(command, f"no connection came free within {self._write_seconds:g} s")
                 if pause is None or self._clock() + pause >= pending.deadline:
                     return _failed(command, error, tried=tried, maybe_done=pending.maybe_done)
             else:

@@ -6,12 +6,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from gatelift_kube.budget import Budget, Share, Traffic, budget
 from gatelift_kube.client import Client
+from gatelift_kube.errors import UnreachableError
 from gatelift_kube.executor import SEND_SECONDS_MIN, Executor, WritesFullError, intent_of, traffic_of
 from gatelift_kube.resources import CLUSTER_QUEUE, POD, WORKLOAD
 from gatelift_kube.retry import Intent, RetryPolicy
@@ -293,6 +294,33 @@ async def test_a_write_for_which_the_process_had_no_time_is_no_trouble_with_the_
     assert isinstance(told, WriteFailed)
     assert told.error is WriteError.NOT_SENT
     assert not server.asked("POST")
+
+
+class NoConnection:
+    """A client for whose requests no connection comes free; each takes `seconds` of a clock to find that out."""
+
+    def __init__(self, seconds: float) -> None:
+        self.now = 0.0
+        self._seconds = seconds
+
+    async def create(self, *_: Any, **__: Any) -> None:
+        self.now += self._seconds
+        raise UnreachableError("cannot connect", maybe_done=False)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "error"), [(WRITE_SECONDS_MAX, WriteError.NOT_SENT), (WRITE_SECONDS_MAX / 100, WriteError.NOT_DONE)]
+)
+async def test_a_write_that_waits_in_vain_for_a_connection_was_not_sent_and_one_that_is_refused_failed(
+    seconds: float, error: WriteError
+) -> None:
+    client = NoConnection(seconds)
+    carried = Carried(cast("Client", client), clock=lambda: client.now)
+    carried.executor.submit(create(1))
+    async with running(carried):
+        told = await carried.only()
+    assert isinstance(told, WriteFailed)
+    assert told.error is error
 
 
 async def test_writes_that_wait_at_the_end_are_answered(server: FakeApiServer, client: Client) -> None:
