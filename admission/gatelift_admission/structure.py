@@ -79,7 +79,13 @@ def local_queue_removed(state: State, key: ObjectKey) -> None:
 
 
 def _local_queue_changed(state: State, key: ObjectKey) -> None:
-    state.review.update(state.submitted.get(key, {}))
+    submitted = state.submitted.get(key, {})
+    state.review.update(submitted)
+    local = state.local_queues.get(key)
+    queue = state.queues.get(local.object.spec.cluster_queue) if local is not None and local.stopped else None
+    first = queue.pending.sticky if queue is not None else None
+    if first is not None and first.uid in submitted:  # it may go on before the review: its place is lost at once
+        state.unqueue(first)
 
 
 def cohort_changed(state: State, cohort: Cohort) -> None:
