@@ -44,9 +44,10 @@ CAPACITY = 4096
 DEADLINE_SLACK = 0.05
 """A try that ended this close to the write's own time limit was ended by it: it waited in vain for a connection, and
 nothing says that the API server is in trouble or that the object should be left alone for a while."""
-SEND_SECONDS_MIN = 1.0
+SEND_SECONDS_MIN = 4.0
 """A first try for which less is left is not made: were it too late for a connection, that would look like trouble with
-the API server, and the object would be left alone for longer each time, though it was only we who were busy."""
+the API server, and the object would be left alone for longer each time, though it was only we who were busy. And where
+we are busy an API server is: an answer that comes just too late leaves an unknown outcome, which costs a read."""
 
 
 class WritesFullError(Exception):

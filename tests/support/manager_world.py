@@ -74,6 +74,7 @@ class World:
     wire: deque[tuple[str, int, Report]] = field(default_factory=deque)
     reports: int = 0
     fail: Callable[[Create | Patch | Delete], WriteError | None] | None = None
+    read_fails: Callable[[Read], events.ReadFailed | None] | None = None
     watch_late: bool = False
     stop_after: int | None = None
     tell: Callable[[Any, Any], None] = lambda _who, _what: None
@@ -182,6 +183,8 @@ class World:
         match command:
             case Create() | Patch() | Delete():
                 self._write(command)
+            case Read() if self.read_fails is not None and (failed := self.read_fails(command)) is not None:
+                self.put(failed)
             case Read():
                 document = self.api.objects.get(command.ref)
                 found = seen(command.ref, document) if document is not None else None

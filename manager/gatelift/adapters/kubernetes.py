@@ -69,8 +69,13 @@ FOLLOWED = frozenset({NAMESPACE, RESOURCE_FLAVOR, JOB, POD})
 ECHOING = frozenset({WORKLOAD, JOB, POD})
 """Kinds of which the core takes the answer to a write as it takes the word of the watch; so it need not hear both."""
 
-READS_MAX = 64
-"""Quorum reads under way; each answers a write of unknown outcome or a missing placement, both rare."""
+READS_MAX = 1024
+"""Quorum reads that wait; each answers a write of unknown outcome or a missing placement. An API server that answers a
+burst of writes late makes hundreds at once."""
+
+READS_AT_ONCE = 8
+"""Of these so many are under way: hundreds are read in seconds, and the API server sees no more of it than of one more
+client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +116,8 @@ class ManagementApi:
         """Start everything that runs for the life of the process."""
         supervisor.spawn("writes", self._executor.run())
         supervisor.spawn("kubernetes events", self._recorder.run())
-        supervisor.spawn("reads", self._read_on_request())
+        for number in range(READS_AT_ONCE):
+            supervisor.spawn(f"reads {number}", self._read_on_request())
         for reflector in self._reflectors:
             supervisor.spawn(f"watch {reflector.resource.plural}", reflector.run())
 
@@ -130,7 +136,7 @@ class ManagementApi:
         except asyncio.QueueFull:
             text = f"{READS_MAX} reads wait already"
             ref = command.ref if isinstance(command, Read) else None
-            self._post(ReadFailed(read_id=command.read_id, ref=ref, message=text))
+            self._post(ReadFailed(read_id=command.read_id, ref=ref, message=text, asked=False))
 
     async def wait_synced(self) -> None:
         """Wait until every kind was listed completely once; a kind that cannot be listed is said by `waiting_kinds`."""

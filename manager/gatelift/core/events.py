@@ -107,11 +107,15 @@ class ReadAllDone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFailed:
-    """A `Read` or `ReadAll` could not be carried out (retries are behind it); `ref` only for a `Read`."""
+    """A `Read` or `ReadAll` could not be carried out (retries are behind it); `ref` only for a `Read`.
+
+    `asked` False: it found no room and never left the process, so nothing is wrong with the API server.
+    """
 
     read_id: int
     message: str
     ref: ObjectRef | None = None
+    asked: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -309,6 +309,9 @@ class Machine:
         if outstanding is None:
             return
         ref = outstanding.ref
+        if isinstance(event, ReadFailed) and not event.asked:
+            core.stand_in_line(ref, now)
+            return
         if isinstance(event, ReadFailed):
             core.inflight.failed(ref, now)
             core.inflight.trouble[ref].read = True

@@ -1,0 +1,109 @@
+"""Quorum reads: several at once, and one that finds no room pauses nothing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from gatelift.adapters import kubernetes
+from gatelift.adapters.kubernetes import Identity, ManagementApi
+from gatelift.core import events
+from gatelift.core.commands import Read
+from gatelift.core.state import UNSENT_SECONDS
+from gatelift_kube.budget import budget
+from gatelift_kube.client import Client
+from gatelift_kube.resources import POD, ObjectKey, ObjectRef
+from gatelift_kube.retry import RetryPolicy
+from gatelift_kube.tasks import Supervisor
+from gatelift_kube.transport import HttpTransport
+from gatelift_kube.writes import Patch, WriteError
+from gatelift_wire.messages import Commit
+from support.builders_manager import a_pod, a_setting
+from support.fake_apiserver import FakeApiServer
+from support.manager_world import World, a_world
+from support.until import until
+
+QUICK = RetryPolicy(tries=2, first_seconds=0.001, max_seconds=0.01)
+
+
+class Reading:
+    """The manager's API side, of which only the reads run, and what it posted."""
+
+    def __init__(self, server: FakeApiServer, client: Client) -> None:
+        self.server = server
+        self.posted: list[events.Event] = []
+        self.api = ManagementApi(client, self.posted.append, budget(), Identity(controller="c", instance="i"), bool)
+
+    def ask(self, read_id: int, namespace: str) -> None:
+        self.api.read(Read(read_id=read_id, ref=ObjectRef(POD, ObjectKey(namespace, "p"))))
+
+    def answered(self) -> dict[int, events.Event]:
+        kinds = events.ReadDone | events.ReadFailed
+        return {event.read_id: event for event in self.posted if isinstance(event, kinds)}
+
+
+@pytest_asyncio.fixture
+async def reading() -> AsyncIterator[Reading]:
+    server = FakeApiServer()
+    await server.start()
+    failed: list[str] = []
+    supervisor = Supervisor(lambda task, _error: failed.append(task))
+    async with Client(HttpTransport(server.config), policy=QUICK, rng=random.Random(1)) as client:  # noqa: S311 - a seed makes a test repeatable
+        made = Reading(server, client)
+        made.api.start(supervisor)
+        yield made
+        await supervisor.stop()
+    await server.stop()
+    assert failed == []
+
+
+async def test_a_read_that_hangs_holds_up_no_other(reading: Reading) -> None:
+    reading.server.fault("GET", "namespaces/slow/", times=99, hang=True)
+    reading.server.put(POD, "p", "quick")
+    slow = kubernetes.READS_AT_ONCE - 1
+    for number in range(slow):
+        reading.ask(number, "slow")
+    for number in range(slow, slow + 5):
+        reading.ask(number, "quick")
+    await until(lambda: len(reading.answered()) == 5, "all but the slow ones are answered")
+    assert all(isinstance(event, events.ReadDone) for event in reading.answered().values())
+
+
+async def test_a_read_that_finds_no_room_says_that_nobody_was_asked(reading: Reading) -> None:
+    reading.server.fault("GET", "namespaces/slow/", times=9999, hang=True)
+    for number in range(kubernetes.READS_MAX + 1):
+        reading.ask(number, "slow")
+    refused = reading.answered()[kubernetes.READS_MAX]
+    assert isinstance(refused, events.ReadFailed)
+    assert not refused.asked
+    assert "wait already" in refused.message
+
+
+def in_doubt(*, asked: bool) -> World:
+    """Return a world where answers to writes came to nothing, and for half a minute no read was carried out either."""
+    world = a_world(a_setting())
+    world.fail = lambda command: WriteError.UNKNOWN if isinstance(command, Patch) else None
+    world.read_fails = lambda command: events.ReadFailed(
+        read_id=command.read_id, ref=command.ref, message="no", asked=asked
+    )
+    world.api.apply(a_pod().document())
+    world.advance(30.0)
+    assert not world.messages(Commit)
+    world.fail = world.read_fails = None
+    return world
+
+
+def test_an_object_whose_read_found_no_room_is_read_as_soon_as_there_is_some() -> None:
+    world = in_doubt(asked=False)
+    world.advance(2 * UNSENT_SECONDS)
+    assert world.messages(Commit)
+
+
+def test_an_object_that_could_not_be_read_is_left_alone_for_a_while() -> None:
+    world = in_doubt(asked=True)
+    world.advance(2 * UNSENT_SECONDS)
+    assert not world.messages(Commit)
+    world.advance(60.0)
+    assert world.messages(Commit)
