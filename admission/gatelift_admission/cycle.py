@@ -296,6 +296,7 @@ class Cycle:
             self._state.tell(entry, (assignment.reason, assignment.message))
         elif again and (entry.lost or (entry.cursor and queue.pending.strict)) and entry.restarted != now:
             # An earlier flavor may have room, or leave some to a later pod set, by now: from the first.
+            round_.anew |= not entry.lost
             entry.restarted = now
             entry.search_anew()
             queue.pending.evaluate(entry)
@@ -429,7 +430,11 @@ class Cycle:
         if round_.admitted:
             self._look_at_waiting(round_.root)
         round_.progress |= state.versions.get(round_.root, 0) != round_.version
-        in_vain = round_.repeated and not round_.thinned and state.versions.get(round_.root, 0) == round_.version
+        in_vain = (
+            round_.repeated
+            and not (round_.thinned or round_.anew)
+            and state.versions.get(round_.root, 0) == round_.version
+        )
         for queue in round_.lost:
             if round_.progress and not in_vain:
                 state.offer(queue)
