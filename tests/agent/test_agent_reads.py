@@ -23,6 +23,7 @@ from gatelift_wire import messages as m
 from support.agent_stage import Stage
 from support.agent_values import KEY
 from support.fake_apiserver import FakeApiServer
+from support.reads import answered_beside_slow_ones
 from support.until import until
 
 QUICK = RetryPolicy(tries=2, first_seconds=0.001, max_seconds=0.01)
@@ -68,16 +69,9 @@ async def reading() -> AsyncIterator[Reading]:
 
 
 async def test_a_list_that_hangs_holds_up_no_other(reading: Reading) -> None:
-    reading.server.fault("GET", "namespaces/slow/", times=99, hang=True)
-    reading.server.put(POD, "p", "quick")
-    slow = kubernetes.READS_AT_ONCE - 1
-    for number in range(slow):
-        reading.ask(number, "slow")
-    for number in range(slow, slow + 5):
-        reading.ask(number, "quick")
-    await until(lambda: len(reading.answered()) == 5, "all but the slow ones are answered")
-    read = [event for event in reading.answered().values() if isinstance(event, PodsRead)]
-    assert [[pod.metadata.name for pod in event.pods] for event in read] == [["p"]] * 5
+    quick = await answered_beside_slow_ones(reading, kubernetes.READS_AT_ONCE)
+    read = [event for event in quick if isinstance(event, PodsRead)]
+    assert [[pod.metadata.name for pod in event.pods] for event in read] == [["p"]] * len(quick)
 
 
 async def test_not_more_lists_are_under_way_than_may_be(reading: Reading) -> None:

@@ -23,7 +23,7 @@ from gatelift_wire.messages import Commit
 from support.builders_manager import a_pod, a_setting
 from support.fake_apiserver import FakeApiServer
 from support.manager_world import World, a_world
-from support.until import until
+from support.reads import answered_beside_slow_ones
 
 QUICK = RetryPolicy(tries=2, first_seconds=0.001, max_seconds=0.01)
 
@@ -60,15 +60,8 @@ async def reading() -> AsyncIterator[Reading]:
 
 
 async def test_a_read_that_hangs_holds_up_no_other(reading: Reading) -> None:
-    reading.server.fault("GET", "namespaces/slow/", times=99, hang=True)
-    reading.server.put(POD, "p", "quick")
-    slow = kubernetes.READS_AT_ONCE - 1
-    for number in range(slow):
-        reading.ask(number, "slow")
-    for number in range(slow, slow + 5):
-        reading.ask(number, "quick")
-    await until(lambda: len(reading.answered()) == 5, "all but the slow ones are answered")
-    assert all(isinstance(event, events.ReadDone) for event in reading.answered().values())
+    quick = await answered_beside_slow_ones(reading, kubernetes.READS_AT_ONCE)
+    assert all(isinstance(event, events.ReadDone) for event in quick)
 
 
 async def test_a_read_that_finds_no_room_says_that_nobody_was_asked(reading: Reading) -> None:
@@ -92,6 +85,7 @@ def in_doubt(*, asked: bool) -> World:
     world.advance(30.0)
     assert not world.messages(Commit)
     world.fail = world.read_fails = None
+    assert any("it may be done, so it is read" in note.text for note in world.notes)
     return world
 
 
@@ -103,6 +97,7 @@ def test_an_object_whose_read_found_no_room_is_read_as_soon_as_there_is_some() -
 
 def test_an_object_that_could_not_be_read_is_left_alone_for_a_while() -> None:
     world = in_doubt(asked=True)
+    assert any("no; asked again in 16 s" in note.text for note in world.notes), "the log says why nothing goes on"
     world.advance(2 * UNSENT_SECONDS)
     assert not world.messages(Commit)
     world.advance(60.0)

@@ -283,6 +283,7 @@ class Machine:
                     core.inflight.conflicted(ref, outstanding.decided_on, now)
             case WriteError.UNKNOWN:
                 core.inflight.unsure(ref, now, version=outstanding.decided_on, lands_until=outstanding.lands_until)
+                core.note(f"{outstanding.purpose}: {ref}: {event.message}; it may be done, so it is read", warning=True)
             case WriteError.NOT_FOUND | WriteError.ALREADY_EXISTS:
                 core.inflight.unsure(ref, now)
             case _:
@@ -313,8 +314,9 @@ class Machine:
             core.stand_in_line(ref, now)
             return
         if isinstance(event, ReadFailed):
-            core.inflight.failed(ref, now)
+            pause = core.inflight.failed(ref, now) - now
             core.inflight.trouble[ref].read = True
+            core.note(f"{outstanding.purpose}: {ref}: {event.message}; asked again in {pause:g} s", warning=True)
         else:
             version = event.object.metadata.resource_version if event.object is not None else ""
             core.inflight.was_read(ref, version, now)
