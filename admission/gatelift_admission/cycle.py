@@ -244,6 +244,7 @@ class Cycle:
             return
         deferred = again = claims.overlap(plan.targets)
         if not again and plan.targets and self._came_free(round_, queue, plan.assignment):
+            self.nominations += 1
             plan = nominate(state, entry, queue)
         if again:
             plan, deferred = self._again(round_, entry, queue, plan.assignment)
