@@ -73,34 +73,6 @@ class _Lane:
     queued: Traffic | None = None
 
 
-class _Ready:
-    """Lanes that are ready, first come first served, and the workers that wait for one. An asyncio.Queue without more.
-
-    A worker that is cancelled with a lane on its way to it leaves the lane here: all of them end together.
-    """
-
-    __slots__ = ("_idle", "_lanes")
-
-    def __init__(self) -> None:
-        self._lanes: deque[_Lane] = deque()
-        self._idle: deque[asyncio.Future[None]] = deque()
-
-    def put(self, lane: _Lane) -> None:
-        self._lanes.append(lane)
-        while self._idle:
-            worker = self._idle.popleft()
-            if not worker.done():
-                worker.set_result(None)
-                return
-
-    async def get(self, loop: asyncio.AbstractEventLoop) -> _Lane:
-        while not self._lanes:
-            worker = loop.create_future()
-            self._idle.append(worker)
-            await worker
-        return self._lanes.popleft()
-
-
 class Executor:
     """Takes commands (`submit`) and carries them out while `run` runs. Belongs to one event loop.
 
@@ -131,7 +103,7 @@ class Executor:
         shares = (limits or budget()).shares
         self._shares = {traffic: shares[traffic] for traffic in (Traffic.TRANSITION, Traffic.STATUS)}
         self._buckets = {traffic: TokenBucket(share, clock()) for traffic, share in self._shares.items()}
-        self._ready = {traffic: _Ready() for traffic in self._shares}
+        self._ready: dict[Traffic, asyncio.Queue[_Lane]] = {traffic: asyncio.Queue() for traffic in self._shares}
         self._lanes: dict[ObjectRef, _Lane] = {}
         self._held = 0
 
@@ -193,13 +165,13 @@ class Executor:
         traffic = Traffic.TRANSITION if urgent else Traffic.STATUS
         if lane.queued is not traffic:
             lane.queued = traffic
-            self._ready[traffic].put(lane)
+            self._ready[traffic].put_nowait(lane)
 
     async def _work(self, traffic: Traffic) -> None:
-        ready, loop = self._ready[traffic], asyncio.get_running_loop()
+        ready = self._ready[traffic]
         bucket = self._buckets[traffic]
         while True:
-            lane = await ready.get(loop)
+            lane = await ready.get()
             if lane.busy or not lane.waiting or lane.queued is not traffic:
                 continue  # taken by another worker since
             lane.busy, lane.queued = True, None

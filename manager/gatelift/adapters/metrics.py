@@ -6,20 +6,17 @@ counted next door, in `transitions`; what is so now is in `gauges`.
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from gatelift.adapters.gauges import Gauges
 from gatelift.adapters.transitions import Transitions
 from gatelift.core.commands import Command, IssueCertificate, Note, Read, SendFrame
 from gatelift.core.events import Event
 from gatelift.core.machine import Machine
-from gatelift_kube.counting import Counts, Spread, Spreads
 from gatelift_kube.writes import Create, Delete, EmitEvent, Patch, WriteFailed
 
 HANDLE_BUCKETS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 """Seconds; 0.02 is what one `handle` may take at the most."""
-
-_VERBS = {Create: "create", Patch: "patch", Delete: "delete"}
 
 
 class Metrics:
@@ -28,30 +25,31 @@ class Metrics:
     def __init__(self, *, local_queues: bool = True) -> None:
         """`local_queues`: per LocalQueue, too."""
         self.registry = CollectorRegistry()
-        self._handle = Spreads(
+        self._handle = Histogram(
             "gatelift_handle_seconds",
             "Time that the deciding core took for one event",
             ["event"],
-            bounds=HANDLE_BUCKETS,
+            buckets=HANDLE_BUCKETS,
             registry=self.registry,
         )
-        self._writes = Counts(
+        self._writes = Counter(
             "gatelift_writes_total",
             "Writes asked for, by verb and resource",
             ["verb", "resource"],
             registry=self.registry,
         )
-        self._write_failures = Counts(
+        self._write_failures = Counter(
             "gatelift_write_failures_total", "Writes that did not happen", ["error"], registry=self.registry
         )
-        self._frames = Counts("gatelift_frames_sent_total", "Frames sent to agents", registry=self.registry)
-        self._notes = Counts(
+        self._frames = Counter("gatelift_frames_sent_total", "Frames sent to agents", registry=self.registry)
+        self._notes = Counter(
             "gatelift_notes_total", "Facts worth a log line, by level", ["level"], registry=self.registry
         )
-        self._certificates = Counts(
+        self._certificates = Counter(
             "gatelift_certificates_issued_total", "Certificates asked of the authority", registry=self.registry
         )
-        self._handle_of: dict[type, Spread] = {}
+        self._handle_of: dict[type, Histogram] = {}
+        self._writes_of: dict[tuple[type, str, str], Counter] = {}
         self._transitions = Transitions(self.registry, local_queues=local_queues)
         self._gauges = Gauges(self.registry, local_queues=local_queues)
         self.leader = Gauge(
@@ -70,11 +68,11 @@ class Metrics:
         """Count one event."""
         kind = type(event)
         handle = self._handle_of.get(kind)
-        if handle is None:
-            handle = self._handle_of[kind] = self._handle.of(kind.__name__)
-        handle.see(seconds)
+        if handle is None:  # to look a series up by its labels takes longer than to count in it
+            handle = self._handle_of[kind] = self._handle.labels(kind.__name__)
+        handle.observe(seconds)
         if isinstance(event, WriteFailed):
-            self._write_failures.add(event.error.value)
+            self._write_failures.labels(event.error.value).inc()
 
     def performed(self, command: Command) -> None:
         """Count one command."""
@@ -82,9 +80,9 @@ class Metrics:
             case Create() | Patch() | Delete():
                 self._write(command)
             case SendFrame():
-                self._frames.add()
+                self._frames.inc()
             case IssueCertificate():
-                self._certificates.add()
+                self._certificates.inc()
             case Note():
                 self._note(command)
             case Read() | EmitEvent():
@@ -93,13 +91,16 @@ class Metrics:
                 pass
 
     def _write(self, command: Create | Patch | Delete) -> None:
-        resource = command.ref.resource.plural
-        if isinstance(command, Patch) and command.subresource:
-            resource = f"{resource}/{command.subresource}"
-        self._writes.add(_VERBS[type(command)], resource)
+        part = command.subresource if isinstance(command, Patch) else ""
+        series = (type(command), command.ref.resource.plural, part)
+        writes = self._writes_of.get(series)
+        if writes is None:
+            resource = f"{series[1]}/{part}" if part else series[1]
+            writes = self._writes_of[series] = self._writes.labels(series[0].__name__.lower(), resource)
+        writes.inc()
 
     def _note(self, note: Note) -> None:
-        self._notes.add(note.level)
+        self._notes.labels(note.level).inc()
         fields = dict(note.fields)
         if "transition" in fields:
             self._transitions.count(fields, note.workload, note.cluster)

@@ -5,11 +5,10 @@ Fed by the notes that `core.telling` makes of each transition; only the leader m
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from gatelift.adapters.gauges import LEADER, REPLICA_ROLE
 from gatelift.core.link_values import LOCAL_CLUSTER
-from gatelift_kube.counting import Counts, Spreads
 
 KUEUE_BUCKETS = (1.0, 2.5, 5.0, *(10.0 * 2.0**power for power in range(11)))
 """Seconds; Kueue's: 1, 2.5, 5, then doubling to 10240."""
@@ -23,9 +22,9 @@ class _Total:
     """One counter per ClusterQueue, and one per LocalQueue where these are wanted."""
 
     def __init__(self, made: _Making, name: str, text: str, *labels: str) -> None:
-        self._queue = Counts(f"kueue_{name}", text, ["cluster_queue", *labels, REPLICA_ROLE], registry=made.registry)
+        self._queue = Counter(f"kueue_{name}", text, ["cluster_queue", *labels, REPLICA_ROLE], registry=made.registry)
         self._local = (
-            Counts(
+            Counter(
                 f"kueue_local_queue_{name}", text, ["name", "namespace", *labels, REPLICA_ROLE], registry=made.registry
             )
             if made.local_queues
@@ -33,26 +32,26 @@ class _Total:
         )
 
     def add(self, of: Of, *labels: str) -> None:
-        self._queue.add(of[0], *labels, LEADER)
+        self._queue.labels(of[0], *labels, LEADER).inc()
         if self._local is not None:
-            self._local.add(of[1], of[2], *labels, LEADER)
+            self._local.labels(of[1], of[2], *labels, LEADER).inc()
 
 
 class _Wait:
     """One histogram of seconds per ClusterQueue, and one per LocalQueue where these are wanted."""
 
     def __init__(self, made: _Making, name: str, text: str, *labels: str) -> None:
-        def histogram(prefix: str, queue: tuple[str, ...]) -> Spreads:
+        def histogram(prefix: str, queue: tuple[str, ...]) -> Histogram:
             labelled = [*queue, *labels, REPLICA_ROLE]
-            return Spreads(f"{prefix}_{name}", text, labelled, bounds=KUEUE_BUCKETS, registry=made.registry)
+            return Histogram(f"{prefix}_{name}", text, labelled, buckets=KUEUE_BUCKETS, registry=made.registry)
 
         self._queue = histogram("kueue", ("cluster_queue",))
         self._local = histogram("kueue_local_queue", ("name", "namespace")) if made.local_queues else None
 
     def add(self, of: Of, seconds: float, *labels: str) -> None:
-        self._queue.of(of[0], *labels, LEADER).see(seconds)
+        self._queue.labels(of[0], *labels, LEADER).observe(seconds)
         if self._local is not None:
-            self._local.of(of[1], of[2], *labels, LEADER).see(seconds)
+            self._local.labels(of[1], of[2], *labels, LEADER).observe(seconds)
 
 
 class _Making:
@@ -79,7 +78,7 @@ class Transitions:
         why = ("reason", "underlying_cause")
         self._evicted = _Total(both, "evicted_workloads_total", "Evictions", *why, CLASS)
         self._evicted_once = _Total(queues, "evicted_workloads_once_total", "First evictions for a reason", *why, CLASS)
-        self._preempted = Counts(
+        self._preempted = Counter(
             "kueue_preempted_workloads_total",
             "Workloads preempted, by the queue that preempts",
             ["preempting_cluster_queue", "reason", REPLICA_ROLE],
@@ -95,11 +94,11 @@ class Transitions:
         self._drained = _Wait(queues, "workload_eviction_latency_seconds", "From told to stop to released", "reason")
         self._finished = _Total(both, "finished_workloads_total", "Workloads finished", CLASS)
         self._ran = _Wait(queues, "execution_time_seconds", "From admitted to finished")
-        self._lifted = Spreads(
+        self._lifted = Histogram(
             "gatelift_admitted_to_lifted_seconds",
             "From the winner written to its agent's word that the gates are off",
             ["cluster"],
-            bounds=LIFT_BUCKETS,
+            buckets=LIFT_BUCKETS,
             registry=registry,
         )
 
@@ -120,7 +119,7 @@ class Transitions:
                     self._sent.add(of, cluster)
                     self._placed.add(of, cluster)
             case "lifted" if "lift_seconds" in seconds:
-                self._lifted.of(cluster).see(seconds["lift_seconds"])
+                self._lifted.labels(cluster).observe(seconds["lift_seconds"])
             case "evicted":
                 self._evicted.add(of, reason, cause, rank)
                 if fields.get("first"):
@@ -128,7 +127,7 @@ class Transitions:
                 if "ready_seconds" in seconds:
                     self._ready_to_evicted.add(of, seconds["ready_seconds"], reason, cause)
             case "preempted":
-                self._preempted.add(fields.get("preempting_cluster_queue", ""), reason, LEADER)
+                self._preempted.labels(fields.get("preempting_cluster_queue", ""), reason, LEADER).inc()
             case "ready":
                 self._ready.add(of, seconds["queued_seconds"], rank)
                 self._until_ready.add(of, seconds["admitted_seconds"], rank)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from gatelift_agent.core.commands import Command, Note, SendFrame
 from gatelift_agent.core.events import Event
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.placements import State
-from gatelift_kube.counting import Counts, Spread, Spreads
 from gatelift_kube.writes import Create, Delete, Patch, WriteFailed
 from gatelift_wire.messages import GatesLifted
 
@@ -17,36 +16,34 @@ HANDLE_BUCKETS = (0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.
 
 LIFT_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
-_VERBS = {Create: "create", Patch: "patch", Delete: "delete"}
-
 
 class Metrics:
     """One registry per process, so that several processes of a test do not meet."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._handle = Spreads(
+        self._handle = Histogram(
             "gatelift_agent_handle_seconds",
             "Time that the deciding core took for one event",
             ["event"],
-            bounds=HANDLE_BUCKETS,
+            buckets=HANDLE_BUCKETS,
             registry=self.registry,
         )
-        self._lift = Spreads(
+        self._lift = Histogram(
             "gatelift_agent_lift_seconds",
             "Time from a placement's commit to its gates lifted",
-            bounds=LIFT_BUCKETS,
+            buckets=LIFT_BUCKETS,
             registry=self.registry,
         )
         self._placements = Gauge("gatelift_agent_placements", "Placements by state", ["state"], registry=self.registry)
-        self._writes = Counts(
+        self._writes = Counter(
             "gatelift_agent_writes_total", "Writes asked for", ["verb", "resource"], registry=self.registry
         )
-        self._failures = Counts(
+        self._failures = Counter(
             "gatelift_agent_write_failures_total", "Writes that did not happen", ["error"], registry=self.registry
         )
-        self._frames = Counts("gatelift_agent_frames_sent_total", "Frames sent", registry=self.registry)
-        self._notes = Counts("gatelift_agent_notes_total", "Facts worth a log line", ["level"], registry=self.registry)
+        self._frames = Counter("gatelift_agent_frames_sent_total", "Frames sent", registry=self.registry)
+        self._notes = Counter("gatelift_agent_notes_total", "Facts worth a log line", ["level"], registry=self.registry)
         self._connected = Gauge(
             "gatelift_agent_connected", "1 while a session with the manager is open", registry=self.registry
         )
@@ -59,32 +56,37 @@ class Metrics:
         )
         self._held = Gauge("gatelift_agent_writes_held", "Writes that wait or are under way", registry=self.registry)
         self._queue = Gauge("gatelift_agent_events_waiting", "Events not handled yet", registry=self.registry)
-        self._handle_of: dict[type, Spread] = {}
+        self._handle_of: dict[type, Histogram] = {}
+        self._writes_of: dict[tuple[type, str], Counter] = {}
 
     def handled(self, event: Event, seconds: float) -> None:
         """Count one event."""
         kind = type(event)
         handle = self._handle_of.get(kind)
-        if handle is None:
-            handle = self._handle_of[kind] = self._handle.of(kind.__name__)
-        handle.see(seconds)
+        if handle is None:  # to look a series up by its labels takes longer than to count in it
+            handle = self._handle_of[kind] = self._handle.labels(kind.__name__)
+        handle.observe(seconds)
         if isinstance(event, WriteFailed):
-            self._failures.add(event.error.value)
+            self._failures.labels(event.error.value).inc()
 
     def performed(self, command: Command, machine: Machine, now: float) -> None:
         """Count one command."""
         match command:
             case Create() | Patch() | Delete():
-                self._writes.add(_VERBS[type(command)], command.ref.resource.plural)
+                series = (type(command), command.ref.resource.plural)
+                writes = self._writes_of.get(series)
+                if writes is None:
+                    writes = self._writes_of[series] = self._writes.labels(series[0].__name__.lower(), series[1])
+                writes.inc()
             case SendFrame(frame=frame):
-                self._frames.add()
+                self._frames.inc()
                 for message in frame.messages:
                     if isinstance(message, GatesLifted):
                         placement = machine.world.placements.get(message.key)
                         if placement is not None and placement.committed_at:
-                            self._lift.of().see(max(0.0, now - placement.committed_at))
+                            self._lift.observe(max(0.0, now - placement.committed_at))
             case Note(level=level):
-                self._notes.add(level)
+                self._notes.labels(level).inc()
             case _:
                 pass
 
