@@ -116,22 +116,67 @@ async def test_an_epoch_never_goes_back(kubectl: Kubectl) -> None:
             await kubectl("annotate", "workload", "epochs", "--overwrite", value)
 
 
-async def test_what_was_reserved_cannot_be_changed(kubectl: Kubectl) -> None:
-    await kubectl.apply(a_workload("reserved", queueName="q"))
-    status = {
-        "conditions": [condition("QuotaReserved")],
-        "admission": {"clusterQueue": "cq", "podSetAssignments": [{}]},
-    }
-    await kubectl(
-        "patch", "workload", "reserved", "--subresource=status", "--type=merge", "-p", json.dumps({"status": status})
-    )
-    for spec, text in (
-        ({"queueName": "r"}, "queueName is immutable"),
-        ({"podSets": [{"count": 2, "template": {}}]}, "podSets are immutable"),
-        ({"podSets": [{"template": {"spec": {}}}]}, "templates are immutable"),
-    ):
+def a_class(kind: str, name: str) -> Json:
+    group = "scheduling.k8s.io" if kind == "PriorityClass" else "kueue.x-k8s.io"
+    return {"priority": 1, "priorityClassRef": {"group": group, "kind": kind, "name": name}}
+
+
+RESERVED: Json = {
+    "conditions": [condition("QuotaReserved"), condition("Admitted")],
+    "admission": {"clusterQueue": "cq", "podSetAssignments": [{}]},
+}
+CHANGES: list[tuple[Json, Json, str]] = [
+    ({"queueName": "q"}, {"queueName": "r"}, "queueName is immutable"),
+    ({"queueName": "q"}, {"queueName": None}, "queueName is immutable"),
+    ({}, {"queueName": "r"}, "queueName is immutable"),
+    ({}, {"podSets": [{"count": 2, "template": {}}]}, "podSets are immutable"),
+    ({}, {"podSets": [{"name": "other", "template": {}}]}, "podSets are immutable"),
+    (a_class("PriorityClass", "x"), a_class("PriorityClass", "y"), "priorityClassRef is immutable"),
+    (a_class("WorkloadPriorityClass", "x"), a_class("PriorityClass", "x"), "priorityClassRef is immutable"),
+    (a_class("WorkloadPriorityClass", "x"), {"priorityClassRef": None}, "priorityClassRef is immutable"),
+    ({}, a_class("WorkloadPriorityClass", "x"), "priorityClassRef is immutable"),
+    (
+        {"maximumExecutionTimeSeconds": 5},
+        {"maximumExecutionTimeSeconds": 6},
+        "maximumExecutionTimeSeconds is immutable",
+    ),
+    ({}, {"maximumExecutionTimeSeconds": 6}, "maximumExecutionTimeSeconds is immutable"),
+    (a_class("WorkloadPriorityClass", "x"), a_class("WorkloadPriorityClass", "y"), ""),
+    ({"podSets": [{"count": 3, "template": {}}]}, {"podSets": [{"count": 1, "template": {}}]}, ""),
+]
+"""What a Workload has, what somebody would give it, and what says no while it is reserved and admitted."""
+
+
+@pytest.mark.parametrize(("has", "wanted", "text"), CHANGES)
+async def test_what_was_reserved_cannot_be_changed(kubectl: Kubectl, has: Json, wanted: Json, text: str) -> None:
+    async def status(value: Json) -> None:
+        patch = json.dumps({"status": value})
+        await kubectl("patch", "workload", "reserved", "--subresource=status", "--type=merge", "-p", patch)
+
+    async def change(spec: Json) -> None:
+        await kubectl("patch", "workload", "reserved", "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    await kubectl.apply(a_workload("reserved", **has))
+    try:
+        await status(RESERVED)
+        if not text:
+            await change(wanted)
+            return
         with pytest.raises(KubectlError, match=text):
-            await kubectl("patch", "workload", "reserved", "--type=merge", "-p", json.dumps({"spec": spec}))
+            await change(wanted)
+        await status({"conditions": [condition("QuotaReserved", "False"), condition("Admitted", "False")]})
+        await change(wanted)
+    finally:
+        await kubectl("delete", "workload", "reserved")
+
+
+async def test_the_templates_of_what_was_reserved_cannot_be_changed(kubectl: Kubectl) -> None:
+    await kubectl.apply(a_workload("templates"))
+    status = json.dumps({"status": RESERVED})
+    await kubectl("patch", "workload", "templates", "--subresource=status", "--type=merge", "-p", status)
+    other = json.dumps({"spec": {"podSets": [{"template": {"spec": {}}}]}})
+    with pytest.raises(KubectlError, match="templates are immutable"):
+        await kubectl("patch", "workload", "templates", "--type=merge", "-p", other)
 
 
 async def test_records_of_a_worker_cluster_never_go_back(kubectl: Kubectl) -> None:
