@@ -1,7 +1,7 @@
 """How many writes may be under way and how many a second, by class of traffic. `TokenBucket` is pure.
 
-Transitions (reserve, create, lift, finish) have nearly all of it; status texts that only inform have a tenth; events
-have their own. So neither ever stands in the way of a transition.
+Transitions (reserve, create, lift, finish) have nearly all of it; status texts that only inform have little;
+events have their own. So neither ever stands in the way of a transition.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def budget(
 ) -> Budget:
     """Return a budget of `per_second` writes, `burst` at once (None: those of a second), and events beside it.
 
-    Status texts have a tenth of both.
+    Status texts have a tenth of those a second, and a thirty-second of those in flight: an API server that answers at once
+    does all of them, one that is loaded to its limit does transitions first, since few of these wait in it.
 
     The default of 500 a second is what a real API server with etcd does on one core (1.1 to 3.2 ms a write); 32 in
     flight keep it busy at a network delay of up to 60 ms.
@@ -57,7 +58,7 @@ def budget(
     return Budget(
         {
             Traffic.TRANSITION: Share(in_flight=in_flight, per_second=per_second, burst=most),
-            Traffic.STATUS: Share(in_flight=max(1, in_flight // 10), per_second=status, burst=max(1, most // 10)),
+            Traffic.STATUS: Share(in_flight=max(1, in_flight // 32), per_second=status, burst=max(1, most // 10)),
             Traffic.EVENT: Share(in_flight=1, per_second=events_per_second, burst=max(1, int(events_per_second * 2))),
         }
     )
