@@ -261,8 +261,7 @@ class Cycle:
         elif not claims.fits(tree, tree.queues[queue.name], assignment.usage, plan.targets):
             self._lose(round_, entry, queue, assignment, texts.LOST_TO_ANOTHER)
         elif assignment.mode is Mode.FIT:
-            plan.complete()
-            decisions.append(self._reserve(entry, queue, assignment))
+            decisions.append(self._reserve(entry, queue, plan))
             round_.progress = True
             round_.admitted.add(entry.uid)
         else:
@@ -404,14 +403,14 @@ class Cycle:
         state.tell(entry, (assignment.reason, assignment.message))
         state.offer(queue)
 
-    def _reserve(self, entry: Entry, queue: QueueModel, assignment: Assignment) -> Reserve:
-        """Charge the assignment and describe the reservation that has to be written."""
+    def _reserve(self, entry: Entry, queue: QueueModel, plan: Plan) -> Reserve:
+        """Charge what is granted and describe the reservation that has to be written."""
         state = self._state
         if queue.pending.blocked is entry:
             queue.pending.unblock()  # the room that it kept is used now, not given back
         state.unqueue(entry)
-        entry.granted = reservation.granted(assignment)
-        entry.granted_queue, entry.phase, entry.held_counts = queue.name, Phase.ASSUMED, None
+        found = reservation.outcome(plan, queue)
+        entry.grant, entry.phase, entry.held_counts = found.grant, Phase.ASSUMED, None
         entry.search_anew()
         entry.evicted = False
         entry.reserved_at = state.now + state.unix_offset
@@ -419,7 +418,7 @@ class Cycle:
         entry.told = None
         state.settle(entry)
         state.offer(queue)
-        return reservation.decision(entry, queue, assignment, state.now + state.unix_offset)
+        return reservation.decision(entry, queue, found, state.now + state.unix_offset)
 
     def _close(self, round_: Round) -> None:
         """Give back the room that was only kept, and offer the queues again that may have a head."""

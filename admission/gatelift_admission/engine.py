@@ -25,6 +25,7 @@ from gatelift_admission.amounts import to_text
 from gatelift_admission.cycle import Cycle
 from gatelift_admission.entry import Entry, Phase
 from gatelift_admission.explain import Explanation, Position
+from gatelift_admission.grants import NOTHING
 from gatelift_admission.model import CycleResult, Decision, Settings
 from gatelift_admission.state import State
 from gatelift_admission.statuses import QueueFigures
@@ -161,7 +162,7 @@ class Engine:
         """Undo a reservation that could not be written: its charge goes, and it stands where it stood."""
         entry = self.state.entries.get(uid)
         if entry is not None and entry.phase is Phase.ASSUMED:
-            entry.phase, entry.granted, entry.granted_queue = Phase.PENDING, (), ""
+            entry.phase, entry.grant = Phase.PENDING, NOTHING
             self.state.settle(entry)
             self.state.review[uid] = entry
 
@@ -172,7 +173,7 @@ class Engine:
         granted; below zero are zero.
         """
         entry = self.state.entries.get(uid)
-        if entry is not None and entry.granted:
+        if entry is not None and entry.grant.pod_sets:
             entry.held_counts = dict(counts)
             self.state.settle(entry)
 

@@ -11,11 +11,11 @@ import enum
 import re
 from dataclasses import dataclass, field
 
-from gatelift_admission import amounts, texts
+from gatelift_admission import texts
 from gatelift_admission.flavors import Cursor
-from gatelift_admission.model import GrantedPodSet, PodSetRequest, Usage
+from gatelift_admission.grants import NOTHING, Grant
+from gatelift_admission.model import PodSetRequest, Usage
 from gatelift_admission.ordering import condition, is_true, unix_seconds
-from gatelift_admission.requests import reclaimable_counts
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
 
@@ -55,8 +55,7 @@ class Entry:
     shape: Shape = ()
     obstacle: str = ""
     """Why no cycle can admit it, whatever the quota."""
-    granted: tuple[GrantedPodSet, ...] = ()
-    granted_queue: str = ""
+    grant: Grant = NOTHING
     evicted: bool = False
     """Holds quota and is on its way out: its object says so, or a cycle has just decided it."""
     reserved_at: float = 0.0
@@ -158,34 +157,6 @@ def has_failed_checks(workload: Workload) -> bool:
     """Return whether a check says Retry or Rejected."""
     checks = workload.status.admission_checks
     return bool(checks) and any(check.state in {"Retry", "Rejected"} for check in checks)
-
-
-def granted_of(workload: Workload) -> tuple[GrantedPodSet, ...]:
-    """Return the reservation of the object. Raises `amounts.QuantityError` on a malformed quantity."""
-    admission = workload.status.admission
-    if admission is None:
-        return ()
-    counts = {pod_set.name: pod_set.count for pod_set in workload.spec.pod_sets}
-    return tuple(
-        GrantedPodSet(
-            name=one.name,
-            flavors=one.flavors,
-            usage={name: amounts.parse(quantity, name) for name, quantity in one.resource_usage.items()},
-            count=one.count if one.count is not None else counts.get(one.name, 0),
-        )
-        for one in admission.pod_set_assignments
-    )
-
-
-def counts_after_reclaim(workload: Workload, granted: tuple[GrantedPodSet, ...]) -> dict[str, int]:
-    """Return the pods per granted pod set that still need quota (KEP-78).
-
-    Those that the pod set has less the reclaimable, if these are fewer than granted: a reservation that was made after
-    some pods were done leaves those out already.
-    """
-    reclaimable = reclaimable_counts(workload)
-    counts = {one.name: max(0, one.count - reclaimable.get(one.name, 0)) for one in workload.spec.pod_sets}
-    return {one.name: min(one.count, counts.get(one.name, one.count)) for one in granted}
 
 
 def backoff_unix(workload: Workload) -> float | None:

@@ -66,7 +66,7 @@ def explain(state: State, uid: str) -> Explanation | None:
         uid=uid,
         key=entry.key,
         phase=entry.phase,
-        cluster_queue=entry.queue or entry.granted_queue,
+        cluster_queue=entry.queue or entry.grant.queue,
         position=position,
         waiting=waiting,
         reason=reason,

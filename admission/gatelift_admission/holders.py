@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gatelift_admission.entry import RESERVING, Entry, effective_priority
 from gatelift_admission.model import Cell, Usage
@@ -19,8 +20,7 @@ VictimKey = tuple[int, float, str]
 """(priority, minus the time of reservation, UID): lower goes first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(NamedTuple):
     """What one workload holds, as it stands in the index."""
 
     queue: str
@@ -133,11 +133,5 @@ def _hold(entry: Entry, *, by_creation: bool, boost: bool) -> Hold:
         evicted=entry.evicted or entry.phase not in RESERVING,
         timestamp=queue_timestamp(entry.workload, by_creation=by_creation),
         usage=entry.charged,
-        cells=_cells(entry),
+        cells=entry.grant.cells,
     )
-
-
-def _cells(entry: Entry) -> Collection[Cell]:
-    if sum(len(one.flavors) for one in entry.granted) == len(entry.charged):
-        return entry.charged
-    return frozenset((flavor, resource) for one in entry.granted for resource, flavor in one.flavors.items())

@@ -6,8 +6,12 @@ calls `workload_changed`; `entry` reads the object; `state` charges and places.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from gatelift_admission import grants
 from gatelift_admission.amounts import QuantityError
-from gatelift_admission.entry import Entry, Phase, backoff_unix, granted_of, phase_of
+from gatelift_admission.entry import Entry, Phase, backoff_unix, phase_of
+from gatelift_admission.grants import NOTHING
 from gatelift_admission.ordering import condition, is_true
 from gatelift_admission.state import State
 from gatelift_kube.objects.kueue import Workload
@@ -67,7 +71,7 @@ def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
         entry.evicted = entry.evicted or is_true(entry.workload, "Evicted")
         _read_grant(entry)
     elif entry.held_counts is None:
-        entry.granted, entry.granted_queue = (), ""
+        entry.grant = NOTHING
     if phase is not Phase.RESERVED and phase is not Phase.ADMITTED:
         entry.asked = None
     if phase is Phase.FINISHED:
@@ -76,14 +80,9 @@ def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
 
 
 def _read_grant(entry: Entry) -> None:
-    admission = entry.workload.status.admission
-    if admission is None:
-        return
-    try:
-        entry.granted = granted_of(entry.workload)
-    except QuantityError:
-        return  # somebody broke a written reservation: what was charged before stays charged
-    entry.granted_queue = admission.cluster_queue
+    # A quantity that is broken: somebody changed a written reservation, and what was charged before stays charged.
+    with suppress(QuantityError):
+        entry.grant = grants.read(entry.workload, entry.grant)
 
 
 def _leave(state: State, entry: Entry, before: ObjectKey) -> None:
@@ -101,7 +100,7 @@ def workload_removed(state: State, uid: str) -> None:
         return
     state.unqueue(entry)
     _leave(state, entry, entry.local_queue)
-    entry.phase, entry.held_counts, entry.granted, entry.granted_queue = Phase.FINISHED, None, (), ""
+    entry.phase, entry.held_counts, entry.grant = Phase.FINISHED, None, NOTHING
     state.settle(entry)
     state.review.pop(uid, None)
     state.untold.pop(uid, None)

@@ -138,7 +138,10 @@ class Kept:
         Where others would have to leave anyway, nothing is kept: whom it concerns is the cycle's to say.
         """
         node, keeping = room.node, self.keeping
-        if all(room.within(cell, need + keeping.own(node, cell, priority, self.since)) for cell, need in option):
+        for cell, need in option:
+            if not room.within(cell, need + keeping.own(node, cell, priority, self.since)):
+                break
+        else:
             return True
         if within or not self.anything:
             return not within

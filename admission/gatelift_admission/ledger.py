@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gatelift_admission.amounts import add
-from gatelift_admission.entry import RESERVING, Entry, Phase, counts_after_reclaim
+from gatelift_admission.entry import RESERVING, Entry, Phase
 from gatelift_admission.model import Cell, Counts, Usage
 from gatelift_admission.tree import Tree
 from gatelift_kube.resources import ObjectKey
@@ -42,7 +41,7 @@ class Ledger:
         """Charge `entry` what is due to it now; return the cells of its old queue that came free."""
         due = due_of(entry)
         counted = entry.phase if entry.phase in RESERVING else None
-        queue = entry.granted_queue if due or counted is not None else ""
+        queue = entry.grant.queue if due or counted is not None else ""
         before, before_queue = entry.charged, entry.charged_queue
         if due == before and queue == before_queue and counted == entry.counted:
             return []
@@ -103,22 +102,10 @@ class Ledger:
 def due_of(entry: Entry) -> Usage:
     """Return what `entry` has to be charged: the ledger's word if it has spoken, else what the object says."""
     if entry.held_counts is not None:
-        counts = entry.held_counts
-    elif entry.phase is Phase.ASSUMED:
-        counts = {one.name: one.count for one in entry.granted}
-    elif entry.phase in RESERVING:
-        counts = counts_after_reclaim(entry.workload, entry.granted)
-    else:
-        return {}
-    due: Usage = {}
-    for one in entry.granted:
-        count = counts.get(one.name, 0)
-        if count <= 0:
-            continue
-        for cell, amount in one.cells(count).items():
-            if amount > 0:
-                due[cell] = add(due.get(cell, 0), amount)
-    return due
+        return entry.grant.of_pods(entry.held_counts)
+    if entry.phase is Phase.ASSUMED:
+        return entry.grant.usage
+    return entry.grant.due(entry.workload) if entry.phase in RESERVING else {}
 
 
 def _change(total: Usage, usage: Usage, sign: int) -> None:

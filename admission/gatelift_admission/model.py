@@ -43,22 +43,6 @@ class PodSetRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GrantedPodSet:
-    """One pod set of a reservation: flavor and usage per resource for `count` pods."""
-
-    name: str
-    flavors: dict[str, str]
-    usage: Amounts
-    count: int
-
-    def cells(self, count: int) -> Usage:
-        """Return the usage of `count` of the granted pods (`usage // granted * count`, Kueue's integer rule)."""
-        if count >= self.count:
-            return {(flavor, name): self.usage.get(name, 0) for name, flavor in self.flavors.items()}
-        return {(flavor, name): self.usage.get(name, 0) // self.count * count for name, flavor in self.flavors.items()}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Reserve:
     """Quota is reserved, and already charged inside the engine: write it, or call `Engine.forget`.
 

@@ -33,11 +33,6 @@ class Plan:
         """Return whether it can be had, at once or by preemption."""
         return self.assignment.mode is Mode.FIT or bool(self.targets)
 
-    def complete(self) -> None:
-        """Add the pod sets to the assignment where they were left out."""
-        if self.demand is not None:
-            self.demand.fill(self.assignment, self.levels)
-
 
 def fitting(state: State, entry: Entry, queue: QueueModel) -> Plan | None:
     """Return the plan of a workload without a choice of flavors that fits as things stand, None for all others."""

@@ -7,13 +7,15 @@ other case `flavors.assign` is asked. Neighbours: `nomination` asks first here, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gatelift_admission import amounts
 from gatelift_admission.flavors import AssignedPodSet, Assignment, Attempt, Market, Mode
+from gatelift_admission.grants import Grant
 from gatelift_admission.matching import flavor_objection
 from gatelift_admission.model import Amounts, Cell, PodSetRequest, Usage
 from gatelift_admission.tree import Node, Tree
+from gatelift_kube.objects.kueue import Admission
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +29,15 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is granted where an assignment fits, and which flavors were considered for it, as people read it."""
+
+    grant: Grant
+    written: Admission
+    considered: str
+
+
+@dataclass(frozen=True, slots=True)
 class Demand:
     """All that a workload without a choice needs, in the order in which flavors would be assigned."""
 
@@ -34,6 +45,8 @@ class Demand:
     """Name, count and requests."""
     steps: tuple[Step, ...]
     usage: Usage
+    outcomes: dict[tuple[int, ...], Outcome] = field(default_factory=dict)
+    """What is granted, by borrowing levels: the same for all that are like it."""
 
     def levels(self, tree: Tree, node: Node) -> list[int] | None:
         """Return the borrowing level of each step, None if anything is not available."""

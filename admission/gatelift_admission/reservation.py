@@ -1,6 +1,6 @@
 """A reservation in words: what was granted per pod set, and the decision that the caller has to write.
 
-Neighbours: `cycle` decides and charges; `flavors` found what is described here.
+Neighbours: `cycle` decides and charges; `nomination` found what is described here.
 """
 
 from __future__ import annotations
@@ -8,15 +8,30 @@ from __future__ import annotations
 from gatelift_admission import amounts, checks, texts
 from gatelift_admission.entry import Entry
 from gatelift_admission.flavors import AssignedPodSet, Assignment
-from gatelift_admission.model import GrantedPodSet, Reserve
+from gatelift_admission.grants import Grant, GrantedPodSet
+from gatelift_admission.model import Reserve
+from gatelift_admission.nomination import Plan
 from gatelift_admission.ordering import waiting_since
+from gatelift_admission.plain import Outcome
 from gatelift_admission.queues import QueueModel
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment
 
 
-def granted(assignment: Assignment) -> tuple[GrantedPodSet, ...]:
-    """Return what each pod set is granted."""
-    return tuple(
+def outcome(plan: Plan, queue: QueueModel) -> Outcome:
+    """Return what a plan that fits grants; of a workload without a choice once for all that are like it."""
+    demand = plan.demand
+    if demand is None:
+        return _outcome(plan.assignment, queue)
+    levels = tuple(plan.levels)
+    found = demand.outcomes.get(levels)
+    if found is None:
+        demand.fill(plan.assignment, plan.levels)
+        found = demand.outcomes[levels] = _outcome(plan.assignment, queue)
+    return found
+
+
+def _outcome(assignment: Assignment, queue: QueueModel) -> Outcome:
+    granted = tuple(
         GrantedPodSet(
             name=one.name,
             flavors=one.flavors,
@@ -25,22 +40,8 @@ def granted(assignment: Assignment) -> tuple[GrantedPodSet, ...]:
         )
         for one in assignment.pod_sets
     )
-
-
-def decision(entry: Entry, queue: QueueModel, assignment: Assignment, unix_now: float) -> Reserve:
-    """Return the reservation that has to be written; the wait counts up to `unix_now` (Unix seconds)."""
-    wait = max(0.0, unix_now - waiting_since(entry.workload))
-    considered = assignment.considered
-    return Reserve(
-        uid=entry.uid,
-        key=entry.key,
-        admission=Admission(queue.name, tuple(_written(one) for one in assignment.pod_sets)),
-        checks=checks.required(queue.spec, (name for one in assignment.pod_sets for name in one.flavors.values())),
-        wait_seconds=wait,
-        flavors_considered=considered,
-        message=texts.quota_reserved(queue.name),
-        event=texts.quota_reserved_event(queue.name, wait, considered),
-    )
+    written = Admission(queue.name, tuple(_written(one) for one in assignment.pod_sets))
+    return Outcome(Grant.of(queue.name, granted, written), written, assignment.considered)
 
 
 def _written(one: AssignedPodSet) -> PodSetAssignment:
@@ -49,4 +50,19 @@ def _written(one: AssignedPodSet) -> PodSetAssignment:
         flavors=one.flavors,
         resource_usage={name: amounts.to_text(one.requests[name], name) for name in one.flavors},
         count=one.count,
+    )
+
+
+def decision(entry: Entry, queue: QueueModel, found: Outcome, unix_now: float) -> Reserve:
+    """Return the reservation that has to be written; the wait counts up to `unix_now` (Unix seconds)."""
+    wait = max(0.0, unix_now - waiting_since(entry.workload))
+    return Reserve(
+        uid=entry.uid,
+        key=entry.key,
+        admission=found.written,
+        checks=checks.required(queue.spec, (flavor for flavor, _ in found.grant.cells)),
+        wait_seconds=wait,
+        flavors_considered=found.considered,
+        message=texts.quota_reserved(queue.name),
+        event=texts.quota_reserved_event(queue.name, wait, found.considered),
     )

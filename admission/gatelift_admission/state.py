@@ -243,6 +243,9 @@ class State:
     def settle(self, entry: Entry) -> None:
         """Charge an entry what is due and wake what waits for the cells that came free."""
         before, root_of = entry.charged, entry.charged_queue
+        if not root_of and entry.counted is None and entry.phase not in RESERVING and entry.held_counts is None:
+            entry.evicted = False
+            return  # it had nothing, and nothing is due to it
         if root_of:
             self.generations[root_of] = self.generations.get(root_of, 0) + 1
         freed: Collection[Cell] = self.ledger.settle(entry)

@@ -95,7 +95,7 @@ def _stop(state: State, entry: Entry) -> Evict | Unreserve | None:
         return _evict(entry, texts.DEACTIVATED, texts.WORKLOAD_DEACTIVATED)
     admitted = entry.phase is Phase.ADMITTED
     local = state.local_queues.get(entry.local_queue)
-    queue = state.queues.get(entry.granted_queue)
+    queue = state.queues.get(entry.grant.queue)
     local_policy = local.object.spec.stop_policy if local is not None else None
     queue_policy = queue.spec.stop_policy if queue is not None else None
     if admitted:
@@ -110,9 +110,9 @@ def _stop(state: State, entry: Entry) -> Evict | Unreserve | None:
     if is_stopped(local_policy):
         return _unreserve(entry, texts.SUSPENDED, texts.stopped_while_reserved("LocalQueue", name))
     if queue is None or queue.object.metadata.deletion_timestamp is not None:
-        return _unreserve(entry, texts.MISCONFIGURED, texts.gone_while_reserved("ClusterQueue", entry.granted_queue))
+        return _unreserve(entry, texts.MISCONFIGURED, texts.gone_while_reserved("ClusterQueue", entry.grant.queue))
     if is_stopped(queue_policy):
-        return _unreserve(entry, texts.SUSPENDED, texts.stopped_while_reserved("ClusterQueue", entry.granted_queue))
+        return _unreserve(entry, texts.SUSPENDED, texts.stopped_while_reserved("ClusterQueue", entry.grant.queue))
     return None
 
 

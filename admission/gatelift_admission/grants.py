@@ -1,0 +1,113 @@
+"""What a workload was granted: flavor and usage per pod set, and what of that is due while some pods need none.
+
+One value for each reservation, shared by all that were granted the same. Neighbours: `reservation` makes it of an
+assignment, `intake` of an object's `status.admission`, `ledger` charges it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from gatelift_admission import amounts
+from gatelift_admission.model import Amounts, Cell, Usage
+from gatelift_admission.requests import reclaimable_counts
+from gatelift_kube.objects.kueue import Admission, Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantedPodSet:
+    """One pod set of a reservation: flavor and usage per resource for `count` pods."""
+
+    name: str
+    flavors: dict[str, str]
+    usage: Amounts
+    count: int
+
+    def cells(self, count: int) -> Usage:
+        """Return the usage of `count` of the granted pods (`usage // granted * count`, Kueue's integer rule)."""
+        if count >= self.count:
+            return {(flavor, name): self.usage.get(name, 0) for name, flavor in self.flavors.items()}
+        return {(flavor, name): self.usage.get(name, 0) // self.count * count for name, flavor in self.flavors.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A reservation. Nobody changes what is in it: it is charged to many as it is."""
+
+    queue: str
+    pod_sets: tuple[GrantedPodSet, ...]
+    usage: Usage
+    """Of all pods that were granted."""
+    cells: Collection[Cell]
+    """Every cell that was granted, also where nothing of it is used: Kueue asks for flavors, not for amounts."""
+    written: Admission | None
+    """How an object says it; None where what the object says is not all there is to know."""
+
+    @classmethod
+    def of(cls, queue: str, pod_sets: tuple[GrantedPodSet, ...], written: Admission | None) -> Grant:
+        """Return what these pod sets make together."""
+        usage = usage_of(pod_sets, {one.name: one.count for one in pod_sets})
+        granted = frozenset((flavor, name) for one in pod_sets for name, flavor in one.flavors.items())
+        whole = len(granted) == len(usage)
+        return cls(queue=queue, pod_sets=pod_sets, usage=usage, cells=usage if whole else granted, written=written)
+
+    def due(self, workload: Workload) -> Usage:
+        """Return the usage of the pods that still need quota (KEP-78).
+
+        Those that the pod set has less the reclaimable, if these are fewer than granted: a reservation that was made
+        after some pods were done leaves those out already.
+        """
+        reclaimable, pod_sets = reclaimable_counts(workload), workload.spec.pod_sets
+        if not reclaimable and len(pod_sets) == len(self.pod_sets):
+            for has, granted in zip(pod_sets, self.pod_sets, strict=True):
+                if has.name != granted.name or has.count < granted.count:
+                    break
+            else:
+                return self.usage
+        counts = {one.name: max(0, one.count - reclaimable.get(one.name, 0)) for one in pod_sets}
+        return self.of_pods({one.name: min(one.count, counts.get(one.name, one.count)) for one in self.pod_sets})
+
+    def of_pods(self, counts: Mapping[str, int]) -> Usage:
+        """Return the usage of so many of the granted pods, by pod set; others count zero."""
+        return usage_of(self.pod_sets, counts)
+
+
+def usage_of(pod_sets: tuple[GrantedPodSet, ...], counts: Mapping[str, int]) -> Usage:
+    """Return the usage of so many pods of each pod set, saturating; cells without usage are left out."""
+    usage: Usage = {}
+    for one in pod_sets:
+        count = counts.get(one.name, 0)
+        if count <= 0:
+            continue
+        for cell, amount in one.cells(count).items():
+            if amount > 0:
+                usage[cell] = amounts.add(usage.get(cell, 0), amount)
+    return usage
+
+
+NOTHING = Grant(queue="", pod_sets=(), usage={}, cells=(), written=None)
+
+
+def read(workload: Workload, known: Grant) -> Grant:
+    """Return the reservation of an object: `known`, if it says just that.
+
+    Raises `amounts.QuantityError` on a malformed quantity.
+    """
+    admission = workload.status.admission
+    if admission is None:
+        return NOTHING
+    if admission == known.written:
+        return known
+    counts = {pod_set.name: pod_set.count for pod_set in workload.spec.pod_sets}
+    pod_sets = tuple(
+        GrantedPodSet(
+            name=one.name,
+            flavors=one.flavors,
+            usage={name: amounts.parse(quantity, name) for name, quantity in one.resource_usage.items()},
+            count=one.count if one.count is not None else counts.get(one.name, 0),
+        )
+        for one in admission.pod_set_assignments
+    )
+    whole = all(one.count is not None for one in admission.pod_set_assignments)
+    return Grant.of(admission.cluster_queue, pod_sets, admission if whole else None)
