@@ -41,6 +41,7 @@ from __future__ import annotations
 from gatelift_admission import reservation, texts
 from gatelift_admission.entry import Entry, Phase, has_failed_checks
 from gatelift_admission.flavors import Assignment, Cursor, Mode
+from gatelift_admission.keeping import Kept
 from gatelift_admission.model import Decision, Reserve
 from gatelift_admission.nomination import Plan, fitting, nominate
 from gatelift_admission.ordering import entry_key
@@ -121,9 +122,13 @@ class Cycle:
         state = self._state
         heads: list[tuple[Entry, int, QueueModel]] = []
         idle: list[tuple[Entry, QueueModel, Node]] = []
+        within, kept = state.wakes.within(root), state.kept(root)
         for node in state.ensure().members.get(root, ()):
             queue = state.queues[node.name]
-            entry = self._head(queue, node, ready=node.name in names)
+            ready = node.name in names
+            if not ready and queue.pending.blocked is None:
+                continue
+            entry = self._head(queue, node, kept if ready else None, within=within)
             if entry is None:
                 continue
             if queue.pending.idle:
@@ -135,20 +140,19 @@ class Cycle:
             entry = loser
             if not somebody or not queue.pending.reserves(loser, state.room(queue)):
                 queue.pending.loser = None
-                entry = self._head(queue, node, ready=True)
+                entry = self._head(queue, node, kept, within=within)
             if entry is not None:
                 heads.append((entry, entry.ticket, queue))
         return heads
 
-    def _head(self, queue: QueueModel, node: Node, *, ready: bool) -> Entry | None:
-        """Return the next head of a queue that is `ready`, else a blocked one that keeps room."""
+    def _head(self, queue: QueueModel, node: Node, kept: Kept | None, *, within: bool) -> Entry | None:
+        """Return the next head of a queue that is ready (`kept` from it is this), or a blocked one that keeps room."""
         pending = queue.pending
         pending.idle = False
         if not queue.admits:
             return None
         state = self._state
-        within, kept = state.wakes.within(node.root), state.kept(node.root)
-        entry = pending.next_head(state.room(queue), kept, within=within) if ready else None
+        entry = None if kept is None else pending.next_head(state.room(queue), kept, within=within)
         if entry is None and pending.blocked is not None:
             keeps = pending.blocked_reserves or pending.might_reserve(state.ensure(), node)
             return pending.blocked if keeps else None

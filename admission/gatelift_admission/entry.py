@@ -48,6 +48,8 @@ class Entry:
     uid: str
     key: ObjectKey
     workload: Workload
+    local_queue: ObjectKey
+    """The LocalQueue it was submitted to."""
     phase: Phase = Phase.PENDING
     priority: int = 0
     timestamp: float = 0.0
@@ -90,8 +92,6 @@ class Entry:
     """State of the tree in which it began at the first flavor again after it had lost; once is enough."""
     told: tuple[str, str] | None = None
     want: tuple[str, str] | None = None
-    submitted: ObjectKey | None = None
-    """`local_queue` as it was asked for last."""
     asked: tuple[str, str] | None = None
     """The eviction asked for last, so that it is asked for once."""
 
@@ -109,14 +109,6 @@ class Entry:
             return False
         self.cursors.append(cursor)
         return True
-
-    @property
-    def local_queue(self) -> ObjectKey:
-        """Return the key of the LocalQueue it was submitted to."""
-        name = self.workload.spec.queue_name
-        if self.submitted is None or self.submitted.name != name:
-            self.submitted = ObjectKey(self.key.namespace, name)
-        return self.submitted
 
 
 def phase_of(workload: Workload) -> Phase:
@@ -166,22 +158,3 @@ def backoff_unix(workload: Workload) -> float | None:
         return float("inf")
     state = workload.status.requeue_state
     return unix_seconds(state.requeue_at) if state is not None and state.requeue_at else None
-
-
-def shape_of(priority: int, pod_sets: tuple[PodSetRequest, ...]) -> Shape:
-    """Return what makes two waiting workloads equivalent: priority and all that flavor assignment looks at."""
-    return (
-        priority,
-        *(
-            (
-                one.name,
-                one.count,
-                one.min_count,
-                tuple(one.per_pod.items()),
-                tuple(sorted(one.node_selector.items())) if one.node_selector else (),
-                repr(one.affinity) if one.affinity else "",
-                one.tolerations,
-            )
-            for one in pod_sets
-        ),
-    )

@@ -28,10 +28,10 @@ def workload_changed(state: State, workload: Workload, now: float) -> None:
     elif _older(workload, entry.workload):
         return
     else:
-        before = entry.local_queue
         entry.workload = workload
-        if before != entry.local_queue:
-            _leave(state, entry, before)
+        if workload.spec.queue_name != entry.local_queue.name:
+            _leave(state, entry)
+            entry.local_queue = ObjectKey(entry.key.namespace, workload.spec.queue_name)
     state.submitted.setdefault(entry.local_queue, {})[uid] = entry
     _set_backoff(state, entry)
     phase = phase_of(workload)
@@ -42,7 +42,7 @@ def workload_changed(state: State, workload: Workload, now: float) -> None:
 
 def _new_entry(workload: Workload) -> Entry:
     key = ObjectKey(workload.metadata.namespace, workload.metadata.name)
-    entry = Entry(workload.metadata.uid, key, workload)
+    entry = Entry(workload.metadata.uid, key, workload, ObjectKey(key.namespace, workload.spec.queue_name))
     said = condition(workload, "QuotaReserved")
     if said is not None and said.status == "False":
         entry.told = (said.reason, said.message)
@@ -85,12 +85,12 @@ def _read_grant(entry: Entry) -> None:
         entry.grant = grants.read(entry.workload, entry.grant)
 
 
-def _leave(state: State, entry: Entry, before: ObjectKey) -> None:
-    known = state.submitted.get(before)
+def _leave(state: State, entry: Entry) -> None:
+    known = state.submitted.get(entry.local_queue)
     if known is not None:
         known.pop(entry.uid, None)
         if not known:
-            del state.submitted[before]
+            del state.submitted[entry.local_queue]
 
 
 def workload_removed(state: State, uid: str) -> None:
@@ -99,7 +99,7 @@ def workload_removed(state: State, uid: str) -> None:
     if entry is None:
         return
     state.unqueue(entry)
-    _leave(state, entry, entry.local_queue)
+    _leave(state, entry)
     entry.phase, entry.held_counts, entry.grant = Phase.FINISHED, None, NOTHING
     state.settle(entry)
     state.review.pop(uid, None)

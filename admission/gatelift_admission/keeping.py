@@ -153,5 +153,7 @@ class Kept:
 
 
 def _less(one: Usage, other: Usage) -> Usage:
-    """Return by how much each amount of `one` is more than that of `other`."""
+    """Return by how much each amount of `one` is more than that of `other`; both are more than 0."""
+    if not other:
+        return one
     return {cell: amount - other.get(cell, 0) for cell, amount in one.items() if amount > other.get(cell, 0)}

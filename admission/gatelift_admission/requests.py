@@ -103,7 +103,7 @@ def container_pairs(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> list[tup
 
 def pod_requests(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> Amounts:
     """Return what one pod of `spec` requests. Raises `amounts.QuantityError` on a malformed quantity."""
-    if _is_plain(spec, defaults):
+    if is_plain(spec, defaults):
         return amounts_of(spec.containers[0].resources.requests)
     limits, requests = _range_defaults(defaults.limit_ranges, "Container") if defaults.limit_ranges else ({}, {})
     main = _containers(spec.containers, limits, requests)
@@ -119,7 +119,7 @@ def pod_requests(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> Amounts:
     return _plus(total, _overhead(spec, defaults))
 
 
-def _is_plain(spec: PodSpec, defaults: Defaults) -> bool:
+def is_plain(spec: PodSpec, defaults: Defaults) -> bool:
     """Return whether one container's requests are all there is to count."""
     if len(spec.containers) != 1 or spec.init_containers or spec.overhead or spec.resources is not None:
         return False

@@ -13,26 +13,21 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from gatelift_admission import texts
-from gatelift_admission.amounts import QuantityError
 from gatelift_admission.entry import (
     RESERVING,
     Entry,
     Phase,
-    Shape,
     effective_priority,
     has_failed_checks,
     out_of_queue_reason,
-    shape_of,
 )
 from gatelift_admission.equals import PendingClass
 from gatelift_admission.flavors import Market, Pins
 from gatelift_admission.holders import Holders
 from gatelift_admission.keeping import Kept
 from gatelift_admission.ledger import Ledger
-from gatelift_admission.limits import limit_errors, range_errors
 from gatelift_admission.matching import selector_matches
-from gatelift_admission.model import Cell, PodSetRequest, Settings, Usage
-from gatelift_admission.ordering import queue_timestamp
+from gatelift_admission.model import Cell, Settings, Usage
 from gatelift_admission.plain import demand_of
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts
@@ -44,24 +39,13 @@ from gatelift_admission.queues import (
     readable_quotas,
     weight_of,
 )
-from gatelift_admission.requests import CountingRules, Defaults, pod_set_requests
+from gatelift_admission.reading import Reader
+from gatelift_admission.requests import Defaults
 from gatelift_admission.tree import Node, NodeSpec, Tree
 from gatelift_admission.waking import Band, Wakes
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor
 from gatelift_kube.resources import ObjectKey
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a pending workload's object says about its place; `invalid` is why its resources cannot be read."""
-
-    priority: int
-    timestamp: float
-    pod_sets: tuple[PodSetRequest, ...]
-    shape: Shape
-    invalid: str = ""
-    obstacle: str = ""
 
 
 @dataclass(slots=True)
@@ -112,6 +96,11 @@ class State:
     """When those who wait for what came free are woken; forgotten when the tree is rebuilt."""
     unevaluated: list[tuple[float, str, int]] = field(default_factory=list)
     defaults: dict[str, Defaults] = field(default_factory=dict)
+    reader: Reader = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Read workloads by the settings."""
+        self.reader = Reader(self.settings)
 
     # -- structure -----------------------------------------------------------------------------------------------
 
@@ -342,33 +331,6 @@ class State:
 
     # -- places --------------------------------------------------------------------------------------------------
 
-    def read(self, entry: Entry) -> Reading:
-        """Read priority, times and pod sets of a pending entry from its object."""
-        workload = entry.workload
-        priority = effective_priority(workload, boost=self.settings.priority_boost)
-        timestamp = queue_timestamp(workload, by_creation=self.settings.by_creation)
-        try:
-            pod_sets = pod_set_requests(workload, self.namespace_defaults(entry.key.namespace), self.counting_rules())
-            obstacle = self._obstacle(entry)
-        except QuantityError as error:
-            return Reading(priority, timestamp, (), (), str(error))
-        return Reading(priority, timestamp, pod_sets, shape_of(priority, pod_sets), obstacle=obstacle)
-
-    def _obstacle(self, entry: Entry) -> str:
-        """Return why no cycle can admit the workload, whatever the quota; empty if nothing is wrong."""
-        defaults = self.namespace_defaults(entry.key.namespace)
-        specs = [pod_set.template.spec for pod_set in entry.workload.spec.pod_sets]
-        over = [text for spec in specs for text in limit_errors(spec, defaults)]
-        if over:
-            return texts.over_limits(over)
-        broken = [text for spec in specs for text in range_errors(spec, defaults)]
-        return texts.outside_limit_ranges(broken) if broken else ""
-
-    def counting_rules(self) -> CountingRules:
-        """Return what is counted of what pods request."""
-        settings = self.settings
-        return CountingRules(excluded=settings.excluded_prefixes, transformations=settings.transformations)
-
     def place(self, entry: Entry) -> None:
         """Put a workload where it belongs: into its queue, aside, or out; and note what has to be said."""
         target, said = self._target(entry)
@@ -376,7 +338,7 @@ class State:
             self.unqueue(entry)
             self.tell(entry, said)
             return
-        reading = self.read(entry)
+        reading = self.reader.read(entry.workload, self.namespace_defaults(entry.key.namespace))
         if reading.invalid:
             self.unqueue(entry)
             self.tell(entry, (texts.MISCONFIGURED, texts.invalid_resources(reading.invalid)))
