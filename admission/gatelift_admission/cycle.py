@@ -421,7 +421,6 @@ class Cycle:
         state.tell(entry, None)
         entry.told = None
         state.settle(entry)
-        state.offer(queue)
         return reservation.decision(entry, queue, found, state.now + state.unix_offset)
 
     def _close(self, round_: Round) -> None:

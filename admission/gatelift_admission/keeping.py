@@ -60,6 +60,8 @@ class Keeping:
         for cell, amount in usage.items():
             missing = amount
             for gift in gifts:
+                if not missing:
+                    break
                 part = min(missing, gift.left.get(cell, 0))
                 if part:
                     gift.left[cell] -= part

@@ -7,7 +7,7 @@ leave the engine. Amounts are ints as `amounts` defines them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from gatelift_admission.transformations import Transformation
 from gatelift_kube.objects.core import Toleration
@@ -42,8 +42,7 @@ class PodSetRequest:
         return {name: min(amount * self.count, 2**63 - 1) for name, amount in self.per_pod.items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reserve:
+class Reserve(NamedTuple):
     """Quota is reserved, and already charged inside the engine: write it, or call `Engine.forget`.
 
     `checks` are the AdmissionChecks that the assigned flavors require, in name order; when it is empty the caller

@@ -6,7 +6,7 @@ Neighbours: `cycle` nominates and decides; `flavors` assigns; `preemption.oracle
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gatelift_admission.entry import Entry
 from gatelift_admission.flavors import Assignment, Cursor, Market, Mode, Pins, assign
@@ -18,15 +18,14 @@ from gatelift_admission.queues import QueueModel
 from gatelift_admission.state import State
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """An assignment and who has to leave for it; without targets it is possible only if its mode is FIT."""
 
     assignment: Assignment
     targets: tuple[Target, ...] = ()
     demand: Demand | None = None
     """Of a workload without a choice: the assignment has no pod sets yet."""
-    levels: list[int] = field(default_factory=list)
+    levels: tuple[int, ...] = ()
 
     @property
     def possible(self) -> bool:

@@ -92,7 +92,7 @@ class PendingQueue:
             self.priorities[entry.priority] += 1
         one.push(entry)
         one.note_fresh(entry)
-        if not one.parked and one.head() is entry:
+        if not one.parked:
             self._offer(one)
         return one
 

@@ -48,7 +48,7 @@ class Demand:
     outcomes: dict[tuple[int, ...], Outcome] = field(default_factory=dict)
     """What is granted, by borrowing levels: the same for all that are like it."""
 
-    def levels(self, tree: Tree, node: Node) -> list[int] | None:
+    def levels(self, tree: Tree, node: Node) -> tuple[int, ...] | None:
         """Return the borrowing level of each step, None if anything is not available."""
         for cell, amount in self.usage.items():
             if amount > tree.free(node, cell):
@@ -60,13 +60,13 @@ class Demand:
                 level, _ = tree.lowest_fit(node, cell, amount)
                 highest = max(level, highest)
             found.append(highest)
-        return found
+        return tuple(found)
 
-    def assignment(self, levels: list[int]) -> Assignment:
+    def assignment(self, levels: tuple[int, ...]) -> Assignment:
         """Return the assignment without its pod sets, which only a reservation needs (`fill`)."""
         return Assignment(usage=self.usage, borrowing=max(levels, default=0))
 
-    def fill(self, assignment: Assignment, levels: list[int]) -> None:
+    def fill(self, assignment: Assignment, levels: tuple[int, ...]) -> None:
         """Add the pod sets to an assignment, as `flavors.assign` would have."""
         found = [AssignedPodSet(name, count, requests) for name, count, requests in self.pod_sets]
         for step, level in zip(self.steps, levels, strict=True):

@@ -22,11 +22,10 @@ def outcome(plan: Plan, queue: QueueModel) -> Outcome:
     demand = plan.demand
     if demand is None:
         return _outcome(plan.assignment, queue)
-    levels = tuple(plan.levels)
-    found = demand.outcomes.get(levels)
+    found = demand.outcomes.get(plan.levels)
     if found is None:
         demand.fill(plan.assignment, plan.levels)
-        found = demand.outcomes[levels] = _outcome(plan.assignment, queue)
+        found = demand.outcomes[plan.levels] = _outcome(plan.assignment, queue)
     return found
 
 

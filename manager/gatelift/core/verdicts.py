@@ -6,8 +6,6 @@ each pass over a workload with quota, `deactivation` carries out a rejection.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from gatelift.core import deactivation, dispatch, record, texts
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal
 from gatelift.core.record import Record
@@ -71,7 +69,7 @@ def keep_required(core: Core, known: Workload, rec: Record, attempt: Attempt, no
         dispatch.withdraw(core, attempt, now)  # other clusters are to be asked
         if attempt.state is AttemptState.OFFERED:
             attempt.follow(Internal.UNOFFER)
-    attempt.reserve = replace(reserve, checks=now_required)
+    attempt.reserve = reserve._replace(checks=now_required)
     if rec.reserved:
         states = record.pending_checks(known, now_required, core.wall.text(now))
         core.patch_workload(known, record.status_patch(known, {"admissionChecks": states}), "checks")
