@@ -58,6 +58,7 @@ class WorkerClusterStatus(Struct, frozen=True, gc=False):
     agent_replicas: int = 0
     api_reachable: bool | None = None
     last_seen: str | None = None
+    """When its agent was last heard of, as known when the status was last written: later while it is connected."""
     lease_seconds: int = 0
     placements: int = 0
     offers: int = 0

@@ -17,6 +17,7 @@ from gatelift.cli.listing import every, maker_of, placement_of, situation_of
 from gatelift.cli.render import Output, age, dump
 from gatelift.cli.replica import replica
 from gatelift.cli.target import target_of
+from gatelift.cli.unreachable import unreachable
 from gatelift.cli.waiting import Waiting, waiting_of
 from gatelift.core import texts
 from gatelift_kube.client import Client
@@ -39,6 +40,7 @@ class Explanation:
     quota: str
     checks: tuple[str, ...]
     history: tuple[str, ...]
+    unreachable: tuple[str, ...] = ()
     waiting: Waiting | None = None
 
 
@@ -63,8 +65,14 @@ def explain(
 
 async def _explained(client: Client, namespace: str, name: str, config: Path | None) -> Explanation:
     workload = await _find(client, namespace, name)
-    told = explanation_of(workload, dt.datetime.now(dt.UTC))
-    if told.quota or told.state == texts.FINISHED:
+    now = dt.datetime.now(dt.UTC)
+    told = explanation_of(workload, now)
+    if told.state == texts.FINISHED:
+        return told
+    if told.cluster:
+        ending = told.state == texts.EVICTED or workload.metadata.deletion_timestamp is not None
+        told = replace(told, unreachable=await unreachable(client, told.cluster, now, ending=ending))
+    if told.quota:
         return told
     return replace(told, waiting=waiting_of(await replica(client, config), workload.metadata.uid))
 
@@ -153,6 +161,7 @@ def _print(told: Explanation) -> None:
         ("made for", told.made_for),
         ("because", told.because),
         ("cluster", told.cluster),
+        *(("", each) for each in told.unreachable),
         ("epoch", str(told.epoch)),
         ("queue", told.queue),
         ("quota", told.quota),

@@ -51,6 +51,8 @@ class Facts:
     api_reachable: bool = True
     placements: int = 0
     offers: int = 0
+    last_seen: str = ""
+    """When it was last heard of by this process, "" for never: of silence itself nothing is written here."""
     certificate_issued_at: str = ""
     capacity: Capacity | None = None
     written_capacity: Capacity | None = None
@@ -130,7 +132,7 @@ def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
         "apiReachable": facts.api_reachable,
         "placements": facts.placements,
         "offers": facts.offers,
-        "lastSeen": wall if facts.connected else found.status.last_seen,
+        "lastSeen": facts.last_seen or found.status.last_seen,
         "conditions": documents.conditions(_put(found, facts, wall)),
     }
     if facts.fenced_through > found.status.fenced_through_session:

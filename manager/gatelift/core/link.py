@@ -81,10 +81,9 @@ class Link:
         self._capacity: Capacity | None = None
         self._write: Write | None = None
         self._written_session = 0
-        self._not_before = 0.0
+        self._not_before = self._certificate_not_before = 0.0
         self._certificates: set[int] = set()
         self._certificate_wanted = b""
-        self._certificate_not_before = 0.0
         self._keys: dict[int, str] = {}
         self._doubted_term = 0
         self._grants = LongGrants(session)
@@ -397,6 +396,7 @@ class Link:
                     self._delivered(output, now, out)
                 case wire.LeaseRenewed():
                     self._renewal, self.facts.replicas = output, output.replicas
+                    self.facts.last_seen = self._leading.wall.text(now)
                     self._grant(now, out)
                 case wire.CreditsGranted():
                     self._credits = output.credits
@@ -408,7 +408,7 @@ class Link:
         """Take what changes the session's own standing."""
         match output:
             case wire.GreetingReceived():
-                self._greeting, self._not_before = output, now
+                self._greeting, self._not_before, self.facts.last_seen = output, now, self._leading.wall.text(now)
                 self._restored = self.object is not None and cluster_status.is_restored(self.object, output.hello)
             case wire.GreetingEnded():
                 self._greeting = None
