@@ -276,6 +276,13 @@ class Engine:
         """Return the status of a LocalQueue without times, None if there is none of that key."""
         return statuses.local_queue_status(self.state, key)
 
+    def take_changed(self) -> tuple[list[str], list[ObjectKey]]:
+        """Return the ClusterQueues and LocalQueues whose figures may have changed since this was asked last.
+
+        By what happened to workloads, that is; who changes queues, flavors, checks or cohorts knows himself.
+        """
+        return self.state.ledger.take_changed()
+
     def cohort_share(self, name: str) -> int | None:
         """Return the weighted share of a cohort; None where there is no fair sharing or no cohort of that name."""
         return statuses.cohort_share(self.state, name)

@@ -32,6 +32,7 @@ def workload_changed(state: State, workload: Workload, now: float) -> None:
         if workload.spec.queue_name != entry.local_queue.name:
             _leave(state, entry)
             entry.local_queue = ObjectKey(entry.key.namespace, workload.spec.queue_name)
+        _hear(state, entry)
     state.submitted.setdefault(entry.local_queue, {})[uid] = entry
     _set_backoff(state, entry)
     phase = phase_of(workload)
@@ -43,10 +44,22 @@ def workload_changed(state: State, workload: Workload, now: float) -> None:
 def _new_entry(workload: Workload) -> Entry:
     key = ObjectKey(workload.metadata.namespace, workload.metadata.name)
     entry = Entry(workload.metadata.uid, key, workload, ObjectKey(key.namespace, workload.spec.queue_name))
-    said = condition(workload, "QuotaReserved")
-    if said is not None and said.status == "False":
-        entry.told = (said.reason, said.message)
+    entry.told = _said(workload)
     return entry
+
+
+def _said(workload: Workload) -> tuple[str, str] | None:
+    """Return why a Workload says that it waits."""
+    said = condition(workload, "QuotaReserved")
+    return (said.reason, said.message) if said is not None and said.status == "False" else None
+
+
+def _hear(state: State, entry: Entry) -> None:
+    """Say again what the object does not say: another leader has written it since, or a late write has."""
+    said = _said(entry.workload)
+    if entry.told is not None and said != entry.told:
+        entry.told = said
+        state.tell(entry, entry.want)
 
 
 def _older(new: Workload, known: Workload) -> bool:
@@ -65,6 +78,8 @@ def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
     entry.phase = phase
     if phase is Phase.RESERVED or phase is Phase.ADMITTED:
         state.unqueue(entry)
+        state.tell(entry, None)
+        entry.told = None
         if was is Phase.PENDING or was is Phase.FINISHED:
             entry.held_counts = None
             entry.evicted = False

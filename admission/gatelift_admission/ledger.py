@@ -22,6 +22,9 @@ class Ledger:
     tree: Tree | None = None
     queues: dict[str, Counts] = field(default_factory=dict)
     local_queues: dict[ObjectKey, Counts] = field(default_factory=dict)
+    changed: dict[str, None] = field(default_factory=dict)
+    changed_local: dict[ObjectKey, None] = field(default_factory=dict)
+    """Queues whose counts were changed since somebody asked (`take_changed`), in the order in which they were."""
 
     def queue(self, name: str) -> Counts:
         """Return the counts of a ClusterQueue, which need not exist as an object."""
@@ -36,6 +39,25 @@ class Ledger:
         if found is None:
             found = self.local_queues[key] = Counts()
         return found
+
+    def wait(self, name: str, key: ObjectKey, more: int) -> None:
+        """Count one that waits more (1) or less (-1)."""
+        for counts in self._both(name, key):
+            counts.pending += more
+
+    def take_changed(self) -> tuple[list[str], list[ObjectKey]]:
+        """Return the ClusterQueues and LocalQueues whose counts were changed since this was asked last."""
+        if not self.changed:  # one of both kinds is never changed alone
+            return [], []
+        changed = list(self.changed), list(self.changed_local)
+        self.changed.clear()
+        self.changed_local.clear()
+        return changed
+
+    def _both(self, name: str, key: ObjectKey) -> tuple[Counts, Counts]:
+        """Return the counts of both queues of an entry, to be changed."""
+        self.changed[name] = self.changed_local[key] = None
+        return self.queue(name), self.local_queue(key)
 
     def settle(self, entry: Entry) -> list[Cell]:
         """Charge `entry` what is due to it now; return the cells of its old queue that came free."""
@@ -73,7 +95,7 @@ class Ledger:
         if not entry.charged_queue or entry.charged_local is None:
             return
         sign = (counted is Phase.ADMITTED) - (before is Phase.ADMITTED)
-        for counts in (self.queue(entry.charged_queue), self.local_queue(entry.charged_local)):
+        for counts in self._both(entry.charged_queue, entry.charged_local):
             counts.reserving += (counted is not None) - (before is not None)
             if sign:
                 counts.admitted += sign
@@ -82,7 +104,7 @@ class Ledger:
     def _count(self, entry: Entry, sign: int) -> None:
         if not entry.charged_queue or entry.charged_local is None:
             return
-        for counts in (self.queue(entry.charged_queue), self.local_queue(entry.charged_local)):
+        for counts in self._both(entry.charged_queue, entry.charged_local):
             if entry.counted is not None:
                 counts.reserving += sign
             if entry.counted is Phase.ADMITTED:

@@ -184,12 +184,12 @@ def _check_active(check: AdmissionCheck) -> bool:
     return any(one.type == "Active" and one.status == "True" for one in check.status.conditions)
 
 
-def local_queue_active(queue: LocalQueue, cluster_queue: QueueModel | None) -> Active:
-    """Return the condition Active of a LocalQueue."""
+def local_queue_active(queue: LocalQueue, cluster_queue: Active | None) -> Active:
+    """Return the condition Active of a LocalQueue. `cluster_queue`: that of its ClusterQueue, None where none is."""
     if is_stopped(queue.spec.stop_policy):
         return Active(status=False, reason="Stopped", message=texts.LQ_STOPPED)
     if cluster_queue is None:
         return Active(status=False, reason="ClusterQueueDoesNotExist", message=texts.LQ_NO_CLUSTER_QUEUE)
-    if not cluster_queue.active.status:
+    if not cluster_queue.status:
         return Active(status=False, reason="ClusterQueueIsInactive", message=texts.LQ_NO_CLUSTER_QUEUE)
     return Active(status=True, reason="Ready", message=texts.LQ_READY)

@@ -343,6 +343,10 @@ class State:
             self.unqueue(entry)
             self.tell(entry, (texts.MISCONFIGURED, texts.invalid_resources(reading.invalid)))
             return
+        if entry.queued_local not in (None, entry.local_queue):  # submitted to another one of the same ClusterQueue
+            self.ledger.wait(entry.queue, entry.queued_local, -1)
+            self.ledger.wait(entry.queue, entry.local_queue, 1)
+            entry.queued_local = entry.local_queue
         backing_off = entry.backoff_until is not None and entry.backoff_until > self.now
         same = (entry.queue, entry.shape, entry.timestamp) == (target.name, reading.shape, reading.timestamp)
         same = same and entry.obstacle == reading.obstacle
@@ -390,10 +394,8 @@ class State:
         return queue, None
 
     def _queue(self, entry: Entry, queue: QueueModel, *, backing_off: bool) -> None:
-        entry.queue = queue.name
-        self.ledger.queue(queue.name).pending += 1
-        self.ledger.local_queue(entry.local_queue).pending += 1
-        entry.queued_local = entry.local_queue
+        entry.queue, entry.queued_local = queue.name, entry.local_queue
+        self.ledger.wait(queue.name, entry.local_queue, 1)
         if backing_off:
             self.aside(entry, queue)
             return
@@ -432,9 +434,8 @@ class State:
         if not entry.queue:
             return
         queue = self.queues.get(entry.queue)
-        self.ledger.queue(entry.queue).pending -= 1
         if entry.queued_local is not None:
-            self.ledger.local_queue(entry.queued_local).pending -= 1
+            self.ledger.wait(entry.queue, entry.queued_local, -1)
         entry.queue, entry.queued_local = "", None
         if queue is None:
             return

@@ -84,8 +84,11 @@ def local_queue_status(state: State, key: ObjectKey) -> QueueFigures | None:
     if local is None:
         return None
     queue = state.queues.get(local.object.spec.cluster_queue)
-    active = local_queue_active(local.object, queue)
-    return _figures(state, active, state.ledger.local_queue(key), queue.object if queue else None, borrows=None)
+    found = queue.object if queue is not None else None
+    # Not `queue.active`, which is brought up to date with the tree: a standby does that no sooner than it leads.
+    above = cluster_queue_active(found, state.flavors, state.checks) if found is not None else None
+    active = local_queue_active(local.object, above)
+    return _figures(state, active, state.ledger.local_queue(key), found, borrows=None)
 
 
 def _figures(

@@ -30,6 +30,7 @@ from gatelift.core.machine import WATCHED, Machine
 from gatelift.core.readiness_values import ReadinessSettings
 from gatelift.core.state import Settings
 from gatelift_kinds.registry import KINDS
+from gatelift_kube import resources
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import (
     Create,
@@ -50,6 +51,7 @@ from gatelift_wire.messages import (
 from support.builders_manager import NAMESPACE, a_pod, a_setting
 from support.manager_agents import Held, ScriptedAgent, ScriptedLinks
 from support.manager_api import Api, ApiError, Doc, seen
+from support.shown import moves, queue_is_wrong
 
 STEPS_MAX = 20_000
 """A machine that is not quiet after so many steps is in a loop."""
@@ -281,6 +283,20 @@ class World:
             self.settle()
         self.now = end
         self.settle()
+        if self.stop_after is None:
+            self._check_shown()
+
+    def _check_shown(self) -> None:
+        """Check that queues show what the engine has, unless the machine will look at them again."""
+        core = self.machine.core
+        wrong = [
+            problem
+            for ref, document in self.api.objects.items()
+            if ref.resource in (resources.CLUSTER_QUEUE, resources.LOCAL_QUEUE)
+            and not moves(core, ref.resource, ref.key, document)
+            for problem in queue_is_wrong(core, ref.resource, ref.key, document)
+        ]
+        assert core.stepped_down or not core.leads(self.now) or not wrong, wrong
 
     # --- the book of runs -----------------------------------------------------------------------------------------
 

@@ -27,6 +27,14 @@ class SimProcess:
         self._running = False
         self._due = float("inf")
 
+    @property
+    def is_idle(self) -> bool:
+        """Say whether all that came is handled and nothing is due at this moment."""
+        if self.dead or self.paused or self._inbox:
+            return False
+        deadline = self.machine.next_deadline()
+        return deadline is None or deadline > self.timeline.now
+
     def post(self, event: Any) -> None:
         """Put an event into the inbox and drain it, unless the process stands still."""
         if self.dead:

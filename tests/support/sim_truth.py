@@ -185,14 +185,14 @@ class Truth:
         used: Counter[str] = Counter()
         for document in self.workloads.values():
             uid = document["metadata"]["uid"]
-            going = document["metadata"].get("deletionTimestamp") or self._orphaned(document)
+            going = document["metadata"].get("deletionTimestamp") or self.orphaned(document)
             if holds(document, "QuotaReserved") and not holds(document, "Finished") and (self.live(uid) or not going):
                 admission = document["status"]["admission"]
                 for each in admission["podSetAssignments"]:
                     used[admission["clusterQueue"]] += milli(each.get("resourceUsage", {}).get("cpu", "0"))
         return used
 
-    def _orphaned(self, workload: Doc) -> bool:
+    def orphaned(self, workload: Doc) -> bool:
         """Say whether the user's object is being deleted or gone: its quota needs no write to be free."""
         owners = workload["metadata"].get("ownerReferences", [])
         return bool(owners) and not any(owner["uid"] in self._users for owner in owners)

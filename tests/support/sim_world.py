@@ -31,6 +31,7 @@ from support.sim_election import SimLease
 from support.sim_faults import Faults, drawn
 from support.sim_manager import SimManager
 from support.sim_net import SimNet
+from support.sim_shown import Shown, idle_leader
 from support.sim_switchboard import KEY_DIGEST, Switchboard
 from support.sim_truth import Truth, TruthError, holds, is_over, names, wanted
 
@@ -80,6 +81,7 @@ class SimWorld:
         self.board = Switchboard(self.time, self.faults, self.net)
         self.home = SimCluster(self.time, self.faults, "home", management=True, noted=self._noted)
         self.workers = {name: SimCluster(self.time, self.faults, name, noted=self._noted) for name in WORKERS}
+        self.shown = Shown(self.home, self.truth)
         self.truth.follow(self.home, management=True)
         for worker in self.workers.values():
             self.truth.follow(worker, management=False)
@@ -156,6 +158,7 @@ class SimWorld:
                 self._check()
             if not self.managers:
                 self.start_manager()  # its Deployment sees to that
+            self._check_shown()
             if until is not None and until():
                 return True
         return until is None
@@ -167,6 +170,15 @@ class SimWorld:
             self._last_version = self.home.store.version
             self.truth.check_quota(QUEUES)
 
+    def _check_shown(self) -> None:
+        wrong = self.shown.wrong(idle_leader(self.managers, self.time.now))
+        if wrong:
+            raise TruthError(f"shown for ever: {'; '.join(wrong)}")
+
+    def at_rest(self) -> bool:
+        """Say whether everything that people are shown is what it will stay, if nobody does anything."""
+        return not self.shown.moving(idle_leader(self.managers, self.time.now))
+
     def run(self) -> SimWorld:
         """Live through trouble, calm and the end."""
         self._begin_trouble()
@@ -174,10 +186,18 @@ class SimWorld:
         self.calm()
         if not self.pass_seconds(CALM_SECONDS_MAX, lambda: not self.unsettled()):
             raise TruthError(f"not settled after {CALM_SECONDS_MAX:g} s of calm: {self.unsettled()}")
+        self.rest()
         self.delete_all()
         if not self.pass_seconds(CALM_SECONDS_MAX, lambda: not self.left_over()):
             raise TruthError(f"left after {CALM_SECONDS_MAX:g} s: {self.left_over()}")
+        self.rest()
         return self
+
+    def rest(self) -> None:
+        """Go on until all that people are shown stays as it is, which then has been compared with what is."""
+        if not self.pass_seconds(CALM_SECONDS_MAX, self.at_rest):
+            moving = self.shown.moving(idle_leader(self.managers, self.time.now))
+            raise TruthError(f"not at rest after {CALM_SECONDS_MAX:g} s: {moving}")
 
     def _begin_trouble(self) -> None:
         from support.sim_trouble import Trouble  # noqa: PLC0415 (it drives a world, which it has to know)

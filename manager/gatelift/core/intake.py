@@ -170,7 +170,6 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     owner = core.knowledge.owner_of(obj)
     if owner is not None:
         core.mark_owner(owner)
-    core.show_queues_of(obj)
 
 
 def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
@@ -178,7 +177,6 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     known = core.knowledge.workloads.get(key)
     if known is None or known.metadata.uid != uid:
         return
-    core.show_queues_of(known)
     owner = core.knowledge.owner_of(known)
     core.knowledge.drop_workload(key)
     core.ledger.engine.workload_removed(uid)

@@ -135,6 +135,7 @@ class Machine:
         core.agenda.ring(now)
         if self.ready and core.leads(now) and self._rebuilt(now) and self._caught_up(now):
             self._work(now)
+        core.show_changed()
         self._count_placements()
         if core.settings.debug_invariants:
             invariants.check(core, now)
@@ -404,11 +405,7 @@ class Machine:
                 case Reserve():
                     self._reserve(decision, now)
                 case Inadmissible():
-                    core.told[decision.uid] = (decision.reason, decision.message)
-                    text = decision.message
-                    known = core.knowledge.workloads.get(decision.key)
-                    if known is not None and not decision.numbers_only and decision.reason != texts.PENDING_EVALUATION:
-                        core.event(ObjectRef(WORKLOAD, decision.key), decision.uid, decision.reason, text, warning=True)
+                    self._waits(decision)
                 case Evict() | Unreserve():
                     attempt = core.attempts.get(decision.uid)
                     if attempt is not None and attempt.state is not AttemptState.ENDED:
@@ -416,6 +413,14 @@ class Machine:
                 case Preempt():
                     self._preempt(decision)
             core.mark_workload(decision.key)
+
+    def _waits(self, decision: Inadmissible) -> None:
+        """Note what a workload that waits has to say; people are told once, though it may be written more than once."""
+        core, said = self.core, (decision.reason, decision.message)
+        again, core.told[decision.uid] = core.told.get(decision.uid) == said, said
+        silent = again or decision.numbers_only or decision.reason == texts.PENDING_EVALUATION
+        if not silent and decision.key in core.knowledge.workloads:
+            core.event(ObjectRef(WORKLOAD, decision.key), decision.uid, *said, warning=True)
 
     def _ending(self, decision: Evict | Unreserve) -> Ending:
         """Return why the engine wants an attempt to end; what is behind a deactivation is on the Workload."""

@@ -408,13 +408,10 @@ def reclaim_patch(workload: Workload, reclaimable: tuple[tuple[str, int], ...]) 
 
 def waiting_patch(
     workload: Workload, reason: str, message: str, wall: str, requests: tuple[PodSetResources, ...] = ()
-) -> bytes | None:
-    """Write why it waits as QuotaReserved=False, and for what; None when that is what it says already."""
+) -> bytes:
+    """Write why it waits as QuotaReserved=False, and for what."""
     waits = condition(workload, texts.QUOTA_RESERVED, FALSE, reason, message)
-    conditions = put(workload.status.conditions, waits, wall)
-    if conditions is workload.status.conditions:
-        return None
-    status: dict[str, Any] = {"conditions": conditions}
+    status: dict[str, Any] = {"conditions": put(workload.status.conditions, waits, wall)}
     if requests and requests != workload.status.resource_requests:
         status["resourceRequests"] = requests
     return status_patch(workload, status)

@@ -7,7 +7,7 @@ from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt
 from gatelift.core.record import Record
 from gatelift.core.state import Core
-from gatelift_kube.conditions import FALSE, find
+from gatelift_kube.conditions import FALSE, find, truncated
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
 
@@ -24,9 +24,7 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
     if told is None:
         return
     key = attempt.look
-    requests = core.ledger.engine.requests(rec.uid)
-    body = record.waiting_patch(known, told[0], told[1], core.wall.text(now), requests)
-    if body is None:
+    if _says(known, *told):
         del core.told[rec.uid]
         core.budget.leave(key)
         return
@@ -37,9 +35,16 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
     if now < due:
         core.agenda.wake(key, due)
     elif core.may_inform(key, now):
-        del core.told[rec.uid]
         core.told_at[rec.uid] = now
+        requests = core.ledger.engine.requests(rec.uid)
+        body = record.waiting_patch(known, told[0], told[1], core.wall.text(now), requests)
         core.patch_workload(known, body, "why waiting")
+
+
+def _says(known: Workload, reason: str, message: str) -> bool:
+    """Say whether a Workload shows this as why it waits; what another leader wrote, or a late write, may not."""
+    said = find(known.status.conditions, texts.QUOTA_RESERVED)
+    return said is not None and (said.status, said.reason, said.message) == (FALSE, reason, truncated(message))
 
 
 def _come_back(core: Core, known: Workload, now: float) -> bool:

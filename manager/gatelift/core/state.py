@@ -107,7 +107,7 @@ class Core:
     on_cluster: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs of attempts placed there
     waiting_for_room: dict[str, None] = field(default_factory=dict)
     out_of_clusters: dict[str, None] = field(default_factory=dict)  # UIDs that no cluster could take
-    told: dict[str, tuple[str, str]] = field(default_factory=dict)  # UID -> (reason, message) to be written
+    told: dict[str, tuple[str, str]] = field(default_factory=dict)  # UID -> (reason, message) to be said, until it is
     told_at: dict[str, float] = field(default_factory=dict)
     resynced: dict[str, int] = field(default_factory=dict)  # cluster -> session of its last resync
     strays: dict[tuple[str, int], dict[PlacementKey, bool]] = field(default_factory=dict)
@@ -403,15 +403,16 @@ class Core:
         due = self.shown_at.get(key, -self.settings.status_every) + self.settings.status_every
         self.agenda.wake(key, max(due, self.now + STATUS_DELAY))
 
-    def show_queues_of(self, workload: Workload) -> None:
-        """See to the status of both queues of a Workload."""
-        local = ObjectKey(workload.metadata.namespace, workload.spec.queue_name)
-        if local in self.knowledge.local_queues:
-            self.show_queue(Key(Look.LOCAL_QUEUE, local))
-        name = self.knowledge.cluster_queue_of(workload)
-        if name:
-            self.show_queue(Key(Look.CLUSTER_QUEUE, ObjectKey("", name)))
-            self.show_cohorts(name)
+    def show_changed(self) -> None:
+        """See to the status of all queues that the engine counts otherwise than at the last call."""
+        names, locals_ = self.ledger.engine.take_changed()
+        for name in names:
+            if name in self.knowledge.cluster_queues:
+                self.show_queue(Key(Look.CLUSTER_QUEUE, ObjectKey("", name)))
+                self.show_cohorts(name)
+        for local in locals_:
+            if local in self.knowledge.local_queues:
+                self.show_queue(Key(Look.LOCAL_QUEUE, local))
 
     def show_queues(self) -> None:
         """See to the status of all queues and cohorts: a flavor, check or quota changed."""

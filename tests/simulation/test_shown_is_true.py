@@ -1,0 +1,87 @@
+"""What people are shown in the end is what the engine has (`support.sim_shown`): the check notices when it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gatelift.core import requeueing
+from gatelift.core.state import Core
+from gatelift_admission import intake as engine_intake
+from gatelift_admission.entry import Phase
+from gatelift_kube.resources import CLUSTER_QUEUE, WORKLOAD
+from support.sim_faults import Faults
+from support.sim_truth import TruthError
+from support.sim_world import Plan, SimWorld
+
+TRIES = 40
+"""Seeds that a defect may hide in; most are noticed in the first five."""
+GENTLE = Plan(faults=Faults(), break_every=0.0)
+
+
+def changes_are_not_looked_at(patch: pytest.MonkeyPatch) -> None:
+    """Show queues only when their own objects change."""
+    patch.setattr(Core, "show_changed", lambda core: core.ledger.engine.take_changed())
+
+
+def reasons_are_taken_for_said(patch: pytest.MonkeyPatch) -> None:
+    """Take why a workload waits for said whatever its object says."""
+    patch.setattr(requeueing, "_says", lambda *_: True)
+
+
+def late_reasons_stay(patch: pytest.MonkeyPatch) -> None:
+    """Do not look at what objects say after they were seen first."""
+    patch.setattr(engine_intake, "_hear", lambda *_: None)
+
+
+Take = Callable[[pytest.MonkeyPatch], None]
+
+
+@pytest.mark.parametrize("take", [changes_are_not_looked_at, reasons_are_taken_for_said, late_reasons_stay])
+def test_what_is_shown_for_ever_and_not_true_is_noticed(take: Take, monkeypatch: pytest.MonkeyPatch) -> None:
+    take(monkeypatch)
+    assert any(_shows_what_is_not(seed) for seed in range(TRIES))
+
+
+def _shows_what_is_not(seed: int) -> bool:
+    try:
+        SimWorld(seed).run()
+    except TruthError as error:
+        return "shown for ever" in str(error)
+    return False
+
+
+def at_rest() -> SimWorld:
+    """Return a world in which some work runs, and all that is shown is what is."""
+    world = SimWorld(0, GENTLE)
+    for _ in range(5):
+        world.make()
+    world.pass_seconds(10.0)
+    world.rest()
+    return world
+
+
+def test_a_workload_that_shows_another_phase_or_charge_than_the_engine_has_is_noticed() -> None:
+    world = at_rest()
+    entries = world.managers[0].machine.core.ledger.engine.state.entries
+    entry = next(one for one in entries.values() if one.phase is Phase.ADMITTED)
+    entry.phase = Phase.RESERVED
+    with pytest.raises(TruthError, match="shows admitted; the engine has quota reserved"):
+        world.pass_seconds(1.0)
+    entry.phase, entry.charged = Phase.ADMITTED, {}
+    with pytest.raises(TruthError, match="the engine charges"):
+        world.pass_seconds(1.0)
+
+
+def test_a_status_that_somebody_else_writes_is_put_right() -> None:
+    world = at_rest()
+    assert world.home.all(WORKLOAD)
+    before = world.home.look(CLUSTER_QUEUE, "travels")
+    world.home.change(CLUSTER_QUEUE, "travels", {"status": {"pendingWorkloads": 7, "flavorsUsage": []}}, "status")
+    world.pass_seconds(5.0)
+    world.rest()
+    after = world.home.look(CLUSTER_QUEUE, "travels")
+    assert before is not None
+    assert after is not None
+    assert after["status"] == before["status"]

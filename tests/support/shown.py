@@ -1,0 +1,94 @@
+"""What people are shown of queues against what the manager's engine has, once nothing is under way.
+
+An object is still when the manager knows its newest version, and no request for it is out and nothing will look at it
+again: what it then shows wrongly it shows for ever. Neighbours: `sim_shown` asks once a simulated second,
+`manager_world` after each advance of a unit test's time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatelift.core.agenda import Key, Look
+from gatelift.core.state import INFORM, UNSENT, Core
+from gatelift_admission.amounts import parse
+from gatelift_admission.entry import Phase
+from gatelift_admission.statuses import QueueFigures
+from gatelift_kube.objects.kueue import FlavorUsage
+from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef, Resource
+
+Doc = dict[str, Any]
+Cells = dict[tuple[str, str], tuple[int, int]]
+"""Total and borrowed by flavor and resource."""
+LOOKS = {CLUSTER_QUEUE: Look.CLUSTER_QUEUE, LOCAL_QUEUE: Look.LOCAL_QUEUE, WORKLOAD: Look.WORKLOAD}
+COUNTS = ("pendingWorkloads", "reservingWorkloads", "admittedWorkloads")
+
+
+def moves(core: Core, resource: Resource, key: ObjectKey, document: Doc) -> bool:
+    """Say whether the manager has yet to hear of an object's newest version, waits for an answer, or looks again."""
+    ref, look = ObjectRef(resource, key), Key(LOOKS[resource], key)
+    known: Any = core.known(ref)
+    if known is None or known.metadata.resource_version != document["metadata"]["resourceVersion"]:
+        return True
+    uid = known.metadata.uid
+    return (
+        core.inflight.busy(ref)
+        or core.agenda.waits(look)
+        or (ref in core.unsent and core.agenda.waits(UNSENT))
+        or (any(look in line.waiting for line in core.budget._lines) and core.agenda.waits(INFORM))
+        or uid in core.later
+        or core.ledger.engine.phase(uid) is Phase.ASSUMED
+    )
+
+
+def queue_is_wrong(core: Core, resource: Resource, key: ObjectKey, document: Doc) -> list[str]:
+    engine = core.ledger.engine
+    figures = engine.cluster_queue_status(key.name) if resource == CLUSTER_QUEUE else engine.local_queue_status(key)
+    shown = _shown_by(document.get("status", {}))
+    has = _had_by(figures) if figures is not None else None
+    found = [] if shown == has else [f"{resource.kind} {key.name} shows {shown}; the engine has {has}"]
+    waits = [
+        entry.uid
+        for entry in engine.state.entries.values()
+        if entry.queue and key in (entry.local_queue, ObjectKey("", entry.queue))
+    ]
+    if has is not None and has["pendingWorkloads"] != len(waits):
+        found.append(f"{resource.kind} {key.name} counts {has['pendingWorkloads']}; in it wait {waits}")
+    return found
+
+
+def _shown_by(status: Doc) -> Doc:
+    active: Doc = next((one for one in status.get("conditions", []) if one["type"] == "Active"), {})
+    return {
+        **{count: status.get(count, 0) for count in COUNTS},
+        **{part: _cells(status.get(part, [])) for part in ("flavorsReservation", "flavorsUsage")},
+        "active": (active.get("status"), active.get("reason"), active.get("message")),
+    }
+
+
+def _had_by(figures: QueueFigures) -> Doc:
+    active = figures.active
+    return {
+        "pendingWorkloads": figures.pending_workloads,
+        "reservingWorkloads": figures.reserving_workloads,
+        "admittedWorkloads": figures.admitted_workloads,
+        "flavorsReservation": _totals(figures.flavors_reservation),
+        "flavorsUsage": _totals(figures.flavors_usage),
+        "active": ("True" if active.status else "False", active.reason, active.message),
+    }
+
+
+def _cells(flavors: list[Doc]) -> Cells:
+    return {
+        (flavor["name"], one["name"]): (parse(one["total"], one["name"]), parse(one.get("borrowed", "0"), one["name"]))
+        for flavor in flavors
+        for one in flavor["resources"]
+    }
+
+
+def _totals(flavors: tuple[FlavorUsage, ...]) -> Cells:
+    return {
+        (flavor.name, one.name): (parse(str(one.total), one.name), parse(str(one.borrowed), one.name))
+        for flavor in flavors
+        for one in flavor.resources
+    }

@@ -1,0 +1,118 @@
+"""What people are shown in a simulated world equals what the leading manager's engine has, once nothing is under way.
+
+All objects that are still are checked once a second, and at the end every one has to become still. Queues: counts,
+usage and Active against the engine's figures. Workloads: QuotaReserved, Admitted and Finished against the engine's
+phase, why they wait against what it has to say, quota against its charge. Neighbours: `shown` says what is still,
+`sim_truth` believes no core.
+"""
+
+from __future__ import annotations
+
+from gatelift.core.state import Core
+from gatelift_admission.entry import Phase
+from gatelift_kube.resources import WORKLOAD, ObjectKey, Resource
+from support.shown import LOOKS, moves, queue_is_wrong
+from support.sim_cluster import Doc, SimCluster
+from support.sim_manager import SimManager
+from support.sim_truth import Truth, holds, milli
+
+Charge = dict[tuple[str, str], int]
+"""Milli-CPU by flavor and resource."""
+
+
+class Shown:
+    """Compares what the management cluster shows with what a manager has."""
+
+    def __init__(self, home: SimCluster, truth: Truth) -> None:
+        self._home = home
+        self._truth = truth
+        self.checks = 0
+
+    def moving(self, manager: SimManager | None) -> list[str]:
+        """Return what may still come to show something else; all of it where nobody leads."""
+        if manager is None:
+            return ["no manager leads and has done all that is due"]
+        return [
+            f"{resource.kind} {key.name}"
+            for resource in LOOKS
+            for key, document in self._all(resource)
+            if moves(manager.machine.core, resource, key, document)
+        ]
+
+    def wrong(self, manager: SimManager | None) -> list[str]:
+        """Return what is still and shows something else than the manager has."""
+        if manager is None:
+            return []
+        core, found = manager.machine.core, []
+        for resource in LOOKS:
+            for key, document in self._all(resource):
+                if not moves(core, resource, key, document):
+                    self.checks += 1
+                    found += (
+                        queue_is_wrong(core, resource, key, document)
+                        if resource != WORKLOAD
+                        else self._workload(core, document)
+                    )
+        return found
+
+    def _workload(self, core: Core, document: Doc) -> list[str]:
+        engine, meta = core.ledger.engine, document["metadata"]
+        found, shown, phase = [], _phase(document), engine.phase(meta["uid"])
+        if shown is not phase:
+            found.append(
+                f"Workload {meta['name']} shows {shown.value}; the engine has {phase.value if phase else None}"
+            )
+        if meta.get("deletionTimestamp") or self._truth.orphaned(document):
+            return found  # the ledger lets go of its quota when nothing of it runs any more, without a write
+        charged: Charge = {cell: amount for cell, amount in engine.charged(meta["uid"]).items() if amount}
+        due: Charge = _granted(document) if shown in (Phase.RESERVED, Phase.ADMITTED) else {}
+        if charged != due:
+            found.append(f"Workload {meta['name']} is shown with {due}; the engine charges {charged}")
+        want = engine.state.entries[meta["uid"]].want if shown is Phase.PENDING else None
+        if want is not None and _said(document) != want:
+            found.append(f"Workload {meta['name']} says {_said(document)}; the engine {want}")
+        return found
+
+    def _all(self, resource: Resource) -> list[tuple[ObjectKey, Doc]]:
+        documents = self._home.all(resource)
+        return [(ObjectKey(one["metadata"].get("namespace", ""), one["metadata"]["name"]), one) for one in documents]
+
+
+def idle_leader(managers: list[SimManager], now: float) -> SimManager | None:
+    """Return the manager that leads, if it has handled all that came and has nothing due at this moment."""
+    for manager in managers:
+        machine, process = manager.machine, manager.process
+        leads = manager.elector.leads() and machine.core.leads(now) and machine.core.rebuilt
+        if leads and not manager.port.down and process.is_idle:
+            return manager
+    return None
+
+
+def _phase(document: Doc) -> Phase:
+    if holds(document, "Finished"):
+        return Phase.FINISHED
+    if not holds(document, "QuotaReserved"):
+        return Phase.PENDING
+    return Phase.ADMITTED if holds(document, "Admitted") else Phase.RESERVED
+
+
+def _said(document: Doc) -> tuple[str, str]:
+    """Return reason and message of QuotaReserved."""
+    found = [one for one in document.get("status", {}).get("conditions", []) if one["type"] == "QuotaReserved"]
+    return (found[0]["reason"], found[0]["message"]) if found else ("", "")
+
+
+def _granted(document: Doc) -> Charge:
+    """Return the milli-CPU that a Workload shows as its own, without the pods that it shows as reclaimable."""
+    status = document["status"]
+    due: Charge = {}
+    asked = {one["name"]: one.get("count", 1) for one in document["spec"]["podSets"]}
+    over = {one["name"]: one["count"] for one in status.get("reclaimablePods", [])}
+    for one in status["admission"]["podSetAssignments"]:
+        count = one.get("count", asked[one["name"]])
+        left = min(count, asked[one["name"]] - over.get(one["name"], 0))
+        for name, amount in one.get("resourceUsage", {}).items():
+            cell = one["flavors"][name], name
+            total = due.get(cell, 0) + milli(amount) // count * left
+            due |= {cell: total} if total else {}
+    return due
