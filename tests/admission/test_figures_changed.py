@@ -15,9 +15,17 @@ from support.admission_objects import cluster_queue, group, local_queue, pod_set
 
 LQ, OTHER = ObjectKey("ns", "lq"), ObjectKey("ns", "other")
 ONE, HUGE = pod_set(requests={"cpu": "1"}), pod_set(requests={"cpu": "11"})
+
+
+def kept_out_and_back(engine: Engine) -> None:
+    engine.block("waits")
+    rest(engine)
+    engine.unblock("waits")
+
+
 DOINGS: dict[str, Callable[[Engine], object]] = {
     "one is kept out": lambda engine: engine.block("waits"),
-    "one that was kept out may queue": lambda engine: (engine.block("waits"), rest(engine), engine.unblock("waits")),
+    "one that was kept out may queue": kept_out_and_back,
     "quota is released while the object says otherwise": lambda engine: engine.release("holds"),
     "pods need no quota any more": lambda engine: engine.set_usage("holds", {"main": 0}),
     "a reservation is undone": lambda engine: engine.forget("holds"),
