@@ -116,10 +116,12 @@ def read(scene: Scene, seeker: Seeker, stream: Stream, *, leaving: bool) -> Iter
 
 def merged(scene: Scene, seeker: Seeker, streams: Iterable[Stream], *, leaving: bool) -> Iterator[Candidate]:
     """Yield the candidates of several streams as one ordered stream."""
-    listed = [read(scene, seeker, stream, leaving=leaving) for stream in streams]
-    if len(listed) == 1:
-        return listed[0]
-    return heapq.merge(*listed)
+    listed = []
+    for stream in streams:
+        known = scene.holders.of(stream.node.name)
+        if known.leaving if leaving else known.running:
+            listed.append(read(scene, seeker, stream, leaving=leaving))
+    return listed[0] if len(listed) == 1 else heapq.merge(*listed)
 
 
 def any_of(scene: Scene, seeker: Seeker, streams: Iterable[Stream]) -> bool:
