@@ -23,6 +23,7 @@ from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.selectors import matches
 from gatelift_wire.messages import DisconnectPolicy
+from support.manager_world import World
 
 REF = ObjectRef(WORKLOAD, ObjectKey("team", "w"))
 KEY = Key(Look.WORKLOAD, ObjectKey("team", "w"))
@@ -205,6 +206,17 @@ def test_whoever_finds_no_token_stands_in_line_and_is_called_in_its_turn() -> No
     assert not budget.ask(late, 0.2), "a token that is there belongs to whoever waits longer"
     assert budget.call(0.5) == [third, late]
     assert budget.waiting == 0
+
+
+def test_a_queue_that_stands_in_line_is_not_looked_at_for_each_change() -> None:
+    core = World().machine.core
+    queue = Key(Look.CLUSTER_QUEUE, ObjectKey("", "q"))
+    core.budget.stand(queue)
+    core.show_queue(queue)
+    assert core.agenda.next_time() is None, "it is looked at when its turn comes"
+    assert core.budget.call(10.0) == [queue]
+    core.show_queue(queue)
+    assert core.agenda.next_time() is not None, "what changes from now on is not in that look"
 
 
 def test_a_line_that_many_leave_and_enter_again_does_not_grow() -> None:

@@ -400,8 +400,9 @@ class Core:
 
     def show_queue(self, key: Key) -> None:
         """See that the status of a queue is looked at, at most once per `status_every`."""
-        due = self.shown_at.get(key, -self.settings.status_every) + self.settings.status_every
-        self.agenda.wake(key, max(due, self.now + STATUS_DELAY))
+        if not self.budget.stands(key):  # else it is looked at when its turn comes
+            due = self.shown_at.get(key, -self.settings.status_every) + self.settings.status_every
+            self.agenda.wake(key, max(due, self.now + STATUS_DELAY))
 
     def show_changed(self) -> None:
         """See to the status of all queues that the engine counts otherwise than at the last call."""

@@ -72,6 +72,10 @@ class StatusBudget:
         if key not in line.waiting and key not in self._called:
             line.stand(key)
 
+    def stands(self, key: Key) -> bool:
+        """Say whether `key` stands in line: it will be called, so nobody need look at it before."""
+        return key in self._line_of(key).waiting
+
     def leave(self, key: Key) -> None:
         """Leave the line: there is nothing to write any more."""
         self._line_of(key).waiting.discard(key)
