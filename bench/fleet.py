@@ -19,11 +19,11 @@ from typing import Any
 
 import yaml
 
+from bench import without_webhooks
 from bench.processes import Usage, children_of_cluster, cpu_seconds
 from gatelift_kube.client import Client
 from gatelift_kube.errors import NotFoundError
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
-from gatelift_kube.writes import PatchKind
 from gatelift_sandbox import applying
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.installation import Installation
@@ -44,10 +44,6 @@ BUDGET_PER_SECOND = 2_000
 CLEANUP_IN_FLIGHT = 32
 CLEANUP_SECONDS = 120.0
 POLL_SECONDS = 0.05
-
-_REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
-WEBHOOKS = tuple(f"{_REGISTRATION}/{kind}webhookconfigurations/gatelift" for kind in ("mutating", "validating"))
-"""Where the configurations are."""
 
 
 def flavor_and_check(*clusters: str, selector: str = "") -> str:
@@ -113,12 +109,7 @@ class Fleet:
     async def stop(self) -> None:
         """Stop them, and take the webhooks off the API server."""
         await self.installation.stop()
-        await self.take_off_webhooks()
-
-    async def take_off_webhooks(self) -> None:
-        """Leave the configurations without webhooks; a start of the daemon fills them again."""
-        for path in WEBHOOKS:
-            await self.clients["mgmt"].raw("PATCH", path, body=b'{"webhooks":[]}', content_type=PatchKind.MERGE.value)
+        await without_webhooks.leave_empty(self.clients["mgmt"])
 
     def usage(self) -> Usage:
         """Return CPU seconds so far, by process: manager, webhooks, each agent, and each part of each cluster."""
@@ -193,7 +184,8 @@ async def fleet(*, audit: bool = False) -> AsyncIterator[Fleet]:
             installation=installation,
             clients=clients,
         )
-        await made.take_off_webhooks()
+        await without_webhooks.leave_empty(clients["mgmt"])
+        await without_webhooks.serve_one_version(clients["mgmt"])
         manifests = flavor_and_check(*WORKERS) + queue(QUEUE, AMPLE) + "---" + queue(NARROW, POD_CPU)
         await applying.apply(clients["mgmt"], yaml.safe_load_all(manifests))
         try:

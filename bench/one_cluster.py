@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.fleet import WEBHOOKS, free_port
+from bench import without_webhooks
+from bench.fleet import free_port
 from gatelift_kube.client import Client
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.provider import Cluster, NodeShape, Settings, load
@@ -69,6 +70,5 @@ async def one_cluster(
         stack.push_async_callback(installation.stop)
         await installation.install()
         client = await stack.enter_async_context(await installation.admin(cluster))
-        for path in WEBHOOKS:
-            await client.raw("DELETE", path)
+        await without_webhooks.remove(client)
         yield OneCluster(home=home, cluster=cluster, installation=installation, client=client, manager=manager)
