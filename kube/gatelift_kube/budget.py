@@ -48,8 +48,8 @@ def budget(
 ) -> Budget:
     """Return a budget of `per_second` writes, `burst` at once (None: those of a second), and events beside it.
 
-    Status texts have a tenth of those a second, and a thirty-second of those in flight: an API server that answers at once
-    does all of them, one that is loaded to its limit does transitions first, since few of these wait in it.
+    Status texts have a tenth of those a second, and a thirty-second of those in flight: an API server that answers at
+    once does all of them, one that is loaded to its limit does transitions first, since few of these wait in it.
 
     The default of 500 a second is what a real API server with etcd does on one core (1.1 to 3.2 ms a write); 32 in
     flight keep it busy at a network delay of up to 60 ms.
