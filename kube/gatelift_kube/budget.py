@@ -64,6 +64,19 @@ def budget(
     )
 
 
+REST = 2.0
+REST_SECONDS_MAX = 1.0
+
+
+def rest(took: float) -> float:
+    """Return the seconds for which nothing that only informs follows a write that took `took` seconds.
+
+    An API server that answers at once is hardly asked for less; one that is loaded to its limit gets a third of these
+    writes, and transitions have the room.
+    """
+    return min(REST_SECONDS_MAX, REST * took)
+
+
 class TokenBucket:
     """Lets `burst` through at once and `per_second` on average. Pure: `now` is an argument, monotonic seconds."""
 

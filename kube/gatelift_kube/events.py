@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from gatelift_kube.budget import Share, TokenBucket, Traffic, budget
+from gatelift_kube.budget import Share, TokenBucket, Traffic, budget, rest
 from gatelift_kube.client import Client
 from gatelift_kube.clock import Clock, monotonic, wall
 from gatelift_kube.errors import KubeError
@@ -70,12 +70,14 @@ class EventRecorder:
             if not self._allowed():
                 self._series.failed(write)
                 continue
+            began = self._clock()
             try:
                 await self._send(write)
             except KubeError:
                 self._series.failed(write)  # refused, or expired on the server, or its namespace is gone
             else:
                 self._series.written(write, self._clock())
+            await asyncio.sleep(rest(self._clock() - began))
 
     async def _until_due(self) -> None:
         self._wake.clear()

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kube.budget import Budget, TokenBucket, Traffic, budget
+from gatelift_kube.budget import Budget, TokenBucket, Traffic, budget, rest
 from gatelift_kube.client import Client
 from gatelift_kube.clock import Clock, monotonic
 from gatelift_kube.decoding import Served
@@ -61,6 +61,8 @@ class _Pending:
     traffic: Traffic
     maybe_done: bool = False
     """It was sent, and no answer yet has said that it was not carried out."""
+    sent_at: float | None = None
+    """When it was tried first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -187,6 +189,8 @@ class Executor:
             else:
                 self._lanes.pop(lane.ref, None)
             self._answer(outcome)
+            if traffic is Traffic.STATUS and pending.sent_at is not None:
+                await asyncio.sleep(rest(self._clock() - pending.sent_at))
 
     def _answer(self, outcome: WriteDone | WriteFailed) -> None:
         self._held -= 1
@@ -206,6 +210,7 @@ class Executor:
                 f"no turn within {self._write_seconds:g} s; the API budget is used up, or this process was busy",
             )
         tried = 0
+        pending.sent_at = self._clock()
         while True:
             before, pending.maybe_done = pending.maybe_done, True
             try:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from gatelift_kube.budget import Budget, Share, Traffic, budget
+from gatelift_kube.budget import REST_SECONDS_MAX, Budget, Share, Traffic, budget, rest
 from gatelift_kube.client import Client
 from gatelift_kube.errors import UnreachableError
 from gatelift_kube.executor import SEND_SECONDS_MIN, Executor, WritesFullError, intent_of, traffic_of
@@ -391,6 +391,33 @@ async def test_a_transition_is_not_held_up_by_a_status_text_of_the_same_object(
         await until(lambda: 4 in carried.ids())
         assert carried.ids().index(3) < carried.ids().index(4)
         assert 2 not in carried.ids()
+
+
+class Slow:
+    """A client whose patches each take `seconds` of a clock."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.now = 0.0
+
+    async def apply(self, _patch: Patch, *, seconds: float) -> None:
+        self.now += self.seconds
+
+
+async def test_after_a_slow_answer_what_only_informs_rests_and_transitions_go_on() -> None:
+    slow = Slow(REST_SECONDS_MAX)
+    limits = Budget(dict.fromkeys(Traffic, Share(in_flight=1, per_second=1000, burst=100)))
+    async with running(Carried(cast("Client", slow), limits=limits, clock=lambda: slow.now)) as carried:
+        carried.executor.submit(label(1, "one", informs=True))
+        await until(lambda: carried.ids() == [1])
+        carried.executor.submit(label(2, "two", informs=True))
+        carried.executor.submit(label(3, "three"))
+        await until(lambda: len(carried.ids()) == 3)
+    assert carried.ids() == [1, 3, 2]
+
+
+def test_the_rest_is_twice_the_time_of_the_answer_and_never_long() -> None:
+    assert [rest(took) for took in (0.0, 0.005, 0.1, 60.0)] == [0.0, 0.01, 0.2, REST_SECONDS_MAX]
 
 
 async def test_an_outcome_may_lead_to_the_next_command(server: FakeApiServer, client: Client) -> None:
