@@ -201,14 +201,6 @@ class Engine:
                 self.state.unqueue(entry)
             self.state.review[uid] = entry
 
-    def retell(self, uid: str) -> None:
-        """Send the condition of a waiting workload again, because its write failed."""
-        entry = self.state.entries.get(uid)
-        if entry is not None:
-            entry.told = entry.asked = None
-            self.state.tell(entry, entry.want)
-            self.state.review[uid] = entry
-
     # -- decisions -------------------------------------------------------------------------------------------------
 
     def cycle(self, now: float, budget_heads: int = BUDGET_HEADS) -> CycleResult:

@@ -206,11 +206,13 @@ def test_what_the_object_says_already_is_not_said_again() -> None:
         "couldn't assign flavors to pod set main: insufficient quota for cpu in flavor default, previously considered "
         "podsets requests (0) + current podset request (11) > maximum capacity (10)"
     )
+    asks = pod_set(requests={"cpu": "11"})
     known = WorkloadStatus(conditions=(Condition("QuotaReserved", "False", "ExceedsMaxQuota", message),))
-    engine = simple_engine(workload("a", pod_set(requests={"cpu": "11"}), status=known))
+    engine = simple_engine(workload("a", asks, status=known))
     assert rest(engine) == []
-    engine.retell("a")
-    (said,) = rest(engine)
+    other = WorkloadStatus(conditions=(Condition("QuotaReserved", "False", "WaitingForQuota", "of another leader"),))
+    engine.workload_changed(workload("a", asks, version=2, status=other), 1.0)
+    (said,) = rest(engine, 1.0)
     assert isinstance(said, Inadmissible)
     assert said.message == message
 
@@ -257,8 +259,6 @@ def test_a_drained_local_queue_evicts_once() -> None:
     assert (said.reason, said.message) == ("LocalQueueStopped", "The LocalQueue is stopped")
     engine.workload_changed(workload("a", ONE, version=2, status=reserved_status(GRANTED)), 1.0)
     assert rest(engine, 1.0) == []
-    engine.retell("a")
-    assert len(rest(engine, 1.0)) == 1
 
 
 def test_a_deleted_local_queue_gives_back_what_is_not_admitted_yet() -> None:
