@@ -20,7 +20,8 @@ def rules(spec: ClusterQueueSpec) -> dict[str, frozenset[str]]:
 
 def required(spec: ClusterQueueSpec, flavors: Iterable[str]) -> tuple[str, ...]:
     """Return the checks that a workload with these flavors has to pass, in name order."""
-    if spec.admission_checks_strategy is None:
+    ruled = rules(spec)
+    if not ruled:
         return ()
     assigned = frozenset(flavors)
-    return tuple(sorted(name for name, only in rules(spec).items() if not only or only & assigned))
+    return tuple(sorted(name for name, only in ruled.items() if not only or only & assigned))

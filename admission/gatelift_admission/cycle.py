@@ -146,7 +146,7 @@ class Cycle:
         return heads
 
     def _head(self, queue: QueueModel, node: Node, kept: Kept | None, *, within: bool) -> Entry | None:
-        """Return the next head of a queue that is ready (`kept` from it is this), or a blocked one that keeps room."""
+        """Return the next head of a queue, or a blocked one that keeps room. `kept`: None for one that is not ready."""
         pending = queue.pending
         pending.idle = False
         if not queue.admits:

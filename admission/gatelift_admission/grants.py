@@ -35,22 +35,26 @@ class GrantedPodSet:
 class Grant:
     """A reservation. Nobody changes what is in it: it is charged to many as it is."""
 
-    queue: str
+    written: Admission
+    """How an object says it."""
     pod_sets: tuple[GrantedPodSet, ...]
     usage: Usage
     """Of all pods that were granted."""
     cells: Collection[Cell]
     """Every cell that was granted, also where nothing of it is used: Kueue asks for flavors, not for amounts."""
-    written: Admission | None
-    """How an object says it; None where what the object says is not all there is to know."""
 
     @classmethod
-    def of(cls, queue: str, pod_sets: tuple[GrantedPodSet, ...], written: Admission | None) -> Grant:
+    def of(cls, written: Admission, pod_sets: tuple[GrantedPodSet, ...]) -> Grant:
         """Return what these pod sets make together."""
         usage = usage_of(pod_sets, {one.name: one.count for one in pod_sets})
         granted = frozenset((flavor, name) for one in pod_sets for name, flavor in one.flavors.items())
         whole = len(granted) == len(usage)
-        return cls(queue=queue, pod_sets=pod_sets, usage=usage, cells=usage if whole else granted, written=written)
+        return cls(written=written, pod_sets=pod_sets, usage=usage, cells=usage if whole else granted)
+
+    @property
+    def queue(self) -> str:
+        """Return the name of the ClusterQueue; empty for nothing."""
+        return self.written.cluster_queue
 
     def due(self, workload: Workload) -> Usage:
         """Return the usage of the pods that still need quota (KEP-78).
@@ -86,18 +90,18 @@ def usage_of(pod_sets: tuple[GrantedPodSet, ...], counts: Mapping[str, int]) -> 
     return usage
 
 
-NOTHING = Grant(queue="", pod_sets=(), usage={}, cells=(), written=None)
+NOTHING = Grant(written=Admission(""), pod_sets=(), usage={}, cells=())
 
 
 def read(workload: Workload, known: Grant) -> Grant:
-    """Return the reservation of an object: `known`, if it says just that.
+    """Return the reservation of an object: `known`, if it says just that, and all of it by itself (each count).
 
     Raises `amounts.QuantityError` on a malformed quantity.
     """
     admission = workload.status.admission
     if admission is None:
         return NOTHING
-    if admission == known.written:
+    if admission == known.written and all(one.count is not None for one in admission.pod_set_assignments):
         return known
     counts = {pod_set.name: pod_set.count for pod_set in workload.spec.pod_sets}
     pod_sets = tuple(
@@ -109,5 +113,4 @@ def read(workload: Workload, known: Grant) -> Grant:
         )
         for one in admission.pod_set_assignments
     )
-    whole = all(one.count is not None for one in admission.pod_set_assignments)
-    return Grant.of(admission.cluster_queue, pod_sets, admission if whole else None)
+    return Grant.of(admission, pod_sets)

@@ -46,7 +46,8 @@ class Reserve(NamedTuple):
     """Quota is reserved, and already charged inside the engine: write it, or call `Engine.forget`.
 
     `checks` are the AdmissionChecks that the assigned flavors require, in name order; when it is empty the caller
-    writes Admitted=True in the same patch. `message` is the text of QuotaReserved=True, `event` that of the event.
+    writes Admitted=True in the same patch. `message` is the text of QuotaReserved=True, `event` that of the event. It
+    is a tuple, unlike the other decisions, because each admission makes one.
     """
 
     uid: str

@@ -15,7 +15,6 @@ from gatelift_admission.grants import Grant
 from gatelift_admission.matching import flavor_objection
 from gatelift_admission.model import Amounts, Cell, PodSetRequest, Usage
 from gatelift_admission.tree import Node, Tree
-from gatelift_kube.objects.kueue import Admission
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,6 @@ class Outcome:
     """What is granted where an assignment fits, and which flavors were considered for it, as people read it."""
 
     grant: Grant
-    written: Admission
     considered: str
 
 

@@ -40,7 +40,7 @@ def _outcome(assignment: Assignment, queue: QueueModel) -> Outcome:
         for one in assignment.pod_sets
     )
     written = Admission(queue.name, tuple(_written(one) for one in assignment.pod_sets))
-    return Outcome(Grant.of(queue.name, granted, written), written, assignment.considered)
+    return Outcome(Grant.of(written, granted), assignment.considered)
 
 
 def _written(one: AssignedPodSet) -> PodSetAssignment:
@@ -58,7 +58,7 @@ def decision(entry: Entry, queue: QueueModel, found: Outcome, unix_now: float) -
     return Reserve(
         uid=entry.uid,
         key=entry.key,
-        admission=found.written,
+        admission=found.grant.written,
         checks=checks.required(queue.spec, (flavor for flavor, _ in found.grant.cells)),
         wait_seconds=wait,
         flavors_considered=found.considered,

@@ -65,7 +65,9 @@ def budget(
 
 
 REST = 2.0
+"""Times as long as a write took: a loaded API server gets a third of what it would be asked for one after the other."""
 REST_SECONDS_MAX = 1.0
+"""What ended by its time limit says nothing of how long the next will take."""
 
 
 def rest(took: float) -> float:
