@@ -61,7 +61,7 @@ class Manager:
     config: Configuration
     cluster: ClusterConfig
     stop: asyncio.Event = field(default_factory=asyncio.Event)
-    on_ready: Callable[[Manager], None] = lambda _manager: None
+    on_listening: Callable[[Manager], None] = lambda _manager: None
     agents_port: int = 0
     enrol_port: int = 0
     status_address: str = ""
@@ -150,7 +150,7 @@ class _Process:
             manager.agents_port, manager.enrol_port = self._agents.port, self._enrol.port
             manager.status_address = status
             self._log.info("listening", agents=self._agents.port, enrolment=self._enrol.port, status=status)
-            manager.on_ready(manager)
+            manager.on_listening(manager)
             await manager.stop.wait()
         finally:
             await self._end()

@@ -85,7 +85,7 @@ class Running:
             "health": f"{HOST}:0",
             **settings,
         }
-        agent = Agent(config=Configuration(**document), cluster=self.config, on_ready=lambda _agent: ready.set())
+        agent = Agent(config=Configuration(**document), cluster=self.config, on_listening=lambda _agent: ready.set())
         self.agents.append(agent)
         self.tasks.append(spawn("agent", agent.run()))
         async with asyncio.timeout(60):

@@ -62,7 +62,7 @@ class Agent:
     config: Configuration
     cluster: ClusterConfig
     stop: asyncio.Event = field(default_factory=asyncio.Event)
-    on_ready: Callable[[Agent], None] = lambda _agent: None
+    on_listening: Callable[[Agent], None] = lambda _agent: None
     status_address: str = ""
     failure: str = ""
 
@@ -173,7 +173,7 @@ class _Process:
             self._free_term = await leadership.vacant_term(self._client, config.namespace, name)
             self._elector.start()
             self._log.info("listening", status=self._agent.status_address)
-            self._agent.on_ready(self._agent)
+            self._agent.on_listening(self._agent)
             await self._agent.stop.wait()
         finally:
             await self._end()
