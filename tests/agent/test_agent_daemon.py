@@ -174,13 +174,21 @@ async def test_a_clean_stop_gives_the_lease_back_and_the_next_process_goes_on_at
 
 
 async def test_a_second_replica_stands_by(running: Running) -> None:
-    await running.start()
+    first = await running.start()
     await until(lambda: running.edge.is_open("w1"), "the session opens")
     second = await running.start()
     status, text = await _get(second, "/readyz")
     assert (status, text) == (200, "ok\n")
     assert "gatelift_agent_leader 0.0" in (await _get(second, "/metrics"))[1]
-    assert len(running.edge.opened_streams()) == 1
+    await running.stop(first)
+    await until(lambda: len(running.edge.opened_streams()) == 2, "it takes over")
+    streams = [
+        each
+        for each in running.edge.events
+        if isinstance(each, manager_events.StreamOpened | manager_events.StreamClosed)
+    ]
+    opened, closed = manager_events.StreamOpened, manager_events.StreamClosed
+    assert [type(each) for each in streams[:3]] == [opened, closed, opened], "never both at a time"
 
 
 async def test_a_cluster_that_goes_away_is_said_and_its_return_too(
@@ -197,7 +205,9 @@ async def test_a_cluster_that_goes_away_is_said_and_its_return_too(
         return view is not None and view.api_reachable
 
     await until(lambda: not reachable(), "the manager is told")
-    assert "gatelift_agent_api_reachable 0.0" in (await _get(agent, "/metrics"))[1]
+    async with asyncio.timeout(60):  # what the manager was told may be of a slow answer before, the next of a quick one
+        while "gatelift_agent_api_reachable 0.0" not in (await _get(agent, "/metrics"))[1]:  # noqa: ASYNC110 - asked by HTTP
+            await asyncio.sleep(0.05)
     await running.cluster.resume()
     await until(reachable, "the manager is told of the return")
 
@@ -305,9 +315,13 @@ async def test_the_agent_of_local_lets_the_users_own_pod_go(
         served = await client.get(ObjectRef(POD, ObjectKey(TEAM, "p")))
         assert served.object.metadata.labels["gatelift.dev/workload-uid"] == "w-1"
         if shared:
-            [held] = agent.machine.world.objects.own()
-            told = [event for resource, event in mirrored if resource == POD and isinstance(event, ObjectSeen)]
-            assert any(held.raw is event.raw for event in told), "kept once"
+
+            def kept_once() -> bool:
+                [held] = agent.machine.world.objects.own()
+                told = (event for resource, event in mirrored if resource == POD and isinstance(event, ObjectSeen))
+                return any(held.raw is event.raw for event in told)
+
+            await until(kept_once, "what its own write brought it has come by the watch too, and is kept once")
         await agent.stop()
         await mirrors.stop()
         assert not agent.failure

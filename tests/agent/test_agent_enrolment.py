@@ -237,7 +237,7 @@ async def test_a_restart_while_a_person_is_waited_for_goes_on_with_the_same_key(
     _, first = await _refused(edge, tmp_path, token)
     _add_again(edge)
     asking = spawn("anew", first.enrol_anew())
-    await until(lambda: first.waiting_for, "it asks")
+    await until(lambda: "gatelift cluster approve w1" in first.waiting_for, "its token is used by its key")
     asking.cancel()
     await until(asking.done, "it is gone")
     second = _enrolment(edge, tmp_path, token)

@@ -22,7 +22,7 @@ from gatelift_kube.writes import Create, Patch, WriteError, WriteFailed
 from gatelift_wire import messages as m
 from support.agent_stage import Stage
 from support.agent_values import KEY
-from support.fake_apiserver import FakeApiServer
+from support.fake_apiserver import FakeApiServer, ref_of
 from support.reads import answered_beside_slow_ones
 from support.until import until
 
@@ -35,6 +35,7 @@ class Reading:
 
     def __init__(self, server: FakeApiServer, client: Client) -> None:
         self.server = server
+        self.client = client
         self.posted: list[Event] = []
         self.failed: list[str] = []
         self.supervisor = Supervisor(lambda task, _error: self.failed.append(task))
@@ -80,7 +81,10 @@ async def test_not_more_lists_are_under_way_than_may_be(reading: Reading) -> Non
         reading.ask(number, "slow")
     await until(lambda: len(reading.server.asked("GET", "slow")) == kubernetes.READS_AT_ONCE, "all turns are taken")
     reading.ask(100, "quick")
-    assert reading.server.asked("GET", "quick") == []
+    reading.server.put(POD, "p", "beside")
+    await reading.client.get(ref_of(POD, "p", "beside"))
+    assert reading.server.asked("GET", "quick") == [], "another request came and went"
+    assert len(reading.server.asked("GET", "slow")) == kubernetes.READS_AT_ONCE
 
 
 async def test_a_pod_that_cannot_be_read_is_not_absent(reading: Reading) -> None:

@@ -29,6 +29,8 @@ class ScriptedServer:
         self.connections = 0
         self.heads: list[str] = []
         self.asked = asyncio.Event()
+        self.answers = asyncio.Event()
+        self.answers.set()
         self.port = 0
 
     @property
@@ -45,6 +47,7 @@ class ScriptedServer:
                 self.asked.set()
                 length = head.lower().partition("content-length: ")[2].partition("\r\n")[0]
                 await reader.readexactly(int(length or 0))
+                await self.answers.wait()
                 for piece in self._script(connection, number):
                     if not piece:
                         return
@@ -126,10 +129,12 @@ async def test_a_request_that_has_waited_long_enough_makes_a_connection_of_its_o
 async def test_a_request_that_gives_up_waiting_takes_no_connection_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "PATIENCE_SECONDS", 60.0)
     async with serving(lambda _connection, _number: [OK]) as (server, transport):
+        server.answers.clear()
         burst = [spawn(f"get {number}", get(transport)) for number in range(8)]
         await server.asked.wait()
         for waiting in burst[1::2]:
             waiting.cancel()
+        server.answers.set()
         await asyncio.wait(burst)
         assert [each.cancelled() for each in burst] == [False, True] * 4
         assert (await get(transport)).body == b"{}"

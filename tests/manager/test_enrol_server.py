@@ -12,7 +12,9 @@ import pytest
 from cryptography import x509
 
 from gatelift.adapters import authority, enrol_server
+from gatelift.core.commands import AnswerEnrolment, EnrolmentVerdict
 from gatelift.core.enrolment import EnrolmentSettings
+from gatelift.core.events import EnrolmentAsked
 from gatelift_agent.adapters.enrolment import Enrolment, EnrolmentError
 from gatelift_agent.adapters.identity_store import DirectoryStore
 from gatelift_agent.adapters.targets import Target
@@ -274,17 +276,21 @@ async def test_a_core_that_does_not_answer_is_not_waited_for_without_end(
     token = expect(edge)
     answers = await asyncio.gather(*(ask(edge, token, Key.new()) for _ in range(4)))
     assert {(each.status, each.text) for each in answers} == {(PENDING, "the manager is busy; ask again")}
+    monkeypatch.setattr(enrol_server, "ANSWER_SECONDS", LIMIT_SECONDS)
     edge.answers_enrolment = True
-    assert (await ask(edge, token, Key.new())).status == PENDING
+    assert (await ask(edge, token, Key.new())).text == "waits for a person: 'gatelift cluster approve w1'"
 
 
 async def test_requests_beyond_the_limit_are_turned_away_while_others_wait(
     edge: Edge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(enrol_server, "ANSWER_SECONDS", 6.0)  # the last one comes before the first is let go
+    monkeypatch.setattr(enrol_server, "ANSWER_SECONDS", LIMIT_SECONDS)
     edge.answers_enrolment = False
     data = pb.EnrollRequest(cluster="w1", request=Key.new().request(), token=expect(edge)).SerializeToString()
     flood = [spawn("flood", call(edge, data)) for _ in range(enrol_server.REQUESTS_MAX + 8)]
+    await until(lambda: sum(each.done() for each in flood) == 8)
+    for event in [each for each in edge.events if isinstance(each, EnrolmentAsked)]:
+        edge.enrol.answer(AnswerEnrolment(request_id=event.request_id, verdict=EnrolmentVerdict.PENDING, text="later"))
     results = await asyncio.gather(*flood, return_exceptions=True)
     codes = [each.code() for each in results if isinstance(each, grpc.aio.AioRpcError)]
     assert codes == [grpc.StatusCode.RESOURCE_EXHAUSTED] * 8

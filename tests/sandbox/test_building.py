@@ -157,10 +157,10 @@ def test_a_second_builder_waits_for_the_first_and_builds_nothing(
         fcntl.flock(lock, fcntl.LOCK_EX)
         second = threading.Thread(target=lambda: outcome.append(build.ensure(lambda _: waiting.set())))
         second.start()
-        assert waiting.wait(10)
+        assert waiting.wait(60)
         for program in build.PROGRAMS:  # the first builder is done
             a_program(cache / program)
-    second.join(10)
+    second.join(60)
     assert len(outcome) == 1
     assert not calls.exists()
 

@@ -19,6 +19,7 @@ async def test_each_request_is_one_line_and_tokens_of_one_account_are_told_apart
     await cluster.start()
     try:
         async with Api.open(cluster.kubeconfig()) as admin:
+            await admin.until(TOKEN.removesuffix("/token"), lambda _: True)
             tokens = [(await admin.post(TOKEN, {"spec": {}})).ok()["status"]["token"] for _ in range(2)]
             since = audit_log.size(log)
             assert (await admin.post(SECRETS, {"metadata": {"name": "s"}})).code == 201

@@ -27,7 +27,8 @@ async def cluster() -> AsyncIterator[EmbeddedCluster]:
 @pytest.fixture
 async def api(cluster: EmbeddedCluster) -> AsyncIterator[Api]:
     async with Api.open(cluster.kubeconfig()) as api:
-        await api.until("/api/v1/namespaces/default/serviceaccounts/default", lambda _: True)
+        for furniture in ("serviceaccounts/default", "configmaps/kube-root-ca.crt"):
+            await api.until(f"/api/v1/namespaces/default/{furniture}", lambda _: True)
         yield api
 
 

@@ -11,7 +11,7 @@ import pytest
 from gatelift_kube.tasks import spawn
 from gatelift_sandbox.proxy import Proxy
 
-LIMIT_SECONDS = 20.0
+LIMIT_SECONDS = 60.0
 
 
 @asynccontextmanager

@@ -25,7 +25,7 @@ _NOT_FOLDERS = 3
 
 @dataclass
 class Fault:
-    """What to do to the next `times` requests of this method whose path contains `part`."""
+    """What to do to the next `times` requests of this method whose path contains `part`, by one user agent or any."""
 
     method: str
     part: str
@@ -36,6 +36,7 @@ class Fault:
     hang: bool = False
     drop: bool = False
     carry_out: bool = False
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,8 @@ class FakeApiServer:
         self.faults: list[Fault] = []
         self.expire_tokens = False
         self.mute = False
+        self.kept_back = 0
+        """Events that watches did not bring because of `mute`."""
         self.end_watches_at_once = False
         self._objects: dict[str, dict[str, Any]] = {}
         self._history: list[Event] = []
@@ -194,8 +197,10 @@ class FakeApiServer:
         return answer if fault is None else await self._fail(request, fault)
 
     def _fault_for(self, request: web.Request) -> Fault | None:
+        by = request.headers.get("User-Agent", "")
         for fault in self.faults:
-            if fault.times > 0 and fault.method == request.method and fault.part in request.path_qs:
+            asked = fault.method == request.method and fault.part in request.path_qs and fault.by in ("", by)
+            if asked and fault.times > 0:
                 fault.times -= 1
                 return fault
         return None
@@ -282,8 +287,12 @@ class FakeApiServer:
         try:
             while (event_or_end := await queue.get()) is not None:
                 _, path, kind, made = event_or_end
-                if not self.mute and _collection(path) == _collection(request.path + "/x"):
-                    await response.write(json.dumps({"type": kind, "object": made}).encode() + b"\n")
+                if _collection(path) != _collection(request.path + "/x"):
+                    continue
+                if self.mute:
+                    self.kept_back += 1
+                    continue
+                await response.write(json.dumps({"type": kind, "object": made}).encode() + b"\n")
         finally:
             del self._watches[id(request)]
         return response

@@ -260,6 +260,8 @@ async def test_what_is_right_is_not_written_again(asking: Asking, server: FakeAp
     reads = len(server.asked("GET", "webhookconfigurations"))
     daemon._wake.set()
     await until(lambda: len(server.asked("GET", "webhookconfigurations")) >= reads + 2)
+    daemon._wake.set()
+    await until(lambda: len(server.asked("GET", "webhookconfigurations")) >= reads + 4, "the first look is over")
     assert len(server.asked("PATCH", "webhookconfigurations")) == before
 
 
@@ -290,7 +292,7 @@ async def test_reviews_wait_until_everything_has_been_read(client: Client, serve
         status, text = await asking.post("/mutate-pod", b"{}")
         assert status == 503
         assert "localqueues" in text
-        assert "localqueues" in daemon.missing()
+        await until(lambda: daemon.missing() == "not read yet: localqueues", "all else is there")
         assert webhooks(server) == []
     finally:
         await daemon.stop()
