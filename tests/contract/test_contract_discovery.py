@@ -113,14 +113,8 @@ async def test_metadata_alone_can_be_asked_for(api: Api) -> None:
 async def test_a_watch_can_be_a_table_too(api: Api) -> None:
     space = await api.namespace()
     await api.post(f"{space}/secrets", {"metadata": {"name": "a"}})
-    said = await api.call(
-        "GET",
-        f"{space}/secrets",
-        accept="application/json;as=Table;v=v1;g=meta.k8s.io",
-        watch="true",
-        timeoutSeconds="1",
-    )
-    first = json.loads(said.body.splitlines()[0]) if isinstance(said.body, str) else said.body
+    async with api.watch(f"{space}/secrets", accept="application/json;as=Table;v=v1;g=meta.k8s.io") as following:
+        first = await following()
     assert first["type"] == "ADDED"
     assert first["object"]["kind"] == "Table"
     assert first["object"]["rows"][0]["cells"][0] == "a"

@@ -286,7 +286,12 @@ async def test_a_priority_class_gives_its_value(api: Api) -> None:
     name = space.rpartition("/")[2]
     classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
     await api.post(classes, {"metadata": {"name": name}, "value": 77, "preemptionPolicy": "Never"})
-    made = (await api.post(f"{space}/pods", pod("a", priorityClassName=name))).ok()
+    said = await until_said(
+        lambda: api.post(f"{space}/pods", pod("a", priorityClassName=name)),
+        lambda said: said.code != 403,
+        "the class is known to who admits pods",
+    )
+    made = said.ok()
     assert (made["spec"]["priority"], made["spec"]["preemptionPolicy"]) == (77, "Never")
     said = await api.post(f"{space}/pods", pod("b", priorityClassName="no-such-class"))
     assert (said.code, said.reason) == (403, "Forbidden")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from gatelift_kube.errors import ApiError
-from gatelift_kube.resources import POD, WORKLOAD
+from gatelift_kube.resources import POD
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e_world import MODULE_SECONDS, NAMESPACE, WORKERS, Json, World
 
@@ -85,5 +85,9 @@ async def test_pods_without_a_queue_are_created_while_the_webhooks_are_down(worl
             await world.create_once(world.pod(world.name("queued")))
     finally:
         await world.installation.restart(webhooks)
-    assert await world.get("mgmt", WORKLOAD, name) is None
+    later = world.name("queued-later")
+    await world.create(world.pod(later, does=Behaviour(run_seconds=0.5)))
+    await world.condition(later, "Admitted")
+    assert await world.workload_of(name) is None, "the manager has seen a pod that was created after it"
+    await world.remove(POD, later)
     await world.delete(POD, name)

@@ -150,7 +150,9 @@ OLD_QUEUE = {
 
 
 async def test_a_manifest_of_the_older_version_is_stored_as_the_newer_one_and_shown_as_either(api: Api) -> None:
-    made = await api.post(f"{OLD}/clusterqueues", OLD_QUEUE)
+    tried = f"{OLD}/clusterqueues"
+    await until(lambda: api.post(tried, OLD_QUEUE, dryRun="All"), accepted=True)
+    made = await api.post(tried, OLD_QUEUE)
     assert made.ok()["spec"]["cohort"] == "team"
     assert any("deprecated" in warning for warning in made.warnings)
     newer = (await api.get(f"{NEW}/clusterqueues/older")).ok()["spec"]

@@ -146,9 +146,11 @@ class Api:
         await until_said(lambda: self.get(path), lambda said: said.code == 404, f"{path} is gone", seconds)
 
     @asynccontextmanager
-    async def watch(self, path: str, **query: str) -> AsyncIterator[Callable[[], Any]]:
+    async def watch(self, path: str, accept: str = "", **query: str) -> AsyncIterator[Callable[[], Any]]:
         """Watch a path; what it yields returns the next event (AssertionError if none comes)."""
-        async with self._session.get(self.server + path, params={"watch": "true", **query}) as response:
+        headers = {"Accept": accept} if accept else {}
+        params = {"watch": "true", **query}
+        async with self._session.get(self.server + path, headers=headers, params=params) as response:
             assert response.status == 200, await response.text()
 
             async def following() -> Any:

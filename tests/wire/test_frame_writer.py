@@ -15,6 +15,7 @@ from gatelift_wire.violations import WireViolation
 from support.until import until
 
 KEY = PlacementKey("uid", 1)
+LIMIT_SECONDS = 60.0
 
 
 def urgent(sequence: int) -> Frame:
@@ -53,7 +54,7 @@ async def test_frames_arrive_in_order_with_fewer_writes_and_the_end_comes_after_
     for number in range(1, 31):
         assert out.put(urgent(number) if number % 2 else patient(number))
     out.end()
-    await out.run(wire.write, 5.0)
+    await out.run(wire.write, LIMIT_SECONDS)
     assert wire.numbers == list(range(1, 31))
     assert len(wire.frames) == 1
 
@@ -61,7 +62,7 @@ async def test_frames_arrive_in_order_with_fewer_writes_and_the_end_comes_after_
 async def test_frames_that_come_during_a_write_are_the_next_write() -> None:
     wire, out = Wire(), writer()
     wire.open.clear()
-    task = spawn("writer", out.run(wire.write, 5.0))
+    task = spawn("writer", out.run(wire.write, LIMIT_SECONDS))
     out.put(urgent(1))
     await until(lambda: wire.asked == 1, "the first write begins")
     for number in range(2, 10):
@@ -75,7 +76,7 @@ async def test_frames_that_come_during_a_write_are_the_next_write() -> None:
 
 async def test_a_patient_frame_is_written_without_company_too() -> None:
     wire, out = Wire(), writer()
-    task = spawn("writer", out.run(wire.write, 5.0))
+    task = spawn("writer", out.run(wire.write, LIMIT_SECONDS))
     out.put(patient(1))
     await until(lambda: wire.numbers == [1], "it is written after a while")
     out.put(patient(2))
@@ -110,7 +111,7 @@ async def test_a_write_that_begins_late_has_its_full_time() -> None:
 async def test_whoever_cancels_the_run_cancels_it_and_no_time_limit_is_told() -> None:
     wire, out = Wire(), writer()
     wire.open.clear()
-    task = spawn("writer", out.run(wire.write, 5.0))
+    task = spawn("writer", out.run(wire.write, LIMIT_SECONDS))
     out.put(urgent(1))
     await until(lambda: wire.asked == 1, "the write begins")
     task.cancel()
@@ -128,7 +129,7 @@ async def test_more_than_may_wait_is_not_taken() -> None:
 async def test_what_is_being_written_counts_as_waiting() -> None:
     wire, out = Wire(), writer(bytes_max=2 * len(codec.encode_from_agent(urgent(1))))
     wire.open.clear()
-    task = spawn("writer", out.run(wire.write, 5.0))
+    task = spawn("writer", out.run(wire.write, LIMIT_SECONDS))
     out.put(urgent(1))
     await until(lambda: wire.asked == 1, "the write begins")
     assert [out.put(urgent(number)) for number in (2, 3)] == [True, False]
@@ -141,5 +142,5 @@ async def test_a_frame_that_the_peer_would_refuse_is_not_queued() -> None:
     with pytest.raises(WireViolation):
         out.put(Frame(session=7, sequence=1, messages=(Withdraw(key=KEY),)))
     out.end()
-    await out.run(wire.write, 5.0)
+    await out.run(wire.write, LIMIT_SECONDS)
     assert not wire.frames
