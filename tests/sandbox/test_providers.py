@@ -29,6 +29,7 @@ from gatelift_sandbox.kind import KindProvider
 from gatelift_sandbox.processes import LocalProvider
 from gatelift_sandbox.provider import ApiServerAction, Capabilities, Cluster, Settings, default_home, load
 from gatelift_sandbox.state import Entry, State
+from support.until import until
 
 GONE = Child(pid=1, started_ticks=-2)
 
@@ -105,16 +106,16 @@ class Starts:
     """Starts that succeed, fail, or find somebody else's cluster, by name."""
 
     def __init__(self) -> None:
+        self.begun: list[str] = []
         self.ended: list[str] = []
-        self.begun = asyncio.Event()
 
     async def start(self, name: str) -> Cluster:
+        self.begun.append(name)
         if name == "bad":
             raise StartError("bad did not start")
         if name == "taken":
             raise AlreadyThereError("taken is there already")
         if name == "slow":
-            self.begun.set()
             await asyncio.Event().wait()
         return Cluster(
             name=name,
@@ -160,7 +161,7 @@ async def test_a_cluster_that_was_there_before_is_not_ended() -> None:
 async def test_when_the_caller_is_cancelled_all_are_ended() -> None:
     starts = Starts()
     caller = spawn("caller", starting.all_or_none(["good", "slow"], starts.start, starts.end))
-    await starts.begun.wait()
+    await until(lambda: sorted(starts.begun) == ["good", "slow"])
     caller.cancel()
     with pytest.raises(asyncio.CancelledError):
         await caller
