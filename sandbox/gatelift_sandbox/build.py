@@ -40,7 +40,8 @@ LOCK_SECONDS_MAX = BUILD_SECONDS_MAX
 LOCK_POLL_SECONDS = 0.5
 PROGRESS_SECONDS = 10.0
 """The Go compiler says nothing for minutes; a person wants a sign of life more often."""
-VERSION_SECONDS_MAX = 20.0
+VERSION_SECONDS_MAX = 60.0
+"""A program of a hundred megabytes says its version at once, unless the disk is cold and the machine busy."""
 
 Say = Callable[[str], None]
 

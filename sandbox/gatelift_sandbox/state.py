@@ -17,8 +17,9 @@ from gatelift_sandbox.errors import AlreadyThereError, SandboxError
 from gatelift_sandbox.provider import Capabilities, Cluster
 
 RECORD = "cluster.json"
-CLAIM_SECONDS_MAX = 10.0
-"""Between the claim of a folder and its first entry lie milliseconds; an empty folder older than this is a crash's."""
+CLAIM_SECONDS_MAX = 60.0
+"""Between the claim of a folder and its first entry lie milliseconds, or as long as a machine stands still; an empty
+folder older than this is a crash's."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
