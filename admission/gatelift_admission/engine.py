@@ -186,11 +186,14 @@ class Engine:
         self.set_usage(uid, {})
 
     def block(self, uid: str) -> None:
-        """Keep a workload out of the queues until `unblock`; its charge is not touched."""
+        """Keep a workload from being admitted until `unblock`: it counts as waiting, as one whose backoff is not over.
+
+        Its charge is not touched.
+        """
         self._set_blocked(uid, blocked=True)
 
     def unblock(self, uid: str) -> None:
-        """Let a workload queue again."""
+        """Let a workload be admitted again."""
         self._set_blocked(uid, blocked=False)
 
     def _set_blocked(self, uid: str, *, blocked: bool) -> None:

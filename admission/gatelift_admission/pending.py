@@ -57,7 +57,7 @@ class PendingQueue:
         self.priorities: Counter[int] = Counter()
         """How many classes there are of each priority."""
         self.aside: dict[str, Entry] = {}
-        """Individually inadmissible: backing off, or its namespace or limits do not suit."""
+        """Individually inadmissible: backing off or kept out, or its namespace or limits do not suit."""
         self.blocked: Entry | None = None
         """The head behind which a StrictFIFO queue waits, or that waits for its victims to leave."""
         self.blocked_reserves = False

@@ -334,6 +334,8 @@ class State:
     def place(self, entry: Entry) -> None:
         """Put a workload where it belongs: into its queue, aside, or out; and note what has to be said."""
         target, said = self._target(entry)
+        if entry.blocked:
+            said = None  # who keeps it out says why
         if target is None:
             self.unqueue(entry)
             self.tell(entry, said)
@@ -347,23 +349,23 @@ class State:
             self.ledger.wait(entry.queue, entry.queued_local, -1)
             self.ledger.wait(entry.queue, entry.local_queue, 1)
             entry.queued_local = entry.local_queue
-        backing_off = entry.backoff_until is not None and entry.backoff_until > self.now
+        out = entry.blocked or (entry.backoff_until is not None and entry.backoff_until > self.now)
         same = (entry.queue, entry.shape, entry.timestamp) == (target.name, reading.shape, reading.timestamp)
         same = same and entry.obstacle == reading.obstacle
         failed = target.pending.blocked is entry and has_failed_checks(entry.workload)  # it waits for no quota then
         failed = failed or target.pending.bars(entry)
-        if not same or failed or backing_off or entry.uid in target.pending.aside:
+        if not same or failed or out or entry.uid in target.pending.aside:
             sticky = target.pending.sticky is entry
             self.unqueue(entry)
             entry.priority, entry.timestamp = reading.priority, reading.timestamp
             entry.pod_sets, entry.shape = reading.pod_sets, reading.shape
             entry.search_anew()
             entry.obstacle = reading.obstacle
-            self._queue(entry, target, backing_off=backing_off)
+            self._queue(entry, target, out=out)
             if sticky:
                 target.pending.sticky = entry
                 self.offer(target)
-        if said is not None:
+        if said is not None or entry.blocked:
             self.tell(entry, said)
         elif texts.ends_when_queued(entry.want or entry.told):  # no longer true; who is not evaluated soon says so
             if (entry.want or entry.told or ("", ""))[0] == texts.ADMISSION_GATED:
@@ -376,7 +378,7 @@ class State:
 
     def _target(self, entry: Entry) -> tuple[QueueModel | None, tuple[str, str] | None]:
         """Return the queue that `entry` belongs into (None: none) and what its condition has to say about that."""
-        if entry.phase is not Phase.PENDING or entry.blocked:
+        if entry.phase is not Phase.PENDING:
             return None, None
         own = out_of_queue_reason(entry.workload)
         if own is not None:
@@ -393,10 +395,10 @@ class State:
             return queue, (texts.SUSPENDED, texts.inactive("ClusterQueue", queue.name))
         return queue, None
 
-    def _queue(self, entry: Entry, queue: QueueModel, *, backing_off: bool) -> None:
+    def _queue(self, entry: Entry, queue: QueueModel, *, out: bool) -> None:
         entry.queue, entry.queued_local = queue.name, entry.local_queue
         self.ledger.wait(queue.name, entry.local_queue, 1)
-        if backing_off:
+        if out:
             self.aside(entry, queue)
             return
         one = queue.pending.add(entry)
@@ -424,7 +426,7 @@ class State:
         return not left and queue.pending.hold(one, needs)
 
     def aside(self, entry: Entry, queue: QueueModel) -> None:
-        """Keep a queued entry out of the order until its backoff ends or something about it changes."""
+        """Keep a queued entry out of the order until its backoff ends, it is let in, or something about it changes."""
         queue.pending.set_aside(entry)
         if entry.backoff_until is not None and self.now < entry.backoff_until < float("inf"):
             heapq.heappush(self.backoffs, (entry.backoff_until, entry.uid))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from gatelift_admission.engine import Engine
@@ -10,6 +11,7 @@ from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Sett
 from gatelift_kube.objects.kueue import (
     Admission,
     AdmissionCheckState,
+    LocalQueue,
     PodSetAssignment,
     Preemption,
     ReclaimablePod,
@@ -35,9 +37,17 @@ from support.admission_objects import (
 
 CELL = ("default", "cpu")
 ONE = pod_set(count=4, requests={"cpu": "1"})
+HUGE = pod_set(requests={"cpu": "11"})
 GRANTED = Admission("cq", (PodSetAssignment("main", {"cpu": "default"}, {"cpu": "4"}, 4),))
 START = 1767225600.0
 """Unix time of 2026-01-01T00:00:00Z, the creation time of workloads in these tests."""
+
+
+def pending(engine: Engine) -> tuple[int, int]:
+    """Return how many wait in the ClusterQueue and in the LocalQueue."""
+    both = engine.cluster_queue_status("cq"), engine.local_queue_status(LQ)
+    left, right = (figures.pending_workloads if figures is not None else -1 for figures in both)
+    return left, right
 
 
 def test_an_assumed_reservation_outlives_the_older_object_of_the_watch() -> None:
@@ -90,11 +100,40 @@ def test_the_ledgers_word_holds_against_the_object_until_the_next_reservation() 
     assert engine.charged("a") == {CELL: 4000}
 
 
-def test_a_blocked_workload_is_in_no_queue() -> None:
-    engine = simple_engine(workload("a", ONE))
+@pytest.mark.parametrize("strategy", ["StrictFIFO", "BestEffortFIFO"])
+def test_who_is_kept_out_counts_as_waiting_behind_all_others_and_holds_nobody_up(strategy: str) -> None:
+    engine = simple_engine(workload("a", ONE), workload("b", HUGE, created=1), queueing_strategy=strategy)
     engine.block("a")
-    assert rest(engine) == []
-    assert engine.pending_positions("cq") == []
+    assert reserved(rest(engine)) == []
+    assert [one.uid for one in engine.pending_positions("cq")] == ["b", "a"]
+    assert pending(engine) == (2, 2)
+    engine.workload_changed(workload("c", ONE, priority=1), 1.0)
+    assert reserved(rest(engine, 1.0)) == ["c"]
+    engine.unblock("a")
+    engine.workload_removed("b")
+    assert reserved(rest(engine, 2.0)) == ["a"]
+    assert pending(engine) == (0, 0)
+
+
+@pytest.mark.parametrize("why", ["inactive", "being deleted", "in a queue that is gone", "in a queue that is stopped"])
+def test_who_is_kept_out_counts_nowhere_if_it_could_not_wait_anyway(why: str) -> None:
+    engine = simple_engine(workload("a", ONE))
+    newer = workload("a", ONE, version=2)
+    gone = msgspec.structs.replace(newer.metadata, deletion_timestamp="2026-01-01T00:00:01Z")
+    changes: dict[str, Workload | LocalQueue] = {
+        "inactive": workload("a", ONE, version=2, active=False),
+        "being deleted": msgspec.structs.replace(newer, metadata=gone),
+        "in a queue that is gone": workload("a", ONE, version=2, queue="gone"),
+        "in a queue that is stopped": local_queue("lq", "cq", stop="Hold"),
+    }
+    engine.block("a")
+    change = changes[why]
+    if isinstance(change, LocalQueue):
+        engine.local_queue_changed(change)
+    else:
+        engine.workload_changed(change, 1.0)
+    assert rest(engine, 1.0) == []
+    assert pending(engine) == (0, 0)
 
 
 def test_a_removed_workload_frees_its_quota_whatever_it_was() -> None:

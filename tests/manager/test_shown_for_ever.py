@@ -50,14 +50,14 @@ def test_quota_that_is_free_before_its_workload_is_gone_is_shown_as_free() -> No
     assert [total for *_, total in both(world)] == ["0", "0"]
 
 
-def test_who_is_kept_out_of_the_queue_for_a_while_is_not_shown_as_waiting_in_it() -> None:
+def test_who_is_kept_out_of_the_queue_for_a_while_is_shown_as_waiting_as_in_kueue_while_its_backoff_lasts() -> None:
     world = a_world(a_setting(clusters=("a",)), clusters=("a",))
     world.agents["a"].bid = lambda offer: Bid(key=offer.key, kind=BidKind.REFUSED, refusal=Refusal.QUOTA_NEVER_FITS)
     world.api.apply(a_pod().document())
     for _ in range(100):
         world.advance(0.5)  # asserts that what is shown is what the engine has
     assert why(world)[1].startswith("No worker cluster can take it")
-    assert both(world) == [(0, 0, "0"), (0, 0, "0")]
+    assert both(world) == [(1, 0, "0"), (1, 0, "0")]
 
 
 def test_a_workload_that_is_submitted_to_another_queue_leaves_the_counts_of_the_first() -> None:
