@@ -78,14 +78,71 @@ def read(path: Path | None) -> dict[str, Any]:
 def parsed(text: str, where: str) -> dict[str, Any]:
     """Return the mapping in a file's text, empty for none; `where` names the file in a ConfigError."""
     try:
-        document = yaml.safe_load(text) or {}
+        document = yaml.load(text, Loader=_OnceLoader) or {}  # noqa: S506  # a SafeLoader
+    except _TwiceError as error:
+        raise ConfigError(f"{where} line {error.line}: {error.key} is set twice; keep one of them") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark is not None else ""
         raise ConfigError(f"{where}{line}: is not YAML; mend the syntax there") from error
+    except RecursionError as error:
+        raise ConfigError(f"{where}: is nested too deep for a configuration; mend the brackets there") from error
     if not isinstance(document, dict):
         raise ConfigError(f"{where}: holds a {type(document).__name__}, a mapping of settings is needed")
     return document
+
+
+class _TwiceError(Exception):
+    """A key that stands twice in one mapping: YAML would take the last one in silence."""
+
+    def __init__(self, key: str, line: int) -> None:
+        super().__init__(key)
+        self.key = key
+        self.line = line
+
+
+class _OnceLoader(yaml.SafeLoader):
+    """Plain YAML, each key of a mapping once."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return the mapping; _TwiceError for a key that was there already (`<<` may be)."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if key.value in seen:
+                    raise _TwiceError(key.value, key.start_mark.line + 1)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_PORT_MAX = 65535
+_NAME_MAX = 253
+
+
+def address(value: str, *, host_needed: bool) -> str:
+    """Return a `host:port`; without `host_needed` the host may be left out. Raises ValueError, which says the form."""
+    host, colon, port = value.rpartition(":")
+    right = colon and port.isascii() and port.isdigit() and int(port) <= _PORT_MAX
+    if not right or not (_HOST.fullmatch(host) if host else not host_needed):
+        raise ValueError(f"{value!r} is no address; write host:port")
+    return value
+
+
+def object_name(value: str) -> str:
+    """Return a name that an object may have. Raises ValueError with the rule."""
+    if len(value) > _NAME_MAX or not _SUBDOMAIN.fullmatch(value):
+        raise ValueError(f"{value!r} is no object name; use lower-case letters, digits, '-' and '.', at most 253")
+    return value
+
+
+def namespace_name(value: str) -> str:
+    """Return a name that a namespace may have. Raises ValueError with the rule."""
+    if not _NAMESPACE.fullmatch(value):
+        raise ValueError(f"{value!r} is no namespace; use lower-case letters, digits and '-', at most 63")
+    return value
 
 
 def checked(make: Callable[[], T], environment_prefix: str) -> T:
@@ -124,6 +181,8 @@ def _rule(problem: Any) -> str:
             return f"must be at most {limits['le']:g}"
         case "less_than":
             return f"must be below {limits['lt']:g}"
+        case "too_short":
+            return f"must have at least {limits['min_length']} {'entry' if limits['min_length'] == 1 else 'entries'}"
         case kind:
             return _TYPES.get(kind.rpartition("_")[0], str(problem["msg"]).removeprefix("Value error, "))
 
@@ -146,7 +205,7 @@ _TYPES = {
 
 
 def _line(problem: Any, environment_prefix: str) -> str:
-    path = ".".join(str(part) for part in problem["loc"]) or "the file"
+    path = ".".join(str(part) for part in problem["loc"] if part != "[key]") or "the file"
     if problem["type"] == "extra_forbidden":
         return f"{path}: is no key of the configuration; remove it or mend its spelling"
     if problem["type"] == "missing":

@@ -12,6 +12,10 @@ STOP_SECONDS = 2.0
 """How long open scrapes may take when the process ends."""
 
 
+class ListenError(OSError):
+    """An address cannot be listened on; one line that names it."""
+
+
 class StatusServer:
     """`/healthz` lives while the loop does; `/readyz` says in one line what is missing; `/metrics`."""
 
@@ -24,7 +28,7 @@ class StatusServer:
         self.address = ""
 
     async def start(self, address: str) -> None:
-        """Listen on `host:port` (host may be empty, port 0 takes a free one). Raises OSError."""
+        """Listen on `host:port` (host may be empty, port 0 takes a free one). Raises ListenError."""
         app = web.Application()
         app.router.add_get("/healthz", self._health)
         app.router.add_get("/readyz", self._ready)
@@ -33,7 +37,11 @@ class StatusServer:
         await self._runner.setup()
         host, _, port = address.rpartition(":")
         site = web.TCPSite(self._runner, host or "0.0.0.0", int(port))  # noqa: S104  # probes come from the node
-        await site.start()
+        try:
+            await site.start()
+        except OSError as error:
+            why = error.strerror or str(error)
+            raise ListenError(f"health and metrics: {address} cannot be listened on ({why}); choose another") from error
         bound = self._runner.addresses[0]
         self.address = f"{bound[0]}:{bound[1]}"
 

@@ -10,7 +10,7 @@ import asyncio
 import datetime as dt
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 
@@ -25,7 +25,7 @@ from gatelift.adapters.local_stream import LocalStream
 from gatelift.adapters.metrics import Metrics
 from gatelift.adapters.standing import StartRefusedError, mark_leader, origin_of, refuse_beside_kueue
 from gatelift.assembly import new_machine
-from gatelift.config import Configuration
+from gatelift.config import METRICS_OFF, Configuration
 from gatelift.core import commands, events
 from gatelift_agent.app import LocalAgent, start_local_agent
 from gatelift_kube import collector
@@ -38,7 +38,7 @@ from gatelift_kube.leader import LeaderElector
 from gatelift_kube.machine_loop import MachineLoop
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.status_server import StatusServer
+from gatelift_kube.status_server import ListenError, StatusServer
 from gatelift_kube.tasks import Supervisor
 from gatelift_kube.writes import Create, Delete, EmitEvent, Patch
 
@@ -49,9 +49,6 @@ CLOCK_SECONDS = 30.0
 """How often the wall clock is read for texts."""
 
 CONNECTIONS = 64
-
-METRICS_OFF = frozenset({"", "0"})
-"""Values of `metrics.bindAddress` that mean no port of its own, as in Kueue."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -140,8 +137,8 @@ class _Process:
             self._supervisor.spawn("core", self._loop.run())
             self._supervisor.spawn("clocks", self._keep_told())
             self._api.start(self._supervisor)
-            await self._agents.start(gatelift.listen)
-            await self._enrol.start(gatelift.enrol_listen)
+            await _listening("gatelift.listen", self._agents.start, gatelift.listen)
+            await _listening("gatelift.enrolListen", self._enrol.start, gatelift.enrol_listen)
             status = await self._serve(self._config.health.health_probe_bind_address)
             if self._config.metrics.bind_address not in METRICS_OFF:
                 self._manager.metrics_address = await self._serve(self._config.metrics.bind_address)
@@ -280,3 +277,11 @@ def _utc_now() -> dt.datetime:
 
 
 __all__ = ["Manager", "StartRefusedError"]
+
+
+async def _listening(setting: str, start: Callable[[str], Awaitable[None]], address: str) -> None:
+    """Start a gRPC server; ListenError, by the setting that names its address, when that cannot be had."""
+    try:
+        await start(address)
+    except RuntimeError as error:  # all that grpc says of an address that is taken or not ours
+        raise ListenError(f"{setting}: {address} cannot be listened on; is it taken? choose another") from error

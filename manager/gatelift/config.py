@@ -7,27 +7,30 @@ default, environment wins over file). `gatelift check-config` prints the effecti
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic_settings import SettingsConfigDict
 
-from gatelift.durations import parse_duration
+from gatelift.durations import Seconds
+from gatelift.own_settings import Gatelift
+from gatelift.selector_settings import NamespaceSelector
 from gatelift_admission import amounts
-from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX
-from gatelift_kube.settings_file import ConfigError, EnvironmentSettings, Section, checked, parsed, read
-from gatelift_wire.leases import longest_right, start_right_seconds
-from gatelift_wire.limits import LEASE_SECONDS, LEASE_SECONDS_MAX, LOST_SECONDS, SUSPECT_SECONDS, WRITE_SECONDS
+from gatelift_kube.settings_file import (
+    ConfigError,
+    Section,
+    address,
+    checked,
+    namespace_name,
+    object_name,
+    parsed,
+    read,
+)
 
 __all__ = ["ConfigError", "Configuration", "load"]
-
-Seconds = Annotated[float, BeforeValidator(parse_duration)]
-"""A duration in seconds, written as Go writes them."""
 
 FRAMEWORKS_SERVED = ("pod", "batch/job")
 FRAMEWORKS_OF_KUEUE = (
@@ -97,6 +100,9 @@ IN_USE = frozenset(
 """Paths that something reads. Everything else that a file sets is named by `without_effect`: what is not listed here
 cannot be forgotten."""
 
+WRITES_MAX = 100_000
+"""More writes a second than any API server takes: a limit above it is none, and infinity is no number to count with."""
+
 TRANSFORMATIONS_MAX = 64
 """Kueue's limit on `resources.transformations`."""
 FAIR_STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
@@ -105,13 +111,6 @@ DISPATCHERS = (
     "kueue.x-k8s.io/multikueue-dispatcher-all-at-once",
     "kueue.x-k8s.io/multikueue-dispatcher-incremental",
 )
-
-
-class NamespaceSelector(Section):
-    """metav1.LabelSelector over namespaces."""
-
-    match_labels: dict[str, str] = {}
-    match_expressions: tuple[dict[str, Any], ...] = ()
 
 
 class Integrations(Section):
@@ -134,8 +133,8 @@ class Integrations(Section):
 class ClientConnection(Section):
     """Limits of the manager's own writes: on average per second, and at once after a pause."""
 
-    qps: float = Field(default=300, gt=0)
-    burst: int = Field(default=500, ge=1)
+    qps: float = Field(default=300, gt=0, le=WRITES_MAX)
+    burst: int = Field(default=500, ge=1, le=WRITES_MAX)
 
 
 class LocalQueueMetrics(Section):
@@ -145,12 +144,21 @@ class LocalQueueMetrics(Section):
     local_queue_selector: NamespaceSelector | None = None
 
 
+METRICS_OFF = ("", "0")
+"""Values of `metrics.bindAddress` that mean no port of its own, as in Kueue."""
+
+
 class Metrics(Section):
     """Where metrics are served besides the health port, and which."""
 
     bind_address: str = ":8080"
     enable_cluster_queue_resources: bool = False
     local_queue_metrics: LocalQueueMetrics = LocalQueueMetrics()
+
+    @field_validator("bind_address")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        return value if value in METRICS_OFF else address(value, host_needed=False)
 
 
 class Health(Section):
@@ -160,13 +168,25 @@ class Health(Section):
     readiness_endpoint_name: str = "readyz"
     liveness_endpoint_name: str = "healthz"
 
+    @field_validator("health_probe_bind_address")
+    @classmethod
+    def _address(cls, value: str) -> str:
+        return address(value, host_needed=False)
+
 
 class Webhook(Section):
     """The webhooks daemon."""
 
-    port: int = 9443
+    port: int = Field(default=9443, ge=0, le=65535)
     host: str = ""
     cert_dir: str = ""
+
+    @field_validator("host")
+    @classmethod
+    def _host(cls, value: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9.:-]*", value):
+            raise ValueError(f"{value!r} is no host name or address; write one, or nothing for all addresses")
+        return value
 
 
 class LeaderElection(Section):
@@ -176,9 +196,19 @@ class LeaderElection(Section):
     resource_name: str = "gatelift-manager"
     resource_namespace: str = ""
     resource_lock: Literal["leases"] = "leases"
-    lease_duration: Seconds = 15.0
+    lease_duration: Seconds = Field(default=15.0, le=3600)
     renew_deadline: Seconds = 10.0
     retry_period: Seconds = 2.0
+
+    @field_validator("resource_name")
+    @classmethod
+    def _name(cls, value: str) -> str:
+        return object_name(value)
+
+    @field_validator("resource_namespace")
+    @classmethod
+    def _place(cls, value: str) -> str:
+        return namespace_name(value) if value else value
 
     @model_validator(mode="after")
     def _ordered(self) -> LeaderElection:
@@ -312,107 +342,6 @@ class Resources(Section):
         return value
 
 
-class Dispatch(Section):
-    """How clusters are chosen."""
-
-    offers_at_once: int = Field(default=3, ge=1, le=64)
-    bid_seconds: Seconds = 0.3
-    hold_seconds: Seconds = 30.0
-
-
-class Admission(Section):
-    """How the admission engine looks again at what waits (decision 12)."""
-
-    wake_period: Seconds = Field(default=WAKE_PERIOD, ge=0, le=60)
-    wake_period_max: Seconds = Field(default=WAKE_PERIOD_MAX, ge=0, le=60)
-
-
-class Leases(Section):
-    """Leases of agents (design 7): each time is longer than the one before."""
-
-    renew: Seconds = Field(default=10.0, ge=1, le=3600)
-    suspect_after: Seconds = Field(default=SUSPECT_SECONDS, validate_default=True)
-    lost_after: Seconds = Field(default=LOST_SECONDS, le=LEASE_SECONDS_MAX, validate_default=True)
-    stop_after: Seconds = Field(default=2400.0, validate_default=True)
-
-    @field_validator("suspect_after")
-    @classmethod
-    def _after_renewals(cls, value: float, info: ValidationInfo) -> float:
-        renew = info.data.get("renew")
-        if renew is not None and value <= renew:
-            raise ValueError(f"must be above renew ({renew:g} s), or each renewal counts as missed before it is due")
-        return value
-
-    @field_validator("lost_after")
-    @classmethod
-    def _after_suspicion(cls, value: float, info: ValidationInfo) -> float:
-        suspect = info.data.get("suspect_after")
-        if suspect is not None and longest_right(value) < suspect:
-            least = max(suspect * LOST_SECONDS / LEASE_SECONDS, start_right_seconds(suspect))
-            raise ValueError(
-                f"must be at least {math.ceil(least)} s with suspectAfter {suspect:g} s: an agent that is not suspect "
-                f"may start work, and its last write ({WRITE_SECONDS:g} s) is to be over before it counts as lost"
-            )
-        return value
-
-    @field_validator("stop_after")
-    @classmethod
-    def _after_loss(cls, value: float, info: ValidationInfo) -> float:
-        lost = info.data.get("lost_after")
-        if lost is not None and value <= lost:
-            raise ValueError(f"must be above lostAfter ({lost:g} s): what runs outlasts the connection")
-        return value
-
-
-class Certificates(Section):
-    """Certificates of agents."""
-
-    lifetime: Seconds = Field(default=24 * 3600.0, ge=60)
-    renew_by_key_for: Seconds = 30 * 24 * 3600.0
-    token_lifetime: Seconds = Field(default=24 * 3600.0, ge=60, le=30 * 24 * 3600.0)
-    server_names: tuple[str, ...] = ("localhost", "127.0.0.1")
-
-    @field_validator("server_names")
-    @classmethod
-    def _names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        for name in value:
-            if not re.fullmatch(r"[0-9a-fA-F:.]+|(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", name):
-                raise ValueError(f"{name!r} is no host name or address; write what agents dial, without the port")
-        return value
-
-
-class Gatelift(EnvironmentSettings):
-    """Our own section."""
-
-    model_config = SettingsConfigDict(
-        alias_generator=to_camel,
-        populate_by_name=True,
-        extra="forbid",
-        frozen=True,
-        env_prefix="GATELIFT_",
-        env_nested_delimiter="__",
-    )
-
-    listen: str = "0.0.0.0:7443"
-    enrol_listen: str = "0.0.0.0:7444"
-    advertise: str = ""
-    api_in_flight: int = Field(default=64, ge=1, le=1024)
-    debug_invariants: bool = False
-
-    @field_validator("listen", "enrol_listen", "advertise")
-    @classmethod
-    def _address(cls, value: str) -> str:
-        port = value.rpartition(":")[2]
-        if value and not (":" in value and port.isascii() and port.isdigit() and int(port) <= 65535):
-            raise ValueError(f"{value!r} is no address; write host:port")
-        return value
-
-    admission: Admission = Admission()
-    dispatch: Dispatch = Dispatch()
-    leases: Leases = Leases()
-    certificates: Certificates = Certificates()
-
-
 class Configuration(Section):
     """The whole file."""
 
@@ -446,9 +375,7 @@ class Configuration(Section):
     @field_validator("namespace")
     @classmethod
     def _namespace(cls, value: str) -> str:
-        if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", value):
-            raise ValueError(f"{value!r} is no namespace; use lower-case letters, digits and '-', at most 63")
-        return value
+        return namespace_name(value)
 
     def without_effect(self) -> tuple[str, ...]:
         """Name what is set and accepted but does nothing in this version, so that nobody relies on it unseen."""

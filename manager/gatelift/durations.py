@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+SECONDS_MAX = 9_223_372_036.0
+"""The longest that Kueue's durations (64 bits of nanoseconds) can say: 292 years. No clock or date overflows by it."""
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)")
@@ -29,4 +35,10 @@ def parse_duration(text: object) -> float:
         seconds = sign * sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(body))
     if seconds < 0:
         raise ValueError(f"{text!r} is negative: a duration is 0 or more")
+    if not seconds <= SECONDS_MAX:
+        raise ValueError(f"{text!r} is longer than a duration can be: at most {SECONDS_MAX // 3600:.0f}h")
     return seconds
+
+
+Seconds = Annotated[float, BeforeValidator(parse_duration)]
+"""A duration in seconds, written as Go writes them; the type of settings."""

@@ -17,6 +17,7 @@ from gatelift.adapters.standing import KUEUE_LEASE
 from gatelift.app import Manager, StartRefusedError
 from gatelift_kube.config import ClusterConfig, from_kubeconfig
 from gatelift_kube.resources import WORKER_CLUSTER
+from gatelift_kube.status_server import ListenError
 from gatelift_kube.tasks import spawn
 from gatelift_sandbox import applying
 from gatelift_sandbox.installation import Installation
@@ -138,7 +139,12 @@ async def test_a_port_that_is_taken_ends_the_start_and_leaves_nothing_running(
                 'metrics: {bindAddress: "127.0.0.1:0"', f'metrics: {{bindAddress: "{manager.metrics_address}"'
             )
         )
-        with pytest.raises(OSError, match="in use"):
+        said = f"^health and metrics: {manager.metrics_address} cannot be listened on .*in use.*; choose another$"
+        with pytest.raises(ListenError, match=said):
+            await Manager(config=config.load(path), cluster=reached).run()
+        taken = f"127.0.0.1:{manager.agents_port}"
+        path.write_text(CONFIGURATION.replace('{listen: "127.0.0.1:0"', f'{{listen: "{taken}"'))
+        with pytest.raises(ListenError, match=f"^gatelift.listen: {taken} cannot be listened on; is it taken"):
             await Manager(config=config.load(path), cluster=reached).run()
 
 

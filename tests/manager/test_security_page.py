@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gatelift import config
+from gatelift import own_settings
 from gatelift.adapters import agents_server, authority, authority_store, enrol_server
 from gatelift.core import link, links
 from gatelift.introduction import TOKEN_SECONDS_USUAL
@@ -17,7 +17,7 @@ from gatelift_wire import limits, tokens
 ROOT = Path(__file__).parents[2]
 PAGE = " ".join((ROOT / "docs" / "security.md").read_text(encoding="utf-8").split())
 HOUR = timedelta(hours=1)
-CERTIFICATES = config.Certificates()
+CERTIFICATES = own_settings.Certificates()
 
 TOLD = {
     "life of the CA": f"{authority.CA_LIFETIME.days // 365} years, rotated by hand",

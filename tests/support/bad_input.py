@@ -75,9 +75,16 @@ def manager_file(text: str) -> str:
     return configuration(MANAGER, text)
 
 
+def nested_file(depth: str) -> str:
+    """Return what is said of a manager's configuration with a list so deep."""
+    return manager_file("a: " + "[" * int(depth))
+
+
 def agent_file(text: str) -> str:
-    """Return what is said of an agent's configuration; the two settings that are always needed are there."""
-    return configuration(AGENT, "cluster: w1\nmanager: m:7443\n" + textwrap.dedent(text))
+    """Return what is said of an agent's configuration; the two settings that are always needed are added."""
+    said = textwrap.dedent(text)
+    needed = [line for line in ("cluster: w1", "manager: m:7443") if line.partition(" ")[0] not in said]
+    return configuration(AGENT, "\n".join((*needed, said)))
 
 
 def environment(assignment: str) -> str:
@@ -297,6 +304,7 @@ def _served() -> Iterator[FakeApiServer]:
 
 DOORS: dict[str, Callable[[Any], str]] = {
     "manager_file": manager_file,
+    "nested_file": nested_file,
     "agent_file": agent_file,
     "environment": environment,
     "pod": pod,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_settings import SettingsConfigDict
 
@@ -17,12 +17,24 @@ from gatelift_admission import amounts
 from gatelift_agent.core import settings as core
 from gatelift_kube.election import ElectionTimes
 from gatelift_kube.resources import RESOURCE_FLAVOR
-from gatelift_kube.settings_file import ConfigError, EnvironmentSettings, Section, checked, read
+from gatelift_kube.settings_file import (
+    ConfigError,
+    EnvironmentSettings,
+    Section,
+    address,
+    checked,
+    namespace_name,
+    object_name,
+    read,
+)
 from gatelift_wire import identity, tokens
 
 __all__ = ["ConfigError", "Configuration", "load"]
 
 KINDS_SERVED = ("Pod", "Job")
+WRITES_MAX = 100_000
+"""More writes a second than any API server takes: a limit above it is none, and infinity is no number to count with."""
+
 REPLICAS_MAX = 16
 """More replicas than this only cost Lease reads."""
 
@@ -47,16 +59,23 @@ class CapacitySection(Section):
     """What the worker has of one flavor and resource."""
 
     flavor: str
-    resource: str
+    resource: str = Field(min_length=1)
     nominal: str | int | float
+
+    @field_validator("flavor")
+    @classmethod
+    def _name(cls, value: str) -> str:
+        return object_name(value)
 
     @field_validator("nominal")
     @classmethod
     def _quantity(cls, value: str | float) -> str | int | float:
         try:
-            amounts.parse(value, "cpu")
+            found = amounts.parse(value, "cpu")
         except amounts.QuantityError as error:
             raise ValueError(str(error)) from error
+        if found < 0:
+            raise ValueError(f"{value!r} is negative: write 0 or more")
         return value
 
 
@@ -64,9 +83,14 @@ class LeaderElectionSection(Section):
     """The Lease by which one of the agent's replicas acts."""
 
     name: str = "gatelift-agent"
-    lease_seconds: float = 15.0
+    lease_seconds: float = Field(default=15.0, le=3600)
     renew_seconds: float = 10.0
     retry_seconds: float = 2.0
+
+    @field_validator("name")
+    @classmethod
+    def _lease_name(cls, value: str) -> str:
+        return object_name(value)
 
     @model_validator(mode="after")
     def _ordered(self) -> LeaderElectionSection:
@@ -111,14 +135,14 @@ class Configuration(EnvironmentSettings):
     identity_secret: str = "gatelift-agent-identity"  # noqa: S105 - the name of a Secret
     namespace: str = "gatelift-system"
     """The agent's own namespace: Lease, records, identity."""
-    kinds: tuple[str, ...] = KINDS_SERVED
+    kinds: tuple[str, ...] = Field(default=KINDS_SERVED, min_length=1)
     policy: PolicySection = PolicySection()
     capacity: tuple[CapacitySection, ...] = ()
     credits: int = Field(default=256, ge=1, le=10_000)
     replicas: int = Field(default=1, ge=1, le=REPLICAS_MAX)
     watch_nodes: bool = True
     leader_election: LeaderElectionSection = LeaderElectionSection()
-    api_per_second: float = Field(default=500.0, gt=0)
+    api_per_second: float = Field(default=500.0, gt=0, le=WRITES_MAX)
     api_in_flight: int = Field(default=32, ge=1, le=1024)
     health: str = "0.0.0.0:8081"
     metrics: str = ""
@@ -134,11 +158,29 @@ class Configuration(EnvironmentSettings):
 
     @field_validator("manager", "enrol", "health", "metrics")
     @classmethod
-    def _address(cls, value: str) -> str:
-        host, _, port = value.rpartition(":")
-        if value and not (port.isascii() and port.isdigit() and int(port) <= 65535):
-            raise ValueError(f"{value!r} is no address; write host:port")
-        del host
+    def _address(cls, value: str, info: ValidationInfo) -> str:
+        if not value and info.field_name in {"enrol", "metrics"}:
+            return value
+        return address(value, host_needed=info.field_name in {"manager", "enrol"})
+
+    @field_validator("namespace")
+    @classmethod
+    def _own_namespace(cls, value: str) -> str:
+        return namespace_name(value)
+
+    @field_validator("identity_secret")
+    @classmethod
+    def _secret(cls, value: str) -> str:
+        return object_name(value)
+
+    @field_validator("capacity")
+    @classmethod
+    def _listed_once(cls, value: tuple[CapacitySection, ...]) -> tuple[CapacitySection, ...]:
+        seen: set[tuple[str, str]] = set()
+        for one in value:
+            if (one.flavor, one.resource) in seen:
+                raise ValueError(f"{one.resource} of flavor {one.flavor} is listed twice; add the two up in one entry")
+            seen.add((one.flavor, one.resource))
         return value
 
     @field_validator("proxy")

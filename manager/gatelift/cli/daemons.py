@@ -104,6 +104,7 @@ async def _webhooks(target: Target, path: Path | None, plain: bool, url: str) ->
     from gatelift.webhooks import app  # noqa: PLC0415
     from gatelift_kube.client import Client  # noqa: PLC0415
     from gatelift_kube.config import auto  # noqa: PLC0415
+    from gatelift_kube.status_server import ListenError  # noqa: PLC0415
 
     logs.configure(human=plain)
     try:
@@ -117,8 +118,12 @@ async def _webhooks(target: Target, path: Path | None, plain: bool, url: str) ->
     async with Client.connect(await auto(target.kubeconfig, target.context), user_agent="gatelift-webhooks") as client:
         try:
             told = await app.serve(client, settings, stop)
+        except ListenError as error:
+            raise CliError(str(error)) from error
         except OSError as error:
-            raise CliError(f"webhook.port: {settings.host}:{settings.port} cannot be listened on ({error})") from error
+            raise CliError(
+                f"webhook.port: {settings.host}:{settings.port} cannot be listened on ({error.strerror})"
+            ) from error
     if not told:
         raise CliError("a part of the webhooks failed; the log says which")
 

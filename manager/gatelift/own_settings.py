@@ -1,0 +1,121 @@
+"""The section `gatelift` of the manager's configuration: what is ours and not Kueue's; a part of `config`."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic.alias_generators import to_camel
+from pydantic_settings import SettingsConfigDict
+
+from gatelift.durations import Seconds
+from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX
+from gatelift_kube.settings_file import EnvironmentSettings, Section, address
+from gatelift_wire.leases import longest_right, start_right_seconds
+from gatelift_wire.limits import LEASE_SECONDS, LEASE_SECONDS_MAX, LOST_SECONDS, SUSPECT_SECONDS, WRITE_SECONDS
+
+DAY = 24 * 3600.0
+
+
+class Dispatch(Section):
+    """How clusters are chosen."""
+
+    offers_at_once: int = Field(default=3, ge=1, le=64)
+    bid_seconds: Seconds = Field(default=0.3, gt=0, le=60)
+    hold_seconds: Seconds = Field(default=30.0, ge=5, le=3600)
+
+
+class Admission(Section):
+    """How the admission engine looks again at what waits (decision 12)."""
+
+    wake_period: Seconds = Field(default=WAKE_PERIOD, ge=0, le=60)
+    wake_period_max: Seconds = Field(default=WAKE_PERIOD_MAX, ge=0, le=60)
+
+
+class Leases(Section):
+    """Leases of agents (design 7): each time is longer than the one before."""
+
+    renew: Seconds = Field(default=10.0, ge=1, le=3600)
+    suspect_after: Seconds = Field(default=SUSPECT_SECONDS, validate_default=True)
+    lost_after: Seconds = Field(default=LOST_SECONDS, le=LEASE_SECONDS_MAX, validate_default=True)
+    stop_after: Seconds = Field(default=2400.0, validate_default=True)
+
+    @field_validator("suspect_after")
+    @classmethod
+    def _after_renewals(cls, value: float, info: ValidationInfo) -> float:
+        renew = info.data.get("renew")
+        if renew is not None and value <= renew:
+            raise ValueError(f"must be above renew ({renew:g} s), or each renewal counts as missed before it is due")
+        return value
+
+    @field_validator("lost_after")
+    @classmethod
+    def _after_suspicion(cls, value: float, info: ValidationInfo) -> float:
+        suspect = info.data.get("suspect_after")
+        if suspect is not None and longest_right(value) < suspect:
+            least = max(suspect * LOST_SECONDS / LEASE_SECONDS, start_right_seconds(suspect))
+            raise ValueError(
+                f"must be at least {math.ceil(least)} s with suspectAfter {suspect:g} s: an agent that is not suspect "
+                f"may start work, and its last write ({WRITE_SECONDS:g} s) is to be over before it counts as lost"
+            )
+        return value
+
+    @field_validator("stop_after")
+    @classmethod
+    def _after_loss(cls, value: float, info: ValidationInfo) -> float:
+        lost = info.data.get("lost_after")
+        if lost is not None and value <= lost:
+            raise ValueError(f"must be above lostAfter ({lost:g} s): what runs outlasts the connection")
+        return value
+
+
+class Certificates(Section):
+    """Certificates of agents."""
+
+    lifetime: Seconds = Field(default=DAY, ge=60, le=365 * DAY)
+    renew_by_key_for: Seconds = Field(default=30 * DAY, le=3650 * DAY)
+    token_lifetime: Seconds = Field(default=DAY, ge=60, le=30 * DAY)
+    server_names: tuple[str, ...] = ("localhost", "127.0.0.1")
+
+    @field_validator("server_names")
+    @classmethod
+    def _names(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if not re.fullmatch(r"[0-9a-fA-F:.]+|(\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", name):
+                raise ValueError(f"{name!r} is no host name or address; write what agents dial, without the port")
+        return value
+
+
+class Gatelift(EnvironmentSettings):
+    """Our own section."""
+
+    model_config = SettingsConfigDict(
+        alias_generator=to_camel,
+        populate_by_name=True,
+        extra="forbid",
+        frozen=True,
+        env_prefix="GATELIFT_",
+        env_nested_delimiter="__",
+    )
+
+    listen: str = "0.0.0.0:7443"
+    enrol_listen: str = "0.0.0.0:7444"
+    advertise: str = ""
+    api_in_flight: int = Field(default=64, ge=1, le=1024)
+    debug_invariants: bool = False
+
+    @field_validator("listen", "enrol_listen", "advertise")
+    @classmethod
+    def _address(cls, value: str, info: ValidationInfo) -> str:
+        advertised = info.field_name == "advertise"
+        if advertised and not value:
+            return value
+        if info.field_name == "enrol_listen" and value == info.data.get("listen") and not value.endswith(":0"):
+            raise ValueError(f"{value!r} is listened on for sessions; write another port")
+        return address(value, host_needed=advertised)
+
+    admission: Admission = Admission()
+    dispatch: Dispatch = Dispatch()
+    leases: Leases = Leases()
+    certificates: Certificates = Certificates()
