@@ -161,13 +161,20 @@ async def test_the_recorder_writes_and_survives_refusals(server: FakeApiServer, 
 async def test_a_count_that_comes_due_when_nothing_may_be_told_any_more_is_dropped(
     server: FakeApiServer, client: Client
 ) -> None:
-    now, leads = 0.0, True
-    recorder = EventRecorder(client, "c", "i", allowed=lambda: leads, clock=lambda: now)
+    now, asked = 0.0, 0
+
+    def leads() -> bool:
+        """Lead at the first write; before the second it was paused: the count is due, and another process leads."""
+        nonlocal now, asked
+        asked += 1
+        now = 0.0 if asked == 1 else 60.0
+        return asked == 1
+
+    recorder = EventRecorder(client, "c", "i", allowed=leads, clock=lambda: now)
     task = spawn("events", recorder.run())
     recorder.record(event(name="before"))
     await until(lambda: server.all(EVENT))
     recorder.record(event(name="before"))
-    now, leads = 60.0, False  # it was paused: the count is due, and another process leads
     recorder.record(event(name="after"))
     await until(lambda: recorder.dropped == 2)
     assert not server.asked("PATCH")
