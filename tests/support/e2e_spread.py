@@ -17,10 +17,10 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped] 
 WORLD = frozenset({"test_road.py", "test_crashes.py", "test_refusals.py", "test_leadership.py"})
 CONTRACT = "contract"
 SECONDS: Mapping[str, float] = {
-    "world": 150.0,
-    "tests/e2e/test_admission.py": 95.0,
-    "tests/e2e/test_demo_verb.py": 65.0,
-    "tests/e2e/test_demo_kept.py": 65.0,
+    "world": 190.0,
+    "tests/e2e/test_admission.py": 130.0,
+    "tests/e2e/test_demo_verb.py": 80.0,
+    "tests/e2e/test_demo_kept.py": 80.0,
     "tests/e2e/test_kueue_crds.py": 45.0,
     "tests/e2e/test_local_provider.py": 40.0,
 }
