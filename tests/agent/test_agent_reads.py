@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from gatelift_agent.adapters import kubernetes
 from gatelift_agent.adapters.kubernetes import WorkerApi
 from gatelift_agent.core.commands import ReadPods
 from gatelift_agent.core.events import Event, PodsNotRead, PodsRead
+from gatelift_kube import reads
 from gatelift_kube.budget import budget
 from gatelift_kube.client import Client
 from gatelift_kube.clock import monotonic
@@ -70,21 +70,21 @@ async def reading() -> AsyncIterator[Reading]:
 
 
 async def test_a_list_that_hangs_holds_up_no_other(reading: Reading) -> None:
-    quick = await answered_beside_slow_ones(reading, kubernetes.READS_AT_ONCE)
+    quick = await answered_beside_slow_ones(reading, reads.READS_AT_ONCE)
     read = [event for event in quick if isinstance(event, PodsRead)]
     assert [[pod.metadata.name for pod in event.pods] for event in read] == [["p"]] * len(quick)
 
 
 async def test_not_more_lists_are_under_way_than_may_be(reading: Reading) -> None:
     reading.server.fault("GET", "namespaces/slow/", times=999, hang=True)
-    for number in range(3 * kubernetes.READS_AT_ONCE):
+    for number in range(3 * reads.READS_AT_ONCE):
         reading.ask(number, "slow")
-    await until(lambda: len(reading.server.asked("GET", "slow")) == kubernetes.READS_AT_ONCE, "all turns are taken")
+    await until(lambda: len(reading.server.asked("GET", "slow")) == reads.READS_AT_ONCE, "all turns are taken")
     reading.ask(100, "quick")
     reading.server.put(POD, "p", "beside")
     await reading.client.get(ref_of(POD, "p", "beside"))
     assert reading.server.asked("GET", "quick") == [], "another request came and went"
-    assert len(reading.server.asked("GET", "slow")) == kubernetes.READS_AT_ONCE
+    assert len(reading.server.asked("GET", "slow")) == reads.READS_AT_ONCE
 
 
 async def test_a_pod_that_cannot_be_read_is_not_absent(reading: Reading) -> None:
@@ -96,9 +96,9 @@ async def test_a_pod_that_cannot_be_read_is_not_absent(reading: Reading) -> None
 
 async def test_a_read_that_finds_no_room_is_answered(reading: Reading) -> None:
     reading.server.fault("GET", "namespaces/slow/", times=9999, hang=True)
-    for number in range(kubernetes.READS_MAX + 1):
+    for number in range(reads.READS_MAX + 1):
         reading.ask(number, "slow")
-    refused = reading.answered()[kubernetes.READS_MAX]
+    refused = reading.answered()[reads.READS_MAX]
     assert isinstance(refused, PodsNotRead)
     assert "wait already" in refused.message
 

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from gatelift.adapters import kubernetes
 from gatelift.adapters.kubernetes import Identity, ManagementApi
 from gatelift.core import events
 from gatelift.core.commands import Read
 from gatelift.core.state import UNSENT_SECONDS
+from gatelift_kube import reads
 from gatelift_kube.budget import budget
 from gatelift_kube.client import Client
 from gatelift_kube.resources import POD, ObjectKey, ObjectRef
@@ -60,15 +60,15 @@ async def reading() -> AsyncIterator[Reading]:
 
 
 async def test_a_read_that_hangs_holds_up_no_other(reading: Reading) -> None:
-    quick = await answered_beside_slow_ones(reading, kubernetes.READS_AT_ONCE)
+    quick = await answered_beside_slow_ones(reading, reads.READS_AT_ONCE)
     assert all(isinstance(event, events.ReadDone) for event in quick)
 
 
 async def test_a_read_that_finds_no_room_says_that_nobody_was_asked(reading: Reading) -> None:
     reading.server.fault("GET", "namespaces/slow/", times=9999, hang=True)
-    for number in range(kubernetes.READS_MAX + 1):
+    for number in range(reads.READS_MAX + 1):
         reading.ask(number, "slow")
-    refused = reading.answered()[kubernetes.READS_MAX]
+    refused = reading.answered()[reads.READS_MAX]
     assert isinstance(refused, events.ReadFailed)
     assert not refused.asked
     assert "wait already" in refused.message

@@ -5,7 +5,6 @@ Everything that comes in goes to one `post`; nothing is decided here.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from gatelift_kube.decoding import struct_of
 from gatelift_kube.errors import KubeError, NotFoundError
 from gatelift_kube.events import EventRecorder
 from gatelift_kube.executor import Executor, WritesFullError
+from gatelift_kube.reads import Reads
 from gatelift_kube.reflector import Reflector
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
@@ -69,14 +69,6 @@ FOLLOWED = frozenset({NAMESPACE, RESOURCE_FLAVOR, JOB, POD})
 ECHOING = frozenset({WORKLOAD, JOB, POD})
 """Kinds of which the core takes the answer to a write as it takes the word of the watch; so it need not hear both."""
 
-READS_MAX = 1024
-"""Quorum reads that wait; each answers a write of unknown outcome or a missing placement. An API server that answers a
-burst of writes late makes hundreds at once."""
-
-READS_AT_ONCE = 8
-"""Of these so many are under way: hundreds are read in seconds, and the API server sees no more of it than of one more
-client."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
@@ -110,14 +102,13 @@ class ManagementApi:
             for resource, selection in WATCHED
         ]
         self._echoing = {struct_of(each.resource): each for each in self._reflectors if each.resource in ECHOING}
-        self._reads: asyncio.Queue[Read | ReadAll] = asyncio.Queue(maxsize=READS_MAX)
+        self._reads = Reads[Read | ReadAll](self._read, self._not_read)
 
     def start(self, supervisor: Supervisor) -> None:
         """Start everything that runs for the life of the process."""
         supervisor.spawn("writes", self._executor.run())
         supervisor.spawn("kubernetes events", self._recorder.run())
-        for number in range(READS_AT_ONCE):
-            supervisor.spawn(f"reads {number}", self._read_on_request())
+        self._reads.start(supervisor)
         for reflector in self._reflectors:
             supervisor.spawn(f"watch {reflector.resource.plural}", reflector.run())
 
@@ -131,12 +122,7 @@ class ManagementApi:
 
     def read(self, command: Read | ReadAll) -> None:
         """Read one object or a whole kind; the answer is posted."""
-        try:
-            self._reads.put_nowait(command)
-        except asyncio.QueueFull:
-            text = f"{READS_MAX} reads wait already"
-            ref = command.ref if isinstance(command, Read) else None
-            self._post(ReadFailed(read_id=command.read_id, ref=ref, message=text, asked=False))
+        self._reads.ask(command)
 
     async def wait_synced(self) -> None:
         """Wait until every kind was listed completely once; a kind that cannot be listed is said by `waiting_kinds`."""
@@ -168,18 +154,20 @@ class ManagementApi:
     def _problem(self, text: str) -> None:
         self._log.warning("watch", problem=text)
 
-    async def _read_on_request(self) -> None:
-        while True:
-            command = await self._reads.get()
-            ref = command.ref if isinstance(command, Read) else None
-            try:
-                if isinstance(command, Read):
-                    answer: Event = await self._read_one(command)
-                else:
-                    answer = await self._read_all(command)
-            except KubeError as error:
-                answer = ReadFailed(read_id=command.read_id, ref=ref, message=str(error))
+    async def _read(self, command: Read | ReadAll) -> None:
+        try:
+            if isinstance(command, Read):
+                answer: Event = await self._read_one(command)
+            else:
+                answer = await self._read_all(command)
+        except KubeError as error:
+            self._not_read(command, str(error), asked=True)
+        else:
             self._post(answer)
+
+    def _not_read(self, command: Read | ReadAll, why: str, *, asked: bool = False) -> None:
+        ref = command.ref if isinstance(command, Read) else None
+        self._post(ReadFailed(read_id=command.read_id, ref=ref, message=why, asked=asked))
 
     async def _read_one(self, command: Read) -> ReadDone:
         try:

@@ -23,6 +23,7 @@ from gatelift_kube.errors import ApiError, KubeError
 from gatelift_kube.events import EventRecorder
 from gatelift_kube.executor import Executor, WritesFullError
 from gatelift_kube.objects.core import Pod
+from gatelift_kube.reads import Reads
 from gatelift_kube.reflector import Reflector
 from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, Resource
 from gatelift_kube.tasks import Supervisor
@@ -39,13 +40,6 @@ from gatelift_wire.keys import LABEL_ORIGIN
 
 OPTIONAL_RETRY_SECONDS = 60.0
 """How often a kind that is not served, or not allowed, is asked for again."""
-
-READS_MAX = 1024
-"""Lists of a Job's pods that wait; the core has no more requests under way at once."""
-
-READS_AT_ONCE = 8
-"""Of these so many are under way: a drained cluster with a thousand Jobs is read in seconds, not in minutes, and the
-API server sees no more of it than of one more client."""
 
 DRAIN_POLL_SECONDS = 0.05
 
@@ -97,7 +91,7 @@ class WorkerApi:
         self._recorder = EventRecorder(client, "gatelift.dev/agent", instance, allowed=leads)
         self._executor = Executor(client, self._answered, limits=limits, record=self._recorder.record, clock=clock)
         self.health = HealthWatch(client, post, own_namespace, clock)
-        self._reads: asyncio.Queue[ReadPods] = asyncio.Queue(maxsize=READS_MAX)
+        self._reads = Reads[ReadPods](self._read, self._not_read)
         self._cluster_tasks: list[asyncio.Task[Any]] = []
         self._namespace_tasks: dict[str, list[asyncio.Task[Any]]] = {}
 
@@ -106,8 +100,7 @@ class WorkerApi:
         self._supervisor.spawn("writes", self._executor.run())
         self._supervisor.spawn("kubernetes events", self._recorder.run())
         self._supervisor.spawn("api health", self.health.run())
-        for number in range(READS_AT_ONCE):
-            self._supervisor.spawn(f"reads {number}", self._read_on_request())
+        self._reads.start(self._supervisor)
 
     @property
     def writes_held(self) -> int:
@@ -135,24 +128,21 @@ class WorkerApi:
 
     def read_pods(self, command: ReadPods) -> None:
         """List pods by a quorum read; the answer is posted."""
-        try:
-            self._reads.put_nowait(command)
-        except asyncio.QueueFull:
-            self._post(PodsNotRead(read_id=command.read_id, message=f"{READS_MAX} reads wait already"))
+        self._reads.ask(command)
 
-    async def _read_on_request(self) -> None:
-        while True:
-            command = await self._reads.get()
-            labels = ",".join(f"{name}={value}" for name, value in command.labels)
-            selection = Selection(namespace=command.namespace, labels=labels)
-            try:
-                found, unread = await self._pods(selection)
-            except KubeError as error:
-                found, unread = [], str(error)
-            if unread:  # a pod that cannot be read may run: it must not count as absent (R7)
-                self._post(PodsNotRead(read_id=command.read_id, message=unread))
-            else:
-                self._post(PodsRead(read_id=command.read_id, pods=tuple(found)))
+    async def _read(self, command: ReadPods) -> None:
+        labels = ",".join(f"{name}={value}" for name, value in command.labels)
+        try:
+            found, unread = await self._pods(Selection(namespace=command.namespace, labels=labels))
+        except KubeError as error:
+            found, unread = [], str(error)
+        if unread:  # a pod that cannot be read may run: it must not count as absent (R7)
+            self._not_read(command, unread)
+        else:
+            self._post(PodsRead(read_id=command.read_id, pods=tuple(found)))
+
+    def _not_read(self, command: ReadPods, why: str) -> None:
+        self._post(PodsNotRead(read_id=command.read_id, message=why))
 
     async def _pods(self, selection: Selection) -> tuple[list[Pod], str]:
         """Return the pods, and what is wrong with one that cannot be read, "" if all can."""
