@@ -17,15 +17,15 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped] 
 WORLD = frozenset({"test_road.py", "test_crashes.py", "test_refusals.py", "test_leadership.py"})
 CONTRACT = "contract"
 SECONDS: Mapping[str, float] = {
-    "world": 190.0,
-    "tests/e2e/test_admission.py": 130.0,
-    "tests/e2e/test_demo_verb.py": 80.0,
-    "tests/e2e/test_demo_kept.py": 80.0,
-    "tests/e2e/test_kueue_crds.py": 45.0,
-    "tests/e2e/test_local_provider.py": 40.0,
+    "world": 260.0,
+    "tests/e2e/test_admission.py": 115.0,
+    "tests/e2e/test_demo_verb.py": 75.0,
+    "tests/e2e/test_demo_kept.py": 85.0,
+    "tests/e2e/test_kueue_crds.py": 55.0,
+    "tests/e2e/test_local_provider.py": 55.0,
 }
 """About what the long groups take. Nothing depends on it but how evenly the processes are busy."""
-SECONDS_A_TEST = 0.4
+SECONDS_A_TEST = 0.5
 """About what a test of any other group takes, among them the hundreds of the contract suite."""
 
 
