@@ -243,6 +243,22 @@ def test_work_on_a_cluster_that_a_person_declared_fenced_runs_elsewhere_under_a_
     assert "RanAfterFenced" in {event.reason for event in world.emitted}
 
 
+def test_the_log_says_when_a_cluster_opens_a_session_is_lost_and_is_declared_fenced() -> None:
+    world, agent = a_running_pod()
+    session = agent.session
+    world.notes.clear()
+    world.cut("a", lost=True)
+    world.upcall(FencedByPerson(cluster="a", through_session=session, who="ada"))
+    world.connect("a")
+    assert [(note.level, note.text) for note in world.notes if note.cluster == "a" and not note.workload] == [
+        ("warning", "cluster lost: its lease ran out"),
+        ("warning", "a person says that nothing runs there any more"),
+        ("info", "session open"),
+    ]
+    (opened,) = (note for note in world.notes if note.text == "session open")
+    assert dict(opened.fields) == {"session": str(agent.session), "resumed": "false"}
+
+
 def test_finished_written_by_somebody_else_stops_what_runs() -> None:
     world, agent = a_running_pod()
     finished = {

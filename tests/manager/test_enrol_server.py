@@ -9,6 +9,7 @@ from pathlib import Path
 
 import grpc
 import pytest
+import structlog
 from cryptography import x509
 
 from gatelift.adapters import authority, enrol_server
@@ -97,6 +98,18 @@ async def test_a_token_then_a_persons_approval_give_a_certificate_that_opens_a_s
     shown = Identity(key=key, certificate=last.certificate, bundle=last.ca_bundle)
     agent = await WireAgent(edge.server.port, shown).connect()
     await agent.close()
+
+
+async def test_an_agent_that_waits_for_a_person_is_one_line_in_the_log_until_its_answer_changes(edge: Edge) -> None:
+    key, token = Key.new(), expect(edge)
+    with structlog.testing.capture_logs() as lines:
+        for _ in range(5):
+            await ask(edge, token, key)
+        approve(edge)
+        await ask(edge, token, key)
+        await ask(edge, "", Key.new(), "w2")
+    told = [(line["log_level"], line["cluster"], line["verdict"]) for line in lines if line["event"] == "enrolment"]
+    assert told == [("info", "w1", "Pending"), ("info", "w1", "Approved"), ("warning", "w2", "Refused")]
 
 
 async def test_the_agents_own_enrolment_trusts_the_port_by_the_tokens_hash_of_its_ca(

@@ -130,6 +130,7 @@ class _Process:
             install=self._install,
             refused=self._identity_refused,
             observe=self._performed,
+            log=structlog.get_logger("gatelift.agent").bind(cluster=config.cluster),
         )
         self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
             self._machine, performer, tick=events.Ticked(), clock=boottime, observe=self._metrics.handled

@@ -122,7 +122,13 @@ class LocalAgent:
             shared=shared,
             leads=self._leads,
         )
-        performer = Performer(api=self._api, stream=_StreamEnd(stream, self._post), install=_drop, refused=_drop)
+        performer = Performer(
+            api=self._api,
+            stream=_StreamEnd(stream, self._post),
+            install=_drop,
+            refused=_drop,
+            log=structlog.get_logger("gatelift.agent").bind(cluster="local"),
+        )
         self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
             self.machine, performer, tick=events.Ticked(), clock=clock
         )

@@ -20,6 +20,7 @@ from gatelift.adapters import authority
 from gatelift.adapters.handshakes import Shown, credentials_of_now
 from gatelift.core.commands import AnswerEnrolment, EnrolmentVerdict, IssueCertificate
 from gatelift.core.events import CertificateIssued, EnrolmentAsked, Event
+from gatelift_kube.repetitions import Repetitions
 from gatelift_wire import identity
 from gatelift_wire.v1 import agent_pb2 as pb
 
@@ -30,6 +31,9 @@ ANSWER_SECONDS = 30.0
 
 RETRY_SECONDS = 3.0
 """How soon an agent that waits for a person asks again."""
+
+ANSWER_TOLD_SECONDS = 600.0
+"""How often the same answer to the same cluster is worth a line: a person may come tomorrow."""
 
 REQUESTS_MAX = 64
 """Requests being answered; each agent asks one at a time."""
@@ -72,6 +76,7 @@ class EnrolServer:
         self._waiting: dict[int, asyncio.Future[AnswerEnrolment]] = {}
         self._server: grpc.aio.Server | None = None
         self._log = structlog.get_logger("gatelift.enrol")
+        self._repetitions = Repetitions(ANSWER_TOLD_SECONDS)
         self.port = 0
 
     async def start(self, address: str) -> None:
@@ -138,8 +143,14 @@ class EnrolServer:
             return _response(EnrolmentVerdict.PENDING, "the manager is busy; ask again")
         finally:
             self._waiting.pop(request_id, None)
-        self._log.info("enrolment", cluster=request.cluster, verdict=answer.verdict.value, text=answer.text)
+        self._tell(request.cluster, answer)
         return _response(answer.verdict, answer.text, answer.certificate, answer.ca_bundle)
+
+    def _tell(self, cluster: str, answer: AnswerEnrolment) -> None:
+        """Log an answer; an agent that waits for a person is given the same one every few seconds."""
+        if self._repetitions.untold((cluster, answer.verdict, answer.text)) is not None:
+            log = self._log.warning if answer.verdict is EnrolmentVerdict.REFUSED else self._log.info
+            log("enrolment", cluster=cluster, verdict=answer.verdict.value, text=answer.text)
 
 
 def _question(request_id: int, request: pb.EnrollRequest) -> EnrolmentAsked:

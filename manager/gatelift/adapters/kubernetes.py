@@ -20,6 +20,7 @@ from gatelift_kube.events import EventRecorder
 from gatelift_kube.executor import Executor, WritesFullError
 from gatelift_kube.reads import Reads
 from gatelift_kube.reflector import Reflector
+from gatelift_kube.repetitions import watch_problems
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
@@ -93,12 +94,11 @@ class ManagementApi:
         self._client = client
         self._post = post
         self._log = structlog.get_logger("gatelift.kubernetes")
+        problem = watch_problems(self._log)
         self._recorder = EventRecorder(client, identity.controller, identity.instance, allowed=leads)
         self._executor = Executor(client, self._answered, limits=limits, record=self._recorder.record)
         self._reflectors = [
-            Reflector(
-                client, resource, post, selection=selection, followed=resource in FOLLOWED, on_problem=self._problem
-            )
+            Reflector(client, resource, post, selection=selection, followed=resource in FOLLOWED, on_problem=problem)
             for resource, selection in WATCHED
         ]
         self._echoing = {struct_of(each.resource): each for each in self._reflectors if each.resource in ECHOING}
@@ -150,9 +150,6 @@ class ManagementApi:
             if reflector is not None and event.object is not None:
                 reflector.answered(event.object)
         self._post(event)
-
-    def _problem(self, text: str) -> None:
-        self._log.warning("watch", problem=text)
 
     async def _read(self, command: Read | ReadAll) -> None:
         try:

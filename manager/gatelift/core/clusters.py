@@ -32,6 +32,7 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
             if not upcall.resumed:
                 core.resynced[upcall.cluster] = upcall.session
             core.fenced_clusters.pop(upcall.cluster, None)
+            core.note("session open", cluster=upcall.cluster, fields=_session(upcall))
             _look_at_all(core, upcall.cluster)
             _changed(core, upcall.cluster, now)
         case LinkBroken():
@@ -40,15 +41,24 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
             core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", upcall.cluster)))
             _look_at_all(core, upcall.cluster)
         case LinkLost():
+            core.note("cluster lost: its lease ran out", warning=True, cluster=upcall.cluster)
             _look_at_all(core, upcall.cluster)
             _changed(core, upcall.cluster, now)
         case LinkSuspect() | LinkRecovered() | ClusterChanged():
             _changed(core, upcall.cluster, now)
         case FencedByPerson():
             core.fenced_clusters[upcall.cluster] = (upcall.through_session, upcall.who)
+            said = ("through_session", str(upcall.through_session)), ("who", upcall.who)
+            core.note(
+                "a person says that nothing runs there any more", warning=True, cluster=upcall.cluster, fields=said
+            )
             _look_at_all(core, upcall.cluster)
         case HigherTermRead():
             core.step_down(f"term {upcall.term} was read at cluster {upcall.cluster}, ours is {core.term}")
+
+
+def _session(opened: LinkOpened) -> tuple[tuple[str, str], ...]:
+    return ("session", str(opened.session)), ("resumed", str(opened.resumed).lower())
 
 
 def _look_at_all(core: Core, cluster: str) -> None:

@@ -72,10 +72,7 @@ class Enrolments:
             return [_answer(event.request_id, EnrolmentVerdict.PENDING, "many requests are being answered; ask again")]
         refusal = _refusal(event, found)
         if refusal or found is None:
-            return [
-                _answer(event.request_id, EnrolmentVerdict.REFUSED, refusal),
-                Note(level="warning", text=f"enrolment refused: {refusal}", cluster=event.cluster),
-            ]
+            return [_answer(event.request_id, EnrolmentVerdict.REFUSED, refusal)]
         if not event.token:
             return self._renewal(event, found, unix_seconds)
         return self._by_token(event, found, unix_seconds)

@@ -27,6 +27,7 @@ from gatelift.webhooks.surroundings import Surroundings
 from gatelift_kube.client import Client
 from gatelift_kube.errors import KubeError
 from gatelift_kube.objects.meta import LabelSelector, LabelSelectorRequirement
+from gatelift_kube.repetitions import watch_problems
 from gatelift_kube.status_server import StatusServer
 from gatelift_kube.tasks import Supervisor, spawn
 
@@ -127,7 +128,7 @@ class Daemon:
     async def start(self) -> None:
         """Start everything and return. OSError: an address is taken. KubeError: no certificate could be kept."""
         await self._install(await self._store.current())
-        for reflector in self._surroundings.reflectors(self._client, self._on_problem):
+        for reflector in self._surroundings.reflectors(self._client, watch_problems(self._log)):
             self._supervisor.spawn(f"watch {reflector.resource.plural}", reflector.run())
         await self._server.start(self._settings.host, self._settings.port)
         if self._settings.status_address:
@@ -173,9 +174,6 @@ class Daemon:
         if material != self._material:
             await asyncio.to_thread(_load, self._tls, material)
             self._material = material
-
-    def _on_problem(self, text: str) -> None:
-        self._log.warning("watch interrupted", problem=text)
 
     def _on_failure(self, name: str, error: BaseException) -> None:
         self._log.error("a part of the webhooks failed", part=name, problem=repr(error))

@@ -105,8 +105,10 @@ class Enrolment:
             self._log.warning("identity refused, enrolling anew with the configured token", why=text)
             return True
         self._log.error(
-            f"identity refused: {text}; run 'gatelift cluster add {self._cluster}' in the management cluster,"
-            " put the token that it prints into the agent's configuration (token) and restart the agent"
+            "identity refused",
+            why=text,
+            way_out=f"put the token that 'gatelift cluster add {self._cluster}' prints in the management cluster into"
+            " the agent's configuration (token) and restart the agent",
         )
         return False
 

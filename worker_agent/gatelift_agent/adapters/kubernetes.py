@@ -25,6 +25,7 @@ from gatelift_kube.executor import Executor, WritesFullError
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.reads import Reads
 from gatelift_kube.reflector import Reflector
+from gatelift_kube.repetitions import watch_problems
 from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, Resource
 from gatelift_kube.tasks import Supervisor
 from gatelift_kube.writes import (
@@ -88,6 +89,7 @@ class WorkerApi:
         self._keeps_state = keeps_state
         self._watch_nodes = watch_nodes
         self._log = structlog.get_logger("gatelift.agent.kubernetes")
+        self._problem = watch_problems(self._log, clock)
         self._recorder = EventRecorder(client, "gatelift.dev/agent", instance, allowed=leads)
         self._executor = Executor(client, self._answered, limits=limits, record=self._recorder.record, clock=clock)
         self.health = HealthWatch(client, post, own_namespace, clock)
@@ -242,6 +244,3 @@ class WorkerApi:
         if isinstance(event, WriteDone | WriteFailed):
             self.health.write_ended(event)
         self._post(event)
-
-    def _problem(self, text: str) -> None:
-        self._log.warning("watch", problem=text)
