@@ -26,6 +26,9 @@ server that is just starting."""
 
 POLL_SECONDS = 0.1
 
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""What `kubectl apply` compares with: without it, it warns about each object that somebody applies again."""
+
 CLUSTER_SCOPED = frozenset(
     {
         "AdmissionCheck",
@@ -87,7 +90,7 @@ async def apply(client: Client, objects: Iterable[Json], namespace: str = "defau
 
 
 async def _apply_one(client: Client, ref: ObjectRef, document: Json) -> None:
-    body = json.dumps(document).encode()
+    body = json.dumps(_as_applied(document)).encode()
     end = time.monotonic() + NEW_KIND_SECONDS
     while True:
         try:
@@ -104,6 +107,15 @@ async def _apply_one(client: Client, ref: ObjectRef, document: Json) -> None:
         if time.monotonic() > end:
             raise SandboxError(f"{ref}: {why}") from problem
         await asyncio.sleep(POLL_SECONDS)
+
+
+def _as_applied(document: Json) -> Json:
+    """Return the document as `kubectl apply` would send it; CRDs are too large for that, and nobody edits them here."""
+    if document["kind"] == CUSTOM_RESOURCE_DEFINITION.kind:
+        return document
+    metadata = document["metadata"]
+    annotations = {**(metadata.get("annotations") or {}), LAST_APPLIED: json.dumps(document) + "\n"}
+    return {**document, "metadata": {**metadata, "annotations": annotations}}
 
 
 async def _create_or_patch(client: Client, ref: ObjectRef, body: bytes) -> None:
