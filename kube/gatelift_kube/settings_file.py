@@ -25,6 +25,10 @@ ConfigError = SettingsFileError
 """The configuration cannot be used; each line of the text names a path, the rule and the way out."""
 
 
+SECRETS = frozenset({"token"})
+"""Settings whose value is never shown, not even a wrong one: it may lack no more than a letter."""
+
+
 class Section(BaseModel):
     """A part of the file: camelCase keys, unknown ones refused, frozen."""
 
@@ -81,6 +85,10 @@ def parsed(text: str, where: str) -> dict[str, Any]:
         document = yaml.load(text, Loader=_OnceLoader) or {}  # noqa: S506  # a SafeLoader
     except _TwiceError as error:
         raise ConfigError(f"{where} line {error.line}: {error.key} is set twice; keep one of them") from error
+    except yaml.composer.ComposerError as error:
+        if "single document" not in str(error):
+            raise ConfigError(f"{where}: is not YAML; mend the syntax there") from error
+        raise ConfigError(f"{where}: holds more than one document; keep one, without a line '---' in it") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f" line {mark.line + 1}" if mark is not None else ""
@@ -215,6 +223,6 @@ def _line(problem: Any, environment_prefix: str) -> str:
     found = problem["input"]
     if isinstance(found, float) and found.is_integer():
         found = int(found)
-    told = isinstance(found, str | float) and repr(found) in text
+    told = path in SECRETS or isinstance(found, str | float) and repr(found) in text
     shown = f" (found {found!r})" if isinstance(found, str | int | float) and not told else ""
     return (text if text.startswith(f"{path}:") else f"{path}: {text}") + shown

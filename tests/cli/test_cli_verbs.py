@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from gatelift.cli.verbs import VERBS
+from gatelift_wire import tokens
 from support.cli_stage import say
 
 HEAVY = (
@@ -62,3 +64,41 @@ def test_every_verb_has_its_own_help(verb: str) -> None:
     said = say(verb, "--help")
     assert said.code == 0
     assert said.out.startswith(f"Usage: gatelift {verb}") or f" {verb} " in said.out.splitlines()[0]
+
+
+def test_the_version_is_an_option_too() -> None:
+    assert say("--version").out == say("version").out
+    assert say("version").out.startswith("gatelift ")
+
+
+def test_the_file_of_an_agent_is_checked_as_one_and_its_token_is_not_shown(tmp_path: Path) -> None:
+    file = tmp_path / "agent.yaml"
+    token = tokens.compose("gpu-west", bytes(tokens.SECRET_BYTES), b"bundle")
+    text = "cluster: gpu-west\nmanager: m.example.org:7443\nenrol: m.example.org:7444\ntoken: "
+    file.write_text(f"{text}{token}\n")
+    said = say("check-config", "--agent", str(file))
+    assert said.code == 0
+    assert "cluster: gpu-west\n" in said.out
+    assert "token: (set)\n" in said.out
+    assert token not in said.out
+    file.write_text(f"{text}{token[4:]}\n")
+    wrong = say("check-config", "--agent", str(file))
+    assert wrong.line == "gatelift: token: is not one of ours; copy it whole from 'gatelift cluster add NAME'"
+    as_manager = say("check-config", str(file))
+    assert as_manager.code == 2
+    assert as_manager.err.splitlines()[-1].startswith("gatelift: this looks like the file of an agent: ")
+
+
+def test_a_mistake_in_the_file_of_an_agent_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "agent.yaml"
+    file.write_text("cluster: gpu-west\nmanager: m.example.org:99999\nenrol: m.example.org:7444\n")
+    said = say("check-config", "--agent", str(file))
+    assert said.code == 2
+    assert said.line == "gatelift: manager: 'm.example.org:99999' is no address; write host:port"
+
+
+def test_the_effective_values_are_a_file_of_the_same_values(tmp_path: Path) -> None:
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    first.write_text("waitForPodsReady:\n  timeout: 5m\ngatelift:\n  advertise: m.example.org:7443\n")
+    second.write_text(say("check-config", str(first)).out)
+    assert say("check-config", str(second)).out == second.read_text()

@@ -47,6 +47,7 @@ BAD = {
     "another kind": ("kind: Pod", "kind: must be 'Configuration' (found 'Pod')"),
     "a list instead of a mapping": ("- a", "holds a list, a mapping of settings is needed"),
     "broken YAML": ("a: [1", "is not YAML; mend the syntax there"),
+    "two documents": ("a: 1\n---\nb: 2", "holds more than one document; keep one"),
     "a number of offers out of bounds": (
         "gatelift:\n  dispatch:\n    offersAtOnce: 500",
         "gatelift.dispatch.offersAtOnce: must be at most 64",

@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 from urllib.parse import urlsplit
 
 import typer
@@ -40,20 +40,44 @@ def webhooks(
 
 
 def check_config(
-    file: Annotated[Path, typer.Argument(help="Configuration file of the manager.")],
+    file: Annotated[Path, typer.Argument(help="Configuration file of the manager and the webhooks.")],
+    of_agent: Annotated[bool, typer.Option("--agent", help="It is the file of an agent.")] = False,
 ) -> None:
     """Check a configuration file and print the effective values."""
+    if of_agent:
+        _check_agent(file)
+        return
     from gatelift import config as configuration  # noqa: PLC0415  # pydantic is imported only by who needs it
 
     try:
         loaded = configuration.load(file)
     except configuration.ConfigError as error:
-        for line in str(error).splitlines():
-            typer.echo(f"gatelift: {line}", err=True)
-        raise typer.Exit(USAGE) from error
+        text = str(error)
+        if text.startswith("cluster: is no key"):
+            text += "\nthis looks like the file of an agent: 'gatelift check-config --agent FILE' checks it"
+        _refuse(text, error)
     typer.echo(yaml.safe_dump(loaded.model_dump(mode="json", by_alias=True), sort_keys=False), nl=False)
     for text in loaded.without_effect():
         typer.echo(f"gatelift: {text}: accepted, has no effect in this version", err=True)
+
+
+def _check_agent(file: Path) -> None:
+    from gatelift_agent import config as configuration  # noqa: PLC0415  # the agent's package, only for its file
+
+    try:
+        loaded = configuration.load(file)
+    except configuration.ConfigError as error:
+        _refuse(str(error), error)
+    shown = loaded.model_dump(mode="json", by_alias=True)
+    if shown.get("token"):
+        shown["token"] = "(set)"  # noqa: S105  # what is printed instead of it
+    typer.echo(yaml.safe_dump(shown, sort_keys=False), nl=False)
+
+
+def _refuse(text: str, error: Exception) -> NoReturn:
+    for line in text.splitlines():
+        typer.echo(f"gatelift: {line}", err=True)
+    raise typer.Exit(USAGE) from error
 
 
 async def _manager(target: Target, path: Path | None, plain: bool) -> None:

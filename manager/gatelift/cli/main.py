@@ -12,6 +12,7 @@ import typer
 
 from gatelift.cli.target import Target
 from gatelift.cli.verbs import Verbs
+from gatelift.cli.version import version
 
 app = typer.Typer(
     cls=Verbs,
@@ -23,13 +24,23 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     context: typer.Context,
     kubeconfig: Annotated[str, typer.Option(help="Path of a kubeconfig; as kubectl without it.")] = "",
+    show_version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and end.")
+    ] = False,
     kube_context: Annotated[str, typer.Option("--context", help="Context of the kubeconfig.")] = "",
 ) -> None:
     """Choose the API server of the management cluster."""
+    del show_version  # its callback has ended the command
     context.obj = Target(kubeconfig=kubeconfig, context=kube_context or None)
 
 
