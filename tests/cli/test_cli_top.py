@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from gatelift.cli.top import NOTHING, bar, frame, lines, live
+from gatelift.cli.top import NOTHING, Line, Usage, bar, frame, lines, live
 from gatelift_kube.client import Client
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE
 from gatelift_kube.tasks import spawn
@@ -101,7 +101,7 @@ def test_looking_too_often_is_refused(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     ("load", "text"),
-    [(0.0, "░░░░░░░░░░░░ 0%"), (0.5, "██████░░░░░░ 50%"), (1.25, "████████████ 125%"), (None, "")],
+    [(0.0, "  0% ░░░░░░░░░░░░"), (0.5, " 50% ██████░░░░░░"), (1.25, "125% ████████████"), (None, "")],
 )
 def test_a_bar_is_as_long_as_the_load(load: float | None, text: str) -> None:
     assert bar(load).plain == text
@@ -116,9 +116,25 @@ async def test_the_picture_names_quota_and_what_is_borrowed() -> None:
             console = Console(file=io.StringIO(), width=160, force_terminal=True, color_system=None)
             console.print(frame(await lines(client, local=False)))
         assert "10/8 (+2 borrowed)" in rendered(console)
-        assert "████████████ 125%" in rendered(console)
+        assert "125% ████████████" in rendered(console)
     finally:
         await server.stop()
+
+
+def test_a_picture_has_no_column_that_nobody_fills_and_fits_a_narrow_terminal() -> None:
+    usage = Usage(
+        flavor="default-flavor", resource="cpu", reserved="4", used="4", nominal="6", borrowed="0", load=4 / 6
+    )
+    counts: dict[str, Any] = {"pending": 2, "reserving": 2, "admitted": 2, "problem": "", "usage": (usage,)}
+    plain = Line(kind="ClusterQueue", queue="everywhere", of="", weighted_share=None, **counts)
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    console.print(frame([plain]))
+    head, row = (line.rstrip() for line in rendered(console).splitlines())
+    assert head == "QUEUE      PENDING  RESERVING  ADMITTED  FLAVOR    RESOURCE  RESERVED  LOAD"
+    assert row == "everywhe…        2          2         2  default…  cpu            4/6   67% ████"
+    fair = Line(kind="ClusterQueue", queue="everywhere", of="all", weighted_share=0, **counts)
+    console.print(frame([fair]))
+    assert {"OF", "SHARE"} <= set(rendered(console).splitlines()[-2].split())
 
 
 async def test_live_it_follows_what_changes() -> None:

@@ -179,6 +179,8 @@ def _load(reserved: str, nominal: str, resource: str) -> float | None:
         return None  # a quota that is no quantity is told by the queue's condition Active
 
 
+_YIELDING = frozenset({"QUEUE", "OF", "FLAVOR", "LOAD"})
+"""Columns that are cut where the terminal is narrow, the widest first; figures and headings are not."""
 _HEAD = ("QUEUE", "OF", "PENDING", "RESERVING", "ADMITTED", "SHARE")
 
 
@@ -186,25 +188,28 @@ def frame(found: list[Line]) -> Table:
     """Return one picture for a terminal: a block per queue, a bar per flavor and resource."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     numbers = {"PENDING", "RESERVING", "ADMITTED", "SHARE", "RESERVED"}
-    for name in (*_HEAD, "FLAVOR", "RESOURCE", "RESERVED", "LOAD"):
-        table.add_column(name, no_wrap=True, justify="right" if name in numbers else "left")
+    empty = _empty(found)
+    head_names = tuple(name for name in _HEAD if name not in empty)
+    for name in (*head_names, "FLAVOR", "RESOURCE", "RESERVED", "LOAD"):
+        table.add_column(name, no_wrap=name not in _YIELDING, justify="right" if name in numbers else "left")
     for line in found:
-        title = Text(line.queue if line.kind == "ClusterQueue" else f"  {line.queue}")
+        title = _name(line.queue if line.kind == "ClusterQueue" else f"  {line.queue}")
         share = "" if line.weighted_share is None else str(line.weighted_share)
-        head: tuple[str | Text, ...] = (
+        cells: tuple[str | Text, ...] = (
             title,
-            line.of,
+            _name(line.of),
             str(line.pending),
             str(line.reserving),
             str(line.admitted),
             share,
         )
+        head = tuple(cell for name, cell in zip(_HEAD, cells, strict=True) if name not in empty)
         for index, one in enumerate(line.usage or (None,)):
-            start = head if index == 0 else ("",) * len(_HEAD)
+            start = head if index == 0 else ("",) * len(head)
             if one is None:
                 table.add_row(*start, "", "", "", "")
             else:
-                table.add_row(*start, one.flavor, one.resource, _amount(one), bar(one.load))
+                table.add_row(*start, _name(one.flavor), one.resource, _amount(one), bar(one.load))
         if line.problem:
             table.add_row(Text(f"  {line.problem}", style="red"))
     if not found:
@@ -212,14 +217,24 @@ def frame(found: list[Line]) -> Table:
     return table
 
 
+def _empty(found: list[Line]) -> set[str]:
+    """Return the columns that no queue has anything for: their room is what others need on a narrow terminal."""
+    empty = set() if any(line.of for line in found) else {"OF"}
+    return empty if any(line.weighted_share is not None for line in found) else {*empty, "SHARE"}
+
+
 def bar(load: float | None) -> Text:
-    """Return a load as a bar with its percentage; nothing where there is no quota of its own."""
+    """Return a load as its percentage and a bar; nothing where there is no quota of its own."""
     if load is None:
         return Text("")
     cells = min(BAR_CELLS, round(load * BAR_CELLS))
     style = "red" if load >= FULL else "yellow" if load >= NEARLY else "green"
     rest = "░" * (BAR_CELLS - cells)
-    return Text.assemble(("█" * cells, style), (rest, "dim"), f" {load * PERCENT:.0f}%")
+    return Text.assemble(f"{load * PERCENT:3.0f}% ", ("█" * cells, style), (rest, "dim"), no_wrap=True, overflow="crop")
+
+
+def _name(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow="ellipsis")
 
 
 def _amount(one: Usage) -> str:
