@@ -119,6 +119,8 @@ async def from_kubeconfig(path: str = "", context: str | None = None) -> Cluster
     `path` may be a list as in KUBECONFIG; empty means KUBECONFIG or ~/.kube/config. Raises ConfigError in one line.
     """
     where = path or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    if _is_folder(where):
+        raise ConfigError(f"kubeconfig {where}: is a folder; name a file in it with --kubeconfig or KUBECONFIG")
     if not _is_there(where):
         raise ConfigError(f"kubeconfig {where}: there is no such file; name one with --kubeconfig or KUBECONFIG")
     package = await _package()
@@ -144,6 +146,10 @@ async def from_kubeconfig(path: str = "", context: str | None = None) -> Cluster
         proxy=settings.proxy or "",
         namespace=(loader.current_context.get("context") or {}).get("namespace", ""),
     )
+
+
+def _is_folder(path: str) -> bool:
+    return Path(path).expanduser().is_dir()
 
 
 def _is_there(paths: str) -> bool:
@@ -194,12 +200,20 @@ def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
+_NO_FILE = "File does not exists: "
+"""How the official loader says that a certificate or key is missing."""
+
+
 def _what(error: Exception) -> str:
     """Return what is wrong with a kubeconfig and the way out."""
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark
         return f"is not YAML{f' in line {mark.line + 1}' if mark else ''}; mend the syntax there"
+    if isinstance(error, UnicodeDecodeError):
+        return "is not text; name another file with --kubeconfig or KUBECONFIG"
     text = _one_line(error)
+    if text.startswith(_NO_FILE):
+        return f"names the file {text.removeprefix(_NO_FILE)}, which is not there; mend it"
     if "Expected object with name" in text:
         name = text.partition("with name ")[2].split(" ", 1)[0]
         return f"names {name!r}, which it does not hold; choose another with --context, or mend current-context"

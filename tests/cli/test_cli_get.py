@@ -107,6 +107,7 @@ def test_clusters_show_their_session_and_what_they_wait_for(stage: Stage) -> Non
             "session": 3,
             "placements": 2,
             "agentVersion": "1.2.3",
+            "certificateIssuedAt": "2999-01-01T00:00:00Z",
             "conditions": [condition("Connected", "True", "Connected")],
             "enrolment": {"keyDigest": "k", "tokenDigest": "t"},
         },
@@ -114,6 +115,7 @@ def test_clusters_show_their_session_and_what_they_wait_for(stage: Stage) -> Non
     (found,) = yaml.safe_load(stage.run("cluster", "list", "-o", "yaml").out)
     assert (found["state"], found["session"], found["placements"], found["agent"]) == ("Connected", 3, 2, "1.2.3")
     assert found["notes"] == "cordoned, waits for approval"
+    assert found["certificate"] == "0s", "issued in the future by this clock"
     assert stage.run("get", "clusters", "-o", "yaml").out == stage.run("cluster", "list", "-o", "yaml").out
 
 
@@ -131,6 +133,9 @@ def test_adding_a_cluster_prints_its_token_and_the_steps(stage: Stage) -> None:
     assert token not in json.dumps(made), "only the digest of a token is kept"
     for step in ("deploy/overlays/worker", "gatelift-agent-bootstrap", "m.example:7443", "cluster approve worker-1"):
         assert step in said.out
+    assert "For <host> write where agents reach the manager." in said.out, "one of the two addresses is not known"
+    both = stage.run("cluster", "add", "worker-1", "--manager", "m.example:7443", "--enrol", "m.example:7444")
+    assert "<host>" not in both.out
 
 
 def test_adding_a_cluster_says_where_the_manager_is_and_how_long_the_token_lasts_as_the_manager_says(
@@ -222,7 +227,8 @@ def test_a_cluster_that_comes_back_at_that_moment_is_not_declared_fenced(stage: 
         (("cluster", "add", "local"), 2, "'local' is the management cluster itself"),
         (("cluster", "add", "Not_A_Name"), 2, "Not_A_Name"),
         (("cluster", "add", "fresh"), 3, "start the manager, then add clusters"),
-        (("explain", "nix"), 3, "'gatelift get workloads' lists all"),
+        (("explain", "nix"), 3, "'gatelift get workloads' lists those of all namespaces (-n chooses one)"),
+        (("explain", "job/nix"), 3, "no workload default/nix, and none made for a job of that name: "),
     ],
 )
 def test_what_a_person_can_mend_is_one_line_and_an_exit_code(
@@ -239,6 +245,33 @@ def test_an_agent_that_has_not_asked_cannot_be_approved(stage: Stage) -> None:
     said = stage.run("cluster", "approve", "worker-1")
     assert said.code == 1
     assert "has not asked for a certificate yet" in said.line
+
+
+def test_a_revoked_cluster_is_not_approved_but_added_again(stage: Stage) -> None:
+    stage.server.put(WORKER_CLUSTER, "worker-1", spec={"revoked": True})
+    said = stage.run("cluster", "approve", "worker-1")
+    assert said.code == 1
+    assert "worker-1: is revoked; 'gatelift cluster add worker-1' takes it in again" in said.line
+
+
+@pytest.mark.parametrize("body", [None, status_of(404, "NotFound", "the server could not find the requested resource")])
+@pytest.mark.parametrize("verb", [("get", "workloads"), ("get", "clusters"), ("cluster", "approve", "worker-1")])
+def test_an_api_server_without_our_kinds_is_named_as_such(
+    stage: Stage, verb: tuple[str, ...], body: dict[str, Any] | None
+) -> None:
+    for kind in ("workloads", "workerclusters"):
+        stage.server.fault("GET", kind, status=404, body=body)
+    said = stage.run(*verb)
+    assert said.code == 3
+    assert said.line.startswith("gatelift: this API server does not serve Gatelift's kinds: is it the management")
+
+
+def test_who_is_not_known_is_told_to_renew_the_credential(stage: Stage) -> None:
+    refusal = status_of(401, "Unauthorized", "Unauthorized")
+    stage.server.fault("GET", "workloads", times=9, status=401, body=refusal)
+    said = stage.run("get", "workloads")
+    assert said.code == 4
+    assert "renew the user's credential in the kubeconfig" in said.line
 
 
 def test_what_is_not_allowed_says_so(stage: Stage) -> None:

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from gatelift.cli.demo_view import Board, Mark, Promise, Row, finished_by_cluster, rows_of
+from gatelift_admission.texts import BYPASSED
 from gatelift_kube.objects.kueue import Workload
 from support.cli_stage import admitted, condition
 
@@ -102,6 +103,12 @@ def test_only_a_new_state_or_cluster_is_told() -> None:
     assert [
         str(each) for each in board.update([row("a", "admitted", cluster="w2"), row("b", "runs", cluster="local")])
     ] == ["pod a: admitted on w2"]
+
+
+def test_what_was_not_tried_because_one_like_it_did_not_fit_is_told_in_words_for_a_first_reader() -> None:
+    bypassed = workload("p", condition("QuotaReserved", "False", "Pending", BYPASSED))
+    (found,) = rows_of([pod("p")], [], [bypassed])
+    assert str(found) == "pod p: waits (one like it was tried just before and did not fit)"
 
 
 def test_why_work_waits_is_told_once_however_its_figures_change() -> None:

@@ -185,6 +185,19 @@ async def test_a_broken_kubeconfig_is_one_line(tmp_path: Path, content: str, pro
     assert "\n" not in str(caught.value)
 
 
+async def test_a_kubeconfig_that_is_a_folder_or_no_text_or_names_what_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is a folder; name a file in it"):
+        await config.from_kubeconfig(str(tmp_path))
+    path = tmp_path / "random"
+    path.write_bytes(b"\x9a\xff\x00\x9a")
+    with pytest.raises(ConfigError, match="random: is not text; name another file"):
+        await config.from_kubeconfig(str(path))
+    user = {"client-certificate": "/nowhere/a.crt", "client-key": "/nowhere/a.key"}
+    path = write_kubeconfig(tmp_path, "https://example.test", user)
+    with pytest.raises(ConfigError, match=r"names the file /nowhere/a\.\w+, which is not there; mend it"):
+        await config.from_kubeconfig(str(path))
+
+
 async def test_a_missing_kubeconfig_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="there is no such file; name one with --kubeconfig or KUBECONFIG"):
         await config.from_kubeconfig(str(tmp_path / "none"))

@@ -101,21 +101,23 @@ def new_state(now: dt.datetime) -> AuthorityState:
 def announce(state: AuthorityState, now: dt.datetime) -> AuthorityState:
     """Put a next CA into the bundle. Raises AuthorityError while a rotation is under way."""
     if state.following is not None or state.old_certificate is not None:
-        raise AuthorityError("a rotation is under way: finish it with 'switch' and 'retire' first")
+        raise AuthorityError(
+            "a rotation is under way: finish it with 'gatelift ca switch' and 'gatelift ca retire' first"
+        )
     return replace(state, following=_new_ca(now))
 
 
 def switch(state: AuthorityState) -> AuthorityState:
     """Sign with the next CA from now on; the present one stays trusted."""
     if state.following is None:
-        raise AuthorityError("no next CA is announced: run 'announce' first and let every agent renew")
+        raise AuthorityError("no next CA is announced: run 'gatelift ca announce' first and let every agent renew")
     return AuthorityState(current=state.following, old_certificate=state.current.certificate)
 
 
 def retire(state: AuthorityState) -> AuthorityState:
     """Trust the old CA no more: certificates that it signed end with it."""
     if state.old_certificate is None:
-        raise AuthorityError("there is no old CA to retire: run 'switch' first")
+        raise AuthorityError("there is no old CA to retire: run 'gatelift ca switch' first")
     return replace(state, old_certificate=None)
 
 

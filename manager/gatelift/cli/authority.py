@@ -41,7 +41,10 @@ def show(context: typer.Context, namespace: Namespace = "gatelift-system") -> No
 def announce(context: typer.Context, namespace: Namespace = "gatelift-system") -> None:
     """Step 1: put a next CA into the bundle that agents get when they renew."""
     _change(context, namespace, lambda state: authority.announce(state, dt.datetime.now(dt.UTC)))
-    typer.echo("a next CA is announced; when every agent has renewed (gatelift cluster list), run: gatelift ca switch")
+    typer.echo(
+        "a next CA is announced; when every agent has renewed (CERTIFICATE of 'gatelift cluster list' is how long ago"
+        " that was), run: gatelift ca switch"
+    )
 
 
 @app.command()

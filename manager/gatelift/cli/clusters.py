@@ -12,7 +12,7 @@ import msgspec
 import typer
 
 from gatelift import introduction
-from gatelift.cli.connection import NOT_FOUND, USAGE, CliError, run
+from gatelift.cli.connection import NOT_FOUND, USAGE, CliError, is_of_no_kind, run
 from gatelift.cli.fencing import declare_fenced
 from gatelift.cli.render import Output, age, show
 from gatelift.cli.target import target_of
@@ -28,6 +28,11 @@ from gatelift_wire import identity, tokens
 
 CA_CONFIG_MAP = "gatelift-ca"
 """Where the manager publishes the bundle that agents have to trust; certificates are no secret."""
+
+HOST = (
+    "For <host> write where agents reach the manager. Options --manager and --enrol fill it in, and so does\n"
+    "gatelift.advertise in the manager's configuration.\n\n"
+)
 
 T = TypeVar("T")
 
@@ -58,6 +63,7 @@ def add(
     if token_only:
         typer.echo(token)
         return
+    session, enrolment = manager or told.manager, enrol or told.enrol
     hours = told.token_seconds / 3600
     typer.echo(
         f"WorkerCluster {name} is expected. Its token works once, for {hours:g} hours:\n\n"
@@ -67,8 +73,9 @@ def add(
         f"  kubectl -n gatelift-system create secret generic gatelift-agent-bootstrap \\\n"
         f"    --from-literal=GATELIFT_AGENT_CLUSTER={name} \\\n"
         f"    --from-literal=GATELIFT_AGENT_TOKEN={token} \\\n"
-        f"    --from-literal=GATELIFT_AGENT_MANAGER={manager or told.manager or '<host>:7443'} \\\n"
-        f"    --from-literal=GATELIFT_AGENT_ENROL={enrol or told.enrol or '<host>:7444'}\n\n"
+        f"    --from-literal=GATELIFT_AGENT_MANAGER={session or '<host>:7443'} \\\n"
+        f"    --from-literal=GATELIFT_AGENT_ENROL={enrolment or '<host>:7444'}\n\n"
+        f"{'' if session and enrolment else HOST}"
         f"For each namespace that accepts work there:\n\n"
         f"  kubectl label namespace NAMESPACE gatelift.dev/accept=true\n"
         f"  kubectl -n NAMESPACE apply -k deploy/agent/namespace\n\n"
@@ -144,11 +151,12 @@ async def print_clusters(client: Client, output: Output) -> None:
                     status.placements,
                     status.agent_version,
                     flags,
+                    age(status.certificate_issued_at, now),
                     age(found.metadata.creation_timestamp, now),
                 )
             )
     show(
-        ("Name", "State", "Session", "Placements", "Agent", "Notes", "Age"),
+        ("Name", "State", "Session", "Placements", "Agent", "Notes", "Certificate", "Age"),
         sorted(rows, key=lambda row: str(row[0])),
         output,
         nothing="No worker clusters. Take one in: gatelift cluster add NAME",
@@ -210,6 +218,9 @@ async def _refuse_before_revocation_is_done(client: Client, name: str) -> None:
 async def _approve(client: Client, name: str) -> str:
     served = await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))
     found = served.object
+    if isinstance(found, WorkerCluster) and found.spec.revoked:
+        text = f"{name}: is revoked; 'gatelift cluster add {name}' takes it in again, with a new token for its agent"
+        raise CliError(text)
     request = found.status.enrolment if isinstance(found, WorkerCluster) else None
     token = found.spec.token_digest if isinstance(found, WorkerCluster) else ""
     if request is None or not request.key_digest or request.token_digest != token:
@@ -239,6 +250,8 @@ async def _expected(name: str, work: Awaitable[T]) -> T:
     try:
         return await work
     except NotFoundError as error:
+        if is_of_no_kind(error):
+            raise
         text = f"no WorkerCluster {name}: 'gatelift cluster list' shows those that are there"
         raise CliError(text, NOT_FOUND) from error
 

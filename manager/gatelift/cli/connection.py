@@ -16,11 +16,25 @@ from gatelift.cli.target import Target
 from gatelift_kube import event_loop
 from gatelift_kube.client import Client
 from gatelift_kube.config import auto
-from gatelift_kube.errors import ApiError, ConfigError, KubeError, NotFoundError, SettingsFileError, UnreachableError
+from gatelift_kube.errors import (
+    ApiError,
+    ConfigError,
+    ForbiddenError,
+    KubeError,
+    NotFoundError,
+    SettingsFileError,
+    UnauthorizedError,
+    UnreachableError,
+)
 
 FAILED, USAGE, NOT_FOUND, UNREACHABLE, TIMED_OUT, STOPPED = 1, 2, 3, 4, 5, 130
 
 T = TypeVar("T")
+
+NO_KINDS = (
+    "this API server does not serve Gatelift's kinds: is it the management cluster (--kubeconfig, --context), and are"
+    " the CRDs there (kubectl apply --server-side -k deploy/crds)?"
+)
 
 
 class CliError(Exception):
@@ -49,16 +63,29 @@ def end_well(work: Awaitable[T]) -> T:
     except (ConfigError, SettingsFileError) as error:
         _fail(str(error), USAGE)
     except UnreachableError as error:
-        _fail(f"{error}; is it up? --kubeconfig and --context choose another", UNREACHABLE)
+        _fail(f"{error}; {_way_to(error)}", UNREACHABLE)
     except NotFoundError as error:
-        _fail(str(error), NOT_FOUND)
+        _fail(NO_KINDS if is_of_no_kind(error) else str(error), NOT_FOUND)
+    except UnauthorizedError as error:
+        _fail(f"{error}: it does not know who you are; renew the user's credential in the kubeconfig", UNREACHABLE)
     except KubeError as error:
-        if isinstance(error, ApiError) and error.status in {401, 403}:
+        if isinstance(error, ForbiddenError):
             _fail(f"{error}; ask for that right, or choose another user with --context", UNREACHABLE)
         _fail(str(error), FAILED if isinstance(error, ApiError) and error.status in {409, 422} else UNREACHABLE)
     except KeyboardInterrupt:
         _fail("stopped", STOPPED)
     raise AssertionError  # _fail does not return
+
+
+def is_of_no_kind(error: NotFoundError) -> bool:
+    """Say whether not the object is missing, but the API server does not serve its kind."""
+    return error.reason != "NotFound" or "could not find the requested resource" in error.message
+
+
+def _way_to(error: UnreachableError) -> str:
+    if "certificate is not trusted" in str(error):
+        return "put the cluster's CA into the kubeconfig (certificate-authority-data), or choose another with --context"
+    return "is it up? --kubeconfig and --context choose another"
 
 
 async def _connected(target: Target, verb: Callable[[Client], Awaitable[T]]) -> T:

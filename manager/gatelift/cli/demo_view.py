@@ -15,6 +15,7 @@ from rich.text import Text
 
 from gatelift.cli.listing import placement_of, situation_of
 from gatelift.core import texts
+from gatelift_admission.texts import BYPASSED
 from gatelift_kube.objects.kueue import Workload
 
 Json = Mapping[str, Any]
@@ -27,6 +28,8 @@ ADMITTED = "admitted"
 FINISHED = "finished"
 FAILED = "failed"
 _STYLES = {WAITS: "yellow", QUEUED: "yellow", ADMITTED: "cyan", RUNS: "cyan", FINISHED: "green", DELETED: "dim"}
+LIKE_ANOTHER = "one like it was tried just before and did not fit"
+"""What Kueue's words for it (`BYPASSED`) mean, for who reads them for the first time."""
 HEADINGS = ("WORK", "STATE", "CLUSTER", "WHY")
 
 
@@ -175,7 +178,8 @@ def _row(kind: str, found: Json, workload: Workload | None) -> Row:
             return Row(kind=kind, name=name, state=_running(kind, found), cluster=cluster)
         case texts.QUOTA_RESERVED:
             return Row(kind=kind, name=name, state="offered")
-    return Row(kind=kind, name=name, state=WAITS, why=situation.message)
+    why = LIKE_ANOTHER if situation.message == BYPASSED else situation.message
+    return Row(kind=kind, name=name, state=WAITS, why=why)
 
 
 def _running(kind: str, found: Json) -> str:

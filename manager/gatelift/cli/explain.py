@@ -88,9 +88,10 @@ async def _find(client: Client, namespace: str, name: str) -> Workload:
         if any(each.name == bare and kind in {"", each.kind.lower()} for each in workload.metadata.owner_references):
             made.append(workload)
     if not made:
+        made_for = f"for a {kind} of that name" if kind not in {"", "workload", "wl"} else "for an object of that name"
         raise CliError(
-            f"no workload {namespace}/{bare}, and none made for an object of that name: 'gatelift get workloads' lists"
-            f" all; an object gets one by the label kueue.x-k8s.io/queue-name",
+            f"no workload {namespace}/{bare}, and none made {made_for}: 'gatelift get workloads' lists those of all"
+            f" namespaces (-n chooses one); an object gets one by the label kueue.x-k8s.io/queue-name",
             NOT_FOUND,
         )
     return max(made, key=_present)
