@@ -223,6 +223,6 @@ def _line(problem: Any, environment_prefix: str) -> str:
     found = problem["input"]
     if isinstance(found, float) and found.is_integer():
         found = int(found)
-    told = path in SECRETS or isinstance(found, str | float) and repr(found) in text
+    told = path in SECRETS or (isinstance(found, str | float) and repr(found) in text)
     shown = f" (found {found!r})" if isinstance(found, str | int | float) and not told else ""
     return (text if text.startswith(f"{path}:") else f"{path}: {text}") + shown
