@@ -41,11 +41,7 @@ class JobKind:
 
     def managed(self, obj: Job) -> bool:
         """Return whether it names a queue and is the Job controller's or MultiKueue's."""
-        return bool(self.queue_name(obj)) and obj.spec.managed_by in {
-            None,
-            markers.MULTIKUEUE_MANAGER,
-            markers.BUILTIN_JOB_CONTROLLER,
-        }
+        return bool(self.queue_name(obj)) and obj.spec.managed_by in job_rules.MANAGERS
 
     def queue_name(self, obj: Job) -> str:
         """Return the queue label."""

@@ -9,6 +9,8 @@ from gatelift_kinds.patches import Operation
 from gatelift_kinds.review import FieldError, Verdict, WebhookFacts
 from gatelift_kinds.rules import Object, annotation, invalid
 
+MANAGERS = frozenset({None, markers.MULTIKUEUE_MANAGER, markers.BUILTIN_JOB_CONTROLLER})
+"""Values of `spec.managedBy` with which a Job is queued."""
 _BOOLEANS = frozenset({"1", "t", "T", "true", "True", "TRUE", "0", "f", "F", "false", "False", "FALSE"})
 
 
@@ -31,7 +33,7 @@ def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
 
 def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a new Job, after defaulting."""
-    return Verdict(errors=(*rules.created(obj), *_partial(obj)))
+    return Verdict(errors=(*rules.created(obj), *_managed_by(obj), *_partial(obj)))
 
 
 def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
@@ -39,9 +41,20 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     suspended, was_suspended = _suspended(new), _suspended(old)
     errors = rules.changed(old, new, suspended=suspended, was_suspended=was_suspended, facts=facts)
     errors += _partial(new)
+    if not rules.marks(old).get(markers.QUEUE_NAME):
+        errors += _managed_by(new)
     if not suspended and not was_suspended:
         errors += _partial_running(old, new)
     return Verdict(errors=tuple(errors))
+
+
+def _managed_by(obj: Object) -> list[FieldError]:
+    """Return an error for a queued Job that another controller runs: nobody would ever let it go."""
+    manager = (obj.get("spec") or {}).get("managedBy")
+    if not isinstance(manager, str) or manager in MANAGERS or not rules.marks(obj).get(markers.QUEUE_NAME):
+        return []
+    text = "its controller is not asked to wait for quota: leave it out, or take the queue's name off the Job"
+    return [invalid("spec.managedBy", manager, text)]
 
 
 def _partial(obj: Object) -> list[FieldError]:

@@ -10,13 +10,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from gatelift_kinds import markers
+from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
 from gatelift_kinds.patches import Operation, add_to_map
 from gatelift_kinds.review import ErrorKind, FieldError, WebhookFacts
+from gatelift_wire.keys import ANNOTATION_CLUSTER, ANNOTATION_DISCONNECT
+from gatelift_wire.messages import DisconnectPolicy
 
 Object = Mapping[str, Any]
 
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _SUBDOMAIN_LENGTH_MAX = 253
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LABEL_LENGTH_MAX = 63
+_SHOWN_MAX = 300
+"""Of a longer text the beginning says which it is."""
+_POLICIES = tuple(policy.value for policy in DisconnectPolicy)
 _GATE_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _GATE_LENGTH_MAX = 63
 
@@ -107,6 +115,25 @@ def created(obj: Object) -> list[FieldError]:
         )
     errors += execution_limit(tags)
     errors += admission_gates(remarks)
+    errors += wishes(remarks)
+    return errors
+
+
+def wishes(remarks: Mapping[str, str]) -> list[FieldError]:
+    """Return what is wrong with a user's wishes about clusters: what nobody understands would count for nothing."""
+    errors: list[FieldError] = []
+    policy, name = remarks.get(ANNOTATION_DISCONNECT), remarks.get(ANNOTATION_CLUSTER)
+    if policy is not None and policy not in _POLICIES:
+        errors.append(invalid(annotation(ANNOTATION_DISCONNECT), policy, f"use one of {', '.join(_POLICIES)}"))
+    if name is not None and not (len(name) <= _LABEL_LENGTH_MAX and _LABEL.fullmatch(name)):
+        errors.append(
+            invalid(annotation(ANNOTATION_CLUSTER), name, "is no name of a cluster: 'gatelift cluster list' shows them")
+        )
+    try:
+        parse_selector(remarks.get(ANNOTATION_CLUSTER_SELECTOR, ""))
+    except ValueError as error:
+        text = remarks[ANNOTATION_CLUSTER_SELECTOR][:_SHOWN_MAX]
+        errors.append(invalid(annotation(ANNOTATION_CLUSTER_SELECTOR), text, str(error)[:_SHOWN_MAX]))
     return errors
 
 
@@ -157,6 +184,7 @@ def changed(old: Object, new: Object, *, suspended: bool, was_suspended: bool, f
         value = notes_after.get(markers.ELASTIC_JOB, "")
         errors.append(invalid("metadata.annotations", value, f"{markers.ELASTIC_JOB} is immutable: make a new object"))
     errors += _gates_changed(notes_before, notes_after)
+    errors += wishes({key: value for key, value in notes_after.items() if notes_before.get(key) != value})
     return errors
 
 

@@ -10,7 +10,6 @@ import pytest
 from gatelift.core import record
 from gatelift.core.agenda import Agenda, Key, Look
 from gatelift.core.attempts import Ending
-from gatelift.core.cluster_selector import SELECTOR_CHARS_MAX, parse_selector
 from gatelift.core.gone import Inventory, Known, is_gone
 from gatelift.core.inflight import RETRY_SECONDS_MAX, STALE_SECONDS_MAX, InFlight, Outstanding
 from gatelift.core.knowledge import DEPARTED_MAX, Knowledge
@@ -18,6 +17,7 @@ from gatelift.core.ledger import Ledger, LedgerError
 from gatelift.core.mirror import urgent
 from gatelift.core.status_budget import OUT_MAX, SAVED_MAX, StatusBudget
 from gatelift.core.wall import Wall
+from gatelift_kinds.cluster_selector import SELECTOR_CHARS_MAX, parse_selector
 from gatelift_kube.decoding import read_object
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef

@@ -145,6 +145,12 @@ def test_a_check_is_active_by_its_clusters() -> None:
     missing = a_world(a_setting(clusters=("a", "ghost")), clusters=("a",))
     assert said(missing) == ("True", "SomeActiveClusters", "Missing clusters: [ghost]")
     config = ObjectRef(resources.MULTIKUEUE_CONFIG, ObjectKey("", "all"))
+    selector = "gatelift.dev/cluster-selector"
+    missing.api.edit(config, lambda one: one["metadata"].update(annotations={selector: "a is b"}))
+    missing.settle()
+    why = "selector part 'a is b' is not one of key=value, key!=value, key in (a,b), key notin (a,b), key, !key"
+    text = f"annotation {selector} selects nothing: {why}, Missing clusters: [ghost]"
+    assert said(missing) == ("True", "SomeActiveClusters", text)
     missing.api.delete(config)
     missing.settle()
     assert said(missing)[:2] == ("False", "BadConfig")

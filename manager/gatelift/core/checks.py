@@ -66,7 +66,8 @@ def _activity(core: Core, known: AdmissionCheck) -> Condition:
         view = core.view(name)
         if view is not None:
             (usable if view.state is LinkState.CONNECTED and view.open else inactive).append(name)
-    parts = []
+    problem = dispatch.selector_problem(config)
+    parts = [problem] if problem else []
     if missing:
         parts.append(f"Missing clusters: [{' '.join(missing)}]")
     if inactive:

@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from gatelift.core import readiness, record, texts
 from gatelift.core.attempts import Attempt, AttemptState, Internal, Round
-from gatelift.core.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
 from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinkState
 from gatelift.core.open_offers import ANSWER_SECONDS_MAX
 from gatelift.core.state import Core, ref_of
 from gatelift_admission import amounts
+from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
-from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.kueue import MultiKueueConfig, Workload
 from gatelift_kube.selectors import matches
 from gatelift_wire.keys import ANNOTATION_CLUSTER, ANNOTATION_DISCONNECT
 from gatelift_wire.messages import BidKind, DisconnectPolicy, Message, Offer, PodSetRequest, Withdraw
@@ -28,6 +28,9 @@ from gatelift_wire.refusals import Refusal
 
 NO_CREDIT = "takes no more placements at the moment"
 NO_ANSWER = "did not answer in time"
+SELECTOR_PROBLEM_CHARS_MAX = 300
+"""A selector may be long; of what is wrong with it the beginning says which part it is."""
+
 LOOKS_DOUBLED = 4
 """How often the wait for answers doubles: from 0.3 to 4.8 s, about the patience with clusters that say nothing."""
 
@@ -64,6 +67,15 @@ def targets(core: Core, checks: tuple[str, ...]) -> Targets:
     if selector:
         chosen.update(dict.fromkeys(_selected(core, selector)))
     return Targets(clusters=tuple(chosen), check=name)
+
+
+def selector_problem(config: MultiKueueConfig) -> str:
+    """Return why the selector of a MultiKueueConfig selects nothing, "" where it can be read or is not there."""
+    try:
+        parse_selector(config.metadata.annotations.get(ANNOTATION_CLUSTER_SELECTOR, ""))
+    except ValueError as error:
+        return f"annotation {ANNOTATION_CLUSTER_SELECTOR} selects nothing: {str(error)[:SELECTOR_PROBLEM_CHARS_MAX]}"
+    return ""
 
 
 def _selected(core: Core, selector: str) -> tuple[str, ...]:
