@@ -205,6 +205,16 @@ async def test_records_of_a_worker_cluster_never_go_back(kubectl: Kubectl) -> No
             await kubectl(*patch, json.dumps({"status": {field: 1}}))
 
 
+async def test_a_worker_cluster_with_work_on_it_is_not_deleted(kubectl: Kubectl) -> None:
+    made = {"apiVersion": "gatelift.dev/v1alpha1", "kind": "WorkerCluster", "metadata": {"name": "busy"}, "spec": {}}
+    await kubectl.apply(made)
+    patch = ("patch", "workercluster", "busy", "--subresource=status", "--type=merge", "-p")
+    await kubectl(*patch, json.dumps({"status": {"placements": 2}}))
+    await refused(kubectl, "run 'gatelift cluster fenced'", "delete", "workercluster", "busy")
+    await kubectl(*patch, json.dumps({"status": {"placements": 0}}))
+    await kubectl("delete", "workercluster", "busy")
+
+
 def a_pod(name: str, **metadata: Any) -> Json:
     spec = {"containers": [{"name": "c", "image": "i"}], "schedulingGates": [{"name": f"{K}admission"}]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}, "spec": spec}
