@@ -279,6 +279,13 @@ async def test_an_event_is_the_same_in_both_groups(api: Api) -> None:
     assert (seen["note"], seen["regarding"]["name"], seen["reason"]) == ("text", "p", "Why")
     listed = (await api.get(f"{space}/events", fieldSelector="involvedObject.name=p")).ok()
     assert [item["metadata"]["name"] for item in listed["items"]] == ["e"]
+    unsaid = {"firstTimestamp", "lastTimestamp", "eventTime", "source", "reportingComponent", "reportingInstance"}
+    assert {key: listed["items"][0].get(key, "missing") for key in unsaid} == dict.fromkeys(unsaid) | {
+        "source": {},
+        "reportingComponent": "",
+        "reportingInstance": "",
+    }
+    assert (seen["deprecatedLastTimestamp"], seen["eventTime"]) == (None, None)
 
 
 async def test_string_data_of_a_secret_is_encoded_into_data(api: Api) -> None:

@@ -134,6 +134,15 @@ class EventRules(Rules):
 
     create_on_update = True
 
+    def default(self, new: Document) -> list[str]:
+        """Fill in what is always said, null or empty: `kubectl get events --sort-by=.lastTimestamp` looks for it."""
+        for field in ("firstTimestamp", "lastTimestamp", "eventTime"):
+            new.setdefault(field, None)
+        new.setdefault("source", {})
+        for field in ("reportingComponent", "reportingInstance"):
+            new.setdefault(field, "")
+        return []
+
     def fields(self, document: Document) -> dict[str, str]:
         """Return what can be selected: what it is about, and its reason and type."""
         about = document.get("involvedObject") or {}
