@@ -110,8 +110,8 @@ async def _apply_one(client: Client, ref: ObjectRef, document: Json) -> None:
 
 
 def _as_applied(document: Json) -> Json:
-    """Return the document as `kubectl apply` would send it; CRDs are too large for that, and nobody edits them here."""
-    if document["kind"] == CUSTOM_RESOURCE_DEFINITION.kind:
+    """Return an object of Kueue, which a person may change and apply again, as `kubectl apply` would send it."""
+    if not document["apiVersion"].startswith("kueue.x-k8s.io/"):
         return document
     metadata = document["metadata"]
     annotations = {**(metadata.get("annotations") or {}), LAST_APPLIED: json.dumps(document) + "\n"}

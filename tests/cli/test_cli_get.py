@@ -119,6 +119,11 @@ def test_clusters_show_their_session_and_what_they_wait_for(stage: Stage) -> Non
     assert stage.run("get", "clusters", "-o", "yaml").out == stage.run("cluster", "list", "-o", "yaml").out
 
 
+def test_no_workloads_says_where_none_are_and_how_to_make_one(stage: Stage) -> None:
+    assert stage.run("get", "workloads").out.startswith("No workloads. Label a pod or a Job with kueue.x-k8s.io/queue")
+    assert stage.run("get", "workloads", "-n", "nix").out.startswith("No workloads in namespace nix. Label a pod")
+
+
 def test_no_clusters_says_how_to_take_one_in(stage: Stage) -> None:
     assert "gatelift cluster add NAME" in stage.run("get", "clusters").out
 

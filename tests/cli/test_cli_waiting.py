@@ -71,7 +71,7 @@ def test_it_names_those_who_would_have_to_leave(stage: Stage) -> None:
     a_workload(stage, "urgent", "3", priority=5)
     said = told(stage, "urgent")
     assert said["would_preempt"] == ["team/low (priority 0, ClusterQueue all): InClusterQueue"]
-    assert said["outlook"] == "would fit after 1 other(s) have been preempted"
+    assert said["outlook"] == "would fit after 1 other has been preempted"
     out = stage.run("explain", "urgent", *TEAM).out
     assert "  preempts  team/low (priority 0, ClusterQueue all): InClusterQueue" in out.splitlines()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 from pathlib import Path
@@ -12,10 +13,12 @@ import pytest
 from gatelift.cli.demo import ENDLESS, PIECES
 from gatelift.cli.manifests import deploy_folder
 from gatelift_admission import amounts
+from gatelift_kube.client import Client
 from gatelift_sandbox import applying, children, ensemble
 from gatelift_sandbox.ensemble import Plan, Standing
 from gatelift_sandbox.errors import SandboxError
 from support.cli_stage import say
+from support.fake_apiserver import FakeApiServer
 
 SLEEPER = [sys.executable, "-c", "import signal; signal.pause()"]
 
@@ -93,6 +96,24 @@ def test_the_sample_queue_has_room_for_more_than_one_worker_and_less_than_two() 
         }
         worker = ensemble.WORKER_PODS * millicores
         assert worker < amount(quotas["everywhere"]) < 2 * worker
+
+
+async def test_what_the_sandbox_applies_of_kueue_can_be_applied_by_kubectl_and_the_rest_is_as_it_stands() -> None:
+    server = FakeApiServer()
+    await server.start()
+    try:
+        queues = applying.documents((deploy_folder() / "samples/queues.yaml").read_text())
+        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}
+        async with Client.connect(server.config, user_agent="test") as client:
+            await applying.apply(client, [*queues, role])
+        sent = [json.loads(each.body) for each in server.asked("POST")]
+    finally:
+        await server.stop()
+    (queue,) = [each for each in queues if each["kind"] == "ClusterQueue" and each["metadata"]["name"] == "at-home"]
+    (made,) = [each for each in sent if each["kind"] == "ClusterQueue" and each["metadata"]["name"] == "at-home"]
+    annotations = made["metadata"]["annotations"]
+    assert json.loads(annotations["kubectl.kubernetes.io/last-applied-configuration"]) == queue
+    assert role in sent
 
 
 def test_the_samples_are_for_queues_that_exist() -> None:

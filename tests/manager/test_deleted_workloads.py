@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift.core import events
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import ObjectGone, WriteDone
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Finished, Forget, Stopped
@@ -96,3 +96,20 @@ def test_what_stopped_elsewhere_is_forgotten_though_the_deleted_workload_was_pla
     world.report("a", world.agents["a"].session, Stopped(key=key, reason="ClusterQueueStopped"))
     world.settle()
     assert [(cluster, message.key) for cluster, message in world.messages(Forget)] == [("a", key)]
+
+
+def test_the_log_says_once_that_what_a_user_deleted_holds_no_quota_any_more() -> None:
+    world = with_a_pod(cpu=5)
+    meta = world.find("Workload")["metadata"]
+    (key,) = world.agents["a"].commits
+    world.agents["a"].show(key, RUNNING)
+    world.settle()
+    (pod,) = [ref for ref in world.api.objects if ref.resource == POD]
+    world.api.delete(pod)
+    world.settle()
+    world.settle()
+    told = [note for note in world.notes if note.text.startswith("quota released")]
+    assert [(note.text, note.workload, note.epoch, note.cluster) for note in told] == [
+        ("quota released: the user deleted it", f"{meta['namespace']}/{meta['name']}", 1, "a")
+    ]
+    assert not world.machine.core.ledger.engine.charged(meta["uid"])

@@ -166,7 +166,8 @@ async def _workloads(client: Client, namespace: str, output: Output) -> None:
         ("Namespace", "Name", "State", "Cluster", "Queue", "Age", "Reason", "For", "Epoch", "Message"),
         sorted(rows, key=lambda row: (str(row[0]), str(row[1]))),
         output,
-        nothing="No workloads. Label a pod or a Job with kueue.x-k8s.io/queue-name to make one.",
+        nothing=f"No workloads{f' in namespace {namespace}' if namespace else ''}. Label a pod or a Job with"
+        " kueue.x-k8s.io/queue-name to make one.",
     )
 
 

@@ -63,7 +63,8 @@ def _outlook(found: Outlook) -> str:
         turn = "its turn comes next" if found.place == 1 else "those before it go first"
         return f"fits now{borrowing}{fewer}; {turn}"
     if found.victims:
-        return f"would fit after {len(found.victims)} other(s) have been preempted{fewer}"
+        others = "1 other has" if len(found.victims) == 1 else f"{len(found.victims)} others have"
+        return f"would fit after {others} been preempted{fewer}"
     if found.why == texts.NO_MATCHING_FLAVOR:
         return "no quota can help: no flavor of the queue suits it"
     if found.why == texts.EXCEEDS_MAX_QUOTA:

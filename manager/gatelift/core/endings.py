@@ -115,7 +115,8 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
         close(core, attempt, now)
         if unwritten:
             core.ledger.undo(attempt.uid)
-    core.ledger.release(attempt.uid, now)
+    if core.ledger.release(attempt.uid, now):
+        core.note("quota released: the user deleted it", attempt, fields=(("uid", attempt.uid),))
     placing.forget(core, attempt, now)
     if owner is not None:
         core.mark_owner(owner)
