@@ -59,6 +59,13 @@ def test_the_nearest_verb_is_named_to_who_mistypes_one() -> None:
     assert "No such command 'clustr'. Did you mean 'cluster'?" in said.err
 
 
+def test_a_wrong_value_of_an_option_is_told_with_the_right_ones() -> None:
+    said = say("get", "workloads", "-o", "wide")
+    assert said.code == 2
+    last = said.err.splitlines()[-1]
+    assert last == "Error: Invalid value for '--output' / '-o': 'wide' is not one of 'table', 'json', 'yaml'."
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_its_own_help(verb: str) -> None:
     said = say(verb, "--help")

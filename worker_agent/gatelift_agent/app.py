@@ -94,7 +94,7 @@ class _Process:
         self._agent = agent
         self._config = config
         self._client = client
-        self._log = structlog.get_logger("gatelift.agent")
+        self._log = structlog.get_logger("gatelift.agent").bind(cluster=config.cluster)
         self._metrics = Metrics()
         self._instance = f"{os.environ.get('POD_NAME', config.cluster)}-{uuid.uuid4().hex[:8]}"
         self._supervisor = Supervisor(agent.fail)
@@ -130,7 +130,7 @@ class _Process:
             install=self._install,
             refused=self._identity_refused,
             observe=self._performed,
-            log=structlog.get_logger("gatelift.agent").bind(cluster=config.cluster),
+            log=self._log,
         )
         self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
             self._machine, performer, tick=events.Ticked(), clock=boottime, observe=self._metrics.handled
@@ -158,7 +158,6 @@ class _Process:
         self._log.info(
             "starting",
             version=version("gatelift"),
-            cluster=config.cluster,
             instance=self._instance,
             budget=self._limits.describe(),
         )

@@ -46,6 +46,14 @@ class Verbs(TyperGroup):
                 self.get_command(ctx, name)
         return self.commands.get(cmd_name)
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run a verb; what is wrong with the value of an option is told without the library's word for it."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
 
 def _verb(name: str) -> Any:
     module, _, attribute = VERBS[name].partition(":")
