@@ -246,6 +246,7 @@ RIGHTS = [
     (MANAGER, "patch", ("pods", "--subresource=status"), "elsewhere", True),
     (MANAGER, "create", ("pods",), "elsewhere", False),
     (MANAGER, "get", ("secrets",), "elsewhere", False),
+    (MANAGER, "list", ("multikueueclusters.kueue.x-k8s.io",), "", False),
     (MANAGER, "get", ("secrets",), "gatelift-system", False),
     (MANAGER, "get", ("secrets/gatelift-ca",), "gatelift-system", True),
     (AGENT, "list", ("namespaces",), "", True),
