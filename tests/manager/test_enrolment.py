@@ -131,6 +131,15 @@ def test_the_approved_key_renews_without_a_person_until_thirty_days_after_its_ce
     assert "more than 30 days ago" in answer.text
 
 
+def test_no_other_key_renews_for_a_cluster_that_has_one() -> None:
+    bench = Bench(approve_by_token=True)
+    bench.ask()
+    answer = bench.ask(token="", key="another")
+    assert (answer.verdict, answer.certificate) == (EnrolmentVerdict.REFUSED, b"")
+    assert "key: is not the one that was approved for w1" in answer.text
+    assert bench.ask(token="").verdict is EnrolmentVerdict.APPROVED
+
+
 def test_a_used_token_renews_no_longer_than_the_key_it_was_used_by() -> None:
     bench = Bench()
     bench.ask()
