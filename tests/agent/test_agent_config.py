@@ -66,6 +66,19 @@ def test_capacities_are_quantities(tmp_path: Path) -> None:
     )
 
 
+def test_lists_and_mappings_of_the_environment_are_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "CLUSTER": "w1",
+        "MANAGER": "m:1",
+        "CAPACITY": '[{"flavor": "default-flavor", "resource": "cpu", "nominal": "64"}]',
+        "POLICY__SERVICE_ACCOUNTS": '{"default": "batch"}',
+    }.items():
+        monkeypatch.setenv(f"GATELIFT_AGENT_{name}", value)
+    settings = configuration.load(None).core_settings("i", "1")
+    assert settings.capacity == (FlavorCapacity(flavor="default-flavor", resource="cpu", nominal=64000),)
+    assert settings.policy.service_accounts == {"default": "batch"}
+
+
 def test_a_token_is_never_shown(tmp_path: Path) -> None:
     assert TOKEN not in repr(_load(tmp_path, {**GOOD, "token": TOKEN}))
 
