@@ -34,7 +34,6 @@ from gatelift_kube.writes import (
     EmitEvent,
     Patch,
     PatchKind,
-    TakeBack,
     WriteDone,
     WriteError,
     WriteFailed,
@@ -141,15 +140,6 @@ class Executor:
         if not lane.busy:
             self._queue(lane)
 
-    def take_back(self, command: TakeBack) -> None:
-        """Answer a write that waits for its turn as not sent, soon; leave any other alone."""
-        lane = self._lanes.get(command.ref)
-        if lane is None:
-            return
-        for pending in [one for one in lane.waiting if one.command.write_id == command.write_id]:
-            lane.waiting.remove(pending)
-            asyncio.get_running_loop().call_soon(self._answer, _not_sent(pending.command, "it was taken back"))
-
     async def run(self) -> None:
         """Carry out writes until cancelled; then answer all that were not sent."""
         workers = [
@@ -184,13 +174,9 @@ class Executor:
         bucket = self._buckets[traffic]
         while True:
             lane = await ready.get()
-            if lane.queued is not traffic:
+            if lane.busy or not lane.waiting or lane.queued is not traffic:
                 continue  # taken by another worker since
-            lane.queued = None
-            if not lane.waiting:  # what waited in it was taken back
-                self._lanes.pop(lane.ref, None)
-                continue
-            lane.busy = True
+            lane.busy, lane.queued = True, None
             pending = lane.waiting.popleft()
             try:
                 outcome = await self._carry_out(pending, bucket)

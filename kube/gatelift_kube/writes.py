@@ -99,17 +99,6 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakeBack:
-    """Do not carry out the write `write_id` to `ref` if it still waits for its turn: it is answered NOT_SENT then.
-
-    One that has had its turn is carried out and answered as ever.
-    """
-
-    write_id: int
-    ref: ObjectRef
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EmitEvent:
     """Tell people. Best effort: own budget, aggregated, dropped oldest first under load; has no outcome."""
 
@@ -133,7 +122,7 @@ class WriteError(enum.Enum):
     DENIED = "denied"  # an admission webhook or policy said no; the message is its text
     QUOTA = "quota"  # ResourceQuota said no
     TOO_LARGE = "too-large"
-    NOT_SENT = "not-sent"  # it never left the process, for want of a turn or it was taken back: ask for what is due
+    NOT_SENT = "not-sent"  # it never left the process, for want of a turn: ask again, with what is due by then
     NOT_DONE = "not-done"  # certainly not written, by no fault of the request: turned away; ask again later
     UNKNOWN = "unknown"  # timeout or broken connection: it may have happened; read again before deciding
 

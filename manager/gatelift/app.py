@@ -40,7 +40,7 @@ from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.status_server import ListenError, StatusServer
 from gatelift_kube.tasks import Supervisor
-from gatelift_kube.writes import Create, Delete, EmitEvent, Patch, TakeBack
+from gatelift_kube.writes import Create, Delete, EmitEvent, Patch
 
 EXTEND_SECONDS = 1.0
 """How often the core is told how long the lead lasts: a tenth of the shortest lease in use."""
@@ -179,8 +179,6 @@ class _Process:
         match command:
             case Create() | Patch() | Delete() | EmitEvent():
                 self._api.write(command)
-            case TakeBack():
-                self._api.take_back(command)
             case commands.SendFrame():
                 if not self._local.send(command):
                     self._agents.send(command)

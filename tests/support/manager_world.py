@@ -39,7 +39,6 @@ from gatelift_kube.writes import (
     ObjectGone,
     Patch,
     Synced,
-    TakeBack,
     WriteDone,
     WriteError,
     WriteFailed,
@@ -78,9 +77,6 @@ class World:
     reports: int = 0
     fail: Callable[[Create | Patch | Delete], WriteError | None] | None = None
     read_fails: Callable[[Read], events.ReadFailed | None] | None = None
-    waits: Callable[[Create | Patch | Delete], bool] | None = None
-    """Whether a write waits for its turn until `let_go`."""
-    waiting: dict[int, Create | Patch | Delete] = field(default_factory=dict)
     watch_late: bool = False
     stop_after: int | None = None
     tell: Callable[[Any, Any], None] = lambda _who, _what: None
@@ -187,12 +183,8 @@ class World:
 
     def _carry_out(self, command: Command) -> None:
         match command:
-            case Create() | Patch() | Delete() if self.waits is not None and self.waits(command):
-                self.waiting[command.write_id] = command
             case Create() | Patch() | Delete():
                 self._write(command)
-            case TakeBack() if self.waiting.pop(command.write_id, None) is not None:
-                self.put(WriteFailed(write_id=command.write_id, error=WriteError.NOT_SENT, message="taken back"))
             case Read() if self.read_fails is not None and (failed := self.read_fails(command)) is not None:
                 self.put(failed)
             case Read():
@@ -221,13 +213,6 @@ class World:
                 self.notes.append(command)
             case StepDown():
                 self.stepped_down.append(command.reason)
-
-    def let_go(self) -> None:
-        """Carry out what waits for its turn; nothing waits from now on."""
-        self.waits = None
-        for command in self.waiting.values():
-            self._write(command)
-        self.waiting.clear()
 
     def _write(self, command: Create | Patch | Delete) -> None:
         error = self.fail(command) if self.fail is not None else None

@@ -10,7 +10,7 @@ from gatelift.config import Configuration
 from gatelift.core import commands, events
 from gatelift.core.invariants import check
 from gatelift_kube.resources import ObjectRef
-from gatelift_kube.writes import Create, Delete, EmitEvent, Patch, TakeBack
+from gatelift_kube.writes import Create, Delete, EmitEvent, Patch
 from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from support.sim_agent import SimAgent
 from support.sim_cluster import SimCluster
@@ -109,8 +109,6 @@ class SimManager:
         match command:
             case Create() | Patch() | Delete():
                 self.port.write(command)
-            case TakeBack():
-                self.port.take_back(command)
             case commands.SendFrame():
                 self._network.from_manager(self, command.stream_id, command.frame)
             case commands.CloseStream():

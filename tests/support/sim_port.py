@@ -19,7 +19,6 @@ from gatelift_kube.writes import (
     ObjectGone,
     ObjectSeen,
     Synced,
-    TakeBack,
     WriteDone,
     WriteError,
     WriteFailed,
@@ -43,8 +42,6 @@ class ApiPort:
         self._timeline = cluster.timeline
         self._post = post
         self._lanes: dict[ObjectRef, deque[tuple[ApiWrite, float]]] = {}
-        self._waiting: set[int] = set()
-        """Writes that wait for their turn."""
 
     def end(self) -> None:
         """End with the process: nobody hears answers; what is on its way may still land."""
@@ -74,31 +71,12 @@ class ApiPort:
             time.after(first, lambda: self._unsure(command))
             time.after(time.between(first, left), lambda: self._land(command, answered=False))
             return
-        slow = time.chance(faults.write_slow)
-        way = time.between(0.0, left) if slow else min(left, time.between(0.001, 0.02))
+        way = time.between(0.0, left) if time.chance(faults.write_slow) else min(left, time.between(0.001, 0.02))
         if time.chance(faults.answer_lost):
             time.after(way, lambda: self._land(command, answered=False))
             time.after(time.between(way, left), lambda: self._unsure(command))
             return
-        waits = slow or command.write_id % 2 == 0  # of those that land soon, half are on their way at once
-        if waits:
-            self._waiting.add(command.write_id)
-        time.after(way, lambda: self._take_turn(command) if waits else self._land(command, answered=True))
-
-    def _take_turn(self, command: ApiWrite) -> None:
-        if command.write_id in self._waiting:
-            self._waiting.remove(command.write_id)
-            self._land(command, answered=True)
-
-    def take_back(self, command: TakeBack) -> None:
-        """Do without a write that waits for its turn."""
-        if command.write_id in self._waiting:
-            self._waiting.remove(command.write_id)
-            self._timeline.say(self.who, f"takes back {command.ref}")
-            write, _ = self._lanes[command.ref][0]
-            text = f"{command.ref}: not sent: it was taken back"
-            outcome = WriteFailed(write_id=command.write_id, error=WriteError.NOT_SENT, message=text)
-            self._timeline.after(0.0, lambda: self._answer(write, outcome))
+        time.after(way, lambda: self._land(command, answered=True))
 
     def _land(self, command: ApiWrite, *, answered: bool) -> None:
         outcome = self.cluster.carry_out(command)

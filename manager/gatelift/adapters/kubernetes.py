@@ -40,7 +40,7 @@ from gatelift_kube.resources import (
     Resource,
 )
 from gatelift_kube.tasks import Supervisor
-from gatelift_kube.writes import ApiEvent, ApiWrite, EmitEvent, TakeBack, WriteDone, WriteError, WriteFailed
+from gatelift_kube.writes import ApiEvent, ApiWrite, EmitEvent, WriteDone, WriteError, WriteFailed
 
 LABEL_MANAGED = "kueue.x-k8s.io/managed=true"
 LABEL_QUEUE = "kueue.x-k8s.io/queue-name"
@@ -119,10 +119,6 @@ class ManagementApi:
         except WritesFullError as error:
             if not isinstance(command, EmitEvent):
                 self._post(WriteFailed(write_id=command.write_id, error=WriteError.NOT_SENT, message=str(error)))
-
-    def take_back(self, command: TakeBack) -> None:
-        """Do without a write that waits for its turn; that it was not sent is posted."""
-        self._executor.take_back(command)
 
     def read(self, command: Read | ReadAll) -> None:
         """Read one object or a whole kind; the answer is posted."""

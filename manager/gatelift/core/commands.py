@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from gatelift_kube.resources import ObjectRef, Resource
-from gatelift_kube.writes import ApiWrite, EmitEvent, TakeBack
+from gatelift_kube.writes import ApiWrite, EmitEvent
 from gatelift_wire.messages import Close, Frame
 
 
@@ -103,7 +103,6 @@ class Note:
 
 Command = (
     ApiWrite
-    | TakeBack
     | Read
     | ReadAll
     | EmitEvent

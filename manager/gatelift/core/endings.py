@@ -22,13 +22,11 @@ from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Outc
 from gatelift.core.dispatch_values import backoff
 from gatelift.core.knowledge import Owner
 from gatelift.core.record import Record, Requeue
-from gatelift.core.state import CHARGING, Core
+from gatelift.core.state import Core
 from gatelift_kinds import kind as kinds
 from gatelift_kinds.markers import WORKLOAD_FINALIZER
 from gatelift_kube.conditions import find, is_true
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import WORKLOAD, ObjectRef
-from gatelift_kube.writes import TakeBack
 
 BY_ITSELF = frozenset({texts.PREEMPTED, "NodeFailures"})
 """Reasons of eviction after which a workload is queued again at once (Kueue)."""
@@ -258,14 +256,6 @@ def end_before_placement(core: Core, rec: Record, attempt: Attempt, now: float) 
         strike(core, attempt, now)
     attempt.ending = None if attempt.state is AttemptState.PENDING else attempt.ending
     core.mark_attempt(attempt)
-
-
-def take_back(core: Core, attempt: Attempt) -> None:
-    """Do without a reservation whose write waits for its turn: its holder has to leave, and nobody has seen it."""
-    ref = ObjectRef(WORKLOAD, attempt.workload)
-    write_id = core.inflight.take_back(ref, CHARGING)
-    if write_id is not None:
-        core.out.append(TakeBack(write_id=write_id, ref=ref))
 
 
 def strike(core: Core, attempt: Attempt, now: float) -> None:

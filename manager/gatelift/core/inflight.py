@@ -6,7 +6,6 @@ deciding again; after an outcome that nobody can tell, read first. A wait that o
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from gatelift_kube.resources import ObjectRef
@@ -25,7 +24,6 @@ class Outstanding:
     `uid`: of the Workload that a write is about; of the object as it was known when a read was asked for.
     `lands_until`: set on a write from whose absence something is concluded: until then it may still land.
     `informs`: it only tells people.
-    `taken_back`: what it says is not wanted any more; so much was said to who carries it out.
     `gone`: UID of the object that the watch has seen go meanwhile; an answer that still shows it is older than that.
     """
 
@@ -36,7 +34,6 @@ class Outstanding:
     gone: str = ""
     lands_until: float = 0.0
     informs: bool = False
-    taken_back: bool = False
 
 
 @dataclass(slots=True)
@@ -79,20 +76,6 @@ class InFlight:
         request_id = self.by_ref.get(ref)
         if request_id is not None:
             self.by_id[request_id] = replace(self.by_id[request_id], gone=uid)
-
-    def take_back(self, ref: ObjectRef, purposes: Collection[str]) -> int | None:
-        """Return the write to the object for one of `purposes` that is out, and note that it is not wanted any more.
-
-        None where there is none, or where that was noted before.
-        """
-        request_id = self.by_ref.get(ref)
-        if request_id is None:
-            return None
-        outstanding = self.by_id[request_id]
-        if outstanding.taken_back or outstanding.purpose not in purposes:
-            return None
-        self.by_id[request_id] = replace(outstanding, taken_back=True)
-        return request_id
 
     def busy(self, ref: ObjectRef) -> bool:
         """Say whether a request for the object is out."""

@@ -18,7 +18,6 @@ from gatelift.core import (
     checks,
     clusters,
     deactivation,
-    endings,
     intake,
     invariants,
     owners,
@@ -259,10 +258,7 @@ class Machine:
             return
         core.budget.out -= outstanding.informs
         if isinstance(event, WriteFailed) and event.error is WriteError.NOT_SENT:
-            if outstanding.taken_back:
-                self._look_at(outstanding.ref)
-            else:
-                core.stand_in_line(outstanding.ref, now)
+            core.stand_in_line(outstanding.ref, now)
             return
         for ref in core.next_in_line():
             self._look_at(ref)
@@ -414,7 +410,6 @@ class Machine:
                     attempt = core.attempts.get(decision.uid)
                     if attempt is not None and attempt.state is not AttemptState.ENDED:
                         attempt.ending = self._ending(decision)
-                        endings.take_back(core, attempt)
                 case Preempt():
                     self._preempt(decision)
             core.mark_workload(decision.key)
@@ -441,7 +436,6 @@ class Machine:
         if attempt is None or attempt.state is AttemptState.ENDED or attempt.ending is not None:
             return
         attempt.ending = Ending(reason=texts.PREEMPTED, message=decision.message, preempted=decision.reason)
-        endings.take_back(core, attempt)
         telling.preempted(core, decision, attempt)
 
     def _reserve(self, decision: Reserve, now: float) -> None:
