@@ -105,6 +105,16 @@ class AgentSession(SessionCore):
 
     # --- the doors ---------------------------------------------------------------------------------------------
 
+    def recall(self, last_session: int, last_term: int) -> None:
+        """Take what is kept in the worker by now, before `start`: another process may have had the lead since.
+
+        A greeting with a session of before would pass for a worker that was restored from a backup.
+        """
+        if self.state is State.CLOSED and last_session > self.session:
+            self._forget_lineage()
+            self.session = last_session
+        self.seen_term = max(self.seen_term, last_term)
+
     def start(self, now: float) -> list[SessionOutput]:
         """Dial now and, until `close`, whenever a session ended."""
         self._wanted = True

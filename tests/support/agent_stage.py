@@ -391,7 +391,8 @@ class Stage:
         peer = self.peer
         session = peer.session
         match output:
-            case wire.GreetingReceived(stream_id=stream_id):
+            case wire.GreetingReceived(stream_id=stream_id, hello=hello):
+                peer.greetings.append(hello)
                 peer.number += 1
                 allowed = self.resume
                 self._peer_outputs(session.welcome(stream_id, peer.number, ORIGIN, self.now, resume_allowed=allowed))

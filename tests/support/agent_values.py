@@ -62,6 +62,7 @@ class Peer:
     request: int = 0
     heard: list[m.Message] = field(default_factory=list)
     inventories: list[tuple[m.InventoryEntry, ...]] = field(default_factory=list)
+    greetings: list[m.Hello] = field(default_factory=list)
     open: bool = False
     grants: bool = True
     confirm_all: bool = True

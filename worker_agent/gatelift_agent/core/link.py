@@ -41,7 +41,7 @@ class Link:
         self._world = world
 
     def start(self, last_session: int, last_term: int, now: float) -> None:
-        """Dial the manager from now on."""
+        """Dial the manager from now on; `last_session` and `last_term` are what is kept in the worker."""
         if self._session is None:
             settings = self._world.settings
             self._session = AgentSession(
@@ -51,6 +51,8 @@ class Link:
                 last_term=last_term,
                 agent_version=settings.agent_version,
             )
+        else:
+            self._session.recall(last_session, last_term)
         self._tell_facts(now)
         self._carry_out(self._session.start(now), now)
 
