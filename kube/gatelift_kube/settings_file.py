@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource
 from pydantic_settings.exceptions import SettingsError
@@ -139,18 +139,24 @@ def address(value: str, *, host_needed: bool) -> str:
     return value
 
 
-def object_name(value: str) -> str:
-    """Return a name that an object may have. Raises ValueError with the rule."""
+def _object_name(value: str) -> str:
     if len(value) > _NAME_MAX or not _SUBDOMAIN.fullmatch(value):
         raise ValueError(f"{value!r} is no object name; use lower-case letters, digits, '-' and '.', at most 253")
     return value
 
 
-def namespace_name(value: str) -> str:
-    """Return a name that a namespace may have. Raises ValueError with the rule."""
+def _namespace_name(value: str) -> str:
     if not _NAMESPACE.fullmatch(value):
         raise ValueError(f"{value!r} is no namespace; use lower-case letters, digits and '-', at most 63")
     return value
+
+
+ObjectName = Annotated[str, AfterValidator(_object_name)]
+"""A setting that names an object of the API server."""
+NamespaceName = Annotated[str, AfterValidator(_namespace_name)]
+"""A setting that names a namespace."""
+NamespaceNameOrNone = Annotated[str, AfterValidator(lambda value: value and _namespace_name(value))]
+"""A setting that names a namespace, or is empty where the process's own is meant."""
 
 
 def checked(make: Callable[[], T], environment_prefix: str) -> T:

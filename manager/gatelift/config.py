@@ -21,11 +21,12 @@ from gatelift.selector_settings import NamespaceSelector
 from gatelift_admission import amounts
 from gatelift_kube.settings_file import (
     ConfigError,
+    NamespaceName,
+    NamespaceNameOrNone,
+    ObjectName,
     Section,
     address,
     checked,
-    namespace_name,
-    object_name,
     parsed,
     read,
 )
@@ -193,22 +194,12 @@ class LeaderElection(Section):
     """Leader election; always on, since R2 and R3 rest on its terms."""
 
     leader_elect: Literal[True] = True
-    resource_name: str = "gatelift-manager"
-    resource_namespace: str = ""
+    resource_name: ObjectName = "gatelift-manager"
+    resource_namespace: NamespaceNameOrNone = ""
     resource_lock: Literal["leases"] = "leases"
     lease_duration: Seconds = Field(default=15.0, le=3600)
     renew_deadline: Seconds = 10.0
     retry_period: Seconds = 2.0
-
-    @field_validator("resource_name")
-    @classmethod
-    def _name(cls, value: str) -> str:
-        return object_name(value)
-
-    @field_validator("resource_namespace")
-    @classmethod
-    def _place(cls, value: str) -> str:
-        return namespace_name(value) if value else value
 
     @model_validator(mode="after")
     def _ordered(self) -> LeaderElection:
@@ -349,7 +340,7 @@ class Configuration(Section):
         "config.kueue.x-k8s.io/v1beta2"
     )
     kind: Literal["Configuration"] = "Configuration"
-    namespace: str = "gatelift-system"
+    namespace: NamespaceName = "gatelift-system"
     manage_jobs_without_queue_name: bool = False
     managed_jobs_namespace_selector: NamespaceSelector | None = None
     integrations: Integrations = Integrations()
@@ -371,11 +362,6 @@ class Configuration(Section):
     tls: dict[str, Any] | None = None
     feature_gates: dict[str, bool] = {}
     gatelift: Gatelift = Field(default_factory=Gatelift)
-
-    @field_validator("namespace")
-    @classmethod
-    def _namespace(cls, value: str) -> str:
-        return namespace_name(value)
 
     def without_effect(self) -> tuple[str, ...]:
         """Name what is set and accepted but does nothing in this version, so that nobody relies on it unseen."""

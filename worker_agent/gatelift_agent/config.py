@@ -20,11 +20,11 @@ from gatelift_kube.resources import RESOURCE_FLAVOR
 from gatelift_kube.settings_file import (
     ConfigError,
     EnvironmentSettings,
+    NamespaceName,
+    ObjectName,
     Section,
     address,
     checked,
-    namespace_name,
-    object_name,
     read,
 )
 from gatelift_wire import identity, tokens
@@ -58,14 +58,9 @@ class PolicySection(Section):
 class CapacitySection(Section):
     """What the worker has of one flavor and resource."""
 
-    flavor: str
+    flavor: ObjectName
     resource: str = Field(min_length=1)
     nominal: str | int | float
-
-    @field_validator("flavor")
-    @classmethod
-    def _name(cls, value: str) -> str:
-        return object_name(value)
 
     @field_validator("nominal")
     @classmethod
@@ -82,15 +77,10 @@ class CapacitySection(Section):
 class LeaderElectionSection(Section):
     """The Lease by which one of the agent's replicas acts."""
 
-    name: str = "gatelift-agent"
+    name: ObjectName = "gatelift-agent"
     lease_seconds: float = Field(default=15.0, le=3600)
     renew_seconds: float = 10.0
     retry_seconds: float = 2.0
-
-    @field_validator("name")
-    @classmethod
-    def _lease_name(cls, value: str) -> str:
-        return object_name(value)
 
     @model_validator(mode="after")
     def _ordered(self) -> LeaderElectionSection:
@@ -132,8 +122,8 @@ class Configuration(EnvironmentSettings):
     """HTTP CONNECT proxy (http://host:port) on the way to the manager."""
     identity_directory: str = ""
     """Directory for key and certificate; empty: they are kept in a Secret."""
-    identity_secret: str = "gatelift-agent-identity"  # noqa: S105 - the name of a Secret
-    namespace: str = "gatelift-system"
+    identity_secret: ObjectName = "gatelift-agent-identity"  # noqa: S105 - the name of a Secret
+    namespace: NamespaceName = "gatelift-system"
     """The agent's own namespace: Lease, records, identity."""
     kinds: tuple[str, ...] = Field(default=KINDS_SERVED, min_length=1)
     policy: PolicySection = PolicySection()
@@ -162,16 +152,6 @@ class Configuration(EnvironmentSettings):
         if not value and info.field_name in {"enrol", "metrics"}:
             return value
         return address(value, host_needed=info.field_name in {"manager", "enrol"})
-
-    @field_validator("namespace")
-    @classmethod
-    def _own_namespace(cls, value: str) -> str:
-        return namespace_name(value)
-
-    @field_validator("identity_secret")
-    @classmethod
-    def _secret(cls, value: str) -> str:
-        return object_name(value)
 
     @field_validator("capacity")
     @classmethod
