@@ -82,6 +82,9 @@ HEADS_PER_CALL = 100
 EVENTS_BETWEEN_DECISIONS = 50
 """Events that are taken before an engine that did not come to its end decides on: they may say that there is room, for
 which it would only search. With none waiting the loop comes with `Ticked` at once."""
+DECIDED_AHEAD = 256
+"""Writes that wait or are under way at which no more is decided: about a second's, on an API server with two cores.
+What is decided and not written holds quota that nobody uses, and is in the way of what is worth more and comes next."""
 
 WATCHED: tuple[Resource, ...] = (
     NAMESPACE,
@@ -150,13 +153,19 @@ class Machine:
             return core.links.next_deadline()
         if not core.rebuilt or self._upcalls or core.later or core.agenda.dirty:
             return core.now
-        decision = None if core.halted else core.ledger.engine.next_deadline()
+        decision = None if self._holds_back else core.ledger.engine.next_deadline()
         return soonest(core.links.next_deadline(), core.agenda.next_time(), decision)
 
     @property
     def ready(self) -> bool:
         """Say whether all complete lists have been seen."""
         return not self._awaited
+
+    @property
+    def _holds_back(self) -> bool:
+        """Say whether nothing is decided now: not before something is done by hand, or some writes had their turn."""
+        core = self.core
+        return bool(core.halted) or len(core.inflight.by_id) + len(core.unsent) >= DECIDED_AHEAD
 
     # --- events ---------------------------------------------------------------------------------------------------
 
@@ -363,7 +372,7 @@ class Machine:
         readiness.let_go(core)
         left = self._drain(KEYS_PER_CALL, now)
         waits = self._taken is not None and self._taken < EVENTS_BETWEEN_DECISIONS
-        if left and not waits and not core.halted and core.ledger.engine.is_due(now):
+        if left and not waits and not self._holds_back and core.ledger.engine.is_due(now):
             self._decide(now)
             self._drain(left, now)
 
