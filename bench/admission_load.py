@@ -24,13 +24,14 @@ from typing import Any
 import uvloop
 
 from bench.admission_memory import figures as in_memory
+from bench.admission_memory import settings_of
 from bench.admission_restart import restart
 from bench.admission_site import Site, last_words, site
 from bench.generator import BASELINE, LARGE_SCALE, Load, scaled
 from bench.generator_runner import Runner
 from bench.processes import cpu_seconds, rss_peak_bytes
 from bench.side_scripts import beside
-from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX
+from gatelift_admission.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX
 from gatelift_sandbox import children
 
 SCALE = 0.1
@@ -82,7 +83,7 @@ async def measure(load: Load, qps: float, *, with_floor: bool) -> dict[str, Any]
     """Play the load by the engine alone, by the floor and by the manager."""
     if not with_floor:
         return await manager_round(load, qps)
-    alone = in_memory(load, 1, WAKE_PERIOD, WAKE_PERIOD_MAX)
+    alone = in_memory(load, 1, settings_of(WAKE_PERIOD, WAKE_PERIOD_MAX, PREEMPTION_PATIENCE))
     print(f"engine alone: makespan {alone['makespan_s']} s, {alone['preemptions']:.0f} preemptions", flush=True)
     floor = await floor_round(load)
     ours = await manager_round(load, qps)

@@ -3,10 +3,11 @@
 Baseline: 15,000 workloads on 30 ClusterQueues in 5 cohorts; large-scale: 50,000 on 1,000 in 10. Arrivals, run times,
 priorities and policies are those of Kueue's performance suite. Objects are fed as a manager would feed them; a write
 takes no time (or `--write` seconds each), an eviction ends after 5 ms. `sweep` is the curve of makespan against
-preemptions over the period for which quota is kept from lower priorities, for free writes and for slow ones, with the
-time that the writes alone take beside it; `pace` plays creates that are as slow as on a real API server, where the next
-large workload of a queue comes a moment after the one before has ended; `growth` is the cost of an admission in queues
-of 1,000 to 100,000 waiting workloads.
+preemptions over the period for which quota is kept from lower priorities, and over the time for which preemptors wait
+for others to end, for free writes and for slow ones, with the time that the writes alone take beside it; `pace` plays
+creates that are as slow as on a real API server, where the next large workload of a queue comes a moment after the one
+before has ended, with preemptors that wait and without; `growth` is the cost of an admission in queues of 1,000 to
+100,000 waiting workloads.
 
 Run: `python -m bench.admission_memory [--only baseline,large,sweep,pace,growth] [--runs N]`. The last line is one JSON
 object; `wall_s`, `cpu_s` and `rss_mb` are those of the process, figures of a load are medians over its runs. Times of
@@ -29,7 +30,7 @@ from dataclasses import replace
 from bench.admission_core import ADMITTED, drain, fill
 from bench.admission_play import EVICTION_S, Play
 from bench.generator import BASELINE, LARGE_SCALE, Load
-from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
+from gatelift_admission.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
 from gatelift_kube import collector
 
 PERIODS = (0.05, 0.2, 0.5, 1.0)
@@ -37,6 +38,8 @@ WRITES_S = (0.0, 0.002, 0.004)
 """Of a write, one after the other: free, a quiet API server on two cores, a busy one."""
 MOST = (0.0, 1.0)
 """Up to which the period grows: 0 is a fixed one."""
+PATIENCES = (0.0, 0.25, 0.5, 1.0, 2.0)
+"""For which preemptors wait, each with the recommended periods."""
 JITTER_S = 0.1
 """Runs of the sweep end up to so much later: without it, all gaps of a load are of one size."""
 PACES = ((0.0, 0.0), (0.02, 0.0), (0.05, 0.05), (0.02, 0.1), (0.01, 0.15))
@@ -51,8 +54,7 @@ GROWTH_QUEUES = (1, 30, 100)
 def figures(
     load: Load,
     runs: int,
-    period: float,
-    most: float = 0.0,
+    settings: Settings,
     jitter: float = 0.0,
     write: float = 0.0,
     lags: tuple[float, float] = (0.0, 0.0),
@@ -61,7 +63,7 @@ def figures(
     found: list[dict[str, float]] = []
     for _ in range(runs):
         cpu = time.process_time()
-        run = Play(load, Settings(wake_period=period, wake_period_max=most), jitter, write, *lags)
+        run = Play(load, settings, jitter, write, *lags)
         makespan = run.play()
         cpu = time.process_time() - cpu
         one = {
@@ -83,37 +85,48 @@ def figures(
     return {name: round(statistics.median(one[name] for one in found), 3) for name in found[0]}
 
 
+def shown(found: dict[str, float]) -> str:
+    """Return what is of interest of a run of the baseline."""
+    waits = "/".join(f"{found[f'wait_{kind.name}_s']:.1f}" for kind in reversed(BASELINE.kinds))
+    return f"{found['preemptions']:6.0f} preemptions, wait large/medium/small {waits} s"
+
+
 def sweep(write: float) -> Iterator[tuple[str, float]]:
-    """Yield makespan and preemptions of the baseline by period, where each write takes `write` seconds; print them."""
+    """Yield makespan and preemptions of the baseline by settings, with writes of `write` seconds each; print them."""
     unlimited = replace(BASELINE, nominal=UNLIMITED)
     floor = Play(unlimited, Settings(), write_seconds=write).play()
     print(f"writes of {write * 1e3:g} ms each: {floor:.1f} s without any limit of quota", flush=True)
-    for most, period in itertools.product(MOST, PERIODS):
-        found = figures(BASELINE, 1, period, most, 0.0 if write else JITTER_S, write)
+    cases = [(period, most, PREEMPTION_PATIENCE) for most, period in itertools.product(MOST, PERIODS)]
+    cases += [(WAKE_PERIOD, WAKE_PERIOD_MAX, patience) for patience in PATIENCES if patience != PREEMPTION_PATIENCE]
+    for period, most, patience in cases:
+        found = figures(BASELINE, 1, settings_of(period, most, patience), 0.0 if write else JITTER_S, write)
         name = f"{period:5} s" + (f" growing to {most} s" if most else "")
-        waits = "/".join(f"{found[f'wait_{kind.name}_s']:.1f}" for kind in reversed(BASELINE.kinds))
+        makespan = found["makespan_s"]
         print(
-            f"period {name:22}: makespan {found['makespan_s']:6.1f} s ({found['makespan_s'] / floor:.2f}), "
-            f"{found['preemptions']:6.0f} preemptions, wait large/medium/small {waits} s",
+            f"period {name:22}, patience {patience:4} s: makespan {makespan:6.1f} s ({makespan / floor:.2f}), "
+            + shown(found),
             flush=True,
         )
-        yield f"sweep_{write}_{period}_{most}_makespan_s", found["makespan_s"]
-        yield f"sweep_{write}_{period}_{most}_preemptions", found["preemptions"]
+        yield f"sweep_{write}_{period}_{most}_{patience}_makespan_s", makespan
+        yield f"sweep_{write}_{period}_{most}_{patience}_preemptions", found["preemptions"]
 
 
-def pace(period: float, most: float) -> Iterator[tuple[str, float]]:
-    """Yield makespan and preemptions of the baseline by how late writes are seen; print them."""
-    for lags in PACES:
-        found = figures(BASELINE, 1, period, most, 0.0, PACE_WRITE_S, lags)
-        waits = "/".join(f"{found[f'wait_{kind.name}_s']:.1f}" for kind in reversed(BASELINE.kinds))
+def pace(period: float, most: float, patience: float) -> Iterator[tuple[str, float]]:
+    """Yield makespan and preemptions of the baseline by how late writes are seen, without patience and with; print."""
+    for one, lags in itertools.product((0.0, patience), PACES):
+        found = figures(BASELINE, 1, settings_of(period, most, one), 0.0, PACE_WRITE_S, lags)
         print(
-            f"seen {lags[0] * 1e3:3.0f} ms later, creates {lags[1] * 1e3:3.0f} ms: "
-            f"makespan {found['makespan_s']:6.1f} s, {found['preemptions']:6.0f} preemptions, "
-            f"wait large/medium/small {waits} s",
+            f"patience {one} s, seen {lags[0] * 1e3:3.0f} ms later, creates {lags[1] * 1e3:3.0f} ms: "
+            f"makespan {found['makespan_s']:6.1f} s, " + shown(found),
             flush=True,
         )
-        yield f"pace_{lags[0]}_{lags[1]}_makespan_s", found["makespan_s"]
-        yield f"pace_{lags[0]}_{lags[1]}_preemptions", found["preemptions"]
+        yield f"pace_{one}_{lags[0]}_{lags[1]}_makespan_s", found["makespan_s"]
+        yield f"pace_{one}_{lags[0]}_{lags[1]}_preemptions", found["preemptions"]
+
+
+def settings_of(period: float, most: float, patience: float) -> Settings:
+    """Return the engine's settings."""
+    return Settings(wake_period=period, wake_period_max=most, preemption_patience=patience)
 
 
 def growth(runs: int) -> Iterator[tuple[str, float]]:
@@ -136,25 +149,27 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--period", type=float, default=WAKE_PERIOD, help="seconds of collecting wake-ups")
     parser.add_argument("--most", type=float, default=WAKE_PERIOD_MAX, help="seconds up to which it grows")
+    parser.add_argument("--patience", type=float, default=PREEMPTION_PATIENCE, help="seconds that preemptors wait")
     parser.add_argument("--write", type=float, default=0.0, help="seconds of a write; sweep: 0 for all")
     args = parser.parse_args()
     collector.tune()
     only = args.only.split(",")
     load = os.getloadavg()[0]
     print(f"Python {platform.python_version()}, one process, {args.runs} runs each, medians; load before {load:.1f}")
-    print(f"wake-ups collected for {args.period} s, growing to {args.most} s; evictions end after {EVICTION_S} s")
+    print(f"wake-ups collected for {args.period} s, growing to {args.most} s, preemptors wait {args.patience} s")
+    print(f"evictions end after {EVICTION_S} s")
     start = time.perf_counter()
     out: dict[str, float] = {}
     for one in (BASELINE, LARGE_SCALE):
         if one.name in only:
-            found = figures(one, args.runs, args.period, args.most, write=args.write)
+            found = figures(one, args.runs, settings_of(args.period, args.most, args.patience), write=args.write)
             print(one.name, *(f"{name}={value}" for name, value in found.items()))
             out.update({f"{one.name}_{name}": value for name, value in found.items()})
     writes = (args.write,) if args.write else WRITES_S
     for write in writes if "sweep" in only else ():
         out.update(sweep(write))
     if "pace" in only:
-        out.update(pace(args.period, args.most))
+        out.update(pace(args.period, args.most, args.patience))
     if "growth" in only:
         for name, value in growth(args.runs):
             print(f"{name}={value}")

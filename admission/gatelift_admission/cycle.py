@@ -11,10 +11,10 @@ How the parts fit
     flavors    which flavor, how well it fits     matching   taints, affinity, selectors
     ordering   who goes first                     pending    one queue: head, wake-up index
     equals     equivalent workloads of a queue    waking     who is looked at when
-    keeping    for whom what came free is kept
+    keeping    for whom what came free is kept    patience   who waits for others to end (`patient` decides)
     queues     ClusterQueue and LocalQueue        checks     required AdmissionChecks
     holders    who holds quota, in order          preemption who has to leave for whom
-    nomination what could be done for one head    claims     what a round has promised to others
+    nomination what is possible for a head (plan) claims     what a round has promised to others
     plain      who has no choice of flavors       reservation what is written of a reservation
     fairness   shares of queues and cohorts       tournament fair sharing's order among heads
     state      all that is known                  statuses, explain, texts, validation   what people see
@@ -26,9 +26,10 @@ A cycle, as Kueue's, for one cohort tree at a time (trees do not influence each 
    and if it does not fit as it is, who would have to leave;
 3. order: less borrowing, higher priority, earlier, UID;
 4. process one by one: what still fits is charged at once (*assumed*) and becomes a `Reserve`; what fits once others
-   have left becomes a `Preempt` for each of them, waits at the head of its queue, and is charged until the end of the
-   round; what lost to an earlier entry stays in its queue; what cannot fit is parked under what it lacks, and keeps
-   room for itself in the cohort until the end of the round if its own quota is held by others (the reserve rule);
+   have left becomes a `Preempt` for each of them (where others end all the time: a moment later), waits at the head of
+   its queue, and is charged until the end of the round; what lost to an earlier entry stays in its queue; what cannot
+   fit is parked under what it lacks, and keeps room for itself in the cohort until the end of the round if its own
+   quota is held by others (the reserve rule);
 5. repeat until no queue of the tree has a head worth evaluating.
 
 Nothing waits for I/O and nothing polls: the next cycle of a parked head comes when `state.released` finds what it
@@ -38,13 +39,14 @@ call, and an entry that changed in between is left out of it.
 
 from __future__ import annotations
 
-from gatelift_admission import reservation, texts
+from gatelift_admission import patient, reservation, texts
 from gatelift_admission.entry import Entry, Phase, has_failed_checks
 from gatelift_admission.flavors import Assignment, Cursor, Mode
 from gatelift_admission.keeping import Kept
 from gatelift_admission.model import Decision, Reserve
-from gatelift_admission.nomination import Plan, fitting, nominate
+from gatelift_admission.nomination import fitting, nominate
 from gatelift_admission.ordering import entry_key
+from gatelift_admission.plan import Plan
 from gatelift_admission.preemption.issue import decision
 from gatelift_admission.preemption.oracle import preempts
 from gatelift_admission.queues import QueueModel
@@ -170,8 +172,10 @@ class Cycle:
                 round_.progress = True
                 continue
             self._expire_cursor(round_, entry, queue)
-            plan = fitting(self._state, entry, queue) or nominate(self._state, entry, queue, cursor=entry.cursor)
-            round_.nominees.append(Nominee(entry, ticket, queue, plan))
+            plan = fitting(self._state, entry, queue)
+            known = patient.plan_of(self._state, entry, queue) if plan is None else None
+            plan = plan or known or nominate(self._state, entry, queue, cursor=entry.cursor)
+            round_.nominees.append(Nominee(entry, ticket, queue, plan, patient=known is not None))
         return done + self._searched() - searched
 
     def _obstacle(self, entry: Entry, queue: QueueModel) -> bool:
@@ -240,6 +244,9 @@ class Cycle:
     def _decide(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
         state, entry, queue, plan = self._state, nominee.entry, nominee.queue, nominee.plan
         claims, tree = round_.claims, state.ensure()
+        if nominee.patient:
+            self._claim(round_, entry, queue, plan)
+            return
         if plan.targets and any(
             one.entry.uid not in state.holders.holds for one in plan.targets
         ):  # gone while the round was cut
@@ -247,9 +254,13 @@ class Cycle:
             round_.progress = True
             return
         deferred = again = claims.overlap(plan.targets)
-        if not again and plan.targets and self._came_free(round_, queue, plan.assignment):
+        came_free = bool(plan.targets) and self._came_free(round_, queue, plan.assignment)
+        if came_free and not again:
             self.nominations += 1
             plan = nominate(state, entry, queue)
+        if plan.targets and not (came_free and again) and patient.may_wait(state, entry, queue, plan):
+            self._claim(round_, entry, queue, plan)
+            return
         if again:
             plan, deferred = self._again(round_, entry, queue, plan.assignment)
         assignment = plan.assignment
@@ -360,8 +371,16 @@ class Cycle:
         text = texts.pending_preemption(plan.assignment.message, len(plan.targets))
         self._wait(round_, entry, queue, plan.assignment, text)
 
-    def _wait(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:
-        """Keep an entry at the head of its queue, and its room until the round ends, while others leave for it."""
+    def _claim(self, round_: Round, entry: Entry, queue: QueueModel, plan: Plan) -> None:
+        """Let an entry wait for those to end whom it would preempt; nobody else counts on them in this round."""
+        round_.claims.victims.update((one.entry.uid, one) for one in plan.targets)
+        self._wait(round_, entry, queue, plan.assignment, None)
+
+    def _wait(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str | None) -> None:
+        """Keep an entry at the head of its queue, and its room until the round ends, while others leave for it.
+
+        Without a text nothing is said: nobody was asked to leave yet, and it is over in a moment.
+        """
         state = self._state
         tree = state.ensure()
         round_.claims.keep(tree, tree.queues[queue.name], assignment.usage)
@@ -373,7 +392,8 @@ class Cycle:
             # Flavors before those may have room by now.
             entry.restarted = self._now(round_)
             self._retry(round_, queue, entry)
-        state.tell(entry, (texts.WAITING_FOR_PREEMPTED, text))
+        if text is not None:
+            state.tell(entry, (texts.WAITING_FOR_PREEMPTED, text))
 
     def _lose(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:
         """Leave an entry in its queue that an earlier entry of this round took the room or the victims from."""
@@ -452,6 +472,9 @@ class Cycle:
         state = self._state
         for node in state.ensure().members.get(root, ()):
             queue = state.queues[node.name]
+            blocked = queue.pending.blocked
+            if blocked is None or state.patience.of(blocked, state.now) is not None:
+                continue  # nobody chooses, or not yet
             if queue.pending.may_choose_anew() and preempts(queue.spec.preemption):
                 queue.pending.unblock()
                 state.offer(queue)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 
-from gatelift_admission import explain, intake, statuses, structure
+from gatelift_admission import explain, intake, patient, statuses, structure
 from gatelift_admission.amounts import to_text
 from gatelift_admission.cycle import Cycle
 from gatelift_admission.entry import Entry, Phase
@@ -212,6 +212,7 @@ class Engine:
         state.now = max(state.now, now)
         state.ensure()
         self._expire_backoffs()
+        patient.end(state)
         state.wakes.expire(state.now, state.settings)
         decisions: list[Decision] = []
         for _ in range(min(len(state.review), budget_heads * REVIEWS_PER_HEAD)):
@@ -235,8 +236,8 @@ class Engine:
         if state.outdated or state.review or state.untold or state.bypassed or self._cycle.busy():
             return state.now
         times = [heap[0][0] for heap in (state.backoffs, state.unevaluated) if heap]
-        wake = state.wakes.next_time()
-        return min([*times, wake] if wake is not None else times, default=None)
+        others = (state.wakes.next_time(), state.patience.next_time())
+        return min([*times, *(one for one in others if one is not None)], default=None)
 
     def is_due(self, now: float) -> bool:
         """Say whether `cycle` has something to do now."""

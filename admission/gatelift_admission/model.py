@@ -123,10 +123,12 @@ class CycleResult:
     nominations: int = 0
 
 
-WAKE_PERIOD = 0.2
+WAKE_PERIOD = 0.05
 """Recommended seconds of collecting wake-ups; the curve is in docs/decisions."""
 WAKE_PERIOD_MAX = 1.0
 """Recommended limit of their growth: Kueue's fixed period."""
+PREEMPTION_PATIENCE = 1.0
+"""Recommended seconds for which what is about to end by itself is not preempted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +156,9 @@ class Settings:
     wake_period_max: float = 0.0
     """Up to so many seconds the period of a tree grows while those who were let in are preempted soon after; no more
     than `wake_period`: it stays as it is."""
+    preemption_patience: float = 0.0
+    """Seconds for which a preemptor waits before anybody is asked to leave for it, where something of what it lacks has
+    come free by itself within as long; 0: never, as in Kueue."""
     fair_sharing: tuple[str, ...] = ()
     """Preemption strategies of fair sharing in order (KEP-1714); empty: classical order and preemption."""
 

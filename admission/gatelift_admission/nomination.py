@@ -6,41 +6,30 @@ Neighbours: `cycle` nominates and decides; `flavors` assigns; `preemption.oracle
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import NamedTuple
 
 from gatelift_admission.entry import Entry
-from gatelift_admission.flavors import Assignment, Cursor, Market, Mode, Pins, assign
+from gatelift_admission.flavors import Cursor, Market, Mode, Pins, assign
 from gatelift_admission.model import PodSetRequest
 from gatelift_admission.plain import Demand, demand_of
-from gatelift_admission.preemption.candidates import Target
+from gatelift_admission.plan import Plan
 from gatelift_admission.preemption.oracle import Oracle
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.state import State
 
 
-class Plan(NamedTuple):
-    """An assignment and who has to leave for it; without targets it is possible only if its mode is FIT."""
-
-    assignment: Assignment
-    targets: tuple[Target, ...] = ()
-    demand: Demand | None = None
-    """Of a workload without a choice: the assignment has no pod sets yet."""
-    levels: tuple[int, ...] = ()
-
-    @property
-    def possible(self) -> bool:
-        """Return whether it can be had, at once or by preemption."""
-        return self.assignment.mode is Mode.FIT or bool(self.targets)
+def demand(state: State, entry: Entry, queue: QueueModel) -> Demand | None:
+    """Return what a workload needs that has no choice of flavors, None for all others."""
+    return queue.pending.demand(entry, state.built, lambda: demand_of(state.market(queue), entry.pod_sets))
 
 
 def fitting(state: State, entry: Entry, queue: QueueModel) -> Plan | None:
     """Return the plan of a workload without a choice of flavors that fits as things stand, None for all others."""
-    demand = queue.pending.demand(entry, state.built, lambda: demand_of(state.market(queue), entry.pod_sets))
-    if demand is None or entry.cursor:
+    known = demand(state, entry, queue)
+    if known is None or entry.cursor:
         return None
     tree = state.ensure()
-    levels = demand.levels(tree, tree.queues[queue.name])
-    return None if levels is None else Plan(demand.assignment(levels), (), demand, levels)
+    levels = known.levels(tree, tree.queues[queue.name])
+    return None if levels is None else Plan(known.assignment(levels), (), known, levels)
 
 
 def nominate(

@@ -12,7 +12,8 @@ from gatelift_admission import texts
 from gatelift_admission.entry import Entry, Phase, effective_priority, has_failed_checks
 from gatelift_admission.explain import FlavorVerdict
 from gatelift_admission.flavors import AssignedPodSet, Mode
-from gatelift_admission.nomination import Plan, nominate
+from gatelift_admission.nomination import nominate
+from gatelift_admission.plan import Plan
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.state import State
 from gatelift_kube.resources import ObjectKey

@@ -10,9 +10,9 @@ from gatelift_admission.entry import Entry
 from gatelift_admission.flavors import AssignedPodSet, Assignment
 from gatelift_admission.grants import Grant, GrantedPodSet
 from gatelift_admission.model import Reserve
-from gatelift_admission.nomination import Plan
 from gatelift_admission.ordering import waiting_since
 from gatelift_admission.plain import Outcome
+from gatelift_admission.plan import Plan
 from gatelift_admission.queues import QueueModel
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment
 

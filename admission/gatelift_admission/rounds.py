@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from gatelift_admission.claims import Claims
 from gatelift_admission.entry import Entry
-from gatelift_admission.nomination import Plan
+from gatelift_admission.plan import Plan
 from gatelift_admission.queues import QueueModel
 
 BEGINNINGS_MAX = 256
@@ -21,6 +21,8 @@ class Nominee:
     ticket: int
     queue: QueueModel
     plan: Plan
+    patient: bool = False
+    """It waits for others to end by themselves, and nothing has changed about that: the plan is the one before."""
 
 
 @dataclass(slots=True)

@@ -28,6 +28,7 @@ from gatelift_admission.keeping import Kept
 from gatelift_admission.ledger import Ledger
 from gatelift_admission.matching import selector_matches
 from gatelift_admission.model import Cell, Settings, Usage
+from gatelift_admission.patience import Patience
 from gatelift_admission.plain import demand_of
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts
@@ -94,12 +95,15 @@ class State:
     """Roots of whose queues none may preempt, as far as asked; forgotten when the tree is rebuilt."""
     wakes: Wakes = field(default_factory=Wakes)
     """When those who wait for what came free are woken; forgotten when the tree is rebuilt."""
+    patience: Patience = field(default_factory=Patience)
+    """Who waits for others to end instead of preempting them."""
     unevaluated: list[tuple[float, str, int]] = field(default_factory=list)
     defaults: dict[str, Defaults] = field(default_factory=dict)
     reader: Reader = field(init=False)
 
     def __post_init__(self) -> None:
         """Read workloads by the settings."""
+        self.patience.moment = self.settings.preemption_patience
         self.reader = Reader(self.settings)
 
     # -- structure -----------------------------------------------------------------------------------------------
@@ -122,6 +126,8 @@ class State:
         self.ready.clear()
         self.stalled.clear()
         self.wakes.clear()
+        self.patience.clear()
+        self.wakes.queues = {root: len(members) for root, members in tree.members.items()}
         self.rooms.clear()
         self.peaceful.clear()
         self.closed.clear()
@@ -237,6 +243,7 @@ class State:
             return  # it had nothing, and nothing is due to it
         if root_of:
             self.generations[root_of] = self.generations.get(root_of, 0) + 1
+        asked = entry.evicted
         freed: Collection[Cell] = self.ledger.settle(entry)
         if entry.phase not in RESERVING:
             entry.evicted = False
@@ -244,6 +251,8 @@ class State:
         usage = self.wakes.keeping.recharged(self.ledger.tree, (root_of, before), now)
         if self.holders.note(entry):  # its priority or its being evicted: others may choose it now
             freed = entry.charged
+        if freed and not asked:
+            self.patience.ended(self.ledger.tree, root_of, usage, self.now)
         if freed:
             boost = self.settings.priority_boost
             self.released(root_of, freed, effective_priority(entry.workload, boost=boost), usage)
@@ -263,7 +272,10 @@ class State:
         self.wakes.released(tree.queues[name], usage, cells, priority, self.now, self.settings)
         for node in tree.members.get(root, ()):
             queue = self.queues[node.name]
-            if queue.pending.blocked is not None and queue.pending.wake_blocked(self.room(queue)):
+            blocked = queue.pending.blocked
+            if blocked is None or self.patience.waits_on(blocked, tree, node, self.now):
+                continue
+            if queue.pending.wake_blocked(self.room(queue)):
                 self.offer(queue)
 
     def kept(self, root: str) -> Kept:
@@ -439,6 +451,7 @@ class State:
         if entry.queued_local is not None:
             self.ledger.wait(entry.queue, entry.queued_local, -1)
         entry.queue, entry.queued_local = "", None
+        self.patience.waiting.pop(entry.uid, None)
         if queue is None:
             return
         kept_room = queue.pending.blocked is entry and queue.pending.blocked_reserves

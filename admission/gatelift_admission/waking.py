@@ -27,6 +27,8 @@ SOON = 0.005
 queues borrow in a cycle what others, who lost more, reclaim in the next (a cycle takes one head of each queue)."""
 PERIOD_MIN = 0.02
 """Seconds of collecting from which the period grows: far above the time that a cycle takes."""
+PERIOD_OF_QUEUE = 0.002
+"""Seconds of it for each queue of a tree, up to the longest: turns of many queues are rarer, and cost no more."""
 PERIOD_GROWTH = 1.5
 """By what the period grows with each workload that is preempted soon after it was let in."""
 PERIOD_DECAY = 0.99
@@ -88,6 +90,8 @@ class Wakes:
     turns: dict[str, Turns] = field(default_factory=dict)
     periods: dict[str, float] = field(default_factory=dict)
     """Where they have grown."""
+    queues: dict[str, int] = field(default_factory=dict)
+    """How many queues there are in each tree: a turn looks at all of them."""
     keeping: Keeping = field(default_factory=Keeping)
 
     def clear(self) -> None:
@@ -99,7 +103,12 @@ class Wakes:
 
     def period(self, root: str, settings: Settings) -> float:
         """Return for how many seconds what comes free is kept for those who follow; 0: nothing is."""
-        return max(settings.wake_period, self.periods.get(root, 0.0))
+        return max(self._least(root, settings), self.periods.get(root, 0.0))
+
+    def _least(self, root: str, settings: Settings) -> float:
+        if settings.wake_period <= 0:
+            return 0.0
+        return max(settings.wake_period, min(self.queues.get(root, 0) * PERIOD_OF_QUEUE, settings.wake_period_max))
 
     def since(self, root: str, now: float, settings: Settings) -> float:
         """Return the time from which on what came free is kept still."""
@@ -127,7 +136,7 @@ class Wakes:
 
     def careful(self, root: str, settings: Settings) -> bool:
         """Return whether who arrives is not let in at once where something is kept: others were let in too early."""
-        return root in self.keeping.roots and self.periods.get(root, 0.0) > settings.wake_period
+        return root in self.keeping.roots and self.periods.get(root, 0.0) > self._least(root, settings)
 
     def next_time(self) -> float | None:
         """Return when `expire` has something to do."""

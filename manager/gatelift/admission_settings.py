@@ -23,6 +23,7 @@ def of(config: Configuration) -> Settings:
         by_creation=wait is not None and wait.requeuing_strategy.timestamp == "Creation",
         wake_period=admission.wake_period,
         wake_period_max=admission.wake_period_max,
+        preemption_patience=admission.preemption_patience,
         ignore_undeclared=resources.quota_check_strategy == "IgnoreUndeclared",
         priority_boost=config.feature_gates.get(PRIORITY_BOOST_GATE, False),
     )

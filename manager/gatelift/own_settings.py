@@ -10,7 +10,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_settings import SettingsConfigDict
 
 from gatelift.durations import Seconds
-from gatelift_admission.model import WAKE_PERIOD, WAKE_PERIOD_MAX
+from gatelift_admission.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX
 from gatelift_kube.settings_file import EnvironmentSettings, Section, address
 from gatelift_wire.leases import longest_right, start_right_seconds
 from gatelift_wire.limits import LEASE_SECONDS, LEASE_SECONDS_MAX, LOST_SECONDS, SUSPECT_SECONDS, WRITE_SECONDS
@@ -31,6 +31,7 @@ class Admission(Section):
 
     wake_period: Seconds = Field(default=WAKE_PERIOD, ge=0, le=60)
     wake_period_max: Seconds = Field(default=WAKE_PERIOD_MAX, ge=0, le=60)
+    preemption_patience: Seconds = Field(default=PREEMPTION_PATIENCE, ge=0, le=60)
 
 
 class Leases(Section):

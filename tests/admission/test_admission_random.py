@@ -140,11 +140,12 @@ class World:
         for _ in range(STEPS_MAX):
             result = self.engine.cycle(self.now, budget)
             self.take(result.decisions)
-            due = self.engine.state.wakes.next_time()
-            if not result.more and due is None:
+            state = self.engine.state
+            due = [one for one in (state.wakes.next_time(), state.patience.next_time()) if one is not None]
+            if not result.more and not due:
                 return
-            if not result.more and due is not None:
-                self.now = due
+            if not result.more:
+                self.now = max(self.now, min(due))
         raise AssertionError("the engine does not come to rest")
 
 
@@ -276,6 +277,7 @@ def test_with_preemption_the_index_loses_nobody_and_charges_are_exact(data: st.D
     period, most = data.draw(st.sampled_from(PERIODS))
     strategies = data.draw(st.sampled_from(STRATEGIES))
     world.engine.state.settings = Settings(fair_sharing=strategies, wake_period=period, wake_period_max=most)
+    world.engine.state.patience.moment = data.draw(st.sampled_from([0.0, 1.0]))
     for number in range(data.draw(st.integers(1, 20))):
         step(world, data, number)
     budget = data.draw(st.integers(1, 50))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gatelift_admission.amounts import parse
 from gatelift_admission.model import Settings, Usage
 from gatelift_admission.tree import Node, Quota
@@ -90,3 +92,13 @@ def test_the_period_shrinks_by_time_not_by_turns() -> None:
             wakes.expire(number * step + step / 2, SETTINGS)
         assert SETTINGS.wake_period < wakes.period("tree", SETTINGS) < 1.0
     assert abs(often.period("tree", SETTINGS) - seldom.period("tree", SETTINGS)) < 0.1
+
+
+@pytest.mark.parametrize(("queues", "period"), [(1, 0.2), (100, 0.2), (300, 0.6), (10_000, 1.0)])
+def test_the_period_is_longer_in_a_tree_of_many_queues_up_to_the_longest(queues: int, period: float) -> None:
+    wakes = Wakes(queues={"tree": queues})
+    assert wakes.period("tree", SETTINGS) == pytest.approx(period)
+
+
+def test_the_number_of_queues_makes_no_period_where_there_is_to_be_none() -> None:
+    assert Wakes(queues={"tree": 100}).period("tree", Settings()) == 0.0

@@ -198,17 +198,23 @@ def test_resources_that_do_not_count_are_told_to_the_engine(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("text", "periods"),
-    [("", (0.2, 1.0)), ("gatelift: {admission: {wakePeriod: 0s, wakePeriodMax: 500ms}}", (0.0, 0.5))],
+    [
+        ("", (0.05, 1.0, 1.0)),
+        (
+            "gatelift: {admission: {wakePeriod: 0s, wakePeriodMax: 500ms, preemptionPatience: 2s}}",
+            (0.0, 0.5, 2.0),
+        ),
+    ],
 )
 def test_how_long_what_comes_free_is_collected_is_a_setting(
-    tmp_path: Path, text: str, periods: tuple[float, float]
+    tmp_path: Path, text: str, periods: tuple[float, float, float]
 ) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(HEAD + text + "\n")
     loaded = config.load(path)
     assert loaded.without_effect() == ()
     settings = new_machine(loaded, "origin", "one").core.ledger.engine.state.settings
-    assert (settings.wake_period, settings.wake_period_max) == periods
+    assert (settings.wake_period, settings.wake_period_max, settings.preemption_patience) == periods
 
 
 @pytest.mark.parametrize(("timestamp", "by_creation"), [("Creation", True), ("Eviction", False)])

@@ -1,0 +1,51 @@
+"""Which preemptors wait for others to end, and until when. Its notes are `patience`, its user is `cycle`."""
+
+from __future__ import annotations
+
+from gatelift_admission.entry import Entry
+from gatelift_admission.nomination import demand
+from gatelift_admission.plan import Plan
+from gatelift_admission.queues import QueueModel
+from gatelift_admission.state import State
+
+
+def may_wait(state: State, entry: Entry, queue: QueueModel, plan: Plan) -> bool:
+    """Return whether a preemptor waits for others to end before it asks anybody of its plan to leave."""
+    patience = state.patience
+    if patience.moment <= 0 or any(state.holders.holds[one.entry.uid].evicted for one in plan.targets):
+        return False
+    if entry.uid in patience.waiting:
+        if patience.of(entry, state.now) is None:
+            return False
+    else:
+        tree, node = state.ensure(), state.node(queue.name)
+        lacking = [cell for cell, need in plan.assignment.usage.items() if need > tree.free(node, cell)]
+        if not patience.expects(node.root, lacking, state.now):
+            return False
+    known = patience.begin(entry.uid, state.now)
+    known.plan, known.built = plan if demand(state, entry, queue) is not None else None, state.built
+    return True
+
+
+def plan_of(state: State, entry: Entry, queue: QueueModel) -> Plan | None:
+    """Return the plan of a preemptor that waits for others to end, less those who have; None if it has to look anew.
+
+    Whom it would preempt is not searched for again while it asks nobody: a search costs more than all else of a round.
+    """
+    known = state.patience.of(entry, state.now)
+    if known is None or known.plan is None or known.built != state.built:
+        return None
+    if state.ensure().fits(state.node(queue.name), known.plan.assignment.usage):
+        return None
+    targets = tuple(one for one in known.plan.targets if one.entry.uid in state.holders.holds)
+    return known.plan._replace(targets=targets) if targets else None
+
+
+def end(state: State) -> None:
+    """Let those preempt who have waited for long enough."""
+    for uid in state.patience.over(state.now):
+        entry = state.entries.get(uid)
+        queue = state.queues.get(entry.queue) if entry is not None else None
+        if queue is not None and queue.pending.blocked is entry:
+            queue.pending.unblock()
+            state.offer(queue)
