@@ -63,7 +63,7 @@ check: setup ## Lint, types, walls, lengths
 	$(call say,lengths of files and functions)
 	$(BIN)/python scripts/lengths.py
 
-bench: setup ## A benchmark: make bench BENCH=placements|latency|fanout|memory|kube|core_calls|admission_core|admission_memory|admission_load
+bench: setup ## A benchmark: make bench BENCH=placements|latency|fanout|memory|kube|core_calls|admission_core|admission_memory|admission_load|status_writes
 	$(BIN)/python -m bench.$(BENCH) $(BENCH_ARGS)
 
 lock: setup ## Re-locks the versions of pyproject.toml

@@ -22,10 +22,19 @@ from gatelift_kube.reflector import Reflector
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.tasks import Supervisor
 from gatelift_kube.timestamps import to_text
-from gatelift_kube.writes import ApiEvent, ObjectSeen
+from gatelift_kube.writes import ApiEvent, ObjectSeen, PatchKind
 
 CONNECTIONS = 64
 WRITE_SECONDS = 60.0
+
+
+def admission_body(workload: Workload) -> bytes:
+    """Return the write that admits a workload of the generator."""
+    queue = workload.spec.queue_name
+    asked = workload.spec.pod_sets[0].template.spec.containers[0].resources.requests["cpu"]
+    grant = PodSetAssignment(name="main", flavors={"cpu": FLAVOR}, resource_usage={"cpu": asked}, count=1)
+    message = f"Quota reserved in ClusterQueue {queue}, wait time since queued was 0s"
+    return record.admission_write(workload, Admission(queue, (grant,)), (), message, None, to_text(wall()))
 
 
 class Floor:
@@ -55,13 +64,9 @@ class Floor:
     async def _admit(self) -> None:
         while True:
             workload = await self._waiting.get()
-            queue = workload.spec.queue_name
-            asked = workload.spec.pod_sets[0].template.spec.containers[0].resources.requests["cpu"]
-            grant = PodSetAssignment(name="main", flavors={"cpu": FLAVOR}, resource_usage={"cpu": asked}, count=1)
-            message = f"Quota reserved in ClusterQueue {queue}, wait time since queued was 0s"
-            body = record.admission_patch(workload, Admission(queue, (grant,)), (), message, None, to_text(wall()))
+            body = admission_body(workload)
             ref = ObjectRef(WORKLOAD, ObjectKey(workload.metadata.namespace, workload.metadata.name))
-            await self._client.patch(ref, body, subresource="status", seconds=WRITE_SECONDS)
+            await self._client.patch(ref, body, PatchKind.REPLACE, subresource="status", seconds=WRITE_SECONDS)
 
 
 async def serve(kubeconfig: str) -> None:

@@ -23,7 +23,7 @@ from gatelift_kube.reflector import Reflector
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.tasks import Supervisor, spawn
 from gatelift_kube.timestamps import to_text
-from gatelift_kube.writes import ApiEvent, ObjectSeen
+from gatelift_kube.writes import ApiEvent, ObjectSeen, PatchKind
 from gatelift_sandbox import children
 
 IN_FLIGHT = 32
@@ -116,9 +116,9 @@ async def _end_one_each(here: Site, load: Load, admissions: Admissions) -> None:
         workload = next((each for each in admissions.now.values() if each.metadata.namespace == name), None)
         if workload is None:
             continue
-        body = record.finished_patch(workload, "Succeeded", "Job finished successfully", to_text(wall()))
+        body = record.finished_write(workload, "Succeeded", "Job finished successfully", to_text(wall()))
         ref = ObjectRef(WORKLOAD, ObjectKey(name, workload.metadata.name))
-        await here.client.patch(ref, body, subresource="status", seconds=WRITE_SECONDS)
+        await here.client.patch(ref, body, PatchKind.REPLACE, subresource="status", seconds=WRITE_SECONDS)
 
 
 async def _create(here: Site, load: Load, count: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from gatelift_kube.decoding import Served
 from gatelift_kube.objects.core import Container, PodSpec, PodTemplate, ResourceRequirements
 from gatelift_kube.objects.kueue import (
     BorrowWithinCohort,
@@ -22,6 +23,7 @@ from gatelift_kube.objects.kueue import (
     PodSet,
     Preemption,
     ResourceGroup,
+    Workload,
     WorkloadSpec,
 )
 from gatelift_kube.objects.meta import LabelSelector, ObjectMeta
@@ -160,3 +162,10 @@ def workload_document(arrival: Arrival, namespace: str) -> bytes:
     made = document("Workload", arrival.name, workload_spec(arrival), namespace)
     made["spec"]["podSets"][0] |= {"name": "main", "count": 1}
     return msgspec.json.encode(made)
+
+
+def workload_of(served: Served) -> Workload:
+    """Return the Workload of an answer."""
+    if not isinstance(served.object, Workload):
+        raise TypeError(f"the answer is no Workload: {served.object!r}")
+    return served.object

@@ -27,7 +27,7 @@ from gatelift_kube.reflector import Reflector
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.tasks import Supervisor
 from gatelift_kube.timestamps import to_text
-from gatelift_kube.writes import ApiEvent, ObjectSeen
+from gatelift_kube.writes import ApiEvent, ObjectSeen, PatchKind
 
 ENDS_IN_FLIGHT = 32
 """Ends that are written at a time. Kueue's runner has five hands, and its ends wait for them."""
@@ -213,9 +213,9 @@ class Runner:
                 continue  # evicted meanwhile: its next run has an end of its own
             workload = life.latest
             ref = ObjectRef(WORKLOAD, ObjectKey(workload.metadata.namespace, workload.metadata.name))
-            body = record.finished_patch(workload, "Succeeded", "Job finished successfully", to_text(wall()))
+            body = record.finished_write(workload, "Succeeded", "Job finished successfully", to_text(wall()))
             try:
-                await self._ends.patch(ref, body, subresource="status", seconds=WRITE_SECONDS)
+                await self._ends.patch(ref, body, PatchKind.REPLACE, subresource="status", seconds=WRITE_SECONDS)
             except ConflictError:
                 self.story.conflicts += 1
                 asyncio.get_running_loop().call_later(AGAIN_SECONDS, self._due.put_nowait, (life, run))

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import uvloop
 
 from bench.fleet import CHECK, FLAVOR, NAMESPACE, POD_CPU, QUEUE, WORKERS
+from bench.generator import workload_of
 from gatelift.core import record
 from gatelift_agent.core.sanitise import sanitise
 from gatelift_agent.core.settings import Policy
@@ -107,7 +108,7 @@ class Floor:
         user = await self._mirror(Served(pod, raw), await remote.running)
         over, over_raw = await remote.over
         user = await self._mirror(user, raw_status(over_raw))
-        await self._patch_workload(workload, record.finished_patch(workload, "Succeeded", "", to_text(wall())))
+        await self._patch_workload(workload, record.finished_write(workload, "Succeeded", "", to_text(wall())))
         release = KIND.release_step(_pod(user))
         if release is not None:
             await self._management.patch(_ref(pod), release.body, release.kind, seconds=PATIENCE)
@@ -120,16 +121,17 @@ class Floor:
     async def _admit(self, pod: Pod, raw: bytes, cluster: str) -> Workload:
         body = KIND.workload_document(pod, raw, Priority())
         created = await self._management.create(WORKLOAD, NAMESPACE, body, seconds=PATIENCE)
-        workload = _workload(created)
+        workload = workload_of(created)
         grant = PodSetAssignment(name="main", flavors={"cpu": FLAVOR}, resource_usage={"cpu": POD_CPU}, count=1)
         choice = record.Choice(cluster=cluster, epoch=1, term=1, policy=DisconnectPolicy.WAIT, check=CHECK)
         message = f"Quota reserved in ClusterQueue {QUEUE}, wait time since queued was 0s"
-        body = record.admission_patch(workload, Admission(QUEUE, (grant,)), (CHECK,), message, choice, to_text(wall()))
+        body = record.admission_write(workload, Admission(QUEUE, (grant,)), (CHECK,), message, choice, to_text(wall()))
         return await self._patch_workload(workload, body)
 
     async def _patch_workload(self, workload: Workload, body: bytes) -> Workload:
         ref = ObjectRef(WORKLOAD, ObjectKey(NAMESPACE, workload.metadata.name))
-        return _workload(await self._management.patch(ref, body, subresource="status", seconds=PATIENCE))
+        written = self._management.patch(ref, body, PatchKind.REPLACE, subresource="status", seconds=PATIENCE)
+        return workload_of(await written)
 
     async def _mirror(self, user: Served, status: bytes) -> Served:
         body = KIND.mirror_patch(_pod(user), user.raw, status)
@@ -153,12 +155,6 @@ def _ref(pod: Pod) -> ObjectRef:
 def _pod(served: Served) -> Pod:
     if not isinstance(served.object, Pod):
         raise TypeError(f"the answer is no Pod: {served.object!r}")
-    return served.object
-
-
-def _workload(served: Served) -> Workload:
-    if not isinstance(served.object, Workload):
-        raise TypeError(f"the answer is no Workload: {served.object!r}")
     return served.object
 
 

@@ -10,6 +10,7 @@ from gatelift_admission.ordering import is_true
 from gatelift_admission.validation import FieldError, quantity_errors
 from gatelift_kube.objects.core import Container, PodSpec, ResourceRequirements
 from gatelift_kube.objects.kueue import PodSet, PodSetAssignment, Workload
+from gatelift_kube.unknown_fields import known_part
 
 POD_SETS_MAX = 18
 CHECK_STATES_MAX = 8
@@ -141,7 +142,8 @@ def workload_change_errors(new: Workload, old: Workload) -> list[FieldError]:
         limits = (new.spec.maximum_execution_time_seconds, old.spec.maximum_execution_time_seconds)
         errors += _immutable("spec.maximumExecutionTimeSeconds", *limits)
     if old.status.admission is not None and new.status.admission is not None:
-        errors += _immutable("status.admission", new.status.admission, old.status.admission)
+        # What has no place in our structs, such as a topology assignment, is not ours to judge.
+        errors += _immutable("status.admission", known_part(new.status.admission), known_part(old.status.admission))
     return errors + _check_update_errors(new, old) + _cluster_errors(new, old, stays=stays)
 
 

@@ -175,9 +175,10 @@ class Client:
         subresource: str = "",
         seconds: float = WRITE_SECONDS_MAX,
     ) -> Served:
-        """Patch an object; ConflictError where a precondition in `body` does not hold."""
+        """Patch or replace an object; ConflictError where a precondition in `body` does not hold."""
         path = ref.resource.path(ref.key.namespace, ref.key.name, subresource)
-        answer = await self._write("PATCH", path, body, kind.value, seconds)
+        method = "PUT" if kind is PatchKind.REPLACE else "PATCH"
+        answer = await self._write(method, path, body, kind.value, seconds)
         return Served(decoding.read_object(ref.resource, answer.body), answer.body)
 
     async def apply(self, patch: Patch, *, seconds: float = WRITE_SECONDS_MAX) -> Served:

@@ -146,7 +146,7 @@ def read_object(resource: Resource, raw: bytes | msgspec.Raw) -> KubeObject:
 def _read_with_unknown_fields(resource: Resource, raw: bytes | msgspec.Raw) -> KubeObject:
     try:
         document = msgspec.json.decode(raw)
-        unknown_fields.set_aside(document)
+        unknown_fields.set_aside(document, struct_of(resource))
         found: KubeObject = _decoder(resource).decode(msgspec.json.encode(document))
     except _UNREADABLE as error:
         raise UndecodableError(f"{resource.kind}: the answer cannot be read: {error}") from error

@@ -278,7 +278,7 @@ def _carries_version(patch: Patch) -> bool:
         body: Any = msgspec.json.decode(patch.body)
     except msgspec.DecodeError:
         return False  # the server will say what is wrong with it
-    if patch.kind is PatchKind.MERGE:
+    if patch.kind is not PatchKind.JSON:
         metadata = body.get("metadata") if isinstance(body, dict) else None
         return isinstance(metadata, dict) and bool(metadata.get("resourceVersion"))
     return isinstance(body, list) and any(

@@ -55,10 +55,11 @@ class Synced:
 
 
 class PatchKind(enum.Enum):
-    """Patch types in use. Server-side apply is never used (DESIGN 11); lists are replaced by merge patches."""
+    """How a change is told, by its content type. Server-side apply is never used (DESIGN 11)."""
 
-    MERGE = "application/merge-patch+json"
+    MERGE = "application/merge-patch+json"  # lists are replaced
     JSON = "application/json-patch+json"
+    REPLACE = "application/json"  # a PUT of the whole subresource: for statuses that are ours and known in full
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,7 @@ class Create:
 class Patch:
     """Patch an object. Preconditions (uid, resourceVersion) are part of `body`.
 
-    A MERGE body names them under `metadata`, a JSON body as `test` operations.
+    A MERGE or REPLACE body names them under `metadata`, a JSON body as `test` operations.
     """
 
     write_id: int

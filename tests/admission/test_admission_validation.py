@@ -225,6 +225,13 @@ def test_what_is_fixed_while_quota_is_reserved_cannot_change(new: Workload, fiel
     assert workload_change_errors(BEFORE, BEFORE) == []
 
 
+def test_what_others_keep_in_an_admission_is_not_ours_to_judge() -> None:
+    assignments = tuple(msgspec.structs.replace(one, more={"level": "rack"}) for one in GRANTED.pod_set_assignments)
+    more = msgspec.structs.replace(GRANTED, more={"by": "another"}, pod_set_assignments=assignments)
+    assert workload_change_errors(with_status(admission=more), BEFORE) == []
+    assert workload_change_errors(BEFORE, with_status(admission=more)) == []
+
+
 def test_reclaimable_counts_do_not_fall_while_quota_is_reserved() -> None:
     some = with_status(reclaimable_pods=(ReclaimablePod("main", 2),))
     assert workload_change_errors(some, BEFORE) == []

@@ -29,7 +29,7 @@ class Recording:
     def __init__(self) -> None:
         self.patched: list[bytes] = []
 
-    async def patch(self, _ref: object, body: bytes, **_more: object) -> None:
+    async def patch(self, _ref: object, body: bytes, _kind: object, **_more: object) -> None:
         self.patched.append(body)
 
 

@@ -167,6 +167,38 @@ async def test_a_status_write_with_an_old_version_conflicts(api: Api) -> None:
         assert (said.code, said.reason) == (409, "Conflict")
 
 
+async def test_a_status_that_is_replaced_without_the_rest_leaves_the_rest_as_it_was(api: Api) -> None:
+    space = await api.namespace()
+    async with widgets(api) as custom:
+        path = custom.path(space)
+        metadata = {"name": "a", "labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["e.f/g"]}
+        made = (await api.post(path, custom.object("a", size=1) | {"metadata": metadata})).ok()
+        await api.patch(
+            f"{path}/a/status", {"status": {"phase": "x", "conditions": [{"type": "Ready", "status": "True"}]}}
+        )
+        before = (await api.get(f"{path}/a")).ok()
+        about = {name: before["metadata"][name] for name in ("name", "namespace", "uid", "resourceVersion")}
+        bare = {"apiVersion": made["apiVersion"], "kind": made["kind"], "metadata": about, "status": {"phase": "z"}}
+        after = (await api.put(f"{path}/a/status", bare)).ok()
+        assert after["status"] == {"phase": "z"}
+        assert after["spec"] == before["spec"]
+        for name in ("labels", "annotations", "finalizers", "generation", "uid"):
+            assert after["metadata"][name] == before["metadata"][name]
+        assert owners_of_spec(after) == owners_of_spec(before)
+        said = await api.put(f"{path}/a/status", bare | {"status": {"phase": "y"}})
+        assert (said.code, said.reason) == (409, "Conflict"), "the version is an old one"
+        other = about | {"uid": "other", "resourceVersion": after["metadata"]["resourceVersion"]}
+        said = await api.put(f"{path}/a/status", bare | {"metadata": other})
+        assert (said.code, said.reason) == (409, "Conflict"), "it is another object"
+        await api.patch(f"{path}/a", {"metadata": {"finalizers": None}})
+
+
+def owners_of_spec(document: dict[str, Any]) -> list[str]:
+    """Return who owns fields of the spec; an API server that keeps no such books names nobody."""
+    entries = document["metadata"].get("managedFields", [])
+    return [entry["manager"] for entry in entries if "f:spec" in entry["fieldsV1"]]
+
+
 async def test_a_custom_object_must_say_its_kind(api: Api) -> None:
     space = await api.namespace()
     async with widgets(api) as custom:

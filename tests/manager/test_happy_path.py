@@ -47,7 +47,7 @@ def test_a_pods_life_costs_three_writes_to_its_workload_and_three_to_itself() ->
     world.settle()
     world.agents["a"].finish(key, SUCCEEDED)
     world.settle()
-    assert world.writes("Workload") == ["create", "patch status", "patch status"]
+    assert world.writes("Workload") == ["create", "replace status", "replace status"]
     assert world.writes("Pod") == ["patch status", "patch status", "patch"]
 
 

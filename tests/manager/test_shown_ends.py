@@ -49,7 +49,7 @@ def order(world: World) -> list[str]:
     for verb, ref, body in world.api.writes:
         if ref == THE_POD:
             found.append(body["status"]["phase"] if verb == "patch status" and isinstance(body, dict) else "let go")
-        elif ref.resource == WORKLOAD and verb == "patch status" and isinstance(body, dict):
+        elif ref.resource == WORKLOAD and verb == "replace status" and isinstance(body, dict):
             found += [one["type"] for one in body["status"].get("conditions", []) if one["type"] == "Finished"]
     return found
 

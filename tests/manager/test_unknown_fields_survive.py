@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from gatelift.core import record
@@ -16,6 +17,7 @@ from gatelift_kube.decoding import read_object
 from gatelift_kube.objects.kueue import Admission, Workload
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import WORKLOAD
+from gatelift_kube.unknown_fields import known_part
 from gatelift_wire.messages import DisconnectPolicy
 
 NOW = "2026-11-21T00:00:00Z"
@@ -41,14 +43,34 @@ DOCUMENT: dict[str, Any] = {
     "spec": {"podSets": [{"name": "main", "count": 1, "template": {}}], "queueName": "main"},
     "status": {
         "conditions": [condition("QuotaReserved", "True"), condition("Admitted", "True"), condition("Evicted", "True")],
-        "admission": {"clusterQueue": "shared"},
+        "admission": {
+            "clusterQueue": "shared",
+            "podSetAssignments": [
+                {
+                    "name": "main",
+                    "flavors": {"cpu": "default", "memory": "default"},
+                    "resourceUsage": {"cpu": "1500m", "memory": "1Gi", "pods": 1},
+                    "count": 0,
+                    "topologyAssignment": {"levels": ["rack"], "slices": [{"domainCount": 1}]},
+                }
+            ],
+            "grantedBy": "another",
+        },
         "admissionChecks": [check("dispatch", "Ready"), check("budget", "Retry")],
+        "clusterName": "a",
+        "nominatedClusterNames": ["a", "b"],
+        "reclaimablePods": [{"name": "main", "count": 0, "since": NOW}],
+        "requeueState": {"count": 0, "requeueAt": NOW, "factor": 2},
         "schedulingStats": {
             "evictions": [{"reason": "Preempted", "underlyingCause": "", "count": 1, "lastAt": NOW}],
+            "attempts": 3,
         },
+        "resourceRequests": [{"name": "main", "resources": {"cpu": "1500m"}, "perPod": {"cpu": "1500m"}}],
+        "accumulatedPastExecutionTimeSeconds": 0,
+        "unhealthyNodes": [{"name": "n1"}],
     },
 }
-"""A Workload with a field that we do not know in every list that we write whole."""
+"""Every field of a status, with values that look like none, and in every part a field that we do not know."""
 
 
 def workload() -> Workload:
@@ -59,21 +81,38 @@ def workload() -> Workload:
 
 def released(of: Workload) -> bytes:
     used = record.Used(check="dispatch", epoch=1, term=5)
-    return record.release_patch(
+    return record.release_write(
         of, evicted=ENDING, reason="Preempted", message="for another", requeue=None, used=used, wall=NOW
     )
 
 
-WRITES: dict[str, Callable[[Workload], bytes | None]] = {
-    "reservation": lambda of: record.reservation_patch(of, ADMISSION, CHECKS, "Quota reserved", NOW),
-    "admission": lambda of: record.admission_patch(of, ADMISSION, CHECKS, "Quota reserved", CHOICE, NOW),
-    "adoption": lambda of: record.adoption_patch(of, 6),
-    "eviction": lambda of: record.eviction_patch(of, ENDING, NOW),
+WRITES: dict[str, Callable[[Workload], bytes]] = {
+    "reservation": lambda of: record.reservation_write(of, ADMISSION, CHECKS, "Quota reserved", NOW),
+    "admission": lambda of: record.admission_write(of, ADMISSION, CHECKS, "Quota reserved", CHOICE, NOW),
+    "adoption": lambda of: record.adoption_write(of, 6),
+    "eviction": lambda of: record.eviction_write(of, ENDING, NOW),
     "release": released,
-    "waiting": lambda of: record.waiting_patch(of, "WaitingForQuota", "not now", NOW),
-    "requeued": lambda of: record.requeued_patch(of, "BackoffFinished", "it is over", NOW),
-    "finished": lambda of: record.finished_patch(of, "Succeeded", "all pods are done", NOW),
+    "waiting": lambda of: record.waiting_write(of, "WaitingForQuota", "not now", NOW),
+    "requeued": lambda of: record.requeued_write(of, "BackoffFinished", "it is over", NOW),
+    "reclaim": lambda of: record.reclaim_write(of, (("main", 1),)),
+    "finished": lambda of: record.finished_write(of, "Succeeded", "all pods are done", NOW),
 }
+RESERVES = {"conditions", "admission", "admissionChecks", "resourceRequests"}
+CHANGES: dict[str, set[str]] = {
+    "reservation": RESERVES,
+    "admission": {*RESERVES, "clusterName", "nominatedClusterNames"},
+    "adoption": {"admissionChecks"},
+    "eviction": {"conditions", "schedulingStats"},
+    "release": {
+        *("conditions", "admission", "admissionChecks", "clusterName", "nominatedClusterNames", "reclaimablePods"),
+        *("schedulingStats", "accumulatedPastExecutionTimeSeconds"),
+    },
+    "waiting": {"conditions"},
+    "requeued": {"conditions", "requeueState"},
+    "reclaim": {"reclaimablePods"},
+    "finished": {"conditions"},
+}
+"""What each write is about."""
 
 
 def unknown(entries: list[dict[str, Any]], key: str, names: tuple[str, ...]) -> dict[str, list[Any]]:
@@ -83,7 +122,6 @@ def unknown(entries: list[dict[str, Any]], key: str, names: tuple[str, ...]) -> 
 @pytest.mark.parametrize("name", WRITES)
 def test_no_write_of_a_status_loses_what_it_does_not_know(name: str) -> None:
     body = WRITES[name](workload())
-    assert body is not None
     written = json.loads(body)["status"]
     assert "$more" not in body.decode()
     before = DOCUMENT["status"]
@@ -93,12 +131,54 @@ def test_no_write_of_a_status_loses_what_it_does_not_know(name: str) -> None:
     ):
         if part in written:
             assert unknown(written[part], key, names) == unknown(before[part], key, names)
-    for stats in (written.get("schedulingStats") or {}).get("evictions", []):
-        assert (stats["reason"], stats["count"], stats["lastAt"]) == ("Preempted", 2, NOW)
+    assert written["schedulingStats"]["attempts"] == 3
+    assert [one["lastAt"] for one in written["schedulingStats"]["evictions"]] == [NOW]
+    assert written["requeueState"]["factor"] == 2
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_of_a_status_leaves_all_that_it_is_not_about_as_it_was(name: str) -> None:
+    before, written = DOCUMENT["status"], json.loads(WRITES[name](workload()))["status"]
+    kept = set(before) - CHANGES[name]
+    assert {part: written.get(part) for part in kept} == {part: before[part] for part in kept}
+    assert set(written) <= set(before)
+
+
+def test_a_write_of_a_status_names_the_object_the_version_and_the_kind_that_it_replaces() -> None:
+    body = json.loads(record.finished_write(workload(), "Succeeded", "", NOW))
+    assert (body["apiVersion"], body["kind"]) == ("kueue.x-k8s.io/v1beta2", "Workload")
+    assert body["metadata"] == {"name": "w", "namespace": "team", "uid": "u", "resourceVersion": "7"}
+    assert set(body) == {"apiVersion", "kind", "metadata", "status"}, "what is no status is not ours to say"
+
+
+@pytest.mark.parametrize("name", ["reservation", "admission"])
+def test_an_admission_that_is_written_again_keeps_what_others_have_put_into_it(name: str) -> None:
+    of = workload()
+    assert of.status.admission is not None
+    same = known_part(of.status.admission)
+    other = msgspec.structs.replace(same, cluster_queue="other")
+
+    def written(admission: Admission) -> dict[str, Any]:
+        if name == "reservation":
+            body = record.reservation_write(of, admission, CHECKS, "Quota reserved", NOW)
+        else:
+            body = record.admission_write(of, admission, CHECKS, "Quota reserved", CHOICE, NOW)
+        found: dict[str, Any] = json.loads(body)["status"]["admission"]
+        return found
+
+    assert written(same) == DOCUMENT["status"]["admission"]
+    (assignment,) = written(other)["podSetAssignments"]
+    assert "grantedBy" not in written(other), "another grant is not what they spoke of"
+    assert "topologyAssignment" not in assignment
+
+
+def test_a_backoff_that_is_over_leaves_no_time_behind() -> None:
+    written = json.loads(record.requeued_write(workload(), "BackoffFinished", "it is over", NOW))["status"]
+    assert written["requeueState"] == {"count": 0, "factor": 2}
 
 
 def test_the_updates_that_a_check_asks_for_keep_what_we_do_not_know_of_them() -> None:
-    written = json.loads(record.adoption_patch(workload(), 6))["status"]["admissionChecks"]
+    written = json.loads(record.adoption_write(workload(), 6))["status"]["admissionChecks"]
     assert [each["podSetUpdates"] for each in written] == [
         [{"name": "main", "annotations": {"gatelift.dev/term": "6"}, "zone": "z1"}]
     ] * 2

@@ -72,5 +72,5 @@ def test_the_mark_costs_no_write() -> None:
     world.settle()
     before = len(world.writes("Workload"))
     set_active(world, active=False)
-    evict_release_raise = ["patch status", "patch status", "patch"]
-    assert world.writes("Workload")[before:] == [*evict_release_raise, "patch status"], "the last says why it waits"
+    evict_release_raise = ["replace status", "replace status", "patch"]
+    assert world.writes("Workload")[before:] == [*evict_release_raise, "replace status"], "the last says why it waits"

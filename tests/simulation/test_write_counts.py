@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKLOAD
-from gatelift_kube.writes import ApiWrite, Create, Patch
+from gatelift_kube.writes import ApiWrite, Create, Patch, PatchKind
 from gatelift_sandbox.behaviour import RUN_SECONDS
 from support.sim_faults import Faults
 from support.sim_port import ApiPort
@@ -31,12 +31,18 @@ def landed(monkeypatch: pytest.MonkeyPatch) -> Count:
         resource = command.ref.resource.plural
         if resource in OF_THE_WORK:
             subresource = f"/{command.subresource}" if isinstance(command, Patch) and command.subresource else ""
-            verb = "create" if isinstance(command, Create) else "patch" if isinstance(command, Patch) else "delete"
-            count[(port.cluster.name, verb, resource + subresource)] += 1
+            count[(port.cluster.name, verb_of(command), resource + subresource)] += 1
         land(port, command, answered=answered)
 
     monkeypatch.setattr(ApiPort, "_land", counting)
     return count
+
+
+def verb_of(command: ApiWrite) -> str:
+    """Return the verb that a role would have to name."""
+    if isinstance(command, Patch):
+        return "update" if command.kind is PatchKind.REPLACE else "patch"
+    return "create" if isinstance(command, Create) else "delete"
 
 
 def ready(landed: Count) -> SimWorld:
@@ -63,7 +69,7 @@ def test_a_pod_costs_three_writes_to_its_workload_three_to_itself_and_four_at_th
     worker = next(cluster for cluster, *_ in landed if cluster != "home")
     assert landed == {
         ("home", "create", "workloads"): 1,
-        ("home", "patch", "workloads/status"): 2,  # reserved, admitted and cluster in one; finished
+        ("home", "update", "workloads/status"): 2,  # reserved, admitted and cluster in one; finished
         ("home", "patch", "pods/status"): 2,  # running, terminal
         ("home", "patch", "pods"): 1,  # finalizer
         (worker, "create", "pods"): 1,
@@ -77,7 +83,7 @@ def test_ten_pods_cost_ten_times_as_much_and_nothing_besides(landed: Count) -> N
     for number in range(10):
         world.make_pod(f"p{number}", "travels", "500m", {RUN_SECONDS: "5"})
     assert world.pass_seconds(600.0, lambda: finished(world))
-    waits = landed.pop(("home", "patch", "workloads/status")) - 20
+    waits = landed.pop(("home", "update", "workloads/status")) - 20
     assert 0 <= waits <= 10, "a workload that waits says why, once"
     at_workers = Counter[tuple[str, str]]()
     for (cluster, verb, resource), number in landed.items():

@@ -250,7 +250,7 @@ def _body(ref: ObjectRef, body: Any) -> str:
         said.append(f"clusterName {status['clusterName']}")
     said += [f"check {check['state']}{_marks(check)}" for check in status.get("admissionChecks") or []]
     if status.get("requeueState"):
-        at = status["requeueState"]["requeueAt"]
+        at = status["requeueState"].get("requeueAt")
         said.append(f"requeue {status['requeueState']['count']} at {at[11:-1] if at else at}")
     if "phase" in status:
         said.append(f"phase {status['phase']}")

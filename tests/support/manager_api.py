@@ -107,8 +107,14 @@ class Api:
             self.delete(command.ref)
             return self.objects.get(command.ref)
         body = json.loads(command.body)
-        self.writes.append((f"patch {command.subresource}".strip(), command.ref, body))
         document = copy.deepcopy(document)
+        if command.kind is PatchKind.REPLACE:
+            self.writes.append((f"replace {command.subresource}", command.ref, {"status": changed(document, body)}))
+            preconditions(document, body)
+            document["status"] = body["status"]
+            required(document["status"])
+            return self._store(command.ref, document)
+        self.writes.append((f"patch {command.subresource}".strip(), command.ref, body))
         if command.kind is PatchKind.MERGE:
             document = self._merged(document, body, status=command.subresource == "status")
         else:
@@ -116,11 +122,7 @@ class Api:
         return self._store(command.ref, document)
 
     def _merged(self, document: Doc, body: Doc, *, status: bool) -> Doc:
-        meta = document["metadata"]
-        for name in ("uid", "resourceVersion"):
-            wanted = body.get("metadata", {}).get(name)
-            if wanted is not None and wanted != meta[name]:
-                raise ApiError(WriteError.CONFLICT, f"{name}: {wanted}, is {meta[name]}")
+        preconditions(document, body)
         if status:
             document["status"] = merged(document.get("status", {}), body.get("status", {}))
             required(document["status"])
@@ -128,8 +130,23 @@ class Api:
         before = json.dumps(document.get("spec"))
         document = {**merged(document, {**body, "status": document.get("status", {})})}
         if json.dumps(document.get("spec")) != before:
-            document["metadata"]["generation"] = meta.get("generation", 1) + 1
+            document["metadata"]["generation"] = document["metadata"].get("generation", 1) + 1
         return document
+
+
+def preconditions(document: Doc, body: Doc) -> None:
+    """Refuse a write that was decided on another object, or on another version of it."""
+    for name in ("uid", "resourceVersion"):
+        wanted = body.get("metadata", {}).get(name)
+        if wanted is not None and wanted != document["metadata"][name]:
+            raise ApiError(WriteError.CONFLICT, f"{name}: {wanted}, is {document['metadata'][name]}")
+
+
+def changed(document: Doc, body: Doc) -> Doc:
+    """Return what a new status has that the old one had not, and None for what it has no longer."""
+    before, after = document.get("status", {}), body["status"]
+    gone = {name: None for name in before if name not in after}
+    return {**gone, **{name: value for name, value in after.items() if value != before.get(name)}}
 
 
 def merged(old: Any, new: Any) -> Any:

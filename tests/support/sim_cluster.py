@@ -24,6 +24,7 @@ from gatelift_kube.writes import (
     ObjectGone,
     ObjectSeen,
     Patch,
+    PatchKind,
     Synced,
     WriteDone,
     WriteFailed,
@@ -168,6 +169,9 @@ class SimCluster:
         namespace, name = command.ref.key.namespace, command.ref.key.name
         if isinstance(command, Create):
             return self.store.create(kind, namespace, msgspec.json.decode(command.body), wall)
+        if isinstance(command, Patch) and command.kind is PatchKind.REPLACE:
+            new = msgspec.json.decode(command.body)
+            return self.store.update(kind, namespace, name, new, wall, subresource=command.subresource)
         if isinstance(command, Patch):
             return self.store.patch(
                 kind, namespace, name, command.body, command.kind.value, wall, subresource=command.subresource

@@ -292,7 +292,7 @@ class WorkloadSpec(Struct, frozen=True, gc=False):
     maximum_execution_time_seconds: int | None = None
 
 
-class PodSetAssignment(Struct, frozen=True, gc=False):
+class PodSetAssignment(Entry, frozen=True, gc=False):
     """What one pod set was granted: flavor per resource, usage in total, count."""
 
     name: str = "main"
@@ -301,7 +301,7 @@ class PodSetAssignment(Struct, frozen=True, gc=False):
     count: int | None = None
 
 
-class Admission(Struct, frozen=True, gc=False):
+class Admission(Entry, frozen=True, gc=False):
     """Workload.status.admission: the reservation."""
 
     cluster_queue: str
@@ -330,14 +330,14 @@ class AdmissionCheckState(Entry, frozen=True, gc=False):
     pod_set_updates: tuple[PodSetUpdate, ...] = ()
 
 
-class ReclaimablePod(Struct, frozen=True, gc=False):
+class ReclaimablePod(Entry, frozen=True, gc=False):
     """Pods of a pod set that no longer need quota."""
 
     name: str
     count: int = 0
 
 
-class RequeueState(Struct, frozen=True, gc=False):
+class RequeueState(Entry, frozen=True, gc=False):
     """Backoff after an eviction."""
 
     count: int = 0
@@ -352,20 +352,20 @@ class EvictionCount(Entry, frozen=True, gc=False):
     count: int = 0
 
 
-class SchedulingStats(Struct, frozen=True, gc=False):
+class SchedulingStats(Entry, frozen=True, gc=False):
     """Workload.status.schedulingStats."""
 
     evictions: tuple[EvictionCount, ...] = ()
 
 
-class PodSetResources(Struct, frozen=True, gc=False):
+class PodSetResources(Entry, frozen=True, gc=False):
     """What all counted pods of one pod set ask for, as the queue counts it."""
 
     name: str
     resources: dict[str, Quantity] = {}
 
 
-class WorkloadStatus(Struct, frozen=True, gc=False):
+class WorkloadStatus(Entry, frozen=True, gc=False):
     """Workload.status."""
 
     conditions: tuple[Condition, ...] = ()

@@ -41,7 +41,7 @@ class ObjectMeta(Struct, frozen=True, gc=False):
 
 
 class Entry(Struct, frozen=True, gc=False, forbid_unknown_fields=True, kw_only=True):
-    """One of a list that is written whole, since a merge patch cannot do less: what we do not know of it is kept.
+    """A part of a status that is written whole: what we do not know of it is kept.
 
     `more`: fields that have no place in the struct, by their names, None where there are none. Decoding refuses them;
     `gatelift_kube.decoding` then puts them here, so that an object without any, as nearly all are, costs nothing.

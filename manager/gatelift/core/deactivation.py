@@ -25,8 +25,8 @@ def announced(known: Workload) -> Condition | None:
 def announce(core: Core, known: Workload, cause: str, message: str, now: float) -> None:
     """Write that the workload is to be deactivated, and why."""
     target = record.condition(known, texts.DEACTIVATION_TARGET, TRUE, cause, message)
-    status: dict[str, object] = {"conditions": put(known.status.conditions, target, core.wall.text(now))}
-    core.patch_workload(known, record.status_patch(known, status), "announce deactivation")
+    body = record.status_write(known, conditions=put(known.status.conditions, target, core.wall.text(now)))
+    core.patch_workload(known, body, "announce deactivation")
 
 
 def carry_out(core: Core, known: Workload) -> bool:

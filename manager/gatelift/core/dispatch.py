@@ -426,7 +426,7 @@ def choose(core: Core, attempt: Attempt, workload: Workload, owner: Owner, clust
         check=multikueue_check(core, reserve.checks),
     )
     attempt.cluster, attempt.policy = cluster, policy
-    body = record.admission_patch(
+    body = record.admission_write(
         workload,
         reserve.admission,
         reserve.checks,

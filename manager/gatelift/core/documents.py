@@ -6,7 +6,7 @@ check state without `state`, is refused by the API server.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -19,6 +19,10 @@ from gatelift_kube.objects.kueue import (
     PodSetResources,
     PodSetUpdate,
     QueueStatus,
+    ReclaimablePod,
+    RequeueState,
+    SchedulingStats,
+    WorkloadStatus,
 )
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.unknown_fields import put_back
@@ -43,6 +47,18 @@ def conditions(values: Iterable[Condition]) -> list[Document]:
     return documents
 
 
+def workload_status(status: WorkloadStatus) -> Document:
+    """Return the whole of Workload.status, as a write that replaces it carries it. What is empty is left out."""
+    document: Document = {}
+    for field, name in _WORKLOAD_FIELDS:
+        value = getattr(status, field)
+        if value is None or value == ():
+            continue
+        form = _WORKLOAD_FORMS.get(field)
+        document[name] = form(value) if form is not None else value
+    return put_back(status, document) if status.more else document
+
+
 def admission(value: Admission) -> Document:
     """Return Workload.status.admission."""
     assignments = []
@@ -50,17 +66,31 @@ def admission(value: Admission) -> Document:
         document: Document = {"name": one.name, "flavors": one.flavors, "resourceUsage": one.resource_usage}
         if one.count is not None:
             document["count"] = one.count
-        assignments.append(document)
-    return {"clusterQueue": value.cluster_queue, "podSetAssignments": assignments}
+        assignments.append(put_back(one, document) if one.more else document)
+    whole: Document = {"clusterQueue": value.cluster_queue, "podSetAssignments": assignments}
+    return put_back(value, whole) if value.more else whole
 
 
-def requests(values: Iterable[PodSetResources]) -> list[Document]:
-    """Return Workload.status.resourceRequests."""
-    return [{"name": one.name, "resources": one.resources} for one in values]
+def _requests(values: Iterable[PodSetResources]) -> list[Document]:
+    return [put_back(one, {"name": one.name, "resources": one.resources}) for one in values]
 
 
-def checks(values: Iterable[AdmissionCheckState]) -> list[Document]:
-    """Return Workload.status.admissionChecks."""
+def _reclaimable(values: Iterable[ReclaimablePod]) -> list[Document]:
+    return [put_back(one, {"name": one.name, "count": one.count}) for one in values]
+
+
+def _requeue_state(value: RequeueState) -> Document:
+    document: Document = {"count": value.count}
+    if value.requeue_at is not None:
+        document["requeueAt"] = value.requeue_at
+    return put_back(value, document)
+
+
+def _scheduling_stats(value: SchedulingStats) -> Document:
+    return put_back(value, {"evictions": _evictions(value.evictions)})
+
+
+def _checks(values: Iterable[AdmissionCheckState]) -> list[Document]:
     documents = []
     for value in values:
         document: Document = {
@@ -86,8 +116,7 @@ def _update(value: PodSetUpdate) -> PodSetUpdate | Document:
     return put_back(value, document)
 
 
-def evictions(values: Iterable[EvictionCount]) -> list[Document]:
-    """Return Workload.status.schedulingStats.evictions."""
+def _evictions(values: Iterable[EvictionCount]) -> list[Document]:
     documents = []
     for value in values:
         document = {"reason": value.reason, "underlyingCause": value.underlying_cause, "count": value.count}
@@ -128,3 +157,19 @@ def _usage(flavors: Iterable[FlavorUsage], *, borrows: bool) -> list[Document]:
         }
         for flavor in flavors
     ]
+
+
+_WORKLOAD_FIELDS = tuple(
+    (field, name)
+    for field, name in zip(WorkloadStatus.__struct_fields__, WorkloadStatus.__struct_encode_fields__, strict=True)
+    if field != "more"
+)
+_WORKLOAD_FORMS: dict[str, Callable[[Any], Any]] = {
+    "conditions": conditions,
+    "admission": admission,
+    "admission_checks": _checks,
+    "reclaimable_pods": _reclaimable,
+    "requeue_state": _requeue_state,
+    "scheduling_stats": _scheduling_stats,
+    "resource_requests": _requests,
+}

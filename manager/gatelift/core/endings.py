@@ -170,7 +170,7 @@ def _write_finished(
     message = outcome.message
     if attempt.end_unshown:
         message = texts.finished_unshown(message, attempt.end_unshown)
-    core.patch_workload(known, record.finished_patch(known, reason, message, core.wall.text(now)), "finish")
+    core.patch_workload(known, record.finished_write(known, reason, message, core.wall.text(now)), "finish")
 
 
 def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, outcome: Outcome, now: float) -> None:
@@ -195,7 +195,7 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
         reason = texts.ADMISSION_CHECK
         evicted = Ending(reason=reason, message=message)
     by_cluster = reason == texts.ADMISSION_CHECK and not (verdicts.retries(known) or verdicts.taken_back(core, known))
-    body = record.release_patch(
+    body = record.release_write(
         known,
         evicted=evicted,
         reason=lost,
@@ -230,7 +230,7 @@ def evict_waiting(core: Core, known: Workload, attempt: Attempt, now: float) -> 
             return True  # it has just been announced
         ending = deactivation.ending(known) if inactive else Ending(reason=texts.ADMISSION_CHECK, message=said)
     check = dispatch.multikueue_check(core, (one.name for one in known.status.admission_checks))
-    body = record.release_patch(
+    body = record.release_write(
         known,
         evicted=ending,
         reason=texts.DEACTIVATED if inactive else texts.PENDING_EVALUATION,

@@ -33,7 +33,7 @@ def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
         return
     if attempt.state in UNLIFTED and attempt.heard_session != view.session:
         if attempt.cluster != LOCAL_CLUSTER and rec.term != core.term:
-            core.patch_workload(known, record.adoption_patch(known, core.term), "adopt")
+            core.patch_workload(known, record.adoption_write(known, core.term), "adopt")
             return
         fresh = attempt.state is AttemptState.CHOSEN and attempt.commit_session == 0
         if fresh or (attempt.wants_objects and not _kept(core, attempt, attempt.commit_session)):

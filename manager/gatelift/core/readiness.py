@@ -69,7 +69,7 @@ def _show(core: Core, known: Workload, owner: Owner, now: float) -> bool:
     else:
         new = record.condition(known, texts.PODS_READY, FALSE, texts.WAIT_FOR_RECOVERY, texts.PODS_NOT_RECOVERED)
     conditions = put(known.status.conditions, new, core.wall.text(now))
-    core.patch_workload(known, record.status_patch(known, {"conditions": conditions}), "pods ready")
+    core.patch_workload(known, record.status_write(known, conditions=conditions), "pods ready")
     return True
 
 

@@ -188,7 +188,7 @@ def _evict(core: Core, known: Workload, rec: Record, attempt: Attempt, now: floa
         endings.end_before_placement(core, rec, attempt, now)
         return
     if ending.evict and not rec.evicted:
-        core.patch_workload(known, record.eviction_patch(known, ending, core.wall.text(now)), "evict")
+        core.patch_workload(known, record.eviction_write(known, ending, core.wall.text(now)), "evict")
         return
     placing.stop(core, attempt, ending, now)
 
@@ -270,7 +270,7 @@ def _show_reservation(core: Core, known: Workload, attempt: Attempt, now: float,
     if now < at:
         core.agenda.wake(attempt.look, at)
         return
-    body = record.reservation_patch(known, reserve.admission, reserve.checks, reserve.message, core.wall.text(now))
+    body = record.reservation_write(known, reserve.admission, reserve.checks, reserve.message, core.wall.text(now))
     core.patch_workload(known, body, "reserve")
 
 
@@ -289,7 +289,7 @@ def _admit_bare(core: Core, known: Workload, rec: Record, attempt: Attempt, disp
         core.failures.gave_up(attempt.uid, now, most, most)
         core.mark_attempt(attempt)
         return
-    body = record.admission_patch(known, reserve.admission, reserve.checks, reserve.message, None, core.wall.text(now))
+    body = record.admission_write(known, reserve.admission, reserve.checks, reserve.message, None, core.wall.text(now))
     core.patch_workload(known, body, "admit")
 
 
@@ -306,4 +306,4 @@ def _reclaim(core: Core, known: Workload, owner: Owner) -> None:
         if name in asked
     )
     if due != tuple((one.name, one.count) for one in known.status.reclaimable_pods if one.count):
-        core.patch_workload(known, record.reclaim_patch(known, due), "reclaim")
+        core.patch_workload(known, record.reclaim_write(known, due), "reclaim")

@@ -1,14 +1,14 @@
-"""The placement record: what the Workload itself says about its attempt, and the status patches that write it.
+"""The placement record: what the Workload itself says about its attempt, and the status writes that write it.
 
 Winner: `status.clusterName`. Epoch: annotation on the Workload. Term of the writer (R3), epoch and policy (P2) of the
 record: annotations in `podSetUpdates[0]` of the MultiKueue check's state, which Kueue's CRDs keep. A `local` placement
-has neither: it is told by Admitted=True on a Workload of a kind that travels. Every patch carries UID and
-resourceVersion of the version it was decided on, and whole lists.
+has neither: it is told by Admitted=True on a Workload of a kind that travels. Every write carries UID and
+resourceVersion of the version it was decided on, and the whole status, what we do not know of it too (decision 16).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +24,14 @@ from gatelift_kube.objects.kueue import (
     EvictionCount,
     PodSetResources,
     PodSetUpdate,
+    ReclaimablePod,
+    RequeueState,
+    SchedulingStats,
     Workload,
 )
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.unknown_fields import known_part
 from gatelift_wire.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_TERM
 from gatelift_wire.messages import DisconnectPolicy
 
@@ -35,12 +39,6 @@ EPOCH_FIRST = 1
 EPOCH_USED = "gatelift.dev/EpochUsed"
 """Condition whose message is an epoch that is used up: the mark where no check dispatches (`local`, no owner)."""
 _ENCODE = msgspec.json.Encoder().encode
-_DOCUMENTS: dict[str, Callable[[Any], Any]] = {
-    "conditions": documents.conditions,
-    "admission": documents.admission,
-    "admissionChecks": documents.checks,
-    "resourceRequests": documents.requests,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,13 +131,20 @@ class Choice:
     check: str = ""  # name of the MultiKueue check; "" for `local`
 
 
-def status_patch(workload: Workload, status: dict[str, Any]) -> bytes:
-    """Return the merge patch of `/status`, guarded by UID and version; `status` holds typed lists, written whole."""
-    for name, document in _DOCUMENTS.items():
-        if status.get(name) is not None:
-            status[name] = document(status[name])
-    metadata = {"uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version}
-    return _ENCODE({"metadata": metadata, "status": status})
+def status_write(workload: Workload, **changes: Any) -> bytes:
+    """Return the whole of `/status` with `changes`, guarded by UID and version.
+
+    `changes` are fields of WorkloadStatus; None, or an empty tuple, takes a field out.
+    """
+    meta = workload.metadata
+    metadata = {
+        "name": meta.name,
+        "namespace": meta.namespace,
+        "uid": meta.uid,
+        "resourceVersion": meta.resource_version,
+    }
+    status = documents.workload_status(msgspec.structs.replace(workload.status, **changes))
+    return _ENCODE({"apiVersion": WORKLOAD.api_version, "kind": WORKLOAD.kind, "metadata": metadata, "status": status})
 
 
 def condition(workload: Workload, type_: str, status: str, reason: str, message: str) -> Condition:
@@ -169,7 +174,13 @@ def pending_checks(workload: Workload, names: Iterable[str], wall: str) -> tuple
     )
 
 
-def reservation_patch(
+def _as_granted(workload: Workload, admission: Admission) -> Admission:
+    """Return `admission`, with what others keep in it where the Workload has it already."""
+    old = workload.status.admission
+    return old if old is not None and known_part(old) == admission else admission
+
+
+def reservation_write(
     workload: Workload, admission: Admission, checks: tuple[str, ...], message: str, wall: str
 ) -> bytes:
     """Write a reservation without winner: QuotaReserved=True, the admission, all checks as they stand."""
@@ -177,15 +188,15 @@ def reservation_patch(
     reserved = condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, message)
     status: dict[str, Any] = {
         "conditions": put(conditions, reserved, wall),
-        "admission": admission,
-        "admissionChecks": pending_checks(workload, checks, wall),
+        "admission": _as_granted(workload, admission),
+        "admission_checks": pending_checks(workload, checks, wall),
     }
     if workload.status.resource_requests:
-        status["resourceRequests"] = None  # the admission says more
-    return status_patch(workload, status)
+        status["resource_requests"] = ()  # the admission says more
+    return status_write(workload, **status)
 
 
-def admission_patch(
+def admission_write(
     workload: Workload,
     admission: Admission,
     checks: tuple[str, ...],
@@ -201,15 +212,15 @@ def admission_patch(
     admitted = condition(workload, texts.ADMITTED, TRUE, texts.ADMITTED, texts.WORKLOAD_ADMITTED)
     status: dict[str, Any] = {
         "conditions": _with(put(conditions, admitted, wall), besides, wall),
-        "admission": admission,
-        "admissionChecks": _checks_with(workload, checks, choice, wall),
+        "admission": _as_granted(workload, admission),
+        "admission_checks": _checks_with(workload, checks, choice, wall),
     }
     if choice is not None and choice.check:
-        status["clusterName"] = choice.cluster
-        status["nominatedClusterNames"] = None
+        status["cluster_name"] = choice.cluster
+        status["nominated_cluster_names"] = ()
     if workload.status.resource_requests:
-        status["resourceRequests"] = None  # the admission says more
-    return status_patch(workload, status)
+        status["resource_requests"] = ()  # the admission says more
+    return status_write(workload, **status)
 
 
 def _with(conditions: tuple[Condition, ...], besides: tuple[Condition, ...], wall: str) -> tuple[Condition, ...]:
@@ -253,7 +264,7 @@ def waits_for_start(workload: Workload) -> Condition:
     return condition(workload, texts.PODS_READY, FALSE, texts.WAIT_FOR_START, texts.PODS_NOT_READY)
 
 
-def adoption_patch(workload: Workload, term: int) -> bytes:
+def adoption_write(workload: Workload, term: int) -> bytes:
     """Write the same record in this leader's own term (R3)."""
     states = []
     for check in workload.status.admission_checks:
@@ -264,16 +275,14 @@ def adoption_patch(workload: Workload, term: int) -> bytes:
             for update in check.pod_set_updates
         )
         states.append(msgspec.structs.replace(check, pod_set_updates=updates))
-    return status_patch(workload, {"admissionChecks": states})
+    return status_write(workload, admission_checks=tuple(states))
 
 
-def eviction_patch(workload: Workload, ending: Ending, wall: str) -> bytes:
+def eviction_write(workload: Workload, ending: Ending, wall: str) -> bytes:
     """Write Evicted=True; the winner stays until it has stopped, so that a restart knows whom to ask."""
-    status = {
-        "conditions": _evicted(workload, (ending.reason, ending.message), ending.preempted, wall),
-        "schedulingStats": {"evictions": _counted(workload, ending.reason, ending.cause)},
-    }
-    return status_patch(workload, status)
+    conditions = _evicted(workload, (ending.reason, ending.message), ending.preempted, wall)
+    stats = _counted(workload, ending.reason, ending.cause)
+    return status_write(workload, conditions=conditions, scheduling_stats=stats)
 
 
 def _evicted(workload: Workload, said: tuple[str, str], preempted: str, wall: str) -> tuple[Condition, ...]:
@@ -291,14 +300,14 @@ def counted_as(reason: str, cause: str) -> tuple[str, str]:
     return reason, cause
 
 
-def _counted(workload: Workload, reason: str, cause: str) -> list[dict[str, Any]]:
+def _counted(workload: Workload, reason: str, cause: str) -> SchedulingStats:
     """Return the evictions by reason and underlying cause, one more."""
     reason, cause = counted_as(reason, cause)
-    stats = workload.status.scheduling_stats
-    known = {(one.reason, one.underlying_cause): one for one in (stats.evictions if stats else ())}
+    stats = workload.status.scheduling_stats or SchedulingStats()
+    known = {(one.reason, one.underlying_cause): one for one in stats.evictions}
     before = known.get((reason, cause)) or EvictionCount(reason=reason, underlying_cause=cause)
     known[(reason, cause)] = msgspec.structs.replace(before, count=before.count + 1)
-    return documents.evictions(known.values())
+    return msgspec.structs.replace(stats, evictions=tuple(known.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,7 +330,7 @@ class Requeue:
     at: str = ""
 
 
-def release_patch(
+def release_write(
     workload: Workload,
     *,
     evicted: Ending | None,
@@ -351,11 +360,11 @@ def release_patch(
         conditions = put(conditions, waits_for_start(workload), wall)
     status: dict[str, Any] = {
         "admission": None,
-        "clusterName": None,
-        "nominatedClusterNames": None,
-        "admissionChecks": _reset_checks(workload, retried, used, wall),
-        "reclaimablePods": None,
-        "accumulatedPastExecutionTimeSeconds": past_seconds,
+        "cluster_name": None,
+        "nominated_cluster_names": (),
+        "admission_checks": _reset_checks(workload, retried, used, wall),
+        "reclaimable_pods": (),
+        "accumulated_past_execution_time_seconds": past_seconds,
     }
     was = find(conditions, texts.EVICTED)
     if was is not None and was.status == TRUE:
@@ -363,13 +372,13 @@ def release_patch(
         requeued = condition(workload, texts.REQUEUED, status_requeued, was.reason, was.message)
         conditions = put(conditions, requeued, wall)
         if requeue is not None and requeue.at:
-            status["requeueState"] = {"count": requeue.count, "requeueAt": requeue.at}
+            status["requeue_state"] = RequeueState(count=requeue.count, requeue_at=requeue.at)
         if was.reason.startswith(texts.DEACTIVATED):
-            status["requeueState"] = None  # a person who reactivates it starts the counting anew
+            status["requeue_state"] = None  # a person who reactivates it starts the counting anew
         if evicted is not None:
-            status["schedulingStats"] = {"evictions": _counted(workload, evicted.reason, evicted.cause)}
+            status["scheduling_stats"] = _counted(workload, evicted.reason, evicted.cause)
     status["conditions"] = conditions if used.check else put(conditions, _used_up(workload, used), wall)
-    return status_patch(workload, status)
+    return status_write(workload, **status)
 
 
 def _reset_checks(workload: Workload, retried: str, used: Used, wall: str) -> tuple[AdmissionCheckState, ...]:
@@ -401,35 +410,36 @@ def _used_up(workload: Workload, used: Used) -> Condition:
     return condition(workload, EPOCH_USED, TRUE, "ReservationReturned", str(used.epoch))
 
 
-def reclaim_patch(workload: Workload, reclaimable: tuple[tuple[str, int], ...]) -> bytes:
+def reclaim_write(workload: Workload, reclaimable: tuple[tuple[str, int], ...]) -> bytes:
     """Write the pods per pod set that need quota no longer (KEP-78)."""
-    return status_patch(workload, {"reclaimablePods": [{"name": name, "count": count} for name, count in reclaimable]})
+    pods = tuple(ReclaimablePod(name, count) for name, count in reclaimable)
+    return status_write(workload, reclaimable_pods=pods)
 
 
-def waiting_patch(
+def waiting_write(
     workload: Workload, reason: str, message: str, wall: str, requests: tuple[PodSetResources, ...] = ()
 ) -> bytes:
     """Write why it waits as QuotaReserved=False, and for what."""
     waits = condition(workload, texts.QUOTA_RESERVED, FALSE, reason, message)
     status: dict[str, Any] = {"conditions": put(workload.status.conditions, waits, wall)}
     if requests and requests != workload.status.resource_requests:
-        status["resourceRequests"] = requests
-    return status_patch(workload, status)
+        status["resource_requests"] = requests
+    return status_write(workload, **status)
 
 
-def requeued_patch(workload: Workload, reason: str, message: str, wall: str) -> bytes:
+def requeued_write(workload: Workload, reason: str, message: str, wall: str) -> bytes:
     """Write Requeued=True: whatever kept it out of the queue is over."""
     requeued = condition(workload, texts.REQUEUED, TRUE, reason, message)
     status: dict[str, Any] = {"conditions": put(workload.status.conditions, requeued, wall)}
-    if workload.status.requeue_state is not None and workload.status.requeue_state.requeue_at is not None:
-        status["requeueState"] = {"count": workload.status.requeue_state.count, "requeueAt": None}
-    return status_patch(workload, status)
+    if workload.status.requeue_state is not None:
+        status["requeue_state"] = msgspec.structs.replace(workload.status.requeue_state, requeue_at=None)
+    return status_write(workload, **status)
 
 
-def finished_patch(workload: Workload, reason: str, message: str, wall: str) -> bytes:
+def finished_write(workload: Workload, reason: str, message: str, wall: str) -> bytes:
     """Write Finished=True, which is final."""
     finished = condition(workload, texts.FINISHED, TRUE, reason, message)
-    return status_patch(workload, {"conditions": put(workload.status.conditions, finished, wall)})
+    return status_write(workload, conditions=put(workload.status.conditions, finished, wall))
 
 
 def epoch_patch(workload: Workload, epoch: int) -> bytes:

@@ -37,7 +37,7 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
     elif core.may_inform(key, now):
         core.told_at[rec.uid] = now
         requests = core.ledger.engine.requests(rec.uid)
-        body = record.waiting_patch(known, told[0], told[1], core.wall.text(now), requests)
+        body = record.waiting_write(known, told[0], told[1], core.wall.text(now), requests)
         core.patch_workload(known, body, "why waiting")
 
 
@@ -55,7 +55,7 @@ def _come_back(core: Core, known: Workload, now: float) -> bool:
     found = _what_ended(core, known, requeued.reason, now)
     if found is None:
         return False
-    core.patch_workload(known, record.requeued_patch(known, *found, core.wall.text(now)), "requeue")
+    core.patch_workload(known, record.requeued_write(known, *found, core.wall.text(now)), "requeue")
     return True
 
 

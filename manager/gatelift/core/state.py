@@ -195,15 +195,11 @@ class Core:
         )
 
     def patch_workload(self, workload: Workload, body: bytes, purpose: str, *, status: bool = True) -> None:
-        """Ask for a patch of a Workload that was decided on `workload`."""
-        self.patch(
-            ref_of(workload),
-            body,
-            purpose,
-            decided_on=workload.metadata.resource_version,
-            subresource="status" if status else "",
-            uid=workload.metadata.uid,
-        )
+        """Ask for a write of a Workload that was decided on `workload`: of its whole status, or a merge patch."""
+        kind, subresource = (PatchKind.REPLACE, "status") if status else (PatchKind.MERGE, "")
+        meta, ref = workload.metadata, ref_of(workload)
+        version = meta.resource_version
+        self.patch(ref, body, purpose, decided_on=version, subresource=subresource, kind=kind, uid=meta.uid)
 
     def create(self, ref: ObjectRef, body: bytes, purpose: str, *, owner: ObjectRef) -> None:
         """Ask for the create of a Workload; `owner` is looked at again when the outcome is there."""

@@ -72,7 +72,7 @@ def keep_required(core: Core, known: Workload, rec: Record, attempt: Attempt, no
     attempt.reserve = reserve._replace(checks=now_required)
     if rec.reserved:
         states = record.pending_checks(known, now_required, core.wall.text(now))
-        core.patch_workload(known, record.status_patch(known, {"admissionChecks": states}), "checks")
+        core.patch_workload(known, record.status_write(known, admission_checks=states), "checks")
     return rec.reserved
 
 

@@ -56,5 +56,6 @@ def _read(resource: Resource, document: Json) -> Any:
 
 
 def _converted(resource: Resource, document: Json) -> Any:
-    unknown_fields.set_aside(document)
-    return msgspec.convert(document, struct_of(resource), strict=True)
+    struct = struct_of(resource)
+    unknown_fields.set_aside(document, struct)
+    return msgspec.convert(document, struct, strict=True)
