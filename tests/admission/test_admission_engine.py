@@ -21,6 +21,7 @@ from support.admission_objects import (
     simple_engine,
     workload,
 )
+from support.cohort_engine import arrive, cohort_engine
 
 
 def test_a_workload_that_fits_is_reserved_with_canonical_usage() -> None:
@@ -133,7 +134,7 @@ def test_quota_is_kept_from_lower_priorities_for_a_period_but_who_heads_a_queue_
 
 
 def test_equals_of_who_gave_quota_back_are_offered_it_at_once() -> None:
-    engine = engine_of(Settings(wake_period=1.0), "cq")
+    engine = cohort_engine(Settings(wake_period=1.0), "cq", cpu="2")
     for name in ("a", "b"):
         engine.workload_changed(workload(name, pod_set(requests={"cpu": "2"}), priority=2, queue="cq"), 0.0)
     assert reserved(rest(engine)) == ["a"]
@@ -142,25 +143,11 @@ def test_equals_of_who_gave_quota_back_are_offered_it_at_once() -> None:
     assert reserved(rest(engine, SOON)) == ["b"]
 
 
-def engine_of(settings: Settings, *names: str) -> Engine:
-    """Return an engine with queues of 2 cpu in one cohort, that preempt lower priorities and reclaim from anybody."""
-    engine = Engine(settings)
-    engine.namespace_changed("ns", {})
-    engine.flavor_changed(flavor("default"))
-    policy = Preemption(within_cluster_queue="LowerPriority", reclaim_within_cohort="Any")
-    for name in names:
-        quota = group(default={"cpu": "2"})
-        engine.cluster_queue_changed(cluster_queue(name, quota, cohort_name="all", preemption=policy))
-        engine.local_queue_changed(local_queue(name, name))
-    return engine
-
-
 def test_who_would_borrow_is_woken_after_those_whose_quota_it_is() -> None:
-    engine = engine_of(Settings(wake_period=0.1, wake_period_max=1.0), "left", "right")
+    engine = cohort_engine(Settings(wake_period=0.1, wake_period_max=1.0), "left", "right", cpu="2")
     for name in ("left-a", "left-b", "right-a", "right-b"):
-        queue, half = name.split("-")[0], pod_set(requests={"cpu": "1"})
-        engine.workload_changed(workload(name, half, queue=queue), 0.0)
-        engine.workload_changed(workload(f"{name}-next", half, queue=queue, created=1), 0.0)
+        arrive(engine, name, 1, 0.0)
+        arrive(engine, f"{name}-next", 1, 0.0, created=1)
     assert len(reserved(rest(engine))) == 4
     engine.release("right-a")
     engine.release("right-b")
@@ -170,12 +157,11 @@ def test_who_would_borrow_is_woken_after_those_whose_quota_it_is() -> None:
 
 
 def test_who_has_used_its_quota_up_does_not_borrow_what_another_has_yet_to_take_back() -> None:
-    engine = engine_of(Settings(wake_period=0.1, wake_period_max=1.0), "left", "right")
-    one = pod_set(requests={"cpu": "500m"})
+    engine = cohort_engine(Settings(wake_period=0.1, wake_period_max=1.0), "left", "right", cpu="2")
     for number in range(4):
         for queue in ("left", "right"):
-            engine.workload_changed(workload(f"{queue}-{number}", one, queue=queue), 0.0)
-            engine.workload_changed(workload(f"{queue}-next-{number}", one, queue=queue, created=1), 0.0)
+            arrive(engine, f"{queue}-{number}", "500m", 0.0)
+            arrive(engine, f"{queue}-next-{number}", "500m", 0.0, created=1)
     assert len(reserved(rest(engine))) == 8
     for uid in ("left-0", "right-0", "right-1", "right-2"):
         engine.release(uid)
@@ -185,23 +171,22 @@ def test_who_has_used_its_quota_up_does_not_borrow_what_another_has_yet_to_take_
 
 
 def test_while_newcomers_are_preempted_who_arrives_waits_for_those_worth_more_but_not_longer_than_the_limit() -> None:
-    engine = engine_of(Settings(wake_period=0.2, wake_period_max=1.0), "cq")
-    whole, small = pod_set(requests={"cpu": "2"}), pod_set(requests={"cpu": "1"})
-    engine.workload_changed(workload("low", small, queue="cq", priority=1), 0.0)
-    assert reserved(rest(engine)) == ["low"]
-    engine.workload_changed(workload("high", whole, queue="cq", priority=2), 0.1)
+    engine = cohort_engine(Settings(wake_period=0.2, wake_period_max=1.0), "cq", cpu="2")
+    arrive(engine, "cq-low", 1, 0.0, priority=1)
+    assert reserved(rest(engine)) == ["cq-low"]
+    arrive(engine, "cq-high", 2, 0.1, priority=2)
     rest(engine, 0.1)
-    engine.release("low")
-    assert reserved(rest(engine, 0.1)) == ["high"]
-    engine.release("high")
-    engine.workload_changed(workload("late", small, queue="cq", priority=1), 0.2)
+    engine.release("cq-low")
+    assert reserved(rest(engine, 0.1)) == ["cq-high"]
+    engine.release("cq-high")
+    arrive(engine, "cq-late", 1, 0.2, priority=1)
     assert reserved(rest(engine, 0.2)) == []
     due = engine.next_deadline()
     while due is not None and due < 0.1 + 1.0:
         if reserved(rest(engine, due)):
             break
         due = engine.next_deadline()
-    assert engine.charged("late"), "it has not waited for more than the longest period"
+    assert engine.charged("cq-late"), "it has not waited for more than the longest period"
 
 
 def test_nothing_is_collected_where_nobody_may_preempt() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.keeping import AMOUNTS_MAX, PARTS, Keeping
-from gatelift_admission.model import Preempt, Reserve, Settings
+from gatelift_admission.model import Settings
 from gatelift_admission.tree import Node, Quota
-from gatelift_kube.objects.kueue import Preemption
-from support.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, workload
+from support.cohort_engine import arrive, cohort_engine, moves
 
 CELL = ("default", "cpu")
 
@@ -66,37 +65,7 @@ def test_how_much_is_told_apart_is_limited() -> None:
     assert keeping.own(mine, CELL, 0, -1.0) == 999, "what is kept is as much as was given back by the others"
 
 
-def engine_of(*names: str) -> Engine:
-    """Return an engine with queues of 4 cpu in one cohort, that preempt lower priorities and reclaim from anybody."""
-    engine = Engine(Settings(wake_period=0.2, wake_period_max=1.0))
-    engine.namespace_changed("ns", {})
-    engine.flavor_changed(flavor("default"))
-    policy = Preemption(within_cluster_queue="LowerPriority", reclaim_within_cohort="Any")
-    for name in names:
-        made = cluster_queue(name, group(default={"cpu": "4"}), cohort_name="all", preemption=policy)
-        engine.cluster_queue_changed(made)
-        engine.local_queue_changed(local_queue(name, name))
-    return engine
-
-
-def add(engine: Engine, name: str, cpu: int, now: float, priority: int = 0) -> None:
-    """Let a workload arrive in the queue that its name begins with."""
-    asked = pod_set(requests={"cpu": str(cpu)})
-    engine.workload_changed(workload(name, asked, queue=name.split("-", maxsplit=1)[0], priority=priority), now)
-
-
-def rest(engine: Engine, now: float) -> list[str]:
-    """Cycle until there is nothing left to decide at `now`; return who was let in, and with ! who has to leave."""
-    found: list[str] = []
-    while True:
-        result = engine.cycle(now)
-        for one in result.decisions:
-            if isinstance(one, Reserve):
-                found.append(one.uid)
-            elif isinstance(one, Preempt):
-                found.append("!" + one.uid)
-        if not result.more:
-            return sorted(found)
+SETTINGS = Settings(wake_period=0.2, wake_period_max=1.0)
 
 
 def until(engine: Engine, begin: float, end: float) -> list[tuple[float, str]]:
@@ -104,48 +73,48 @@ def until(engine: Engine, begin: float, end: float) -> list[tuple[float, str]]:
     found = []
     now = begin
     while now <= end:
-        found += [(round(now, 3), one) for one in rest(engine, now)]
+        found += [(round(now, 3), one) for one in moves(engine, now)]
         due = engine.next_deadline()
         now = end + 1.0 if due is None else max(due, now + 0.001)
     return found
 
 
 def test_an_idle_queue_lets_a_lone_workload_in_at_once_whatever_others_have_given_back() -> None:
-    engine = engine_of("a", "b")
-    add(engine, "a-high", 4, 0.0, 5)
-    assert rest(engine, 0.0) == ["a-high"]
+    engine = cohort_engine(SETTINGS, "a", "b")
+    arrive(engine, "a-high", 4, 0.0, 5)
+    assert moves(engine, 0.0) == ["a-high"]
     engine.state.wakes.preempted_soon("cohort/all", engine.state.settings)
     engine.release("a-high")
-    add(engine, "b-low", 4, 0.1)
-    assert rest(engine, 0.1) == ["b-low"]
+    arrive(engine, "b-low", 4, 0.1)
+    assert moves(engine, 0.1) == ["b-low"]
 
 
 def test_each_end_is_kept_from_lower_ones_for_a_period_though_others_end_all_the_time() -> None:
-    engine = engine_of("a", "b")
-    add(engine, "a-high", 4, 0.0, 5)
-    add(engine, "b-high", 4, 0.0, 5)
-    assert rest(engine, 0.0) == ["a-high", "b-high"]
-    add(engine, "a-low", 4, 0.0)
-    add(engine, "b-low", 4, 0.0)
-    assert rest(engine, 0.0) == []
+    engine = cohort_engine(SETTINGS, "a", "b")
+    arrive(engine, "a-high", 4, 0.0, 5)
+    arrive(engine, "b-high", 4, 0.0, 5)
+    assert moves(engine, 0.0) == ["a-high", "b-high"]
+    arrive(engine, "a-low", 4, 0.0)
+    arrive(engine, "b-low", 4, 0.0)
+    assert moves(engine, 0.0) == []
     engine.release("a-high")
     assert until(engine, 0.0, 0.15) == []
     engine.release("b-high", 0.15)
     assert until(engine, 0.15, 0.3) == [(0.2, "a-low")], "what b has just given back is kept for b's next one"
-    add(engine, "b-next", 4, 0.3, 5)
-    assert rest(engine, 0.3) == ["b-next"], "nobody has to leave for it"
+    arrive(engine, "b-next", 4, 0.3, 5)
+    assert moves(engine, 0.3) == ["b-next"], "nobody has to leave for it"
     engine.release("b-next", 0.3)
     assert until(engine, 0.3, 1.0) == [(0.5, "b-low")]
 
 
 def test_who_gave_back_less_is_followed_by_its_equals_at_once_while_more_is_kept_elsewhere() -> None:
-    engine = engine_of("a", "b")
-    add(engine, "a-high", 4, 0.0, 5)
-    add(engine, "b-low", 4, 0.0)
-    assert rest(engine, 0.0) == ["a-high", "b-low"]
-    add(engine, "a-later", 4, 0.0)
-    add(engine, "b-later", 4, 0.0)
-    assert rest(engine, 0.0) == []
+    engine = cohort_engine(SETTINGS, "a", "b")
+    arrive(engine, "a-high", 4, 0.0, 5)
+    arrive(engine, "b-low", 4, 0.0)
+    assert moves(engine, 0.0) == ["a-high", "b-low"]
+    arrive(engine, "a-later", 4, 0.0)
+    arrive(engine, "b-later", 4, 0.0)
+    assert moves(engine, 0.0) == []
     engine.release("a-high")
     engine.release("b-low")
     assert until(engine, 0.0, 0.1) == [(0.005, "b-later")]
@@ -153,16 +122,16 @@ def test_who_gave_back_less_is_followed_by_its_equals_at_once_while_more_is_kept
 
 
 def test_after_an_early_preemption_who_arrives_does_not_borrow_what_its_owner_has_just_given_back() -> None:
-    engine = engine_of("a", "b")
-    add(engine, "a-one", 4, 0.0, 5)
-    add(engine, "b-one", 4, 0.0, 5)
-    assert rest(engine, 0.0) == ["a-one", "b-one"]
+    engine = cohort_engine(SETTINGS, "a", "b")
+    arrive(engine, "a-one", 4, 0.0, 5)
+    arrive(engine, "b-one", 4, 0.0, 5)
+    assert moves(engine, 0.0) == ["a-one", "b-one"]
     engine.state.wakes.preempted_soon("cohort/all", engine.state.settings)
     engine.release("a-one")
-    add(engine, "b-two", 4, 0.1, 5)
-    assert rest(engine, 0.1) == []
-    add(engine, "a-two", 4, 0.15, 5)
-    assert rest(engine, 0.15) == ["a-two"]
+    arrive(engine, "b-two", 4, 0.1, 5)
+    assert moves(engine, 0.1) == []
+    arrive(engine, "a-two", 4, 0.15, 5)
+    assert moves(engine, 0.15) == ["a-two"]
     assert until(engine, 0.15, 2.0) == []
     engine.release("a-two", 2.0)
     assert [one for _, one in until(engine, 2.0, 5.0)] == ["b-two"], "if nobody comes for it, it is lent"
