@@ -245,8 +245,11 @@ class Cycle:
         state, entry, queue, plan = self._state, nominee.entry, nominee.queue, nominee.plan
         claims, tree = round_.claims, state.ensure()
         if nominee.patient:
-            self._claim(round_, entry, queue, plan)
-            return
+            if state.patience.of(entry, state.now) is not None:
+                self._claim(round_, entry, queue, plan)
+                return
+            self.nominations += 1
+            plan = nominate(state, entry, queue)  # its moment ended while the round was cut
         if plan.targets and any(
             one.entry.uid not in state.holders.holds for one in plan.targets
         ):  # gone while the round was cut

@@ -34,8 +34,6 @@ class Waiting:
 class Patience:
     """Who waits for what others are about to give back, and what they gave back."""
 
-    moment: float = 0.0
-    """For how many seconds at most; 0: nobody waits."""
     waiting: dict[str, Waiting] = field(default_factory=dict)
     """By UID; whoever has had its moment stays until it leaves its queue, so that it gets no other."""
     due: list[tuple[float, str]] = field(default_factory=list)
@@ -49,20 +47,20 @@ class Patience:
 
     def ended(self, tree: Tree | None, name: str, usage: Usage, now: float) -> None:
         """Note that quota of the queue `name` came free without anybody having been asked for it."""
-        node = tree.queues.get(name) if tree is not None and self.moment > 0 and usage else None
+        node = tree.queues.get(name) if tree is not None and usage else None
         if node is not None:
             self.ends.setdefault(node.root, {}).update(dict.fromkeys(usage, now))
 
-    def expects(self, root: str, lacking: Iterable[Cell], now: float) -> bool:
+    def expects(self, root: str, lacking: Iterable[Cell], now: float, moment: float) -> bool:
         """Return whether something of all that is lacking came free by itself in a tree within the last moment."""
         ends = self.ends.get(root)
-        return ends is not None and all(now - ends.get(cell, -self.moment) < self.moment for cell in lacking)
+        return ends is not None and all(now - ends.get(cell, -moment) < moment for cell in lacking)
 
-    def begin(self, uid: str, now: float) -> Waiting:
-        """Let a preemptor wait for a moment from now on, unless it has begun to before; returns how it waits."""
+    def begin(self, uid: str, until: float) -> Waiting:
+        """Let a preemptor wait until then, unless it has begun to before; returns how it waits."""
         known = self.waiting.get(uid)
         if known is None:
-            known = self.waiting[uid] = Waiting(now + self.moment)
+            known = self.waiting[uid] = Waiting(until)
             heapq.heappush(self.due, (known.until, uid))
         return known
 

@@ -11,8 +11,8 @@ from gatelift_admission.state import State
 
 def may_wait(state: State, entry: Entry, queue: QueueModel, plan: Plan) -> bool:
     """Return whether a preemptor waits for others to end before it asks anybody of its plan to leave."""
-    patience = state.patience
-    if patience.moment <= 0 or any(state.holders.holds[one.entry.uid].evicted for one in plan.targets):
+    patience, moment = state.patience, state.settings.preemption_patience
+    if moment <= 0 or any(state.holders.holds[one.entry.uid].evicted for one in plan.targets):
         return False
     if entry.uid in patience.waiting:
         if patience.of(entry, state.now) is None:
@@ -20,9 +20,9 @@ def may_wait(state: State, entry: Entry, queue: QueueModel, plan: Plan) -> bool:
     else:
         tree, node = state.ensure(), state.node(queue.name)
         lacking = [cell for cell, need in plan.assignment.usage.items() if need > tree.free(node, cell)]
-        if not patience.expects(node.root, lacking, state.now):
+        if not patience.expects(node.root, lacking, state.now, moment):
             return False
-    known = patience.begin(entry.uid, state.now)
+    known = patience.begin(entry.uid, state.now + moment)
     known.plan, known.built = plan if demand(state, entry, queue) is not None else None, state.built
     return True
 

@@ -103,7 +103,6 @@ class State:
 
     def __post_init__(self) -> None:
         """Read workloads by the settings."""
-        self.patience.moment = self.settings.preemption_patience
         self.reader = Reader(self.settings)
 
     # -- structure -----------------------------------------------------------------------------------------------
@@ -251,7 +250,7 @@ class State:
         usage = self.wakes.keeping.recharged(self.ledger.tree, (root_of, before), now)
         if self.holders.note(entry):  # its priority or its being evicted: others may choose it now
             freed = entry.charged
-        if freed and not asked:
+        if freed and not asked and self.settings.preemption_patience > 0:
             self.patience.ended(self.ledger.tree, root_of, usage, self.now)
         if freed:
             boost = self.settings.priority_boost

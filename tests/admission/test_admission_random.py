@@ -276,8 +276,12 @@ def test_with_preemption_the_index_loses_nobody_and_charges_are_exact(data: st.D
     world = build(data, preempts=True)
     period, most = data.draw(st.sampled_from(PERIODS))
     strategies = data.draw(st.sampled_from(STRATEGIES))
-    world.engine.state.settings = Settings(fair_sharing=strategies, wake_period=period, wake_period_max=most)
-    world.engine.state.patience.moment = data.draw(st.sampled_from([0.0, 1.0]))
+    world.engine.state.settings = Settings(
+        fair_sharing=strategies,
+        wake_period=period,
+        wake_period_max=most,
+        preemption_patience=data.draw(st.sampled_from([0.0, 1.0])),
+    )
     for number in range(data.draw(st.integers(1, 20))):
         step(world, data, number)
     budget = data.draw(st.integers(1, 50))

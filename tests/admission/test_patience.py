@@ -150,4 +150,17 @@ def test_two_that_would_have_the_same_ones_leave_wait_at_the_same_time() -> None
     arrive(engine, "other-high", 2, 10.2, priority=1)
     assert not {"cq-high", "other-high"} & set(outcome(engine, 10.2))
     assert not any("!" in one for one in outcome(engine, 10.9))
-    assert {one for one in outcome(engine, 11.2) if one.startswith("?")} >= {"?cq-high", "?other-high"}
+    assert outcome(engine, 11.2) == ["!cq-low1", "!cq-low5", "!other-one", "?cq-high", "?other-high"]
+
+
+def test_a_round_that_was_cut_while_its_moment_ended_does_not_let_it_wait_for_ever() -> None:
+    engine = busy("cq", "other")
+    arrive(engine, "other-all", 4, 10.1)
+    outcome(engine, 10.1)
+    arrive(engine, "cq-high", 3, 10.2, priority=1)
+    assert outcome(engine, 10.2) == []
+    engine.release("cq-low1", 11.1)
+    cut = engine.cycle(11.1, 1)
+    assert cut.more
+    assert cut.nominations == 1
+    assert outcome(engine, 11.3) == ["!cq-low2", "!cq-low3", "?cq-high"]
