@@ -31,7 +31,6 @@ from bench.generator import BASELINE, LARGE_SCALE, Load, scaled
 from bench.generator_runner import Runner
 from bench.processes import cpu_seconds, rss_peak_bytes
 from bench.side_scripts import beside
-from gatelift_admission.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX
 from gatelift_sandbox import children
 
 SCALE = 0.1
@@ -83,7 +82,7 @@ async def measure(load: Load, qps: float, *, with_floor: bool) -> dict[str, Any]
     """Play the load by the engine alone, by the floor and by the manager."""
     if not with_floor:
         return await manager_round(load, qps)
-    alone = in_memory(load, 1, settings_of(WAKE_PERIOD, WAKE_PERIOD_MAX, PREEMPTION_PATIENCE))
+    alone = in_memory(load, 1, settings_of())
     print(f"engine alone: makespan {alone['makespan_s']} s, {alone['preemptions']:.0f} preemptions", flush=True)
     floor = await floor_round(load)
     ours = await manager_round(load, qps)

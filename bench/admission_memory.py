@@ -124,8 +124,10 @@ def pace(period: float, most: float, patience: float) -> Iterator[tuple[str, flo
         yield f"pace_{one}_{lags[0]}_{lags[1]}_preemptions", found["preemptions"]
 
 
-def settings_of(period: float, most: float, patience: float) -> Settings:
-    """Return the engine's settings."""
+def settings_of(
+    period: float = WAKE_PERIOD, most: float = WAKE_PERIOD_MAX, patience: float = PREEMPTION_PATIENCE
+) -> Settings:
+    """Return the engine's settings, as they ship unless said otherwise."""
     return Settings(wake_period=period, wake_period_max=most, preemption_patience=patience)
 
 

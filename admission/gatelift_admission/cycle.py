@@ -250,9 +250,7 @@ class Cycle:
                 return
             self.nominations += 1
             plan = nominate(state, entry, queue)  # its moment ended while the round was cut
-        if plan.targets and any(
-            one.entry.uid not in state.holders.holds for one in plan.targets
-        ):  # gone while the round was cut
+        if self._somebody_left(plan):
             self._lose(round_, entry, queue, plan.assignment, texts.LOST_TO_ANOTHER)
             round_.progress = True
             return
@@ -284,6 +282,10 @@ class Cycle:
             round_.admitted.add(entry.uid)
         else:
             self._preempt(round_, entry, queue, plan, decisions)
+
+    def _somebody_left(self, plan: Plan) -> bool:
+        """Return whether one of those who were to leave has left, while the round was cut."""
+        return any(one.entry.uid not in self._state.holders.holds for one in plan.targets)
 
     def _came_free(self, round_: Round, queue: QueueModel, assignment: Assignment) -> bool:
         """Return whether nobody need leave any more, because room came free while the round was cut."""
