@@ -215,7 +215,7 @@ class Cycle:
         while round_.nominees and done + self._searched() - searched < limit:
             nominee = self._next(round_)
             if nominee.entry.ticket == nominee.ticket and nominee.entry.queue == nominee.queue.name:
-                self._decide(round_, nominee, decisions)
+                self._look_at(round_, nominee, decisions)
             done += 1
         return done + self._searched() - searched
 
@@ -241,15 +241,23 @@ class Cycle:
         first = contenders.index(winner(self._state.ensure(), contenders))
         return round_.nominees.pop(first)
 
+    def _look_at(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
+        """Keep the room of one that waits for others to end; decide on the others, also on one that has waited.
+
+        The moment of one may have ended while the round was cut: then it has to be looked at anew, nothing wakes it.
+        """
+        state, entry, queue = self._state, nominee.entry, nominee.queue
+        if not nominee.patient:
+            self._decide(round_, nominee, decisions)
+        elif state.patience.of(entry, state.now) is not None:
+            self._claim(round_, entry, queue, nominee.plan)
+        else:
+            self.nominations += 1
+            self._decide(round_, Nominee(entry, nominee.ticket, queue, nominate(state, entry, queue)), decisions)
+
     def _decide(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
         state, entry, queue, plan = self._state, nominee.entry, nominee.queue, nominee.plan
         claims, tree = round_.claims, state.ensure()
-        if nominee.patient:
-            if state.patience.of(entry, state.now) is not None:
-                self._claim(round_, entry, queue, plan)
-                return
-            self.nominations += 1
-            plan = nominate(state, entry, queue)  # its moment ended while the round was cut
         if self._somebody_left(plan):
             self._lose(round_, entry, queue, plan.assignment, texts.LOST_TO_ANOTHER)
             round_.progress = True
