@@ -1,4 +1,4 @@
-"""Quorum reads: several at once, and one that finds no room pauses nothing."""
+"""The manager's API side: several reads at once, and what finds no room pauses nothing and is said."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import random
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
+import structlog
 
 from gatelift.adapters.kubernetes import Identity, ManagementApi
 from gatelift.core import events
@@ -14,11 +15,12 @@ from gatelift.core.state import UNSENT_SECONDS
 from gatelift_kube import reads
 from gatelift_kube.budget import budget
 from gatelift_kube.client import Client
+from gatelift_kube.executor import CAPACITY
 from gatelift_kube.resources import POD, ObjectKey, ObjectRef
 from gatelift_kube.retry import RetryPolicy
 from gatelift_kube.tasks import Supervisor
 from gatelift_kube.transport import HttpTransport
-from gatelift_kube.writes import Patch, WriteError
+from gatelift_kube.writes import Patch, WriteError, WriteFailed
 from gatelift_wire.messages import Commit
 from support.builders_manager import a_pod, a_setting
 from support.fake_apiserver import FakeApiServer
@@ -72,6 +74,25 @@ async def test_a_read_that_finds_no_room_says_that_nobody_was_asked(reading: Rea
     assert isinstance(refused, events.ReadFailed)
     assert not refused.asked
     assert "wait already" in refused.message
+
+
+async def test_writes_that_find_no_room_are_one_line_in_the_log() -> None:
+    server = FakeApiServer()
+    await server.start()
+    async with Client(HttpTransport(server.config)) as client:
+        made = Reading(server, client)  # nothing of it runs: what it takes waits
+        with structlog.testing.capture_logs() as lines:
+            for number in range(CAPACITY + 3):
+                ref = ObjectRef(POD, ObjectKey("ns", f"p{number}"))
+                made.api.write(Patch(write_id=number, ref=ref, body=b"{}"))
+    await server.stop()
+    assert [event.write_id for event in made.posted if isinstance(event, WriteFailed)] == [
+        CAPACITY,
+        CAPACITY + 1,
+        CAPACITY + 2,
+    ]
+    told = [line for line in lines if line["event"] == "write not sent"]
+    assert [(line["log_level"], str(CAPACITY) in line["why"]) for line in told] == [("warning", True)]
 
 
 def in_doubt(*, asked: bool) -> World:

@@ -20,7 +20,7 @@ from gatelift_kube.events import EventRecorder
 from gatelift_kube.executor import Executor, WritesFullError
 from gatelift_kube.reads import Reads
 from gatelift_kube.reflector import Reflector
-from gatelift_kube.repetitions import watch_problems
+from gatelift_kube.repetitions import Repetitions, watch_problems
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
@@ -94,6 +94,7 @@ class ManagementApi:
         self._client = client
         self._post = post
         self._log = structlog.get_logger("gatelift.kubernetes")
+        self._repetitions = Repetitions()
         problem = watch_problems(self._log)
         self._recorder = EventRecorder(client, identity.controller, identity.instance, allowed=leads)
         self._executor = Executor(client, self._answered, limits=limits, record=self._recorder.record)
@@ -118,7 +119,7 @@ class ManagementApi:
             self._executor.submit(command)
         except WritesFullError as error:
             if not isinstance(command, EmitEvent):
-                self._post(WriteFailed(write_id=command.write_id, error=WriteError.NOT_SENT, message=str(error)))
+                self._answered(WriteFailed(write_id=command.write_id, error=WriteError.NOT_SENT, message=str(error)))
 
     def read(self, command: Read | ReadAll) -> None:
         """Read one object or a whole kind; the answer is posted."""
@@ -149,7 +150,15 @@ class ManagementApi:
             reflector = self._echoing.get(type(event.object))
             if reflector is not None and event.object is not None:
                 reflector.answered(event.object)
+        elif isinstance(event, WriteFailed) and event.error is WriteError.NOT_SENT:
+            self._not_sent(event.message)
         self._post(event)
+
+    def _not_sent(self, why: str) -> None:
+        """Say now and then that writes come to nothing: all that people see of it is that little moves."""
+        untold = self._repetitions.untold("not sent")
+        if untold is not None:
+            self._log.warning("write not sent", why=why, **({"times_before": untold} if untold else {}))
 
     async def _read(self, command: Read | ReadAll) -> None:
         try:
