@@ -50,9 +50,8 @@ from gatelift_admission.plan import Plan
 from gatelift_admission.preemption.issue import decision
 from gatelift_admission.preemption.oracle import preempts
 from gatelift_admission.queues import QueueModel
-from gatelift_admission.rounds import Nominee, Round, Seen
+from gatelift_admission.rounds import Nominee, Round, Seen, take_next
 from gatelift_admission.state import State
-from gatelift_admission.tournament import Contender, winner
 from gatelift_admission.tree import Node
 
 SIMULATED_PER_STEP = 20
@@ -90,6 +89,8 @@ class Cycle:
                 if not self._state.ready and not self._state.next_turn():
                     break
                 self._round = self._open()
+                if self._round is None:
+                    continue
             left -= self._nominate(self._round, left)
             if not self._round.heads:
                 left -= self._process(self._round, decisions, left)
@@ -100,8 +101,11 @@ class Cycle:
 
     # -- a round ---------------------------------------------------------------------------------------------------
 
-    def _open(self) -> Round:
-        """Take the heads of the next tree, and the blocked heads in it that keep room for themselves."""
+    def _open(self) -> Round | None:
+        """Take the heads of the next tree, and the blocked heads in it that keep room for themselves.
+
+        None where there are none by now.
+        """
         state = self._state
         root, names = state.ready.popitem(last=False)
         tree = state.ensure()
@@ -111,9 +115,14 @@ class Cycle:
             self._seen = {}
         self._rounds[root] = self._rounds.get(root, 0) + 1
         heads = self._heads(root, names)
+        if not heads:
+            self._tidy(root)
+            return None
         version = state.versions.get(root, 0)
         opened = Round(root, state.built, version, state.releases.get(root, 0), heads)
-        opened.repeated = self._seen.setdefault(root, Seen()).again(version, heads)
+        if root not in self._seen:
+            self._seen[root] = Seen()
+        opened.repeated = self._seen[root].again(version, heads)
         return opened
 
     def _heads(self, root: str, names: dict[str, None]) -> list[tuple[Entry, int, QueueModel]]:
@@ -161,8 +170,9 @@ class Cycle:
         return entry
 
     def _nominate(self, round_: Round, budget: int) -> int:
-        done, searched = 0, self._searched()
-        while round_.heads and done + self._searched() - searched < budget:
+        done, tree = 0, self._state.ensure()
+        begun = tree.simulated // SIMULATED_PER_STEP  # steps that searches for victims took so far
+        while round_.heads and done + tree.simulated // SIMULATED_PER_STEP - begun < budget:
             entry, ticket, queue = round_.heads.pop()
             done += 1
             if entry.ticket != ticket or entry.queue != queue.name:
@@ -171,12 +181,13 @@ class Cycle:
             if self._obstacle(entry, queue):
                 round_.progress = True
                 continue
-            self._expire_cursor(round_, entry, queue)
+            if entry.cursor:
+                self._expire_cursor(round_, entry, queue)
             plan = fitting(self._state, entry, queue)
             known = patient.plan_of(self._state, entry, queue) if plan is None else None
             plan = plan or known or nominate(self._state, entry, queue, cursor=entry.cursor)
             round_.nominees.append(Nominee(entry, ticket, queue, plan, patient=known is not None))
-        return done + self._searched() - searched
+        return done + tree.simulated // SIMULATED_PER_STEP - begun
 
     def _obstacle(self, entry: Entry, queue: QueueModel) -> bool:
         """Set an entry aside that no quota can help, and say why; a StrictFIFO queue waits behind it.
@@ -203,57 +214,38 @@ class Cycle:
 
     def _process(self, round_: Round, decisions: list[Decision], limit: int) -> int:
         """Process at most `limit` nominees and return how many; the list is reversed, the next one is its last."""
-        if not round_.ordered:
+        if not round_.ordered and len(round_.nominees) > 1:
             round_.nominees.sort(
                 key=lambda one: entry_key(
                     one.plan.assignment.borrowing, one.entry.priority, one.entry.timestamp, one.entry.uid
                 ),
                 reverse=True,
             )
-            round_.ordered = True
-        done, searched = 0, self._searched()
-        while round_.nominees and done + self._searched() - searched < limit:
-            nominee = self._next(round_)
+        round_.ordered = True
+        done, tree = 0, self._state.ensure()
+        begun = tree.simulated // SIMULATED_PER_STEP
+        while round_.nominees and done + tree.simulated // SIMULATED_PER_STEP - begun < limit:
+            nominee = take_next(self._state, round_)
             if nominee.entry.ticket == nominee.ticket and nominee.entry.queue == nominee.queue.name:
                 self._look_at(round_, nominee, decisions)
             done += 1
-        return done + self._searched() - searched
-
-    def _searched(self) -> int:
-        """Return the steps that searches for victims took so far."""
-        return self._state.ensure().simulated // SIMULATED_PER_STEP
-
-    def _next(self, round_: Round) -> Nominee:
-        """Take out the nominee that goes next: by the order, or by what the tree's shares are now."""
-        node = self._state.node(round_.nominees[-1].queue.name)
-        if not self._state.settings.fair_sharing or len(round_.nominees) == 1 or node.parent is None:
-            return round_.nominees.pop()
-        contenders = [
-            Contender(
-                node=self._state.node(one.queue.name),
-                usage=one.plan.assignment.usage,
-                priority=one.entry.priority,
-                timestamp=one.entry.timestamp,
-                uid=one.entry.uid,
-            )
-            for one in round_.nominees
-        ]
-        first = contenders.index(winner(self._state.ensure(), contenders))
-        return round_.nominees.pop(first)
+        return done + tree.simulated // SIMULATED_PER_STEP - begun
 
     def _look_at(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
         """Keep the room of one that waits for others to end; decide on the others, also on one that has waited.
 
         The moment of one may have ended while the round was cut: then it has to be looked at anew, nothing wakes it.
         """
-        state, entry, queue = self._state, nominee.entry, nominee.queue
-        if not nominee.patient:
+        entry, queue, plan = nominee.entry, nominee.queue, nominee.plan
+        if not plan.targets and plan.assignment.mode is Mode.FIT:
+            self._let_in(round_, nominee, plan, decisions)  # nearly all: nothing else can be said of it
+        elif not nominee.patient:
             self._decide(round_, nominee, decisions)
-        elif state.patience.of(entry, state.now) is not None:
-            self._claim(round_, entry, queue, nominee.plan)
+        elif self._state.patience.of(entry, self._state.now) is not None:
+            self._claim(round_, entry, queue, plan)
         else:
             self.nominations += 1
-            self._decide(round_, Nominee(entry, nominee.ticket, queue, nominate(state, entry, queue)), decisions)
+            self._decide(round_, Nominee(entry, nominee.ticket, queue, nominate(self._state, entry, queue)), decisions)
 
     def _decide(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
         state, entry, queue, plan = self._state, nominee.entry, nominee.queue, nominee.plan
@@ -282,14 +274,22 @@ class Cycle:
             self._wait(round_, entry, queue, assignment, texts.DEFERRED)
         elif claims.overlap(plan.targets):
             self._lose(round_, entry, queue, assignment, texts.OVERLAPPING)
+        elif assignment.mode is Mode.FIT:
+            self._let_in(round_, nominee, plan, decisions)
         elif not claims.fits(tree, tree.queues[queue.name], assignment.usage, plan.targets):
             self._lose(round_, entry, queue, assignment, texts.LOST_TO_ANOTHER)
-        elif assignment.mode is Mode.FIT:
+        else:
+            self._preempt(round_, entry, queue, plan, decisions)
+
+    def _let_in(self, round_: Round, nominee: Nominee, plan: Plan, decisions: list[Decision]) -> None:
+        """Reserve what fits, unless others of the round have taken it."""
+        entry, queue, tree = nominee.entry, nominee.queue, self._state.ensure()
+        if round_.claims.fits(tree, tree.queues[queue.name], plan.assignment.usage, plan.targets):
             decisions.append(self._reserve(entry, queue, plan))
             round_.progress = True
             round_.admitted.add(entry.uid)
         else:
-            self._preempt(round_, entry, queue, plan, decisions)
+            self._lose(round_, entry, queue, plan.assignment, texts.LOST_TO_ANOTHER)
 
     def _somebody_left(self, plan: Plan) -> bool:
         """Return whether one of those who were to leave has left, while the round was cut."""
@@ -357,7 +357,7 @@ class Cycle:
         """Begin at the first flavor if somebody of the queue left or changed since, unless it was in the last round."""
         built, generation, number = entry.cursor_of
         changed = (built, generation) != (round_.built, self._state.generations.get(queue.name, 0))
-        if entry.cursor and changed and self._rounds[round_.root] - number > 1:
+        if changed and self._rounds[round_.root] - number > 1:
             entry.search_anew()
 
     def _retry(self, round_: Round, queue: QueueModel, entry: Entry) -> None:
@@ -432,6 +432,7 @@ class Cycle:
             self._retry(round_, queue, entry)
             return
         entry.search_anew()
+        round_.parked = True
         round_.thinned |= not pending.strict
         if kept_room:  # another one heads the queue now, and the room of the one before it is free
             state.release_anything(round_.root)
@@ -461,7 +462,8 @@ class Cycle:
         state = self._state
         tree = state.ensure()
         kept = round_.claims.give_back(tree)
-        if kept:  # who was parked in this round was evaluated without it: no reason to look at them again
+        released = state.releases.get(round_.root, 0) != round_.releases
+        if kept and (round_.parked or released):  # who was parked in it was evaluated without: not looked at again
             state.resettle(round_.root, kept, wake=state.versions.get(round_.root, 0) != round_.version)
         if round_.admitted:
             self._look_at_waiting(round_.root)
@@ -477,8 +479,13 @@ class Cycle:
             else:
                 state.ready.get(round_.root, {}).pop(queue.name, None)
                 state.stalled.setdefault(round_.root, {})[queue.name] = None
-        if not state.ready.get(round_.root, True):
-            del state.ready[round_.root]
+        self._tidy(round_.root)
+
+    def _tidy(self, root: str) -> None:
+        """Forget a tree of which no queue is ready."""
+        ready = self._state.ready
+        if not ready.get(root, True):
+            del ready[root]
 
     def _look_at_waiting(self, root: str) -> None:
         """Offer heads again that wait for others to leave: who came in this round may be one more to choose."""

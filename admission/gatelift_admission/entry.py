@@ -123,7 +123,9 @@ def phase_of(workload: Workload) -> Phase:
 def effective_priority(workload: Workload, *, boost: bool) -> int:
     """Return spec.priority, 0 if none; with `boost` plus what the annotation says, if that is a 32-bit number."""
     priority = workload.spec.priority or 0
-    text = workload.metadata.annotations.get(PRIORITY_BOOST, "") if boost else ""
+    if not boost:
+        return priority
+    text = workload.metadata.annotations.get(PRIORITY_BOOST, "")
     return priority + int(text) if _WHOLE.fullmatch(text) and -(2**31) <= int(text) < 2**31 else priority
 
 

@@ -6,6 +6,7 @@ Neighbours: `pending` keeps the classes of a queue in order and wakes them; `pre
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gatelift_admission.entry import Entry, Shape
@@ -18,6 +19,9 @@ from gatelift_admission.waking import Band
 
 VOID_SLACK = 64
 """Void items a heap may carry beyond its live ones before it is rebuilt: keeps memory within twice the need."""
+
+DEMANDS_MAX = 256
+"""Shapes of a queue whose demand is remembered: with more, all are worked out anew now and then."""
 
 WatchKey = tuple[Cell, int | None]
 """A cell, and the priority that waits for it: None in a queue that preempts nobody."""
@@ -73,6 +77,23 @@ class PendingClass:
         if len(self.fresh) > 2 * len(self.members) + VOID_SLACK:
             self.fresh = [other for other in self.fresh if self.members.get(other.uid) is other]
         self.fresh.append(entry)
+
+
+@dataclass(slots=True)
+class Demands:
+    """What shapes need that have no choice of flavors, as far as asked: a class ends with its last member, this stays."""
+
+    built: int = 0
+    """The build of the tree for which they were worked out."""
+    known: dict[Shape, Demand | None] = field(default_factory=dict)
+
+    def of(self, shape: Shape, built: int, work_out: Callable[[], Demand | None]) -> Demand | None:
+        """Return what a shape needs in build `built` of the tree."""
+        if self.built != built or len(self.known) >= DEMANDS_MAX:
+            self.built, self.known = built, {}
+        if shape not in self.known:
+            self.known[shape] = work_out()
+        return self.known[shape]
 
 
 @dataclass(slots=True)

@@ -120,7 +120,7 @@ def _idle(node: Node, cell: Cell, gifts: Iterable[Gift], lowest: int, since: flo
     return max(0, min(given, node.nominal(cell) - node.usage.get(cell, 0))) if given else 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Kept:
     """What is kept from one queue now."""
 
@@ -139,14 +139,16 @@ class Kept:
 
         Where others would have to leave anyway, nothing is kept: whom it concerns is the cycle's to say.
         """
+        if not within and not self.anything:
+            return True
         node, keeping = room.node, self.keeping
         for cell, need in option:
             if not room.within(cell, need + keeping.own(node, cell, priority, self.since)):
                 break
         else:
             return True
-        if within or not self.anything:
-            return not within
+        if within:
+            return False
         for cell, need in option:
             free = room.free(cell)
             if need <= free < need + keeping.all(node, cell, priority, self.since):

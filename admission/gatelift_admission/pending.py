@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
 from gatelift_admission.entry import Entry, Shape
-from gatelift_admission.equals import VOID_SLACK, PendingClass, Watch, WatchKey, any_covered, any_left, in_turn
+from gatelift_admission.equals import VOID_SLACK, Demands, PendingClass, Watch, WatchKey, any_covered, any_left, in_turn
 from gatelift_admission.flavors import Assignment, Option
 from gatelift_admission.keeping import Kept
 from gatelift_admission.model import Cell
@@ -33,6 +33,7 @@ class PendingQueue:
     """The waiting workloads of one ClusterQueue."""
 
     __slots__ = (
+        "_demands",
         "_eager",
         "_heap",
         "_sequence",
@@ -75,6 +76,7 @@ class PendingQueue:
         self._heap: list[tuple[tuple[int, float, str], int, PendingClass]] = []
         self._watches: dict[WatchKey, list[tuple[int, int, Watch]]] = {}
         self._eager: list[tuple[PendingClass, int]] = []
+        self._demands = Demands()
         self._sequence = 0
         self._tickets = 0
 
@@ -110,7 +112,7 @@ class PendingQueue:
         """Return what members of the entry's class need where they have no choice, in build `built` of the tree."""
         one = self.classes[entry.shape]
         if one.built != built:
-            one.demand, one.built = work_out(), built
+            one.demand, one.built = self._demands.of(entry.shape, built, work_out), built
         return one.demand
 
     def set_aside(self, entry: Entry) -> None:

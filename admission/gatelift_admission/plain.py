@@ -33,6 +33,8 @@ class Outcome:
 
     grant: Grant
     considered: str
+    checks: tuple[str, ...]
+    """AdmissionChecks that the granted flavors require."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Demand:
     usage: Usage
     outcomes: dict[tuple[int, ...], Outcome] = field(default_factory=dict)
     """What is granted, by borrowing levels: the same for all that are like it."""
+    assignments: dict[tuple[int, ...], Assignment] = field(default_factory=dict)
+    """The same of what is assigned; nobody changes them but `fill`."""
 
     def levels(self, tree: Tree, node: Node) -> tuple[int, ...] | None:
         """Return the borrowing level of each step, None if anything is not available."""
@@ -61,8 +65,11 @@ class Demand:
         return tuple(found)
 
     def assignment(self, levels: tuple[int, ...]) -> Assignment:
-        """Return the assignment without its pod sets, which only a reservation needs (`fill`)."""
-        return Assignment(usage=self.usage, borrowing=max(levels, default=0))
+        """Return the assignment; its pod sets are there once a reservation needed them (`fill`). Not to be changed."""
+        found = self.assignments.get(levels)
+        if found is None:
+            found = self.assignments[levels] = Assignment(usage=self.usage, borrowing=max(levels, default=0))
+        return found
 
     def fill(self, assignment: Assignment, levels: tuple[int, ...]) -> None:
         """Add the pod sets to an assignment, as `flavors.assign` would have."""

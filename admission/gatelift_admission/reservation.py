@@ -40,7 +40,9 @@ def _outcome(assignment: Assignment, queue: QueueModel) -> Outcome:
         for one in assignment.pod_sets
     )
     written = Admission(queue.name, tuple(_written(one) for one in assignment.pod_sets))
-    return Outcome(Grant.of(written, granted), assignment.considered)
+    grant = Grant.of(written, granted)
+    required = checks.required(queue.spec, (flavor for flavor, _ in grant.cells))
+    return Outcome(grant, assignment.considered, required)
 
 
 def _written(one: AssignedPodSet) -> PodSetAssignment:
@@ -59,7 +61,7 @@ def decision(entry: Entry, queue: QueueModel, found: Outcome, unix_now: float) -
         uid=entry.uid,
         key=entry.key,
         admission=found.grant.written,
-        checks=checks.required(queue.spec, (flavor for flavor, _ in found.grant.cells)),
+        checks=found.checks,
         wait_seconds=wait,
         flavors_considered=found.considered,
         message=texts.quota_reserved(queue.name),

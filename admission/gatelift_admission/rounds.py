@@ -8,6 +8,8 @@ from gatelift_admission.claims import Claims
 from gatelift_admission.entry import Entry
 from gatelift_admission.plan import Plan
 from gatelift_admission.queues import QueueModel
+from gatelift_admission.state import State
+from gatelift_admission.tournament import Contender, winner
 
 BEGINNINGS_MAX = 256
 """Rounds with searches under way between two changes of a tree: more than several queues need to meet in all ways."""
@@ -41,6 +43,8 @@ class Round:
     repeated: bool = False
     """The same heads began at the same flavors before, and nothing came of it: losers wait for a change."""
     progress: bool = False
+    parked: bool = False
+    """Somebody was parked in it, who was evaluated without the room that it keeps."""
     thinned: bool = False
     """Somebody of a BestEffortFIFO queue was parked in it, who keeps no room any more: losers may have their turn."""
     anew: bool = False
@@ -68,3 +72,23 @@ class Seen:
             return True
         self.beginnings.add(beginning)
         return False
+
+
+def take_next(state: State, round_: Round) -> Nominee:
+    """Take out the nominee that goes next: the last one by the order, or the one by what the tree's shares are now."""
+    nominees = round_.nominees
+    if not state.settings.fair_sharing or len(nominees) == 1:
+        return nominees.pop()
+    if state.node(nominees[-1].queue.name).parent is None:
+        return nominees.pop()
+    contenders = [
+        Contender(
+            node=state.node(one.queue.name),
+            usage=one.plan.assignment.usage,
+            priority=one.entry.priority,
+            timestamp=one.entry.timestamp,
+            uid=one.entry.uid,
+        )
+        for one in nominees
+    ]
+    return nominees.pop(contenders.index(winner(state.ensure(), contenders)))

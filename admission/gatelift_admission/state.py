@@ -301,11 +301,13 @@ class State:
 
     def next_turn(self) -> bool:
         """Wake whose turn it is in the trees that had a release; False if that was nobody and all had their turn."""
+        waiting: dict[str, set[int]] = {}  # priorities; nobody comes or goes meanwhile
         while self.wakes.turns:
             for root in list(self.wakes.turns):
-                members = self.ensure().members.get(root, ())
-                waiting = {one for node in members for one in self.queues[node.name].pending.priorities}
-                turn = self.wakes.turn(root, waiting)
+                if root not in waiting:
+                    members = self.ensure().members.get(root, ())
+                    waiting[root] = {one for node in members for one in self.queues[node.name].pending.priorities}
+                turn = self.wakes.turn(root, waiting[root])
                 if turn is not None:
                     band, cells = turn
                     self.release_anything(root, cells, band)
@@ -344,6 +346,10 @@ class State:
 
     def place(self, entry: Entry) -> None:
         """Put a workload where it belongs: into its queue, aside, or out; and note what has to be said."""
+        if entry.phase is not Phase.PENDING:
+            self.unqueue(entry)
+            self.tell(entry, None)
+            return
         target, said = self._target(entry)
         if entry.blocked:
             said = None  # who keeps it out says why
@@ -389,8 +395,6 @@ class State:
 
     def _target(self, entry: Entry) -> tuple[QueueModel | None, tuple[str, str] | None]:
         """Return the queue that `entry` belongs into (None: none) and what its condition has to say about that."""
-        if entry.phase is not Phase.PENDING:
-            return None, None
         own = out_of_queue_reason(entry.workload)
         if own is not None:
             return None, own if own[0] else None

@@ -39,7 +39,7 @@ BANDS_MAX = 4
 """Priorities of a tree that have a turn of their own; those below share one: a turn looks at every queue."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Band:
     """Whose turn it is: the priorities from `lowest` to below `below` (None: all above).
 
@@ -90,6 +90,8 @@ class Wakes:
     turns: dict[str, Turns] = field(default_factory=dict)
     periods: dict[str, float] = field(default_factory=dict)
     """Where they have grown."""
+    leasts: dict[str, float] = field(default_factory=dict)
+    """Which they have not grown from, as far as asked."""
     queues: dict[str, int] = field(default_factory=dict)
     """How many queues there are in each tree: a turn looks at all of them."""
     keeping: Keeping = field(default_factory=Keeping)
@@ -99,16 +101,20 @@ class Wakes:
         self.freed.clear()
         self.turns.clear()
         self.periods.clear()
+        self.leasts.clear()
         self.keeping.clear()
 
     def period(self, root: str, settings: Settings) -> float:
         """Return for how many seconds what comes free is kept for those who follow; 0: nothing is."""
-        return max(self._least(root, settings), self.periods.get(root, 0.0))
+        least = self._least(root, settings)
+        return max(least, self.periods[root]) if root in self.periods else least
 
     def _least(self, root: str, settings: Settings) -> float:
-        if settings.wake_period <= 0:
-            return 0.0
-        return max(settings.wake_period, min(self.queues.get(root, 0) * PERIOD_OF_QUEUE, settings.wake_period_max))
+        found = self.leasts.get(root)
+        if found is None:
+            most = min(self.queues.get(root, 0) * PERIOD_OF_QUEUE, settings.wake_period_max)
+            found = self.leasts[root] = max(settings.wake_period, most) if settings.wake_period > 0 else 0.0
+        return found
 
     def since(self, root: str, now: float, settings: Settings) -> float:
         """Return the time from which on what came free is kept still."""

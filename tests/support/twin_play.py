@@ -72,8 +72,10 @@ class WatchedCycle(Cycle):
         """Return 1 if the last round is not at its end."""
         return int(self._round is not None)
 
-    def _open(self) -> Round:
+    def _open(self) -> Round | None:
         opened = super()._open()
+        if opened is None:
+            return None
         heads = [entry for entry, _, _ in opened.heads]
         self.seen.append(Seen([one.uid for one in heads], {one.uid for one in heads if not one.cursor}))
         return opened
@@ -85,10 +87,10 @@ class WatchedCycle(Cycle):
             _hold(spared(self._state.ensure(), one))
         return done
 
-    def _decide(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
+    def _look_at(self, round_: Round, nominee: Nominee, decisions: list[Decision]) -> None:
         passed = overtaken(nominee.queue.pending, nominee.entry)
         before = len(decisions)
-        super()._decide(round_, nominee, decisions)
+        super()._look_at(round_, nominee, decisions)
         if any(isinstance(one, Reserve) for one in decisions[before:]):
             _hold(passed)
             if not round_.claims.victims:
