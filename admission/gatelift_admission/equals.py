@@ -81,7 +81,7 @@ class PendingClass:
 
 @dataclass(slots=True)
 class Demands:
-    """What shapes need that have no choice of flavors, as far as asked: a class ends with its last member, this stays."""
+    """What shapes need that have no choice of flavors, as far as asked. Unlike a class it outlives its last member."""
 
     built: int = 0
     """The build of the tree for which they were worked out."""

@@ -409,6 +409,7 @@ async def test_streams_that_the_peer_does_not_let_go_of_count_until_it_does(
     for _ in range(agents_server.STREAMS_PER_CLUSTER_MAX):
         stream = RawStream(edge.server.port, edge.identities["w1"], edge.state.bundle)
         await stream.greet()
+        await until(lambda: len(edge.opened_streams()) > len(stalled))
         stream_id = edge.opened_streams()[-1].stream_id
         for number in range(12):
             edge.server.send(SendFrame(stream_id=stream_id, frame=big_frame(stream.session, number + 1)))
