@@ -405,7 +405,7 @@ async def test_streams_that_the_peer_does_not_let_go_of_count_until_it_does(
     edge: Edge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agents_server, "WRITE_SECONDS_MAX", UNREAD_SECONDS)
-    stalled = []
+    stalled: list[RawStream] = []
     for _ in range(agents_server.STREAMS_PER_CLUSTER_MAX):
         stream = RawStream(edge.server.port, edge.identities["w1"], edge.state.bundle)
         await stream.greet()
