@@ -199,9 +199,14 @@ class Both(Fed):
         for uid in seen.anew:
             # Kueue goes round the flavors of a StrictFIFO head for ever, the fast engine once for each state of the
             # tree; then it keeps the head's room by looking at it from the first flavor. One that found nothing
-            # begins at the first flavor, too; only one that lost has to go on behind its flavor.
+            # begins at the first flavor, too; only one that lost has to go on behind its flavor, unless the cursors of
+            # its pod sets are out of step: then Kueue goes round for ever, too.
             work = self.twin.world.works.get(uid)
-            if work is not None and (self._is_strict(work) or self.requeued.get(uid) in (NO_FIT, NO_CANDIDATES)):
+            if work is not None and (
+                self._is_strict(work)
+                or self.requeued.get(uid) in (NO_FIT, NO_CANDIDATES)
+                or len(set(work.cursor.values())) > 1
+            ):
                 work.cursor = {}
         self._set_aside(seen, root)
         works = self.twin.world.works
@@ -308,8 +313,9 @@ class Both(Fed):
             self.before |= {one.uid for one in works if not one.reserved}
         if outcome.admitted:
             self.beside |= {one.uid for one in works if not one.reserved and len(one.pod_sets) > 1}
-        self.beside -= set(outcome.admitted or seen.heads)
-        self.before -= set(outcome.admitted if outcome.admitted or gone else seen.heads)
+        # Who went on behind a flavor was not looked at whole: what it was refused before, nobody has looked at since.
+        self.beside -= set(outcome.admitted or seen.anew)
+        self.before -= set(outcome.admitted if outcome.admitted or gone else seen.anew)
         fast = [self._plain(one) for one in seen.decisions if isinstance(one, Reserve)]
         twin = [self._granted(uid) for uid in outcome.admitted]
         if fast != twin:
