@@ -30,7 +30,7 @@ from gatelift_admission.state import State
 from support.admission_cases import STRATEGIES, Case
 from support.twin.engine import BYPASSED, Outcome, Twin
 from support.twin.queues import NO_CANDIDATES, NO_FIT, TwinQueue
-from support.twin.records import Fair, Work
+from support.twin.records import Cursor, Fair, Work
 from support.twin_feed import START, Fed
 from support.twin_invariants import above_limits, broken, overtaken, spared
 
@@ -121,6 +121,8 @@ class Both(Fed):
     before: set[str] = field(default_factory=set)
     """Workloads not evaluated since somebody was admitted, who may be one to preempt, or was preempted, who goes first
     among those to preempt from then on."""
+    stood: dict[str, Cursor] = field(default_factory=dict)
+    """Cursors of the twin that were settled, of workloads that nobody has looked at since."""
     cycles: int = 0
     preemptions: int = 0
     admissions: int = 0
@@ -192,6 +194,7 @@ class Both(Fed):
         self.cycles += 1
         for uid in heads:
             self.twin.wake(uid)
+            self.stood.pop(uid, None)
         root = self.twin.world.root_name(self.twin.queue_for(self.twin.world.works[heads[0]]))
         for uid in self.earlier.intersection(heads):
             self.earlier.discard(uid)
@@ -294,6 +297,8 @@ class Both(Fed):
         for queue in self.twin.queues.values():
             for work in [*queue.heap.values(), *queue.inadmissible.values()]:
                 if not self.fast.state.entries[work.uid].cursor:
+                    if work.cursor:
+                        self.stood[work.uid] = work.cursor
                     work.cursor = {}
             if queue.strategy != "StrictFIFO":
                 for work in [one for one in queue.heap.values() if self._is_parked(one.uid)]:
@@ -400,10 +405,12 @@ class Both(Fed):
         rest = self.twin.copy()
         for name in rest.world.cluster_queues if flushed else ():
             rest.flush(name, self.clock)
-        for _ in range(EXTRA_CYCLES + len(rest.world.works) * flushed):
+        for rounds in range(EXTRA_CYCLES + len(rest.world.works) * flushed):
             before = rest.standstill()
             if first:
                 self._blocked_from_the_first(rest)
+            elif not rounds:
+                self._as_they_stood(rest)
             outcome = rest.cycle(self.clock)
             preemptors = {by for _, by in outcome.preempted.values()}
             moved = {*outcome.admitted, *preemptors}
@@ -425,6 +432,12 @@ class Both(Fed):
         """Return whether a workload waits in the queue of one that waits for its victims."""
         blocked = self.fast.state.queues[self.fast.state.entries[uid].queue].pending.blocked
         return blocked is not None and blocked.uid != uid and self._waits_for_victims(blocked.uid)
+
+    def _as_they_stood(self, twin: Twin) -> None:
+        """Let all whom nobody has looked at since go on where they stood: settled, they would meet in other ways."""
+        for uid, cursor in self.stood.items():
+            if uid in twin.world.works:
+                twin.world.works[uid].cursor = cursor
 
     def _blocked_from_the_first(self, twin: Twin) -> None:
         """Let heads of StrictFIFO queues that the fast engine holds at rest begin at their first flavor."""
