@@ -79,10 +79,10 @@ def workload() -> Workload:
     return read
 
 
-def released(of: Workload) -> bytes:
+def released(of: Workload, requeue: record.Requeue | None = None) -> bytes:
     used = record.Used(check="dispatch", epoch=1, term=5)
     return record.release_write(
-        of, evicted=ENDING, reason="Preempted", message="for another", requeue=None, used=used, wall=NOW
+        of, evicted=ENDING, reason="Preempted", message="for another", requeue=requeue, used=used, wall=NOW
     )
 
 
@@ -170,6 +170,12 @@ def test_an_admission_that_is_written_again_keeps_what_others_have_put_into_it(n
     (assignment,) = written(other)["podSetAssignments"]
     assert "grantedBy" not in written(other), "another grant is not what they spoke of"
     assert "topologyAssignment" not in assignment
+
+
+def test_a_backoff_that_begins_keeps_what_others_have_put_beside_it() -> None:
+    later = "2026-11-21T00:05:00Z"
+    written = json.loads(released(workload(), record.Requeue(count=3, at=later)))["status"]
+    assert written["requeueState"] == {"count": 3, "requeueAt": later, "factor": 2}
 
 
 def test_a_backoff_that_is_over_leaves_no_time_behind() -> None:

@@ -372,7 +372,8 @@ def release_write(
         requeued = condition(workload, texts.REQUEUED, status_requeued, was.reason, was.message)
         conditions = put(conditions, requeued, wall)
         if requeue is not None and requeue.at:
-            status["requeue_state"] = RequeueState(count=requeue.count, requeue_at=requeue.at)
+            before = workload.status.requeue_state or RequeueState()
+            status["requeue_state"] = msgspec.structs.replace(before, count=requeue.count, requeue_at=requeue.at)
         if was.reason.startswith(texts.DEACTIVATED):
             status["requeue_state"] = None  # a person who reactivates it starts the counting anew
         if evicted is not None:
