@@ -11,7 +11,8 @@ before has ended, with preemptors that wait and without; `growth` is the cost of
 
 Run: `python -m bench.admission_memory [--only baseline,large,sweep,pace,growth] [--runs N]`. The last line is one JSON
 object; `wall_s`, `cpu_s` and `rss_mb` are those of the process, figures of a load are medians over its runs. Times of
-the engine are CPU times, with the garbage collector tuned as in the daemons.
+the engine are CPU times, with the garbage collector tuned as in the daemons. `loop_turn_ns` is what one turn of a plain
+loop took around each run: machines and hours differ by a factor of two, `loop_turns_per_nomination` does not.
 """
 
 from __future__ import annotations
@@ -47,8 +48,18 @@ PACES = ((0.0, 0.0), (0.02, 0.0), (0.05, 0.05), (0.02, 0.1), (0.01, 0.15))
 PACE_WRITE_S = 0.002
 UNLIMITED = 1_000_000
 """CPUs of a queue that never runs out."""
+LOOP_TURNS = 3_000_000
 WAITING = (1_000, 10_000, 100_000)
 GROWTH_QUEUES = (1, 30, 100)
+
+
+def loop_turn() -> float:
+    """Return the CPU seconds of one turn of a plain loop: how fast this interpreter is on this machine just now."""
+    before = time.process_time()
+    total = 0
+    for number in range(LOOP_TURNS):
+        total += number
+    return (time.process_time() - before) / LOOP_TURNS
 
 
 def figures(
@@ -62,11 +73,15 @@ def figures(
     """Play a load several times; returns the medians."""
     found: list[dict[str, float]] = []
     for _ in range(runs):
+        turn = loop_turn()
         cpu = time.process_time()
         run = Play(load, settings, jitter, write, *lags)
         makespan = run.play()
         cpu = time.process_time() - cpu
+        turn = (turn + loop_turn()) / 2
         one = {
+            "loop_turn_ns": turn * 1e9,
+            "loop_turns_per_nomination": run.deciding / run.nominations / turn,
             "makespan_s": makespan,
             "engine_cpu_s": run.intake + run.deciding,
             "cpu_s": cpu,
