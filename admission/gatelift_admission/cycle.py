@@ -9,14 +9,16 @@ How the parts fit
     model      values and decisions               entry      one Workload as kept here
     tree       quota of cohorts and queues        ledger     what each workload is charged
     flavors    which flavor, how well it fits     matching   taints, affinity, selectors
-    ordering   who goes first                     pending    one queue: head, wake-up index
+    ordering   who goes first                     pending    one queue: its order and head
     equals     equivalent workloads of a queue    waking     who is looked at when
+    watches    whom a release may help            rounds     one pass, as far as it has come
     keeping    for whom what came free is kept    patience   who waits for others to end (`patient` decides)
     queues     ClusterQueue and LocalQueue        checks     required AdmissionChecks
     holders    who holds quota, in order          preemption who has to leave for whom
     nomination what is possible for a head (plan) claims     what a round has promised to others
     plain      who has no choice of flavors       reservation what is written of a reservation
     fairness   shares of queues and cohorts       tournament fair sharing's order among heads
+    heads      whom a round looks at              places     where a workload belongs
     state      all that is known                  statuses, explain, texts, validation   what people see
 
 A cycle, as Kueue's, for one cohort tree at a time (trees do not influence each other):
@@ -39,20 +41,18 @@ call, and an entry that changed in between is left out of it.
 
 from __future__ import annotations
 
-from gatelift_admission import patient, reservation, texts
+from gatelift_admission import patient, places, reservation, texts
 from gatelift_admission.entry import Entry, Phase, has_failed_checks
 from gatelift_admission.flavors import Assignment, Cursor, Mode
-from gatelift_admission.keeping import Kept
+from gatelift_admission.heads import heads_of
 from gatelift_admission.model import Decision, Reserve
 from gatelift_admission.nomination import fitting, nominate
 from gatelift_admission.ordering import entry_key
 from gatelift_admission.plan import Plan
 from gatelift_admission.preemption.issue import decision
-from gatelift_admission.preemption.oracle import preempts
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.rounds import Nominee, Round, Seen, take_next
 from gatelift_admission.state import State
-from gatelift_admission.tree import Node
 
 SIMULATED_PER_STEP = 20
 """Changes of usage in searches for victims that count as one more step of the budget: as long as a nomination without
@@ -114,7 +114,7 @@ class Cycle:
             self._rounds = {name: number for name, number in self._rounds.items() if name in tree.members}
             self._seen = {}
         self._rounds[root] = self._rounds.get(root, 0) + 1
-        heads = self._heads(root, names)
+        heads = heads_of(state, root, names)
         if not heads:
             self._tidy(root)
             return None
@@ -124,50 +124,6 @@ class Cycle:
             self._seen[root] = Seen()
         opened.repeated = self._seen[root].again(version, heads)
         return opened
-
-    def _heads(self, root: str, names: dict[str, None]) -> list[tuple[Entry, int, QueueModel]]:
-        """Return the heads of the queues `names` of a tree, and the blocked ones in it that keep room.
-
-        Who lost and lacks something now is among them if it keeps room from somebody; else those behind it are.
-        """
-        state = self._state
-        heads: list[tuple[Entry, int, QueueModel]] = []
-        idle: list[tuple[Entry, QueueModel, Node]] = []
-        within, kept = state.wakes.within(root), state.kept(root)
-        for node in state.ensure().members.get(root, ()):
-            queue = state.queues[node.name]
-            ready = node.name in names
-            if not ready and queue.pending.blocked is None:
-                continue
-            entry = self._head(queue, node, kept if ready else None, within=within)
-            if entry is None:
-                continue
-            if queue.pending.idle:
-                idle.append((entry, queue, node))
-            else:
-                heads.append((entry, entry.ticket, queue))
-        somebody = bool(heads)
-        for loser, queue, node in idle:
-            entry = loser
-            if not somebody or not queue.pending.reserves(loser, state.room(queue)):
-                queue.pending.loser = None
-                entry = self._head(queue, node, kept, within=within)
-            if entry is not None:
-                heads.append((entry, entry.ticket, queue))
-        return heads
-
-    def _head(self, queue: QueueModel, node: Node, kept: Kept | None, *, within: bool) -> Entry | None:
-        """Return the next head of a queue, or a blocked one that keeps room. `kept`: None for one that is not ready."""
-        pending = queue.pending
-        pending.idle = False
-        if not queue.admits:
-            return None
-        state = self._state
-        entry = None if kept is None else pending.next_head(state.room(queue), kept, within=within)
-        if entry is None and pending.blocked is not None:
-            keeps = pending.blocked_reserves or pending.might_reserve(state.ensure(), node)
-            return pending.blocked if keeps else None
-        return entry
 
     def _nominate(self, round_: Round, budget: int) -> int:
         done, tree = 0, self._state.ensure()
@@ -205,7 +161,7 @@ class Cycle:
         else:
             return False
         if passed:
-            state.aside(entry, queue)
+            places.set_aside(state, entry, queue)
         else:
             queue.pending.bar(entry)
         state.tell(entry, said)
@@ -410,11 +366,14 @@ class Cycle:
 
     def _lose(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:
         """Leave an entry in its queue that an earlier entry of this round took the room or the victims from."""
-        goes_on = assignment.has_more_flavors and entry.goes_on(assignment.cursor, self._now(round_))
-        if goes_on:
+        now = self._now(round_)
+        if assignment.has_more_flavors and entry.goes_on(assignment.cursor, now):
             self._go_on(round_, entry, queue, assignment.cursor)
             entry.lost = round_.progress = True
         else:
+            if entry.cursor and entry.restarted != now:  # fewer pods than then may do with an earlier flavor by now
+                entry.restarted = now
+                round_.progress = True
             entry.search_anew()
         round_.lost.append(queue)
         queue.pending.lost(entry)
@@ -435,7 +394,7 @@ class Cycle:
         round_.parked = True
         round_.thinned |= not pending.strict
         if kept_room:  # another one heads the queue now, and the room of the one before it is free
-            state.release_anything(round_.root)
+            state.wake_for_anything(round_.root)
         if one.fresh:
             state.bypassed[id(one)] = one
         state.tell(entry, (assignment.reason, assignment.message))
@@ -446,7 +405,7 @@ class Cycle:
         state = self._state
         if queue.pending.blocked is entry:
             queue.pending.unblock()  # the room that it kept is used now, not given back
-        state.unqueue(entry)
+        places.unqueue(state, entry)
         found = reservation.outcome(plan, queue)
         entry.grant, entry.phase, entry.held_counts = found.grant, Phase.ASSUMED, None
         entry.search_anew()
@@ -490,11 +449,10 @@ class Cycle:
     def _look_at_waiting(self, root: str) -> None:
         """Offer heads again that wait for others to leave: who came in this round may be one more to choose."""
         state = self._state
-        for node in state.ensure().members.get(root, ()):
-            queue = state.queues[node.name]
+        for queue, _, room in state.members.get(root, ()):
             blocked = queue.pending.blocked
             if blocked is None or state.patience.of(blocked, state.now) is not None:
                 continue  # nobody chooses, or not yet
-            if queue.pending.may_choose_anew() and preempts(queue.spec.preemption):
+            if room.preempts and queue.pending.may_choose_anew():
                 queue.pending.unblock()
                 state.offer(queue)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 
-from gatelift_admission import explain, intake, patient, statuses, structure
+from gatelift_admission import explain, intake, patient, places, statuses, structure
 from gatelift_admission.amounts import to_text
 from gatelift_admission.cycle import Cycle
 from gatelift_admission.entry import Entry, Phase
@@ -201,7 +201,7 @@ class Engine:
         if entry is not None and entry.blocked is not blocked:
             entry.blocked = blocked
             if blocked:
-                self.state.unqueue(entry)
+                places.unqueue(self.state, entry)
             self.state.review[uid] = entry
 
     # -- decisions -------------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ class Engine:
         decisions: list[Decision] = []
         for _ in range(min(len(state.review), budget_heads * REVIEWS_PER_HEAD)):
             _, entry = state.review.popitem(last=False)
-            state.place(entry)
+            places.place(state, entry)
             stop = stop_of(state, entry)
             if stop is not None:
                 decisions.append(stop)

@@ -1,6 +1,7 @@
-"""Equivalent workloads that wait in one queue, and what they watch for.
+"""Equivalent workloads that wait in one queue, and whether what they lack is there.
 
-Neighbours: `pending` keeps the classes of a queue in order and wakes them; `preemption.oracle.Room` says what is there.
+Neighbours: `pending` keeps the classes of a queue in order, `watches` notes what they lack, `preemption.oracle.Room`
+says what is there.
 """
 
 from __future__ import annotations
@@ -12,19 +13,14 @@ from dataclasses import dataclass, field
 from gatelift_admission.entry import Entry, Shape
 from gatelift_admission.flavors import Option
 from gatelift_admission.keeping import Kept
-from gatelift_admission.model import Cell
 from gatelift_admission.plain import Demand
 from gatelift_admission.preemption.oracle import Room
-from gatelift_admission.waking import Band
 
 VOID_SLACK = 64
 """Void items a heap may carry beyond its live ones before it is rebuilt: keeps memory within twice the need."""
 
 DEMANDS_MAX = 256
 """Shapes of a queue whose demand is remembered: with more, all are worked out anew now and then."""
-
-WatchKey = tuple[Cell, int | None]
-"""A cell, and the priority that waits for it: None in a queue that preempts nobody."""
 
 
 @dataclass(slots=True, eq=False)
@@ -94,21 +90,6 @@ class Demands:
         if shape not in self.known:
             self.known[shape] = work_out()
         return self.known[shape]
-
-
-@dataclass(slots=True)
-class Watch:
-    """One option of a parked class (or of the blocked head), registered under one cell that is missing."""
-
-    owner: PendingClass
-    park: int
-    option: Option
-
-
-def in_turn(band: Band, watch: Watch, room: Room, kept: Kept) -> bool:
-    """Return whether who watches has its turn in `band`, and what it lacks is not kept from it."""
-    priority = watch.owner.priority
-    return band.has(priority) and kept.leaves(watch.option, room, priority, within=band.within)
 
 
 def covered(option: Option, room: Room, priority: int) -> bool:

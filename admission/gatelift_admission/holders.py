@@ -90,7 +90,9 @@ class Holders:
 
     def _add(self, entry: Entry, hold: Hold) -> None:
         self.holds[entry.uid] = hold
-        known = self.queues.setdefault(hold.queue, QueueHolders())
+        known = self.queues.get(hold.queue)
+        if known is None:
+            known = self.queues[hold.queue] = QueueHolders()
         known.entries[entry.uid] = entry
         insort(known.leaving if hold.evicted else known.running, hold.key)
         if hold.usage:

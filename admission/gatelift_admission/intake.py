@@ -1,14 +1,14 @@
 """A Workload object comes in: what it says now, compared with what is known, becomes phase, charge and place.
 
 Level-triggered: only the newest object counts, and a lost or repeated event changes nothing. Neighbours: `engine`
-calls `workload_changed`; `entry` reads the object; `state` charges and places.
+calls `workload_changed`; `entry` reads the object; `state` charges, `places` queues.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 
-from gatelift_admission import grants
+from gatelift_admission import grants, places
 from gatelift_admission.amounts import QuantityError
 from gatelift_admission.entry import Entry, Phase, backoff_unix, phase_of
 from gatelift_admission.grants import NOTHING
@@ -77,7 +77,7 @@ def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
     was = entry.phase
     entry.phase = phase
     if phase is Phase.RESERVED or phase is Phase.ADMITTED:
-        state.unqueue(entry)
+        places.unqueue(state, entry)
         state.tell(entry, None)
         entry.told = None
         if was is Phase.PENDING or was is Phase.FINISHED:
@@ -90,7 +90,7 @@ def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
     if phase is not Phase.RESERVED and phase is not Phase.ADMITTED:
         entry.asked = None
     if phase is Phase.FINISHED:
-        state.unqueue(entry)
+        places.unqueue(state, entry)
     state.settle(entry)
 
 
@@ -113,7 +113,7 @@ def workload_removed(state: State, uid: str) -> None:
     entry = state.entries.pop(uid, None)
     if entry is None:
         return
-    state.unqueue(entry)
+    places.unqueue(state, entry)
     _leave(state, entry)
     entry.phase, entry.held_counts, entry.grant = Phase.FINISHED, None, NOTHING
     state.settle(entry)

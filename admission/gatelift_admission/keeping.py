@@ -108,15 +108,18 @@ class Keeping:
         queues = self.roots.get(node.root)
         if not queues:
             return 0
-        return sum(
-            _idle(other, cell, gifts, priority + 1 if other is node else priority, since)
-            for other, gifts in queues.items()
-        )
+        found = 0
+        for other, gifts in queues.items():
+            found += _idle(other, cell, gifts, priority + 1 if other is node else priority, since)
+        return found
 
 
 def _idle(node: Node, cell: Cell, gifts: Iterable[Gift], lowest: int, since: float) -> int:
     """Return what was given back since by priorities from `lowest` on, as far as the queue does not use it itself."""
-    given = sum(gift.left.get(cell, 0) for gift in gifts if gift.level >= lowest and gift.at > since)
+    given = 0
+    for gift in gifts:
+        if gift.level >= lowest and gift.at > since:
+            given += gift.left.get(cell, 0)
     return max(0, min(given, node.nominal(cell) - node.usage.get(cell, 0))) if given else 0
 
 

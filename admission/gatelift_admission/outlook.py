@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift_admission import texts
+from gatelift_admission import places, texts
 from gatelift_admission.entry import Entry, Phase, effective_priority, has_failed_checks
 from gatelift_admission.explain import FlavorVerdict
 from gatelift_admission.flavors import AssignedPodSet, Mode
@@ -62,7 +62,7 @@ def settle(state: State) -> None:
     state.ensure()
     while state.review:
         _, entry = state.review.popitem(last=False)
-        state.place(entry)
+        places.place(state, entry)
 
 
 def outlook(state: State, uid: str) -> Outlook | None:

@@ -1,11 +1,9 @@
-"""What waits in one ClusterQueue: classes of equivalent workloads, the head, and the index that wakes them.
+"""What waits in one ClusterQueue: classes of equivalent workloads, the head, and who sleeps until something comes free.
 
 A class holds all members that any evaluation would treat alike. When its representative does not fit, a
-BestEffortFIFO queue parks the whole class; a StrictFIFO queue stops behind its head. Both are recorded under the cell
-of quota that is missing, so that a release wakes exactly those whose missing amounts may now be there: nothing polls,
-and ten thousand equal workloads cost one evaluation. In a queue that may preempt, what preemption could give counts as
-available when it is asked whom to wake. A workload whose victims are still leaving heads its queue (*sticky*).
-Neighbours: `cycle` takes heads, `state` feeds and wakes, `preemption.oracle.Room` says what is available.
+BestEffortFIFO queue parks the whole class; a StrictFIFO queue stops behind its head. Nothing polls, and ten thousand
+equal workloads cost one evaluation. A workload whose victims are still leaving heads its queue (*sticky*).
+Neighbours: `watches` says whom a release may help, `heads` takes heads, `state` feeds and wakes.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
 from gatelift_admission.entry import Entry, Shape
-from gatelift_admission.equals import VOID_SLACK, Demands, PendingClass, Watch, WatchKey, any_covered, any_left, in_turn
+from gatelift_admission.equals import VOID_SLACK, Demands, PendingClass, any_covered, any_left
 from gatelift_admission.flavors import Assignment, Option
 from gatelift_admission.keeping import Kept
 from gatelift_admission.model import Cell
@@ -24,9 +22,7 @@ from gatelift_admission.plain import Demand
 from gatelift_admission.preemption.oracle import Room
 from gatelift_admission.tree import Node, Tree
 from gatelift_admission.waking import Band
-
-_SCAN_MAX = 32
-"""Watches of one cell up to which the best of those whose amount is there is looked for, instead of waking them all."""
+from gatelift_admission.watches import Watches
 
 
 class PendingQueue:
@@ -34,11 +30,8 @@ class PendingQueue:
 
     __slots__ = (
         "_demands",
-        "_eager",
         "_heap",
-        "_sequence",
         "_tickets",
-        "_watches",
         "aside",
         "barred",
         "blocked",
@@ -48,8 +41,8 @@ class PendingQueue:
         "loser",
         "priorities",
         "sticky",
-        "stirred",
         "strict",
+        "watches",
     )
 
     def __init__(self, *, strict: bool) -> None:
@@ -71,13 +64,9 @@ class PendingQueue:
         """The head that lost to another entry in the last round: Kueue evaluates it at once again."""
         self.idle = False
         """The head found last lacks something; it only keeps room for itself (the reserve rule)."""
-        self.stirred: set[WatchKey] = set()
-        """Where more classes may be woken once the best of them, which was, has had its turn."""
+        self.watches = Watches(self.classes)
         self._heap: list[tuple[tuple[int, float, str], int, PendingClass]] = []
-        self._watches: dict[WatchKey, list[tuple[int, int, Watch]]] = {}
-        self._eager: list[tuple[PendingClass, int]] = []
         self._demands = Demands()
-        self._sequence = 0
         self._tickets = 0
 
     def __len__(self) -> int:
@@ -146,7 +135,7 @@ class PendingQueue:
 
     def stirs(self) -> bool:
         """Return whether there may be a workload worth evaluating."""
-        return bool(self.stirred) or self.head() is not None
+        return bool(self.watches.stirred) or self.head() is not None
 
     def head(self) -> Entry | None:
         """Return the workload to evaluate next, None if none is worth evaluating."""
@@ -202,7 +191,7 @@ class PendingQueue:
         one = self.classes[entry.shape]
         one.park += 1
         one.options = ()
-        self._watch_anything(one)
+        self.watches.anything(one)
         self.sticky = entry
         self._block(entry, reserves=True)
 
@@ -222,9 +211,9 @@ class PendingQueue:
             one.park += 1
             return None
         if anything:
-            self._watch_anything(one)
+            self.watches.anything(one)
         else:
-            self._register(one, room)
+            self.watches.register(one, room)
         if self.blocked is entry:
             self.unblock()
         if self.strict:
@@ -239,14 +228,6 @@ class PendingQueue:
         one.fresh = [other for other in one.fresh if other is not entry]
         return one
 
-    def _register(self, one: PendingClass, room: Room) -> None:
-        """Watch for each option of the class; for any release where preemption only seems to be able to help."""
-        anything = False
-        for option in one.options:
-            anything |= self._settle(Watch(one, one.park, option), room)
-        if anything:
-            self._watch_anything(one)
-
     def next_head(self, room: Room, kept: Kept, *, within: bool = False) -> Entry | None:
         """Return the workload to evaluate next; woken classes that by now lack something again go back unevaluated.
 
@@ -258,9 +239,9 @@ class PendingQueue:
         while True:
             entry = self.head()
             if entry is None:
-                if self.stirred and self._stir(room):
-                    continue
-                return None
+                if not self._stir(room):
+                    return None
+                continue
             one = self.classes[entry.shape]
             held, one.held = one.held, ()
             if held and self.loser is not entry and not kept.leaves(held, room, one.priority, within=within):
@@ -269,45 +250,30 @@ class PendingQueue:
                 continue
             if not one.options or entry.cursor:  # a search that is under way goes on
                 return entry
-            waits = (within or kept.anything) and not self.strict and self.loser is not entry
-            waits = waits and not any_left(one, room, kept, within=within)
-            if not waits and any_covered(one, room):
-                return entry
+            if any_covered(one, room):
+                waits = (within or kept.anything) and not self.strict and self.loser is not entry
+                if not waits or any_left(one, room, kept, within=within):
+                    return entry
             if self.loser is entry:
                 self.idle = True
                 return entry
             one.park += 1
-            self._register(one, room)
+            self.watches.register(one, room)
             if self.strict:
                 self._block(entry, reserves=one.reserves or self.reserves(entry, room))
             else:
                 one.parked = True
 
+    def _stir(self, room: Room) -> bool:
+        """Wake those who were left asleep behind the best of their cell; True if there was somebody."""
+        woken = self.watches.stir(room) if self.watches.stirred else []
+        for one in woken:
+            self._wake(one)
+        return bool(woken)
+
     def reserves(self, entry: Entry, room: Room) -> bool:
         """Return whether an entry that lacks something now might keep room of its own from others."""
         return any(room.reserves(option) for option in self.classes[entry.shape].options)
-
-    def _settle(self, watch: Watch, room: Room) -> bool:
-        """Register a watch under its first missing cell; True if nothing is missing (then it is registered nowhere)."""
-        priority = watch.owner.priority
-        for cell, need in watch.option:
-            if need > room.free(cell) and not (room.preempts and room.covers(cell, priority, need)):
-                self._watch(watch, (cell, priority if room.preempts else None), need)
-                return False
-        return True
-
-    def _watch(self, watch: Watch, key: WatchKey, need: int) -> None:
-        self._sequence += 1
-        watches = self._watches.setdefault(key, [])
-        if len(watches) > 2 * len(self.classes) + VOID_SLACK:
-            watches[:] = [item for item in watches if item[2].owner.park == item[2].park]
-            heapq.heapify(watches)
-        heapq.heappush(watches, (need, self._sequence, watch))
-
-    def _watch_anything(self, one: PendingClass) -> None:
-        if len(self._eager) > 2 * len(self.classes) + VOID_SLACK:
-            self._eager = [item for item in self._eager if item[0].park == item[1]]
-        self._eager.append((one, one.park))
 
     def hold(self, one: PendingClass, needs: Option) -> bool:
         """Let a class that nobody has evaluated wait while what it `needs` (empty: who knows) is kept from it.
@@ -324,109 +290,29 @@ class PendingQueue:
         """Park a class until any release."""
         one.park += 1
         one.parked = True
-        self._watch_anything(one)
+        self.watches.anything(one)
 
     def release_anything(self, band: Band | None = None) -> bool:
         """Wake all (of `band`) for whom any release in the queue's cells may matter; True if there may be somebody."""
-        if not self._eager:
-            return False
-        eager, self._eager = self._eager, []
-        if band is not None:
-            self._eager = [(one, park) for one, park in eager if not band.has(one.priority)]
-            eager = [(one, park) for one, park in eager if band.has(one.priority)]
-        for one, park in eager:
-            if one.park == park and one.members:
-                self._wake(one)
-        return bool(eager)
+        woken = self.watches.take_eager(band)
+        for one in woken:
+            self._wake(one)
+        return bool(woken)
 
     def release(
         self, cells: Collection[Cell], room: Room, kept: Kept, *, wake: bool = True, band: Band | None = None
     ) -> bool:
-        """Wake all whose missing amounts may be there now that `cells` have more room; else let any release wake them.
+        """Wake all whose missing amounts may be there now that `cells` have more room; True if somebody was woken.
 
-        Returns whether somebody was woken. With `band` only its priorities are looked at.
-
-        Where others may be preempted, who came since may be worth more than what came free: all cells are looked at.
+        Without `wake` any release wakes them from now on. With `band` only its priorities are looked at.
         """
-        if not self._watches:
-            return False
-        woken = False
-        for key in list(self._watches) if room.preempts else [(cell, None) for cell in cells]:
-            watches = self._watches.get(key)
-            turn = band is None or key[1] is None or band.has(key[1])
-            if watches and turn and (wake or key not in self.stirred):  # those left asleep have their turn anyway
-                woken |= self._release(key, watches, room, kept, wake=wake, band=band)
-        return woken and wake
-
-    def _release(
-        self,
-        key: WatchKey,
-        watches: list[tuple[int, int, Watch]],
-        room: Room,
-        kept: Kept | None,
-        *,
-        wake: bool,
-        band: Band | None,
-    ) -> bool:
-        cell, priority = key
-        found = False
-        if not room.covers(cell, priority or 0, watches[0][0]):
-            return False
-        best = wake and band is None and not room.preempts and 1 < len(watches) <= _SCAN_MAX
-        if best and all(len(watch.option) == 1 for _, _, watch in watches):
-            return self._release_best(key, watches, room)
-        others: list[tuple[int, int, Watch]] = []
-        while watches and room.covers(cell, priority or 0, watches[0][0]):
-            item = heapq.heappop(watches)
-            watch = item[2]
-            if watch.owner.park != watch.park or not watch.owner.members:
-                continue
-            if band is not None and kept is not None and not in_turn(band, watch, room, kept):
-                others.append(item)
-            elif self._settle(watch, room):
-                (self._wake if wake else self._watch_anything)(watch.owner)
-                found = True
-        for item in others:
-            heapq.heappush(watches, item)
-        if not watches:
-            del self._watches[key]
-        return found
-
-    def _release_best(self, key: WatchKey, watches: list[tuple[int, int, Watch]], room: Room) -> bool:
-        """Wake the class that goes first of those whose amount in one cell is there, True if there is any.
-
-        The others have no turn before it, and may lack something again by then (`_stir`).
-        """
-        cell, priority = key
-        best: tuple[tuple[int, float, str], tuple[int, int, Watch]] | None = None
-        covered = 0
-        for item in watches:
-            owner = item[2].owner
-            head = owner.head() if owner.park == item[2].park else None
-            if head is None or not room.covers(cell, priority or 0, item[0]):
-                continue
-            covered += 1
-            rank = pending_key(owner.priority, head.timestamp, head.uid)
-            if best is None or rank < best[0]:
-                best = rank, item
-        if best is None:
-            return False
-        if covered > 1:
-            self.stirred.add(key)
-        watches.remove(best[1])
-        heapq.heapify(watches)
-        self._wake(best[1][2].owner)
-        return True
-
-    def _stir(self, room: Room) -> bool:
-        """Wake the next class of each cell in which others were left asleep."""
-        stirred, self.stirred = self.stirred, set()
-        woken = False
-        for key in sorted(stirred, key=repr):
-            watches = self._watches.get(key)
-            if watches:
-                woken |= self._release(key, watches, room, None, wake=True, band=None)
-        return woken
+        covered = self.watches.release(cells, room, kept, wake=wake, band=band)
+        for one in covered:
+            if wake:
+                self._wake(one)
+            else:
+                self.watches.anything(one)
+        return wake and bool(covered)
 
     def _wake(self, one: PendingClass) -> None:
         one.park += 1
@@ -476,9 +362,7 @@ class PendingQueue:
 
     def wake_all(self) -> list[Entry]:
         """Wake every class and the blocked head; return the entries set aside, for the caller to place again."""
-        self._watches.clear()
-        self._eager.clear()
-        self.stirred.clear()
+        self.watches.clear()
         self.unblock()
         for one in self.classes.values():
             one.options = ()
@@ -487,10 +371,6 @@ class PendingQueue:
                 one.parked = False
                 self._offer(one)
         return list(self.aside.values())
-
-    def watch_count(self) -> int:
-        """Return how many watches are kept, void ones included."""
-        return len(self._eager) + sum(len(watches) for watches in self._watches.values())
 
     def in_order(self) -> Iterator[Entry]:
         """Yield all that wait in the order in which they would be served, those set aside last."""

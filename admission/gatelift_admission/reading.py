@@ -1,6 +1,6 @@
 """What a pending workload's object says about its place: priority, time, what its pods request, what is wrong with it.
 
-Neighbours: `requests` counts, `limits` objects, `state` places by what is read here.
+Neighbours: `requests` counts, `limits` objects, `places` puts into queues by what is read here.
 """
 
 from __future__ import annotations

@@ -1,25 +1,21 @@
 """All that the engine knows, and what follows when a part of it changes. No decision is taken here.
 
-Objects come in through `engine`; here they become models, charges and places in queues. A change of structure marks
-the tree as outdated; it is rebuilt once, before the next decision. A change of a workload names it for review; the
-cycle reviews before it decides. Both keep intake cheap and make order of arrival irrelevant.
+Objects come in through `engine`; here they become models and charges, and `places` puts workloads into queues. A change
+of structure marks the tree as outdated; it is rebuilt once, before the next decision. A change of a workload names it
+for review; the cycle reviews before it decides. Both keep intake cheap and make order of arrival irrelevant.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from gatelift_admission import texts
 from gatelift_admission.entry import (
     RESERVING,
     Entry,
-    Phase,
     effective_priority,
-    has_failed_checks,
-    out_of_queue_reason,
 )
 from gatelift_admission.equals import PendingClass
 from gatelift_admission.flavors import Market, Pins
@@ -29,7 +25,6 @@ from gatelift_admission.ledger import Ledger
 from gatelift_admission.matching import selector_matches
 from gatelift_admission.model import Cell, Settings, Usage
 from gatelift_admission.patience import Patience
-from gatelift_admission.plain import demand_of
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts
 from gatelift_admission.queues import (
@@ -47,6 +42,14 @@ from gatelift_admission.waking import Band, Wakes
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor
 from gatelift_kube.resources import ObjectKey
+
+
+class Member(NamedTuple):
+    """A ClusterQueue in the tree as it is built now."""
+
+    queue: QueueModel
+    node: Node
+    room: Room
 
 
 @dataclass(slots=True)
@@ -72,6 +75,8 @@ class State:
     foreign: Foreign = field(default_factory=Foreign)
     generations: dict[str, int] = field(default_factory=dict)
     """Per ClusterQueue: how often somebody who held quota of it left or was replaced (not: came)."""
+    members: dict[str, list[Member]] = field(default_factory=dict)
+    """The queues of each tree, by root, as long as it stands; those in a cycle of cohorts are in none."""
     rooms: dict[str, Room] = field(default_factory=dict)
     """Answers of `room`, as long as the tree stands."""
     closed: set[str] = field(default_factory=set)
@@ -97,7 +102,8 @@ class State:
     """When those who wait for what came free are woken; forgotten when the tree is rebuilt."""
     patience: Patience = field(default_factory=Patience)
     """Who waits for others to end instead of preempting them."""
-    unevaluated: list[tuple[float, str, int]] = field(default_factory=list)
+    unevaluated: deque[tuple[float, str]] = field(default_factory=deque)
+    """Who has to be told by when that it waits (UID), unless it is evaluated before; the first is due first."""
     defaults: dict[str, Defaults] = field(default_factory=dict)
     reader: Reader = field(init=False)
 
@@ -127,7 +133,11 @@ class State:
         self.wakes.clear()
         self.patience.clear()
         self.wakes.queues = {root: len(members) for root, members in tree.members.items()}
-        self.rooms.clear()
+        self.rooms = {name: self._room(tree, queue) for name, queue in self.queues.items()}
+        self.members = {
+            root: [Member(self.queues[node.name], node, self.rooms[node.name]) for node in nodes]
+            for root, nodes in tree.members.items()
+        }
         self.peaceful.clear()
         self.closed.clear()
         self.generations = {name: number for name, number in self.generations.items() if name in self.queues}
@@ -205,15 +215,11 @@ class State:
 
     def room(self, queue: QueueModel) -> Room:
         """Return what a queue has and might get; the tree must be up to date."""
-        found = self.rooms.get(queue.name)
-        if found is None or found.tree is not self.ledger.tree:
-            policy = queue.spec.preemption
-            tree = self.ensure()
-            fair = bool(self.settings.fair_sharing)
-            node = tree.queues[queue.name]
-            found = Room(tree, node, policy, self.holders, self.foreign, preempts(policy), fair)
-            self.rooms[queue.name] = found
-        return found
+        return self.rooms[queue.name]
+
+    def _room(self, tree: Tree, queue: QueueModel) -> Room:
+        policy, fair = queue.spec.preemption, bool(self.settings.fair_sharing)
+        return Room(tree, tree.queues[queue.name], policy, self.holders, self.foreign, preempts(policy), fair)
 
     def offer(self, queue: QueueModel) -> None:
         """Make a queue ready if it admits and has a head."""
@@ -265,16 +271,14 @@ class State:
         self.releases[root] = self.releases.get(root, 0) + 1
         self.touch(root)
         if self.period(root) <= 0:
-            self.release_anything(root, cells)
-            self.resettle(root, cells)
+            self.wake(root, cells)
             return
         self.wakes.released(tree.queues[name], usage, cells, priority, self.now, self.settings)
-        for node in tree.members.get(root, ()):
-            queue = self.queues[node.name]
+        for queue, node, room in self.members.get(root, ()):
             blocked = queue.pending.blocked
             if blocked is None or self.patience.waits_on(blocked, tree, node, self.now):
                 continue
-            if queue.pending.wake_blocked(self.room(queue)):
+            if queue.pending.wake_blocked(room):
                 self.offer(queue)
 
     def kept(self, root: str) -> Kept:
@@ -288,9 +292,7 @@ class State:
             return 0.0
         peaceful = self.peaceful.get(root)
         if peaceful is None:
-            members = self.ensure().members.get(root, ())
-            peaceful = not any(preempts(self.queues[node.name].spec.preemption) for node in members)
-            self.peaceful[root] = peaceful
+            peaceful = self.peaceful[root] = not any(one.room.preempts for one in self.members.get(root, ()))
         return 0.0 if peaceful else period
 
     def preempted(self, root: str, victim: Entry) -> None:
@@ -305,35 +307,39 @@ class State:
         while self.wakes.turns:
             for root in list(self.wakes.turns):
                 if root not in waiting:
-                    members = self.ensure().members.get(root, ())
-                    waiting[root] = {one for node in members for one in self.queues[node.name].pending.priorities}
+                    waiting[root] = {one for queue, _, _ in self.members[root] for one in queue.pending.priorities}
                 turn = self.wakes.turn(root, waiting[root])
                 if turn is not None:
                     band, cells = turn
-                    self.release_anything(root, cells, band)
-                    self.resettle(root, cells, band=band)
+                    self.wake(root, cells, band)
             if self.ready:
                 return True
         return False
 
-    def release_anything(self, root: str, cells: Collection[Cell] | None = None, band: Band | None = None) -> None:
-        """Wake all in a tree (and `band`) for whom any release (in `cells` of their queue) may matter."""
+    def wake(self, root: str, cells: Collection[Cell], band: Band | None = None) -> None:
+        """Wake all in a tree (and `band`) for whom it may matter that something of `cells` came free."""
         everything = bool(self.settings.fair_sharing)  # shares are of all flavors and resources together
-        for node in self.ensure().members.get(root, ()):
-            queue = self.queues[node.name]
-            concerned = everything or not cells or not queue.cells.isdisjoint(cells)
-            if concerned and queue.pending.release_anything(band):
+        kept = self.kept(root)
+        for queue, _, room in self.members.get(root, ()):
+            concerned = everything or not queue.cells.isdisjoint(cells)
+            woken = concerned and queue.pending.release_anything(band)
+            if queue.pending.release(cells, room, kept, band=band) or woken:
                 self.offer(queue)
 
-    def resettle(self, root: str, cells: Collection[Cell], *, wake: bool = True, band: Band | None = None) -> None:
-        """Wake what waits in the tree of `root` (and `band`) and lacks nothing any more, looking at `cells` only.
+    def wake_for_anything(self, root: str) -> None:
+        """Wake all in a tree for whom any release may matter."""
+        for queue, _, _ in self.members.get(root, ()):
+            if queue.pending.release_anything():
+                self.offer(queue)
+
+    def resettle(self, root: str, cells: Collection[Cell], *, wake: bool) -> None:
+        """Wake what waits in the tree of `root` and lacks nothing any more, looking at `cells` only.
 
         Without `wake` it waits on, for any release.
         """
-        tree, kept = self.ensure(), self.kept(root)
-        for node in tree.members.get(root, ()):
-            queue = self.queues[node.name]
-            if queue.pending.release(cells, self.room(queue), kept, wake=wake, band=band):
+        kept = self.kept(root)
+        for queue, _, room in self.members.get(root, ()):
+            if queue.pending.release(cells, room, kept, wake=wake):
                 self.offer(queue)
 
     def touch(self, root: str) -> None:
@@ -341,131 +347,6 @@ class State:
         self.versions[root] = self.versions.get(root, 0) + 1
         for name in self.stalled.pop(root, {}):
             self.offer(self.queues[name])
-
-    # -- places --------------------------------------------------------------------------------------------------
-
-    def place(self, entry: Entry) -> None:
-        """Put a workload where it belongs: into its queue, aside, or out; and note what has to be said."""
-        if entry.phase is not Phase.PENDING:
-            self.unqueue(entry)
-            self.tell(entry, None)
-            return
-        target, said = self._target(entry)
-        if entry.blocked:
-            said = None  # who keeps it out says why
-        if target is None:
-            self.unqueue(entry)
-            self.tell(entry, said)
-            return
-        reading = self.reader.read(entry.workload, self.namespace_defaults(entry.key.namespace))
-        if reading.invalid:
-            self.unqueue(entry)
-            self.tell(entry, (texts.MISCONFIGURED, texts.invalid_resources(reading.invalid)))
-            return
-        if entry.queued_local not in (None, entry.local_queue):  # submitted to another one of the same ClusterQueue
-            self.ledger.wait(entry.queue, entry.queued_local, -1)
-            self.ledger.wait(entry.queue, entry.local_queue, 1)
-            entry.queued_local = entry.local_queue
-        out = entry.blocked or (entry.backoff_until is not None and entry.backoff_until > self.now)
-        same = (entry.queue, entry.shape, entry.timestamp) == (target.name, reading.shape, reading.timestamp)
-        same = same and entry.obstacle == reading.obstacle
-        failed = target.pending.blocked is entry and has_failed_checks(entry.workload)  # it waits for no quota then
-        failed = failed or target.pending.bars(entry)
-        if not same or failed or out or entry.uid in target.pending.aside:
-            sticky = target.pending.sticky is entry
-            self.unqueue(entry)
-            entry.priority, entry.timestamp = reading.priority, reading.timestamp
-            entry.pod_sets, entry.shape = reading.pod_sets, reading.shape
-            entry.search_anew()
-            entry.obstacle = reading.obstacle
-            self._queue(entry, target, out=out)
-            if sticky:
-                target.pending.sticky = entry
-                self.offer(target)
-        if said is not None or entry.blocked:
-            self.tell(entry, said)
-        elif texts.ends_when_queued(entry.want or entry.told):  # no longer true; who is not evaluated soon says so
-            if (entry.want or entry.told or ("", ""))[0] == texts.ADMISSION_GATED:
-                self.tell(entry, (texts.PENDING_EVALUATION, texts.GATE_CLEARED))
-                return
-            entry.want = entry.told = None
-            self.untold.pop(entry.uid, None)
-            target.pending.tell_again(entry)
-            heapq.heappush(self.unevaluated, (self.now + self.settings.pending_text_after, entry.uid, entry.ticket))
-
-    def _target(self, entry: Entry) -> tuple[QueueModel | None, tuple[str, str] | None]:
-        """Return the queue that `entry` belongs into (None: none) and what its condition has to say about that."""
-        own = out_of_queue_reason(entry.workload)
-        if own is not None:
-            return None, own if own[0] else None
-        local = self.local_queues.get(entry.local_queue)
-        if local is None:
-            return None, (texts.MISCONFIGURED, texts.missing("LocalQueue", entry.workload.spec.queue_name))
-        if local.stopped:
-            return None, (texts.SUSPENDED, texts.inactive("LocalQueue", entry.workload.spec.queue_name))
-        queue = self.queues.get(local.object.spec.cluster_queue)
-        if queue is None:
-            return None, (texts.MISCONFIGURED, texts.missing("ClusterQueue", local.object.spec.cluster_queue))
-        if not queue.admits:
-            return queue, (texts.SUSPENDED, texts.inactive("ClusterQueue", queue.name))
-        return queue, None
-
-    def _queue(self, entry: Entry, queue: QueueModel, *, out: bool) -> None:
-        entry.queue, entry.queued_local = queue.name, entry.local_queue
-        self.ledger.wait(queue.name, entry.local_queue, 1)
-        if out:
-            self.aside(entry, queue)
-            return
-        one = queue.pending.add(entry)
-        root = "" if self.outdated else self.node(queue.name).root
-        if one.parked:
-            if one.bypass_reason:
-                self.bypassed[id(one)] = one
-        elif root and self._holds(root, queue, one, entry):
-            pass
-        elif root:
-            self.touch(root)
-            self.offer(queue)
-        if entry.told is None and entry.want is None:
-            heapq.heappush(self.unevaluated, (self.now + self.settings.pending_text_after, entry.uid, entry.ticket))
-
-    def _holds(self, root: str, queue: QueueModel, one: PendingClass, entry: Entry) -> bool:
-        """Let a workload that arrives wait where what it needs is kept from it, and others were let in too early."""
-        if not self.wakes.careful(root, self.settings):
-            return False
-        demand = queue.pending.demand(entry, self.built, lambda: demand_of(self.market(queue), entry.pod_sets))
-        if demand is None:  # it has a choice of flavors
-            return self.wakes.keeping.above(root, entry.priority) and queue.pending.hold(one, ())
-        needs = tuple(demand.usage.items())
-        left = self.kept(root).leaves(needs, self.room(queue), entry.priority, within=False)
-        return not left and queue.pending.hold(one, needs)
-
-    def aside(self, entry: Entry, queue: QueueModel) -> None:
-        """Keep a queued entry out of the order until its backoff ends, it is let in, or something about it changes."""
-        queue.pending.set_aside(entry)
-        if entry.backoff_until is not None and self.now < entry.backoff_until < float("inf"):
-            heapq.heappush(self.backoffs, (entry.backoff_until, entry.uid))
-
-    def unqueue(self, entry: Entry) -> None:
-        """Take an entry out of its queue, if it is in one."""
-        if not entry.queue:
-            return
-        queue = self.queues.get(entry.queue)
-        if entry.queued_local is not None:
-            self.ledger.wait(entry.queue, entry.queued_local, -1)
-        entry.queue, entry.queued_local = "", None
-        self.patience.waiting.pop(entry.uid, None)
-        if queue is None:
-            return
-        kept_room = queue.pending.blocked is entry and queue.pending.blocked_reserves
-        queue.pending.remove(entry)
-        self.offer(queue)
-        if self.outdated:
-            return
-        root = self.node(queue.name).root
-        self.touch(root)
-        if kept_room:  # who was parked beside it may be one to fit
-            self.release_anything(root)
 
     def selects(self, queue: QueueModel, namespace: str) -> bool:
         """Return whether a ClusterQueue takes workloads of a namespace; one that is not known is never selected."""

@@ -5,6 +5,7 @@ Neighbours: `engine` calls these; `state` rebuilds what depends on them before t
 
 from __future__ import annotations
 
+from gatelift_admission import places
 from gatelift_admission.flavors import Catalogue
 from gatelift_admission.pending import PendingQueue
 from gatelift_admission.queues import LocalModel, QueueModel, cluster_queue_active, node_spec
@@ -58,7 +59,7 @@ def cluster_queue_removed(state: State, name: str) -> None:
     state.review_queue(name)
     state.restructure()
     for entry in list(queue.pending.in_order()):
-        state.unqueue(entry)
+        places.unqueue(state, entry)
     del state.queues[name]
 
 
@@ -85,7 +86,7 @@ def _local_queue_changed(state: State, key: ObjectKey) -> None:
     queue = state.queues.get(local.object.spec.cluster_queue) if local is not None and local.stopped else None
     first = queue.pending.sticky if queue is not None else None
     if first is not None and first.uid in submitted:  # it may go on before the review: its place is lost at once
-        state.unqueue(first)
+        places.unqueue(state, first)
 
 
 def cohort_changed(state: State, cohort: Cohort) -> None:

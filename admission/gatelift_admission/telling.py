@@ -6,7 +6,6 @@ changed is marked so that the caller may merge it with the next. Neighbour: `eng
 
 from __future__ import annotations
 
-import heapq
 import re
 
 from gatelift_admission import texts
@@ -63,14 +62,14 @@ def overdue(state: State, budget: int) -> None:
     """
     left, early = budget, EARLY_AT_ONCE
     while state.unevaluated and left > 0:
-        due, uid, _ = state.unevaluated[0]
+        due, uid = state.unevaluated[0]
         entry = state.entries.get(uid)
         waits = entry is not None and entry.queue and entry.told is None and entry.want is None
         if due > state.now:
             if waits or not early:
                 return
             early -= 1
-        heapq.heappop(state.unevaluated)
+        state.unevaluated.popleft()
         left -= 1
         if entry is not None and waits:
             state.tell(entry, (texts.PENDING_EVALUATION, texts.WAITING))

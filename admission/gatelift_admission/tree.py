@@ -187,9 +187,10 @@ class Tree:
 
     def free(self, node: Node, cell: Cell) -> int:
         """Return what the node may still take of `cell`, at least 0."""
-        found = self._known.get((node, cell))
+        key = (node, cell)
+        found = self._known.get(key)
         if found is None:
-            found = self.available(node, cell)
+            found = self._known[key] = self._available(node, cell)
         return found if found > 0 else 0  # noqa: FURB136 - the hottest line, and max() costs more than all of it
 
     def potential(self, node: Node, cell: Cell) -> int:

@@ -1,0 +1,64 @@
+"""Whom a round looks at: the next one of each queue that is ready, and the blocked ones that keep room from others.
+
+Neighbours: `cycle` opens rounds with them; `pending` says who heads a queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from gatelift_admission.entry import Entry
+from gatelift_admission.keeping import Kept
+from gatelift_admission.queues import QueueModel
+from gatelift_admission.state import Member, State
+
+
+def heads_of(state: State, root: str, ready: Collection[str]) -> list[tuple[Entry, int, QueueModel]]:
+    """Return the heads of the queues that are `ready` in a tree with their tickets, and the blocked that keep room.
+
+    Who lost and lacks something now is among them if it keeps room from somebody; else those behind it are.
+    """
+    heads: list[tuple[Entry, int, QueueModel]] = []
+    idle: list[tuple[Entry, Member]] = []
+    within, kept = state.wakes.within(root), state.kept(root)
+    for member in state.members.get(root, ()):
+        queue = member.queue
+        if queue.name in ready:
+            entry = _head(state, member, kept, within=within)
+        elif queue.pending.blocked is not None:
+            queue.pending.idle = False
+            entry = _keeper(state, member)
+        else:
+            continue
+        if entry is None:
+            continue
+        if queue.pending.idle:
+            idle.append((entry, member))
+        else:
+            heads.append((entry, entry.ticket, queue))
+    somebody = bool(heads)
+    for loser, member in idle:
+        entry, pending = loser, member.queue.pending
+        if not somebody or not pending.reserves(loser, member.room):
+            pending.loser = None
+            entry = _head(state, member, kept, within=within)
+        if entry is not None:
+            heads.append((entry, entry.ticket, member.queue))
+    return heads
+
+
+def _head(state: State, member: Member, kept: Kept, *, within: bool) -> Entry | None:
+    """Return the next head of a queue, or a blocked one that keeps room."""
+    if not member.queue.admits:
+        return None
+    entry = member.queue.pending.next_head(member.room, kept, within=within)
+    return _keeper(state, member) if entry is None else entry
+
+
+def _keeper(state: State, member: Member) -> Entry | None:
+    """Return the blocked head of a queue if it keeps room."""
+    queue = member.queue
+    if queue.pending.blocked is None or not queue.admits:
+        return None
+    keeps = queue.pending.blocked_reserves or queue.pending.might_reserve(state.ensure(), member.node)
+    return queue.pending.blocked if keeps else None

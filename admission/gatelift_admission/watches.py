@@ -1,0 +1,194 @@
+"""Whom a release may help: the index of what those who sleep in one ClusterQueue lack.
+
+A class that does not fit is recorded under the cell of quota that is missing, so that a release wakes exactly those
+whose missing amounts may now be there. In a queue that may preempt, what preemption could give counts as available.
+Neighbours: `pending` parks and wakes classes, `preemption.oracle.Room` says what is available.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Sized
+from dataclasses import dataclass
+
+from gatelift_admission.equals import VOID_SLACK, PendingClass
+from gatelift_admission.flavors import Option
+from gatelift_admission.keeping import Kept
+from gatelift_admission.model import Cell
+from gatelift_admission.ordering import pending_key
+from gatelift_admission.preemption.oracle import Room
+from gatelift_admission.waking import Band
+
+_SCAN_MAX = 32
+"""Watches of one cell up to which the best of those whose amount is there is looked for, instead of waking them all."""
+
+WatchKey = tuple[Cell, int | None]
+"""A cell, and the priority that waits for it: None in a queue that preempts nobody."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """One option of a parked class (or of the blocked head), registered under one cell that is missing."""
+
+    owner: PendingClass
+    park: int
+    option: Option
+
+
+_Item = tuple[int, int, Watch]
+"""In a heap: the amount that is needed, a number that tells equals apart, who needs it."""
+
+
+class Watches:
+    """What those who sleep in one queue watch for; who they are is for `pending` to say."""
+
+    __slots__ = ("_by_key", "_classes", "_eager", "_sequence", "stirred")
+
+    def __init__(self, classes: Sized) -> None:
+        """Serve a queue of these `classes`, whose number bounds how much is kept."""
+        self.stirred: set[WatchKey] = set()
+        """Where more classes may be woken once the best of them, which was, has had its turn."""
+        self._classes = classes
+        self._by_key: dict[WatchKey, list[_Item]] = {}
+        self._eager: list[tuple[PendingClass, int]] = []
+        """Those for whom any release may matter, and the parking for which that holds."""
+        self._sequence = 0
+
+    def __len__(self) -> int:
+        """Return how many watches are kept, void ones included."""
+        return len(self._eager) + sum(len(watches) for watches in self._by_key.values())
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._by_key.clear()
+        self._eager.clear()
+        self.stirred.clear()
+
+    def register(self, one: PendingClass, room: Room) -> None:
+        """Watch for each option of a class; for any release where preemption only seems to be able to help."""
+        anything = False
+        for option in one.options:
+            anything |= self._settle(Watch(one, one.park, option), room)
+        if anything:
+            self.anything(one)
+
+    def anything(self, one: PendingClass) -> None:
+        """Watch for any release at all."""
+        if len(self._eager) > 2 * len(self._classes) + VOID_SLACK:
+            self._eager = [item for item in self._eager if item[0].park == item[1]]
+        self._eager.append((one, one.park))
+
+    def _settle(self, watch: Watch, room: Room) -> bool:
+        """Register a watch under its first missing cell; True if nothing is missing (then it is registered nowhere)."""
+        priority = watch.owner.priority
+        for cell, need in watch.option:
+            if need > room.free(cell) and not (room.preempts and room.covers(cell, priority, need)):
+                self._watch(watch, (cell, priority if room.preempts else None), need)
+                return False
+        return True
+
+    def _watch(self, watch: Watch, key: WatchKey, need: int) -> None:
+        self._sequence += 1
+        watches = self._by_key.setdefault(key, [])
+        if len(watches) > 2 * len(self._classes) + VOID_SLACK:
+            watches[:] = [item for item in watches if item[2].owner.park == item[2].park]
+            heapq.heapify(watches)
+        heapq.heappush(watches, (need, self._sequence, watch))
+
+    def take_eager(self, band: Band | None) -> list[PendingClass]:
+        """Take out all (of `band`) for whom any release may matter, also those who wait no more."""
+        if not self._eager:
+            return []
+        eager, self._eager = self._eager, []
+        if band is not None:
+            self._eager = [(one, park) for one, park in eager if not band.has(one.priority)]
+            eager = [(one, park) for one, park in eager if band.has(one.priority)]
+        return [one for one, park in eager if one.park == park and one.members]
+
+    def release(
+        self, cells: Collection[Cell], room: Room, kept: Kept, *, wake: bool, band: Band | None
+    ) -> list[PendingClass]:
+        """Take out all whose missing amounts may be there now that `cells` have more room; some may be named twice.
+
+        With `band` only its priorities are looked at; without `wake` not those who have their turn anyway. Where others
+        may be preempted, who came since may be worth more than what came free: all cells are looked at.
+        """
+        found: list[PendingClass] = []
+        if not self._by_key:
+            return found
+        for key in list(self._by_key) if room.preempts else [(cell, None) for cell in cells]:
+            watches = self._by_key.get(key)
+            turn = band is None or key[1] is None or band.has(key[1])
+            if watches and turn and (wake or key not in self.stirred):
+                found += self._release(key, watches, room, kept, wake=wake, band=band)
+        return found
+
+    def _release(
+        self, key: WatchKey, watches: list[_Item], room: Room, kept: Kept | None, *, wake: bool, band: Band | None
+    ) -> list[PendingClass]:
+        cell, priority = key
+        least = watches[0][0]
+        if band is not None and band.within and not room.within(cell, least):
+            return []  # all of them would have to borrow
+        if not room.covers(cell, priority or 0, least):
+            return []
+        best = wake and band is None and not room.preempts and 1 < len(watches) <= _SCAN_MAX
+        if best and all(len(watch.option) == 1 for _, _, watch in watches):
+            return self._release_best(key, watches, room)
+        found: list[PendingClass] = []
+        others: list[_Item] = []
+        while watches and room.covers(cell, priority or 0, watches[0][0]):
+            item = heapq.heappop(watches)
+            watch = item[2]
+            if watch.owner.park != watch.park or not watch.owner.members:
+                continue
+            if band is not None and kept is not None and not _in_turn(band, watch, room, kept):
+                others.append(item)
+            elif self._settle(watch, room):
+                found.append(watch.owner)
+        for item in others:
+            heapq.heappush(watches, item)
+        if not watches:
+            del self._by_key[key]
+        return found
+
+    def _release_best(self, key: WatchKey, watches: list[_Item], room: Room) -> list[PendingClass]:
+        """Take out the class that goes first of those whose amount in one cell is there, if there is any.
+
+        The others have no turn before it, and may lack something again by then (`stir`).
+        """
+        cell, priority = key
+        best: tuple[tuple[int, float, str], _Item] | None = None
+        covered = 0
+        for item in watches:
+            owner = item[2].owner
+            head = owner.head() if owner.park == item[2].park else None
+            if head is None or not room.covers(cell, priority or 0, item[0]):
+                continue
+            covered += 1
+            rank = pending_key(owner.priority, head.timestamp, head.uid)
+            if best is None or rank < best[0]:
+                best = rank, item
+        if best is None:
+            return []
+        if covered > 1:
+            self.stirred.add(key)
+        watches.remove(best[1])
+        heapq.heapify(watches)
+        return [best[1][2].owner]
+
+    def stir(self, room: Room) -> list[PendingClass]:
+        """Take out the next class of each cell in which others were left asleep."""
+        stirred, self.stirred = self.stirred, set()
+        found: list[PendingClass] = []
+        for key in sorted(stirred, key=repr):
+            watches = self._by_key.get(key)
+            if watches:
+                found += self._release(key, watches, room, None, wake=True, band=None)
+        return found
+
+
+def _in_turn(band: Band, watch: Watch, room: Room, kept: Kept) -> bool:
+    """Return whether who watches has its turn in `band`, and what it lacks is not kept from it."""
+    priority = watch.owner.priority
+    return band.has(priority) and kept.leaves(watch.option, room, priority, within=band.within)
