@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gatelift_kube import timestamps
 from gatelift_sandbox.controllers.controller import is_true
+from gatelift_sandbox.controllers.job_pass import Pass
 from gatelift_sandbox.controllers.job_pods import total
 from gatelift_sandbox.embedded.documents import Document, items, timestamp
-
-if TYPE_CHECKING:
-    from gatelift_sandbox.controllers.jobs import Pass
 
 REACHED = ("CompletionsReached", "Reached expected number of succeeded pods")
 BACKOFF = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")

@@ -7,7 +7,6 @@ One difference: failed pods are replaced after a shorter pause (BACKOFF_SECONDS)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from gatelift_kube import resources as known
@@ -23,7 +22,8 @@ from gatelift_sandbox.controllers.controller import (
     is_true,
     owner_uid,
 )
-from gatelift_sandbox.controllers.job_pods import TRACKING_FINALIZER, Tally
+from gatelift_sandbox.controllers.job_pass import Pass
+from gatelift_sandbox.controllers.job_pods import TRACKING_FINALIZER
 from gatelift_sandbox.embedded.documents import Document, at, copied, items, meta, timestamp
 from gatelift_sandbox.embedded.kinds import StorageKey
 from gatelift_sandbox.embedded.rules.jobs import JOB_CONTROLLER
@@ -38,29 +38,6 @@ PODS_AT_ONCE_MAX = 500
 """Pods made or deleted in one pass, as the real controller."""
 _JOB: StorageKey = ("batch", "jobs")
 _POD: StorageKey = ("", "pods")
-
-
-@dataclass(slots=True, kw_only=True)
-class Pass:
-    """One look at a Job: what is there and what shall become of it."""
-
-    job: Document
-    now: float
-    tally: Tally
-    status: Document
-    actions: list[Action] = field(default_factory=list)
-
-    @property
-    def spec(self) -> Document:
-        """Return the Job's spec."""
-        found: Document = self.job["spec"]
-        return found
-
-    @property
-    def conditions(self) -> list[Document]:
-        """Return the conditions it shall have."""
-        found: list[Document] = self.status.setdefault("conditions", [])
-        return found
 
 
 class Jobs(Controller):
