@@ -75,6 +75,8 @@ class Claims:
 
     def give_back(self, tree: Tree) -> set[Cell]:
         """Give all kept room back; returns its cells."""
+        if not self.kept and not self.lowered:
+            return set()
         for node, room in self.kept:
             tree.remove_usage(node, room)
         for node, cell, amount in self.lowered:

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gatelift_admission.entry import RESERVING, Entry, effective_priority
+from gatelift_admission.entry import RESERVING, Entry, Phase, effective_priority
 from gatelift_admission.model import Cell, Usage
 from gatelift_admission.ordering import condition, queue_timestamp, unix_seconds
 
@@ -125,8 +125,8 @@ class Holders:
 
 
 def _hold(entry: Entry, *, by_creation: bool, boost: bool) -> Hold:
-    reserved = condition(entry.workload, "QuotaReserved")
     at = entry.reserved_at
+    reserved = condition(entry.workload, "QuotaReserved") if entry.phase is not Phase.ASSUMED else None
     if reserved is not None and reserved.status == "True":
         at = unix_seconds(reserved.last_transition_time)
     return Hold(

@@ -96,7 +96,7 @@ def _queue(state: State, entry: Entry, queue: QueueModel, *, out: bool) -> None:
         set_aside(state, entry, queue)
         return
     one = queue.pending.add(entry)
-    root = "" if state.outdated else state.node(queue.name).root
+    root = "" if state.outdated else queue.root
     if one.parked:
         if one.bypass_reason:
             state.bypassed[id(one)] = one
@@ -144,7 +144,7 @@ def unqueue(state: State, entry: Entry) -> None:
     state.offer(queue)
     if state.outdated:
         return
-    root = state.node(queue.name).root
+    root = queue.root
     state.touch(root)
     if kept_room:  # who was parked beside it may be one to fit
         state.wake_for_anything(root)

@@ -48,6 +48,8 @@ class QueueModel:
     pending: PendingQueue
     active: Active
     cyclic: bool = False
+    root: str = ""
+    """Of its tree as built last."""
 
     @property
     def spec(self) -> ClusterQueueSpec:

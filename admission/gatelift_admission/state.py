@@ -144,7 +144,7 @@ class State:
         for name in sorted(self.queues):
             queue = self.queues[name]
             was = queue.admits
-            queue.cyclic = name in tree.cyclic
+            queue.cyclic, queue.root = name in tree.cyclic, tree.queues[name].root
             queue.active = cluster_queue_active(queue.object, self.flavors, self.checks)
             if not queue.admits:
                 self.closed.add(name)
@@ -225,7 +225,7 @@ class State:
         """Make a queue ready if it admits and has a head."""
         if self.outdated or not queue.admits or not queue.pending.stirs():
             return
-        self.ready.setdefault(self.node(queue.name).root, {})[queue.name] = None
+        self.ready.setdefault(queue.root, {})[queue.name] = None
 
     def namespace_defaults(self, namespace: str) -> Defaults:
         """Return what a namespace adds to its pods."""
