@@ -49,3 +49,4 @@ def end(state: State) -> None:
         if queue is not None and queue.pending.blocked is entry:
             queue.pending.unblock()
             state.offer(queue)
+            state.touch(queue.root)  # it may find that it needs other room: who lost to what it kept has a turn, too

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.model import Settings
-from support.admission_objects import cluster_queue, flavor, group, local_queue
+from support.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, reserved_status, workload
 from support.cohort_engine import POLICY, arrive, cohort_engine, outcome
 
 MOMENT = 1.0
@@ -164,3 +164,19 @@ def test_a_round_that_was_cut_while_its_moment_ended_does_not_let_it_wait_for_ev
     assert cut.more
     assert cut.nominations == 1
     assert outcome(engine, 11.3) == ["!cq-low2", "!cq-low3", "?cq-high"]
+
+
+def test_who_lost_to_the_room_of_one_that_waits_has_it_once_that_one_finds_nobody_to_preempt() -> None:
+    engine = busy("cq", "other")
+    arrive(engine, "other-all", 4, 10.1)
+    outcome(engine, 10.1)
+    engine.release("cq-low4", 10.15)
+    arrive(engine, "cq-wide", 2, 10.2, priority=1)
+    arrive(engine, "other-small", 1, 10.3)
+    assert outcome(engine, 10.3) == ["?other-small"], "the room that is there is kept"
+    for uid in ("cq-low1", "cq-low2", "cq-low3"):
+        granted = reserved_status(engine.state.entries[uid].grant.written)
+        asked = pod_set(requests={"cpu": 1})
+        engine.workload_changed(workload(uid, asked, queue="cq", priority=5, version=2, status=granted), 10.4)
+    assert outcome(engine, 10.4) == []
+    assert outcome(engine, 11.3) == ["?cq-wide", "other-small"]
