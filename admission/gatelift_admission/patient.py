@@ -49,4 +49,6 @@ def end(state: State) -> None:
         if queue is not None and queue.pending.blocked is entry:
             queue.pending.unblock()
             state.offer(queue)
-            state.touch(queue.root)  # it may find that it needs other room: who lost to what it kept has a turn, too
+            # It may find nobody to preempt: then those have their turn who are stuck behind the room that it kept.
+            state.touch(queue.root)
+            state.wake_for_anything(queue.root)

@@ -96,7 +96,10 @@ def jobs(draw: st.DrawFn) -> tuple[tuple[PodSet, ...], int]:
     return sets, draw(st.integers(0, 2))
 
 
-OPERATIONS = ("submit", "submit", "submit", "cycle", "finish", "forget", "confirm", "reclaim", "requeue", "touch")
+TO_HOLDERS = ("finish", "forget", "confirm", "reclaim", "requeue", "promote")
+OPERATIONS = ("submit", "submit", "submit", "cycle", "wait", "touch", *TO_HOLDERS)
+WAIT_S = 0.3
+"""Less than a preemptor's patience, more than a period of wake-ups."""
 
 
 @dataclass(slots=True)
@@ -111,14 +114,14 @@ class World:
     now: float = 0.0
     leaving: set[str] = field(default_factory=set)
 
-    def feed(self, uid: str, status: object = None, sets: tuple[PodSet, ...] | None = None) -> None:
+    def feed(self, uid: str, status: object = None, priority: int | None = None) -> None:
         self.version += 1
         old = self.objects[uid]
         new = workload(
             uid,
-            *(sets or old.spec.pod_sets),
+            *old.spec.pod_sets,
             queue=old.spec.queue_name,
-            priority=old.spec.priority,
+            priority=old.spec.priority if priority is None else priority,
             version=self.version,
             status=status,  # type: ignore[arg-type]  # a status or none
         )
@@ -177,6 +180,8 @@ def step(world: World, data: st.DataObject, number: int) -> None:
         world.engine.workload_changed(world.objects[uid], world.now)
     elif what == "cycle":
         world.take(world.engine.cycle(world.now, data.draw(st.integers(1, 4))).decisions)
+    elif what == "wait":
+        world.now += WAIT_S
     elif what == "touch":
         index = data.draw(st.integers(0, len(world.queues) - 1))
         strict = data.draw(st.sampled_from(["StrictFIFO", "BestEffortFIFO"]))
@@ -216,6 +221,8 @@ def _to_holder(world: World, data: st.DataObject, what: str, uid: str) -> None:
         stop(world, uid)
     elif what == "confirm":
         world.feed(uid, reserved_status(admission))
+    elif what == "promote":
+        world.feed(uid, reserved_status(admission), data.draw(st.integers(0, 9)))
     elif what == "reclaim":
         world.feed(
             uid, reserved_status(admission, reclaimable_pods=(ReclaimablePod("s0", data.draw(st.integers(0, 3))),))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gatelift_admission.engine import Engine
 from gatelift_admission.model import Settings
 from support.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, reserved_status, workload
-from support.cohort_engine import POLICY, arrive, cohort_engine, outcome
+from support.cohort_engine import COHORT, POLICY, arrive, cohort_engine, outcome
 
 MOMENT = 1.0
 
@@ -166,8 +168,14 @@ def test_a_round_that_was_cut_while_its_moment_ended_does_not_let_it_wait_for_ev
     assert outcome(engine, 11.3) == ["!cq-low2", "!cq-low3", "?cq-high"]
 
 
-def test_who_lost_to_the_room_of_one_that_waits_has_it_once_that_one_finds_nobody_to_preempt() -> None:
+@pytest.mark.parametrize("flavors", [("default",), ("default", "spare")])
+def test_who_lost_to_the_room_of_one_that_waits_has_it_once_that_one_finds_nobody_to_preempt(
+    flavors: tuple[str, ...],
+) -> None:
     engine = busy("cq", "other")
+    engine.flavor_changed(flavor("spare"))
+    quotas = group(**{name: {"cpu": "4" if name == "default" else "0"} for name in flavors})
+    engine.cluster_queue_changed(cluster_queue("other", quotas, cohort_name=COHORT, preemption=POLICY))
     arrive(engine, "other-all", 4, 10.1)
     outcome(engine, 10.1)
     engine.release("cq-low4", 10.15)
