@@ -12,12 +12,25 @@ say = @printf '\033[1m== %s\033[0m\n' "$(1)"
 WIRE := protos/gatelift_wire/v1
 GENERATED := $(WIRE)/agent_pb2.py
 
+# The admission engine runs interpreted from its sources, or compiled as in the image: ENGINE=interpreted|compiled.
+# What is measured is what ships; `core_calls` counts calls, of which compiled code shows none.
+ENGINE ?= $(if $(filter bench,$(MAKECMDGOALS)),$(if $(filter core_calls,$(BENCH)),interpreted,compiled),interpreted)
+COMPILED := .compiled
+MARKERS := not e2e and not $(if $(filter compiled,$(ENGINE)),interpreted,compiled)
+ifeq ($(ENGINE),compiled)
+ENGINE_MADE := $(COMPILED)/.made
+export PYTHONPATH := $(CURDIR)/$(COMPILED)$(if $(PYTHONPATH),:$(PYTHONPATH))
+else ifneq ($(ENGINE),interpreted)
+$(error ENGINE=$(ENGINE): choose interpreted or compiled)
+endif
+export GATELIFT_EXPECTED_ENGINE := $(ENGINE)
+
 .PHONY: help demo test simulate e2e check control-plane bench clean lock setup
 
 help: ## What can be made here
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
 
-setup: $(VENV)/.installed $(GENERATED) ## Virtual environment, locked packages, generated code
+setup: $(VENV)/.installed $(GENERATED) $(ENGINE_MADE) ## Virtual environment, locked packages, generated code
 
 $(VENV)/.installed: requirements/dev.txt pyproject.toml
 	$(call say,Installing the locked packages into $(VENV) (about a minute))
@@ -31,12 +44,17 @@ $(GENERATED): $(WIRE)/agent.proto $(VENV)/.installed
 	$(BIN)/python -m grpc_tools.protoc -I protos --python_out=protos --pyi_out=protos --grpc_python_out=protos gatelift_wire/v1/agent.proto
 	touch $@
 
+$(COMPILED)/.made: $(shell find admission/gatelift_admission -name '*.py') scripts/compile_engine.py $(VENV)/.installed
+	$(call say,Compiling the admission engine into $(COMPILED) (about a minute and a half))
+	$(BIN)/python scripts/compile_engine.py $(COMPILED)
+	touch $@
+
 demo: setup ## One management cluster, two workers, pods and Jobs that travel (PROVIDER=embedded|local|kind)
 	$(BIN)/gatelift demo $(DEMO_ARGS)
 
 test: setup ## Everything that needs no external program, a few minutes
 	$(call say,Tests that need no external program)
-	$(BIN)/python -m pytest -n auto -m "not e2e" $(TEST_ARGS)
+	$(BIN)/python -m pytest -n auto -m "$(MARKERS)" $(TEST_ARGS)
 
 simulate: setup ## Whole installations on simulated time, seed after seed (GATELIFT_RUNS=2000 GATELIFT_FIRST_SEED=1000 GATELIFT_TWIN_RUNS=50000)
 	$(call say,Simulated installations$(,) as many as GATELIFT_RUNS says)
@@ -68,11 +86,11 @@ bench: setup ## A benchmark: make bench BENCH=placements|latency|fanout|memory|k
 
 lock: setup ## Re-locks the versions of pyproject.toml
 	$(BIN)/python -m pip install --quiet uv
-	for kind in dev runtime; do \
-	  $(BIN)/uv pip compile $$([ $$kind = dev ] && echo --group dev) pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/$$kind.txt; \
+	for kind in build dev runtime; do \
+	  $(BIN)/uv pip compile $$(case $$kind in dev) echo --group dev pyproject.toml ;; build) echo --group build ;; *) echo pyproject.toml ;; esac) --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet --output-file requirements/$$kind.txt; \
 	  sed -i '1i # Locked versions with hashes. Made by `make lock`; do not edit.' requirements/$$kind.txt; done
 
 clean: ## Removes the virtual environment, generated code and caches of this checkout
-	rm -rf $(VENV) $(WIRE)/*_pb2.py $(WIRE)/*_pb2.pyi $(WIRE)/*_pb2_grpc.py .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(COMPILED) $(WIRE)/*_pb2.py $(WIRE)/*_pb2.pyi $(WIRE)/*_pb2_grpc.py .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 , := ,

@@ -18,6 +18,7 @@ Contract with the caller
 from __future__ import annotations
 
 import heapq
+import inspect
 from collections.abc import Mapping
 
 from gatelift_admission import explain, intake, patient, places, statuses, structure
@@ -48,6 +49,11 @@ REVIEWS_PER_HEAD = 2
 """Reviews of changed workloads per step; one takes about 25 us."""
 POSITIONS_MAX = 1000
 """Positions per answer by default: what a person can look at, a few milliseconds to gather."""
+
+
+def is_compiled() -> bool:
+    """Return whether the engine runs as native code (`scripts/compile_engine.py`), as it does in the image."""
+    return not inspect.isfunction(Cycle.run)
 
 
 class Engine:

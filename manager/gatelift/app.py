@@ -27,6 +27,7 @@ from gatelift.adapters.standing import StartRefusedError, mark_leader, origin_of
 from gatelift.assembly import new_machine
 from gatelift.config import METRICS_OFF, Configuration
 from gatelift.core import commands, events
+from gatelift_admission.engine import is_compiled
 from gatelift_agent.app import LocalAgent, start_local_agent
 from gatelift_kube import collector
 from gatelift_kube.budget import Budget, budget
@@ -127,7 +128,13 @@ class _Process:
     async def run(self) -> None:
         gatelift = self._config.gatelift
         collector.tune()
-        self._log.info("starting", version=version("gatelift"), instance=self._instance, budget=self._limits.describe())
+        self._log.info(
+            "starting",
+            version=version("gatelift"),
+            compiled=is_compiled(),
+            instance=self._instance,
+            budget=self._limits.describe(),
+        )
         for text in self._config.without_effect():
             self._log.warning("accepted without effect in this version", setting=text)
         self._loop.post(events.ClockRead(unix_seconds=wall()))

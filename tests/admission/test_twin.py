@@ -17,6 +17,7 @@ from support.admission_cases import Case
 from support.twin_instances import instance, shrink
 from support.twin_play import Both, Difference, difference
 
+pytestmark = pytest.mark.interpreted  # rounds are watched from inside
 RUNS = int(os.environ.get("GATELIFT_TWIN_RUNS", "500"))
 FIRST = int(os.environ.get("GATELIFT_TWIN_SEED", "1"))
 PARTS = 10

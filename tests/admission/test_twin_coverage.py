@@ -84,6 +84,7 @@ def test_every_feature_occurs_among_the_instances() -> None:
     assert {name: found[name] for name in WANTED if found[name] < LEAST} == {}
 
 
+@pytest.mark.interpreted
 def test_every_way_to_preempt_is_taken_and_strict_queues_wait_behind_failed_checks(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -13,6 +13,7 @@ from support.admission_cases import Case
 from support.twin_invariants import broken
 from support.twin_play import Both, Difference
 
+pytestmark = pytest.mark.interpreted
 CPU = ("red", "cpu")
 
 

@@ -33,7 +33,7 @@ print(" ".join(name for name in sys.argv[1].split(",") if name in sys.modules), 
 @pytest.mark.parametrize(
     ("verb", "loads"),
     [
-        (("version",), set()),
+        (("version",), {"gatelift_admission"}),
         (("agent", "--help"), {"aiohttp"}),
         (("webhooks", "--help"), {"aiohttp"}),
         (("cluster", "--help"), {"aiohttp", "rich"}),

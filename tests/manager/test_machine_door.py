@@ -315,6 +315,7 @@ def test_the_check_is_a_transition_and_the_queues_status_is_not() -> None:
     assert informing[CLUSTER_QUEUE] is True
 
 
+@pytest.mark.interpreted
 def test_an_engine_that_was_cut_short_goes_on_when_no_event_waits_or_after_so_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

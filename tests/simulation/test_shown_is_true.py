@@ -38,7 +38,14 @@ def late_reasons_stay(patch: pytest.MonkeyPatch) -> None:
 Take = Callable[[pytest.MonkeyPatch], None]
 
 
-@pytest.mark.parametrize("take", [changes_are_not_looked_at, reasons_are_taken_for_said, late_reasons_stay])
+@pytest.mark.parametrize(
+    "take",
+    [
+        changes_are_not_looked_at,
+        reasons_are_taken_for_said,
+        pytest.param(late_reasons_stay, marks=pytest.mark.interpreted),
+    ],
+)
 def test_what_is_shown_for_ever_and_not_true_is_noticed(take: Take, monkeypatch: pytest.MonkeyPatch) -> None:
     take(monkeypatch)
     assert any(_shows_what_is_not(seed) for seed in range(TRIES))

@@ -18,6 +18,7 @@ WORLD = frozenset({"test_road.py", "test_crashes.py", "test_refusals.py", "test_
 CONTRACT = "contract"
 SECONDS: Mapping[str, float] = {
     "world": 260.0,
+    "tests/e2e/test_image.py": 150.0,
     "tests/e2e/test_admission.py": 115.0,
     "tests/e2e/test_demo_verb.py": 75.0,
     "tests/e2e/test_demo_kept.py": 85.0,
