@@ -31,6 +31,7 @@ from dataclasses import replace
 from bench.admission_core import ADMITTED, drain, fill
 from bench.admission_play import EVICTION_S, Play
 from bench.generator import BASELINE, LARGE_SCALE, Load
+from gatelift_admission.engine import is_compiled
 from gatelift_admission.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
 from gatelift_kube import collector
 
@@ -172,11 +173,13 @@ def main() -> None:
     collector.tune()
     only = args.only.split(",")
     load = os.getloadavg()[0]
-    print(f"Python {platform.python_version()}, one process, {args.runs} runs each, medians; load before {load:.1f}")
+    engine = "compiled" if is_compiled() else "interpreted"
+    print(f"Python {platform.python_version()}, engine {engine}, one process, {args.runs} runs each, medians")
+    print(f"load before {load:.1f}")
     print(f"wake-ups collected for {args.period} s, growing to {args.most} s, preemptors wait {args.patience} s")
     print(f"evictions end after {EVICTION_S} s")
     start = time.perf_counter()
-    out: dict[str, float] = {}
+    out: dict[str, float] = {"compiled": is_compiled()}
     for one in (BASELINE, LARGE_SCALE):
         if one.name in only:
             found = figures(one, args.runs, settings_of(args.period, args.most, args.patience), write=args.write)

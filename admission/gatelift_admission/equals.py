@@ -19,8 +19,58 @@ from gatelift_admission.preemption.oracle import Room
 VOID_SLACK = 64
 """Void items a heap may carry beyond its live ones before it is rebuilt: keeps memory within twice the need."""
 
+HEAP_MAX = 512
+"""Up to how many stand in a heap alone: below that a sorted list gains nothing."""
 DEMANDS_MAX = 256
 """Shapes of a queue whose demand is remembered: with more, all are worked out anew now and then."""
+
+
+Stand = tuple[float, str, int]
+"""Where a workload stands in its class: queue timestamp, UID; and its ticket, which tells whether it still does."""
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """Who stands in a class, the earliest first.
+
+    They are taken from the end of a sorted list, which costs the same at any length; a heap of a hundred thousand costs
+    twice what one of a thousand does. Those who came since the list was sorted are in a heap, until they are as many.
+    """
+
+    order: list[Stand] = field(default_factory=list)
+    """The latest first."""
+    late: list[Stand] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Sort who stands in it from the beginning."""
+        self.order.sort(reverse=True)
+
+    def __len__(self) -> int:
+        """Return how many stand in it."""
+        return len(self.order) + len(self.late)
+
+    def push(self, stand: Stand) -> None:
+        """Add somebody."""
+        heapq.heappush(self.late, stand)
+
+    def first(self) -> Stand | None:
+        """Return the earliest, None in an empty line."""
+        late, order = self.late, self.order
+        if len(late) > len(order) + HEAP_MAX:
+            order += late
+            order.sort(reverse=True)
+            late.clear()
+        if not order:
+            return late[0] if late else None
+        return late[0] if late and late[0] < order[-1] else order[-1]
+
+    def next(self) -> Stand | None:
+        """Take the earliest out and return who is the earliest then."""
+        if self.order and (not self.late or self.order[-1] < self.late[0]):
+            self.order.pop()
+        else:
+            heapq.heappop(self.late)
+        return self.first()
 
 
 @dataclass(slots=True, eq=False)
@@ -30,7 +80,7 @@ class PendingClass:
     priority: int
     shape: Shape
     members: dict[str, Entry] = field(default_factory=dict)
-    heap: list[tuple[float, str, int]] = field(default_factory=list)
+    line: Line = field(default_factory=Line)
     parked: bool = False
     park: int = 0
     """Raised at each parking and waking: watches of an earlier parking are void."""
@@ -52,21 +102,20 @@ class PendingClass:
 
     def head(self) -> Entry | None:
         """Return the earliest member."""
-        while self.heap:
-            _, uid, ticket = self.heap[0]
-            entry = self.members.get(uid)
-            if entry is not None and entry.ticket == ticket:
+        first = self.line.first()
+        while first is not None:
+            entry = self.members.get(first[1])
+            if entry is not None and entry.ticket == first[2]:
                 return entry
-            heapq.heappop(self.heap)
+            first = self.line.next()
         return None
 
     def push(self, entry: Entry) -> None:
         """Add a member; it must carry its new ticket."""
-        if len(self.heap) > 2 * len(self.members) + VOID_SLACK:
-            self.heap = [(one.timestamp, one.uid, one.ticket) for one in self.members.values()]
-            heapq.heapify(self.heap)
+        if len(self.line) > 2 * len(self.members) + VOID_SLACK:
+            self.line = Line([(one.timestamp, one.uid, one.ticket) for one in self.members.values()])
         self.members[entry.uid] = entry
-        heapq.heappush(self.heap, (entry.timestamp, entry.uid, entry.ticket))
+        self.line.push((entry.timestamp, entry.uid, entry.ticket))
 
     def note_fresh(self, entry: Entry) -> None:
         """Note a member that has to be told when the class fails."""
