@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -16,7 +17,8 @@ def stand(at: float, number: int) -> Stand:
 @pytest.mark.parametrize("seed", range(20))
 def test_whoever_comes_when_the_earliest_goes_first(seed: int) -> None:
     rng = Random(seed)  # noqa: S311 - reproducible, not secret
-    come = rng.choice([float, lambda _: rng.random(), lambda number: -float(number)])
+    ways: list[Callable[[int], float]] = [float, lambda _: rng.random(), lambda number: -float(number)]
+    come = rng.choice(ways)
     line = Line([stand(rng.random(), -number) for number in range(rng.choice([0, 10]))])
     known = sorted([*line.order, *line.late])
     for number in range(4 * HEAP_MAX):
