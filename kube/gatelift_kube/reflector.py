@@ -39,6 +39,12 @@ ANSWERED_MAX = 4096
 REPLAY_SLICE = 500
 """Objects told to a new follower before other tasks have their turn: a page of a list does the same."""
 
+PASSING_MAX = 3
+"""Answers in a row of which nobody is told where the API server only asks to begin anew or later: 410, and 429.
+
+It gives two or three within a second to everybody who watches a kind whose CustomResourceDefinition was changed.
+"""
+
 _BACKOFF = Backoff(first_seconds=0.1, max_seconds=30.0)
 
 
@@ -137,6 +143,7 @@ class Reflector:
     async def run(self) -> None:
         """Mirror until cancelled."""
         while True:
+            passing = False
             try:
                 if not self._version or self._coming:
                     await self._list()
@@ -155,13 +162,15 @@ class Reflector:
                 self._failures += 1
                 if self._failures == 1:
                     continue
-                problem = f"{self.resource.plural}: the API server forgets faster than lists are read"
+                problem, passing = f"{self.resource.plural}: the API server forgets faster than lists are read", True
             except KubeError as error:
                 self._failures += 1
                 problem = f"{self.resource.plural}: {error}"
+                passing = isinstance(error, ApiError) and error.status == 429
                 if isinstance(error, ApiError) and error.status < 500 and error.status != 429:
                     self._version = ""  # forbidden, not served, not understood: begin with a list when it is back
-            self._on_problem(problem)
+            if not passing or self._failures > PASSING_MAX:
+                self._on_problem(problem)
             await asyncio.sleep(self._limits.backoff.seconds(self._failures, self._rng.random()))
 
     async def _list(self) -> None:

@@ -13,7 +13,7 @@ import pytest
 from gatelift_kube import reflector
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.decoding import read_object
-from gatelift_kube.reflector import Reflector, ReflectorLimits
+from gatelift_kube.reflector import PASSING_MAX, Reflector, ReflectorLimits
 from gatelift_kube.resources import POD, ObjectKey
 from gatelift_kube.tasks import spawn
 from gatelift_kube.workqueue import Backoff
@@ -167,6 +167,21 @@ async def test_410_inside_a_watch_is_answered_the_same_way(server: FakeApiServer
         await until(lambda: len([seen for seen in server.asked("GET") if "watch" not in seen.query]) == 2)
         server.put(POD, "a", "ns")
         await until(lambda: followed.told() == ["synced", "+a"])
+
+
+@pytest.mark.parametrize(("code", "says"), [(410, "forgets faster than lists are read"), (429, "429 TooManyRequests")])
+async def test_who_is_asked_to_begin_anew_or_later_a_few_times_is_told_of_no_problem(
+    code: int, says: str, server: FakeApiServer, client: Client
+) -> None:
+    reason = {410: "Expired", 429: "TooManyRequests"}[code]
+    for times, told in ((PASSING_MAX, 0), (PASSING_MAX + 2, 2)):
+        async with running(Followed(client)) as followed:
+            await until(lambda: server.watching == 1)
+            server.fault("GET", "watch=", times=times, status=code, body=status_of(code, reason, "try anew"))
+            server.end_watches()
+            await until(lambda: server.faults[-1].times == 0 and server.watching == 1)
+            assert len(followed.problems) == told
+            assert all(says in problem for problem in followed.problems)
 
 
 async def test_an_object_that_was_replaced_unseen_is_gone_and_new(server: FakeApiServer, client: Client) -> None:
