@@ -2,73 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from typing import Any
 
 import pytest
 
-from gatelift_kube import reflector
 from gatelift_kube.client import Client, Selection
-from gatelift_kube.decoding import read_object
-from gatelift_kube.reflector import PASSING_MAX, Reflector, ReflectorLimits
+from gatelift_kube.reflector import PASSING_MAX, ReflectorLimits
 from gatelift_kube.resources import POD, ObjectKey
-from gatelift_kube.tasks import spawn
 from gatelift_kube.workqueue import Backoff
-from gatelift_kube.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, Synced
+from gatelift_kube.writes import ObjectGone, ObjectSeen
 from support.fake_apiserver import FakeApiServer, status_of
+from support.reflecting import LIMITS, Followed, running, watches
 from support.until import until
-
-LIMITS = ReflectorLimits(
-    page_size=2, idle_seconds=30.0, backoff=Backoff(first_seconds=0.001, max_seconds=0.01), calm_seconds=0.0
-)
-
-
-class Followed:
-    """A reflector and what it told."""
-
-    def __init__(
-        self, client: Client, limits: ReflectorLimits = LIMITS, selection: Selection | None = None, *, raw: bool = True
-    ) -> None:
-        self.events: list[ApiEvent] = []
-        self.problems: list[str] = []
-        self.reflector = Reflector(
-            client,
-            POD,
-            self.events.append,
-            selection=selection or Selection(),
-            with_raw=raw,
-            limits=limits,
-            on_problem=self.problems.append,
-        )
-
-    def told(self) -> list[str]:
-        """Return the events as short words."""
-        words = []
-        for event in self.events:
-            match event:
-                case ObjectSeen():
-                    words.append(f"+{event.object.metadata.name}")
-                case ObjectGone():
-                    words.append(f"-{event.object.metadata.name}")
-                case Synced():
-                    words.append("synced")
-        return words
-
-
-@asynccontextmanager
-async def running(followed: Followed) -> AsyncIterator[Followed]:
-    task = spawn("reflector", followed.reflector.run())
-    try:
-        async with asyncio.timeout(60):
-            await followed.reflector.synced.wait()
-        yield followed
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 async def test_a_list_in_pages_is_told_object_by_object_and_then_as_synced(
@@ -217,20 +162,15 @@ SLOW_BACKOFF = Backoff(first_seconds=60.0, max_seconds=60.0)
 """Whoever backs off with this is not back within a test."""
 
 
-def _watches(server: FakeApiServer) -> list[str]:
-    """Return the version from which each watch was asked for."""
-    return [seen.query["resourceVersion"] for seen in server.asked("GET") if "watch" in seen.query]
-
-
 async def test_a_watch_on_which_nothing_happens_is_opened_anew_without_a_word(
     server: FakeApiServer, client: Client
 ) -> None:
     server.put(POD, "a", "ns")
     limits = ReflectorLimits(idle_seconds=QUIET_SECONDS, backoff=SLOW_BACKOFF)
     async with running(Followed(client, limits)) as followed:
-        await until(lambda: len(_watches(server)) >= 3)
-        assert set(_watches(server)) == {str(server.version)}
-        assert len(server.asked("GET")) == 1 + len(_watches(server)), "one list"
+        await until(lambda: len(watches(server)) >= 3)
+        assert set(watches(server)) == {str(server.version)}
+        assert len(server.asked("GET")) == 1 + len(watches(server)), "one list"
         assert followed.problems == []
         server.put(POD, "b", "ns")
         await until(lambda: "+b" in followed.told())
@@ -261,7 +201,7 @@ async def test_a_server_that_does_not_open_the_watch_again_is_a_problem(server: 
         assert "no answer within 2 s" in followed.problems[0]
         server.put(POD, "a", "ns")
         await until(lambda: followed.told() == ["synced", "+a"])
-    assert len(server.asked("GET")) == 1 + len(_watches(server)), "one list"
+    assert len(server.asked("GET")) == 1 + len(watches(server)), "one list"
 
 
 async def test_a_quiet_watch_whose_version_was_compacted_begins_with_a_list(
@@ -272,7 +212,7 @@ async def test_a_quiet_watch_whose_version_was_compacted_begins_with_a_list(
         await until(lambda: server.watching == 1)
         server.version += 50
         server.compact()
-        await until(lambda: "150" in _watches(server))
+        await until(lambda: "150" in watches(server))
         assert followed.problems == []
         assert followed.told() == ["synced"]
 
@@ -342,170 +282,3 @@ async def test_the_cache_finds_by_key(server: FakeApiServer, client: Client) -> 
         found = followed.reflector.cache.get(ObjectKey("ns", "a"))
         assert found is not None
         assert found.metadata.uid == "uid-a"
-
-
-# --- followers -----------------------------------------------------------------------------------------------------
-
-
-class Follower:
-    """Somebody who comes later, and what was told to it."""
-
-    def __init__(self, reflector: Reflector) -> None:
-        self.events: list[ApiEvent] = []
-        self.task = spawn("follower", reflector.follow(self.events.append))
-
-    def told(self) -> list[str]:
-        return [_word(event) for event in self.events]
-
-    async def leave(self) -> None:
-        self.task.cancel()
-        await until(self.task.done)
-
-
-def _word(event: ApiEvent) -> str:
-    match event:
-        case ObjectSeen():
-            return f"+{event.object.metadata.name}"
-        case ObjectGone():
-            return f"-{event.object.metadata.name}"
-        case _:
-            return "synced"
-
-
-def _followed(client: Client, limits: ReflectorLimits = LIMITS) -> Followed:
-    followed = Followed(client, limits)
-    followed.reflector = Reflector(
-        client, POD, followed.events.append, followed=True, limits=limits, on_problem=followed.problems.append
-    )
-    return followed
-
-
-def _lists_of(server: FakeApiServer) -> list[str]:
-    """Return the path of each first page of a list."""
-    return [seen.path for seen in server.asked("GET") if not {"watch", "continue"} & seen.query.keys()]
-
-
-async def test_who_comes_later_is_told_all_that_a_new_list_says_and_then_what_changes(
-    server: FakeApiServer, client: Client
-) -> None:
-    for name in ("a", "b", "c"):
-        server.put(POD, name, "ns")
-    async with running(_followed(client)) as first:
-        await until(lambda: server.watching == 1)
-        lists = len(_lists_of(server))
-        second = Follower(first.reflector)
-        await until(lambda: second.told() == ["+a", "+b", "+c", "synced"])
-        assert len(_lists_of(server)) == lists + 1, "a list that began after it came"
-        await until(lambda: len(_watches(server)) == 2)
-        server.remove(POD, "a", "ns")
-        server.put(POD, "d", "ns")
-        await until(lambda: second.told()[4:] == ["-a", "+d"])
-        assert first.told() == ["+a", "+b", "+c", "synced", "-a", "+d"], "nothing is told twice"
-        assert len(_watches(server)) == 2, "one after the other: both are told by one watch"
-        assert first.problems == []
-        await second.leave()
-
-
-async def test_followers_are_handed_the_same_objects_and_bytes(server: FakeApiServer, client: Client) -> None:
-    server.put(POD, "a", "ns", spec={"containers": [{"name": "main"}]})
-    async with running(_followed(client)) as first:
-        second = Follower(first.reflector)
-        await until(lambda: "synced" in second.told())
-        mine, theirs = first.events[0], second.events[0]
-        assert isinstance(mine, ObjectSeen)
-        assert isinstance(theirs, ObjectSeen)
-        assert theirs.object is mine.object
-        assert theirs.raw is mine.raw
-        await second.leave()
-
-
-async def test_what_the_watch_had_missed_is_told_to_both(server: FakeApiServer, client: Client) -> None:
-    server.put(POD, "gone", "ns")
-    async with running(_followed(client)) as first:
-        await until(lambda: server.watching == 1)
-        server.forget(POD, "gone", "ns")
-        server.mute = True
-        server.put(POD, "new", "ns")
-        second = Follower(first.reflector)
-        await until(lambda: "synced" in second.told())
-        assert second.told() == ["+new", "synced"]
-        assert first.told() == ["+gone", "synced", "+new", "-gone"]
-        await second.leave()
-
-
-async def test_who_has_left_is_told_nothing_more(server: FakeApiServer, client: Client) -> None:
-    async with running(_followed(client)) as first:
-        second, third = Follower(first.reflector), Follower(first.reflector)
-        await until(lambda: "synced" in second.told() and "synced" in third.told())
-        await second.leave()
-        server.put(POD, "a", "ns")
-        await until(lambda: third.told() == ["synced", "+a"])
-        assert second.told() == ["synced"]
-        await third.leave()
-
-
-async def test_who_leaves_before_the_list_changes_nothing(server: FakeApiServer, client: Client) -> None:
-    async with running(_followed(client)) as first:
-        await until(lambda: server.watching == 1)
-        second = Follower(first.reflector)
-        await asyncio.sleep(0)
-        await second.leave()
-        server.put(POD, "a", "ns")
-        await until(lambda: first.told() == ["synced", "+a"])
-        assert second.told() == []
-        assert first.problems == []
-
-
-async def test_a_long_replay_is_told_in_slices(
-    server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reflector, "REPLAY_SLICE", 2)
-    for name in "abcde":
-        server.put(POD, name, "ns")
-    async with running(_followed(client)) as first:
-        second = Follower(first.reflector)
-        await until(lambda: second.told() == ["+a", "+b", "+c", "+d", "+e", "synced"])
-        await second.leave()
-
-
-async def test_a_reflector_that_keeps_nothing_cannot_be_followed(client: Client) -> None:
-    with pytest.raises(RuntimeError, match="keeps nothing for followers"):
-        await Followed(client).reflector.follow(lambda _event: None)
-
-
-def typed(document: dict[str, Any]) -> KubeObject:
-    return read_object(POD, json.dumps(document).encode())
-
-
-async def test_what_a_write_was_answered_is_told_to_followers_and_not_again_to_who_has_the_answer(
-    server: FakeApiServer, client: Client
-) -> None:
-    events: list[ApiEvent] = []
-    heard: list[ApiEvent] = []
-    shared = Reflector(client, POD, events.append, followed=True, limits=LIMITS)
-    tasks = [spawn("reflector", shared.run()), spawn("follower", shared.follow(heard.append))]
-    try:
-        await until(lambda: any(isinstance(event, Synced) for event in heard))
-        answer = typed(server.put(POD, "a", "ns"))
-        shared.answered(answer)
-        server.put(POD, "a", "ns")
-        await until(lambda: any(isinstance(event, ObjectSeen) for event in events))
-        seen = [event.object.metadata.resource_version for event in heard if isinstance(event, ObjectSeen)]
-        assert seen[0] == answer.metadata.resource_version
-        assert [event.object.metadata.resource_version for event in events if isinstance(event, ObjectSeen)] == seen[1:]
-    finally:
-        for task in tasks:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-
-
-async def test_an_answer_that_comes_after_its_echo_hides_nothing(server: FakeApiServer, client: Client) -> None:
-    async with running(Followed(client)) as followed:
-        answer = typed(server.put(POD, "a", "ns"))
-        await until(lambda: len(followed.events) == 2)
-        followed.reflector.answered(answer)
-        server.remove(POD, "a", "ns")
-        server.put(POD, "a", "ns")
-        await until(lambda: len(followed.events) == 4)
-        assert followed.told() == ["synced", "+a", "-a", "+a"]

@@ -1,0 +1,69 @@
+"""A reflector on a fake API server, and what it told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from gatelift_kube.client import Client, Selection
+from gatelift_kube.reflector import Reflector, ReflectorLimits
+from gatelift_kube.resources import POD
+from gatelift_kube.tasks import spawn
+from gatelift_kube.workqueue import Backoff
+from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen, Synced
+from support.fake_apiserver import FakeApiServer
+
+LIMITS = ReflectorLimits(
+    page_size=2, idle_seconds=30.0, backoff=Backoff(first_seconds=0.001, max_seconds=0.01), calm_seconds=0.0
+)
+
+
+class Followed:
+    """A reflector and what it told."""
+
+    def __init__(
+        self, client: Client, limits: ReflectorLimits = LIMITS, selection: Selection | None = None, *, raw: bool = True
+    ) -> None:
+        self.events: list[ApiEvent] = []
+        self.problems: list[str] = []
+        self.reflector = Reflector(
+            client,
+            POD,
+            self.events.append,
+            selection=selection or Selection(),
+            with_raw=raw,
+            limits=limits,
+            on_problem=self.problems.append,
+        )
+
+    def told(self) -> list[str]:
+        """Return the events as short words."""
+        words = []
+        for event in self.events:
+            match event:
+                case ObjectSeen():
+                    words.append(f"+{event.object.metadata.name}")
+                case ObjectGone():
+                    words.append(f"-{event.object.metadata.name}")
+                case Synced():
+                    words.append("synced")
+        return words
+
+
+@asynccontextmanager
+async def running(followed: Followed) -> AsyncIterator[Followed]:
+    task = spawn("reflector", followed.reflector.run())
+    try:
+        async with asyncio.timeout(60):
+            await followed.reflector.synced.wait()
+        yield followed
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def watches(server: FakeApiServer) -> list[str]:
+    """Return the version from which each watch was asked for."""
+    return [seen.query["resourceVersion"] for seen in server.asked("GET") if "watch" in seen.query]
