@@ -173,9 +173,8 @@ def main() -> None:
     collector.tune()
     only = args.only.split(",")
     load = os.getloadavg()[0]
-    engine = "compiled" if is_compiled() else "interpreted"
-    print(f"Python {platform.python_version()}, engine {engine}, one process, {args.runs} runs each, medians")
-    print(f"load before {load:.1f}")
+    print(f"Python {platform.python_version()}, one process, {args.runs} runs each, medians; load before {load:.1f}")
+    print(f"engine compiled: {is_compiled()}")
     print(f"wake-ups collected for {args.period} s, growing to {args.most} s, preemptors wait {args.patience} s")
     print(f"evictions end after {EVICTION_S} s")
     start = time.perf_counter()

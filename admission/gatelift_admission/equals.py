@@ -21,9 +21,9 @@ VOID_SLACK = 64
 
 HEAP_MAX = 512
 """Up to how many stand in a heap alone: below that a sorted list gains nothing."""
+
 DEMANDS_MAX = 256
 """Shapes of a queue whose demand is remembered: with more, all are worked out anew now and then."""
-
 
 Stand = tuple[float, str, int]
 """Where a workload stands in its class: queue timestamp, UID; and its ticket, which tells whether it still does."""

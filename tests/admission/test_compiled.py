@@ -41,7 +41,7 @@ def both(first: int, count: int, *arguments: str) -> tuple[list[str], list[str]]
         for run in runs:
             run.kill()  # nothing to one that has ended
     assert [run.returncode for run in runs] == [0, 0]
-    assert [lines.pop(0) for lines in said] == ["compiled", "interpreted"]
+    assert [lines.pop(0) for lines in said] == ["True", "False"]
     return said[0], said[1]
 
 

@@ -12,12 +12,12 @@ import pytest
 from gatelift_kube import reflector
 from gatelift_kube.client import Client
 from gatelift_kube.decoding import read_object
-from gatelift_kube.reflector import Reflector, ReflectorLimits
+from gatelift_kube.reflector import Reflector
 from gatelift_kube.resources import POD
 from gatelift_kube.tasks import spawn
-from gatelift_kube.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, Synced
+from gatelift_kube.writes import ApiEvent, KubeObject, ObjectSeen, Synced
 from support.fake_apiserver import FakeApiServer
-from support.reflecting import LIMITS, Followed, running, watches
+from support.reflecting import LIMITS, Followed, running, watches, word
 from support.until import until
 
 
@@ -29,29 +29,11 @@ class Follower:
         self.task = spawn("follower", reflector.follow(self.events.append))
 
     def told(self) -> list[str]:
-        return [_word(event) for event in self.events]
+        return [word(event) for event in self.events]
 
     async def leave(self) -> None:
         self.task.cancel()
         await until(self.task.done)
-
-
-def _word(event: ApiEvent) -> str:
-    match event:
-        case ObjectSeen():
-            return f"+{event.object.metadata.name}"
-        case ObjectGone():
-            return f"-{event.object.metadata.name}"
-        case _:
-            return "synced"
-
-
-def _followed(client: Client, limits: ReflectorLimits = LIMITS) -> Followed:
-    followed = Followed(client, limits)
-    followed.reflector = Reflector(
-        client, POD, followed.events.append, followed=True, limits=limits, on_problem=followed.problems.append
-    )
-    return followed
 
 
 def _lists_of(server: FakeApiServer) -> list[str]:
@@ -64,7 +46,7 @@ async def test_who_comes_later_is_told_all_that_a_new_list_says_and_then_what_ch
 ) -> None:
     for name in ("a", "b", "c"):
         server.put(POD, name, "ns")
-    async with running(_followed(client)) as first:
+    async with running(Followed(client, followed=True)) as first:
         await until(lambda: server.watching == 1)
         lists = len(_lists_of(server))
         second = Follower(first.reflector)
@@ -82,7 +64,7 @@ async def test_who_comes_later_is_told_all_that_a_new_list_says_and_then_what_ch
 
 async def test_followers_are_handed_the_same_objects_and_bytes(server: FakeApiServer, client: Client) -> None:
     server.put(POD, "a", "ns", spec={"containers": [{"name": "main"}]})
-    async with running(_followed(client)) as first:
+    async with running(Followed(client, followed=True)) as first:
         second = Follower(first.reflector)
         await until(lambda: "synced" in second.told())
         mine, theirs = first.events[0], second.events[0]
@@ -95,7 +77,7 @@ async def test_followers_are_handed_the_same_objects_and_bytes(server: FakeApiSe
 
 async def test_what_the_watch_had_missed_is_told_to_both(server: FakeApiServer, client: Client) -> None:
     server.put(POD, "gone", "ns")
-    async with running(_followed(client)) as first:
+    async with running(Followed(client, followed=True)) as first:
         await until(lambda: server.watching == 1)
         server.forget(POD, "gone", "ns")
         server.mute = True
@@ -108,7 +90,7 @@ async def test_what_the_watch_had_missed_is_told_to_both(server: FakeApiServer, 
 
 
 async def test_who_has_left_is_told_nothing_more(server: FakeApiServer, client: Client) -> None:
-    async with running(_followed(client)) as first:
+    async with running(Followed(client, followed=True)) as first:
         second, third = Follower(first.reflector), Follower(first.reflector)
         await until(lambda: "synced" in second.told() and "synced" in third.told())
         await second.leave()
@@ -119,7 +101,7 @@ async def test_who_has_left_is_told_nothing_more(server: FakeApiServer, client: 
 
 
 async def test_who_leaves_before_the_list_changes_nothing(server: FakeApiServer, client: Client) -> None:
-    async with running(_followed(client)) as first:
+    async with running(Followed(client, followed=True)) as first:
         await until(lambda: server.watching == 1)
         second = Follower(first.reflector)
         await asyncio.sleep(0)
@@ -136,7 +118,7 @@ async def test_a_long_replay_is_told_in_slices(
     monkeypatch.setattr(reflector, "REPLAY_SLICE", 2)
     for name in "abcde":
         server.put(POD, name, "ns")
-    async with running(_followed(client)) as first:
+    async with running(Followed(client, followed=True)) as first:
         second = Follower(first.reflector)
         await until(lambda: second.told() == ["+a", "+b", "+c", "+d", "+e", "synced"])
         await second.leave()

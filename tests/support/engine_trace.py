@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
-from gatelift_admission.engine import Engine, is_compiled
-from gatelift_admission.model import Preempt, Reserve, Settings
-from support.admission_cases import STRATEGIES
+from gatelift_admission.engine import is_compiled
+from gatelift_admission.model import Preempt, Reserve
 from support.twin.engine import Twin
-from support.twin_feed import START, Fed
+from support.twin_feed import Fed
 from support.twin_instances import instance
 
 CALLS_MAX = 200
@@ -47,30 +46,10 @@ class Alone(Fed):
 
     def play(self) -> None:
         """Play all steps."""
-        self.twin = cast("Twin", Nobody())
-        if "fair" in self.case:
-            self.fast = Engine(Settings(fair_sharing=STRATEGIES[self.case["fair"]]))
-        self.fast.wall_clock(START, START)
-        self.feed_structure()
-        later = {step["submit"] for step in self.case["steps"] if isinstance(step, dict) and "submit" in step}
-        for name in self.case["workloads"]:
-            if name not in later:
-                self.feed(name)
-        for step in self.case["steps"]:
-            self.clock += 1
-            self._step(step)
+        for decides in self.steps():
+            if decides:
+                self._cycle()
             self._show()
-
-    def _step(self, step: Any) -> None:
-        works = self.twin.world.works
-        if step == "cycle":
-            self._cycle()
-        elif step == "drain":
-            for uid in [uid for uid in sorted(self.reserves) if works[uid].evicted]:
-                self.happen("stopped", uid)
-        else:
-            ((what, value),) = step.items()
-            self.happen(what, value)
 
     def _cycle(self) -> None:
         works: dict[str, Any] = self.twin.world.works
@@ -98,7 +77,7 @@ class Alone(Fed):
 
 def trace(seed: int) -> list[str]:
     """Return all that the engine says of one instance; each third one has calls that are cut after every step."""
-    alone = Alone(instance(seed), budget=1 if seed % 3 == 0 else 150)
+    alone = Alone(instance(seed), twin=cast("Twin", Nobody()), budget=1 if seed % 3 == 0 else 150)
     alone.play()
     return alone.lines
 
@@ -113,7 +92,7 @@ def digests(first: int, count: int) -> Iterator[str]:
 def main(arguments: list[str]) -> None:
     """Print what was asked for."""
     first, count = int(arguments[0]), int(arguments[1])
-    print("compiled" if is_compiled() else "interpreted")  # noqa: T201 - it is for another process to read
+    print(is_compiled())  # noqa: T201 - it is for another process to read
     for line in trace(first) if "--whole" in arguments else digests(first, count):
         print(line)  # noqa: T201
 

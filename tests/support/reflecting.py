@@ -11,7 +11,7 @@ from gatelift_kube.reflector import Reflector, ReflectorLimits
 from gatelift_kube.resources import POD
 from gatelift_kube.tasks import spawn
 from gatelift_kube.workqueue import Backoff
-from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen, Synced
+from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen
 from support.fake_apiserver import FakeApiServer
 
 LIMITS = ReflectorLimits(
@@ -23,7 +23,13 @@ class Followed:
     """A reflector and what it told."""
 
     def __init__(
-        self, client: Client, limits: ReflectorLimits = LIMITS, selection: Selection | None = None, *, raw: bool = True
+        self,
+        client: Client,
+        limits: ReflectorLimits = LIMITS,
+        selection: Selection | None = None,
+        *,
+        raw: bool = True,
+        followed: bool = False,
     ) -> None:
         self.events: list[ApiEvent] = []
         self.problems: list[str] = []
@@ -33,22 +39,25 @@ class Followed:
             self.events.append,
             selection=selection or Selection(),
             with_raw=raw,
+            followed=followed,
             limits=limits,
             on_problem=self.problems.append,
         )
 
     def told(self) -> list[str]:
         """Return the events as short words."""
-        words = []
-        for event in self.events:
-            match event:
-                case ObjectSeen():
-                    words.append(f"+{event.object.metadata.name}")
-                case ObjectGone():
-                    words.append(f"-{event.object.metadata.name}")
-                case Synced():
-                    words.append("synced")
-        return words
+        return [word(event) for event in self.events]
+
+
+def word(event: ApiEvent) -> str:
+    """Return an event as a short word."""
+    match event:
+        case ObjectSeen():
+            return f"+{event.object.metadata.name}"
+        case ObjectGone():
+            return f"-{event.object.metadata.name}"
+        case _:
+            return "synced"
 
 
 @asynccontextmanager

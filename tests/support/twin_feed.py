@@ -8,13 +8,14 @@ Neighbour: `twin_play` plays the steps and compares.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Reserve
+from gatelift_admission.model import Reserve, Settings
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
     AdmissionCheckSpec,
@@ -29,9 +30,10 @@ from gatelift_kube.objects.kueue import (
     WorkloadStatus,
 )
 from gatelift_kube.objects.meta import Condition, ObjectMeta
-from support.admission_cases import Case, _flavor, _groups, _pod_set, _queue
+from support.admission_cases import STRATEGIES, Case, _flavor, _groups, _pod_set, _queue
 from support.admission_objects import local_queue, workload
 from support.twin.engine import Twin
+from support.twin.records import Fair
 
 START = 1767225600.0
 """Unix time of 2026-01-01T00:00:00Z, from which the creation times of workloads count."""
@@ -52,6 +54,33 @@ class Fed:
     """Pods of each pod set of a workload that need no quota any more."""
     clock: float = START
     version: int = 1
+
+    def __post_init__(self) -> None:
+        """Let both share as the case says, by the same clock."""
+        if "fair" in self.case:
+            self.fast = Engine(Settings(fair_sharing=STRATEGIES[self.case["fair"]]))
+            self.twin.world.fair = Fair(strategies=STRATEGIES[self.case["fair"]])
+        self.fast.wall_clock(START, START)
+
+    def steps(self) -> Iterator[bool]:
+        """Feed what is there from the beginning, then let one step after the other happen.
+
+        Yields after each whether it is for the caller to let the engines decide.
+        """
+        self.feed_structure()
+        later = {step["submit"] for step in self.case["steps"] if isinstance(step, dict) and "submit" in step}
+        for name in self.case["workloads"]:
+            if name not in later:
+                self.feed(name)
+        for step in self.case["steps"]:
+            self.clock += 1
+            if step == "drain":
+                for uid in [uid for uid in sorted(self.reserves) if self.twin.world.works[uid].evicted]:
+                    self.happen("stopped", uid)
+            elif step != "cycle":
+                ((what, value),) = step.items()
+                self.happen(what, value)
+            yield step == "cycle"
 
     def feed_structure(self) -> None:
         """Feed all but the workloads."""

@@ -23,15 +23,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gatelift_admission.cycle import Cycle
-from gatelift_admission.engine import Engine
-from gatelift_admission.model import Decision, Inadmissible, Preempt, Reserve, Settings
+from gatelift_admission.model import Decision, Inadmissible, Preempt, Reserve
 from gatelift_admission.rounds import Nominee, Round
 from gatelift_admission.state import State
-from support.admission_cases import STRATEGIES, Case
+from support.admission_cases import Case
 from support.twin.engine import BYPASSED, Outcome, Twin
 from support.twin.queues import NO_CANDIDATES, NO_FIT, TwinQueue
-from support.twin.records import Cursor, Fair, Work
-from support.twin_feed import START, Fed
+from support.twin.records import Cursor, Work
+from support.twin_feed import Fed
 from support.twin_invariants import above_limits, broken, overtaken, spared
 
 CALLS_MAX = 6
@@ -129,32 +128,10 @@ class Both(Fed):
 
     def play(self) -> None:
         """Play all steps; raises Difference."""
-        self._watch()
-        self.feed_structure()
-        later = {step["submit"] for step in self.case["steps"] if isinstance(step, dict) and "submit" in step}
-        for name in self.case["workloads"]:
-            if name not in later:
-                self.feed(name)
-        for step in self.case["steps"]:
-            self.clock += 1
-            self._step(step)
-
-    def _watch(self) -> None:
-        if "fair" in self.case:
-            self.fast = Engine(Settings(fair_sharing=STRATEGIES[self.case["fair"]]))
-            self.twin.world.fair = Fair(strategies=STRATEGIES[self.case["fair"]])
-        self.fast.wall_clock(START, START)
         self.fast._cycle = WatchedCycle(self.fast.state)
-
-    def _step(self, step: Any) -> None:
-        if step == "cycle":
-            self._cycle()
-        elif step == "drain":
-            for uid in [uid for uid in sorted(self.reserves) if self.twin.world.works[uid].evicted]:
-                self.happen("stopped", uid)
-        else:
-            ((what, value),) = step.items()
-            self.happen(what, value)
+        for decides in self.steps():
+            if decides:
+                self._cycle()
 
     # -- in step ---------------------------------------------------------------------------------------------------
 
