@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -21,10 +22,17 @@ PARTS = (
 )
 
 
-def install(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Install into a folder."""
-    command = ["scripts/install_into", str(folder)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=INSTALL_SECONDS, check=False)  # noqa: S603
+def install(home: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Install into folder `gatelift` of `home`, as somebody who stands there."""
+    return subprocess.run(  # noqa: S603 (our own script)
+        [str(ROOT / "scripts/install_into"), "gatelift"],
+        cwd=home,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=INSTALL_SECONDS,
+        check=False,
+    )
 
 
 def run(*command: str, home: Path) -> str:
@@ -38,7 +46,7 @@ def run(*command: str, home: Path) -> str:
 
 def test_an_installation_has_all_daemons_the_manifests_and_the_compiled_engine(tmp_path: Path) -> None:
     folder = tmp_path / "gatelift"
-    done = install(folder)
+    done = install(tmp_path)
     assert done.returncode == 0, done.stderr
     said = run(str(folder / "bin/gatelift"), "version", home=tmp_path)
     assert said == done.stdout.splitlines()[-1] + "\n"
@@ -48,6 +56,13 @@ def test_an_installation_has_all_daemons_the_manifests_and_the_compiled_engine(t
     assert "Usage: gatelift manager" in run(str(folder / "bin/gatelift"), "manager", "--help", home=tmp_path)
     find = "import gatelift, pathlib; print(*pathlib.Path(gatelift.__file__).parent.glob('deploy/overlays/*'))"
     assert "management" in run(python, "-c", find, home=tmp_path)
-    again = install(folder)
+    again = install(tmp_path)
     assert (again.returncode, again.stdout) == (2, "")
     assert again.stderr == "usage: scripts/install_into FOLDER, which must not be there yet\n"
+
+
+def test_without_a_c_compiler_nothing_is_installed_and_it_is_said_what_to_do(tmp_path: Path) -> None:
+    done = install(tmp_path, CC="no-such-compiler")
+    assert done.returncode == 2
+    assert "there is no C compiler 'no-such-compiler'; install one" in done.stderr
+    assert list(tmp_path.iterdir()) == []
