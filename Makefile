@@ -71,7 +71,7 @@ e2e: setup ## End-to-end scenarios (PROVIDER=local|embedded|kind)
 	$(call say,End-to-end scenarios on provider $(PROVIDER))
 	scripts/e2e $(PROVIDER) $(TEST_ARGS)
 
-check: setup ## Lint, types, walls, lengths
+check: setup ## Lint, types, walls, lengths, the page of attacks
 	$(call say,ruff)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -81,6 +81,8 @@ check: setup ## Lint, types, walls, lengths
 	$(BIN)/lint-imports --config .importlinter
 	$(call say,lengths of files and functions)
 	$(BIN)/python scripts/lengths.py
+	$(call say,docs/attacks.md and the tests)
+	$(BIN)/python scripts/attacks.py
 
 bench: setup ## A benchmark: make bench BENCH=placements|latency|fanout|memory|kube|core_calls|admission_core|admission_memory|admission_load|status_writes
 	$(BIN)/python -m bench.$(BENCH) $(BENCH_ARGS)
