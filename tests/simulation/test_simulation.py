@@ -13,9 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gatelift_kube.resources import POD
 from support.sim_faults import Faults
-from support.sim_truth import TruthError
 from support.sim_world import Plan, SimWorld
 
 SEEDS = 60
@@ -110,20 +108,3 @@ def test_more_seeds_when_asked_for() -> None:
             failed[seed] = f"{type(problem).__name__}: {problem}"
             sys.stdout.write(f"seed {seed}: {failed[seed]}\n")
     assert not failed
-
-
-def test_the_outside_check_notices_a_second_run() -> None:
-    world = SimWorld(0, GENTLE)
-    world.make()
-    world.pass_seconds(30.0)
-    (uid, runs) = next(iter(world.truth.all_live().items()))
-    ((epoch, cluster),) = runs
-    other = "a" if cluster == "b" else "b"
-    labels = {"gatelift.dev/workload-uid": uid, "gatelift.dev/epoch": str(epoch)}
-    pod = {
-        "metadata": {"name": "second", "namespace": "team", "labels": labels},
-        "spec": {"containers": [{"name": "main", "image": "work"}]},
-    }
-
-    with pytest.raises(TruthError, match="the record says"):
-        world.workers[other].create(POD, pod)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -90,6 +91,8 @@ class SimCluster:
         self.faults = faults
         self.name = name
         self.store = Store(Names(name), management_kinds() if management else None)
+        self.by_hand = False
+        """Whether the write of this moment is a person's, not one of a process of ours, a controller or kubelet."""
         self._noted = noted
         self._typed: dict[int, KubeObject] = {}
         self._controllers = [Collector(), Jobs(), Scheduler()]
@@ -127,10 +130,19 @@ class SimCluster:
 
     # --- writing ------------------------------------------------------------------------------------------------
 
+    @contextmanager
+    def _hand(self) -> Iterator[None]:
+        self.by_hand = True
+        try:
+            yield
+        finally:
+            self.by_hand = False
+
     def create(self, resource: Resource, document: Doc) -> Stored:
         document = copy.deepcopy({"apiVersion": resource.api_version, "kind": resource.kind, **document})
         namespace = document["metadata"].get("namespace", "")
-        return self.store.create(self.store.kinds.of(resource), namespace, document, self.timeline.wall)
+        with self._hand():
+            return self.store.create(self.store.kinds.of(resource), namespace, document, self.timeline.wall)
 
     def change(
         self, resource: Resource, name: str, patch: Doc, subresource: str = "", namespace: str = TEAM
@@ -140,15 +152,26 @@ class SimCluster:
         media = "application/merge-patch+json"
         body = msgspec.json.encode(patch)
         try:
-            return self.store.patch(kind, where, name, body, media, self.timeline.wall, subresource=subresource)
+            with self._hand():
+                return self.store.patch(kind, where, name, body, media, self.timeline.wall, subresource=subresource)
         except ApiError:
             return None
 
-    def delete(self, resource: Resource, name: str, *, propagation: str = "Background") -> None:
+    def delete(
+        self,
+        resource: Resource,
+        name: str,
+        *,
+        propagation: str = "Background",
+        namespace: str = TEAM,
+        grace_seconds: int | None = None,
+    ) -> None:
         """Delete an object as somebody else would."""
-        deletion = Deletion(propagation=propagation)
+        deletion = Deletion(propagation=propagation, grace_seconds=grace_seconds)
+        where = namespace if resource.namespaced else ""
         try:
-            self.store.delete(self.store.kinds.of(resource), TEAM, name, deletion, self.timeline.wall)
+            with self._hand():
+                self.store.delete(self.store.kinds.of(resource), where, name, deletion, self.timeline.wall)
         except ApiError as error:
             if error.code != 404:
                 raise

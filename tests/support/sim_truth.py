@@ -1,33 +1,41 @@
 """What is true in a simulated world, read from the stores and from what containers run: the outside check of design 7.
 
-It believes no core. After every write and every start or stop of a container: no two (epoch, cluster) of a workload may
-run; what is lifted stands in the record with its epoch and cluster, and is charged; epochs only grow; each epoch is
-charged and released once; what is finished stays so; no queue admits more than it has.
+It believes no core, and whose a run is it has from `sim_attribution`, never from a label of later. After every write
+and every start or stop of a container: no two runs of one user's object, whatever their Workloads are; what is lifted
+stands in the record with its epoch and cluster, and is charged; epochs only grow; each epoch is charged and released
+once; what is finished stays so; no queue admits more than it has. What a person does by hand around everything is no
+broken promise by itself; two runs of one object always are.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from gatelift_kube.resources import JOB, POD, WORKLOAD
+from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Change
 from gatelift_sandbox.records import Record
-from support.sim_cluster import Doc, SimCluster
+from support.sim_attribution import EPOCH, LOCAL, QUEUE, Attribution, Belongs, Doc, Work, number
 
 GATE = "kueue.x-k8s.io/admission"
-EPOCH = "gatelift.dev/epoch"
-WORKLOAD_UID = "gatelift.dev/workload-uid"
-QUEUE = "kueue.x-k8s.io/queue-name"
-LOCAL = "local"
 Run = tuple[int, str]
 """Epoch and cluster."""
 
 
 class TruthError(AssertionError):
     """A promise is broken; the text says which, for which workload."""
+
+
+class Cluster(Protocol):
+    """What is followed."""
+
+    name: str
+    store: Store
+    by_hand: bool
+    """Whether the write of this moment is a person's, not one of a process of ours, a controller or kubelet."""
 
 
 class Truth:
@@ -39,63 +47,65 @@ class Truth:
         self.runs: set[tuple[str, int, str]] = set()
         """All (workload, epoch, cluster) that were ever let go."""
         self.checks = 0
-        self._owners: dict[str, str] = {}
+        self.whose = Attribution()
         self._users: set[str] = set()
-        self._lifted: dict[str, dict[str, Run]] = {}
-        self._running: dict[str, dict[str, Run]] = {}
-        self._epochs: dict[str, int] = {}
+        self._lifted: dict[Work, dict[str, Belongs]] = {}
+        self._running: dict[Work, dict[str, Belongs]] = {}
+        self._by_hand: set[str] = set()  # roots that a person let go
         self._charges: Counter[tuple[str, int]] = Counter()
         self._releases: Counter[tuple[str, int]] = Counter()
-        self._quota: dict[str, int] = {}
 
-    def follow(self, cluster: SimCluster, *, management: bool) -> None:
+    def follow(self, cluster: Cluster, *, management: bool) -> None:
         """Look at each write of a cluster from now on."""
 
         def changed(storage: tuple[str, str], change: Change) -> None:
             if management and storage == (WORKLOAD.group, WORKLOAD.plural):
-                self._workload(change)
+                self._workload(change, by_hand=cluster.by_hand)
             elif storage in ((POD.group, POD.plural), (JOB.group, JOB.plural)):
                 kind = POD if storage == (POD.group, POD.plural) else JOB
-                self._object(LOCAL if management else cluster.name, kind is POD, change)
+                self._object(LOCAL if management else cluster.name, kind.kind, change, by_hand=cluster.by_hand)
 
         cluster.store.listen(changed)
 
     def noted(self, cluster: str, record: Record) -> None:
         """Take from a kubelet that containers have started or stopped."""
         name = f"container {cluster}/{record.pod_uid}"
-        uid = next((uid for uid, runs in self._running.items() if name in runs), "")
-        if record.stopped is not None:
-            self._running.get(uid, {}).pop(name, None)
+        belongs = self.whose.of(cluster, record.pod_uid)
+        if belongs is None or not belongs.workload:
             return
-        key = f"{cluster}/pod/{record.pod_uid}"
-        for workload, lifted in self._lifted.items():
-            if key in lifted:
-                self._running.setdefault(workload, {})[name] = lifted[key]
-                self._check(workload)
-                return
+        running = self._running.setdefault(belongs.work, {})
+        if record.stopped is not None:
+            running.pop(name, None)
+            return
+        lifted = self._lifted.get(belongs.work, {})
+        running[name] = lifted.get(f"{cluster}/Pod/{record.pod_uid}", belongs)
+        self._check(belongs.work)
 
     # --- the records --------------------------------------------------------------------------------------------
 
-    def _workload(self, change: Change) -> None:
+    def _workload(self, change: Change, *, by_hand: bool) -> None:
         stored = change.after
         uid = stored.uid
         if change.removed:
             self.workloads.pop(uid, None)
-            if self.live(uid):
+            if self.live(uid) and not by_hand:
                 raise TruthError(f"workload {stored.name} ({uid}) is gone while {self.live(uid)} may run")
             return
         document, before = msgspec.json.decode(stored.raw), self.workloads.get(uid)
         self.workloads[uid] = document
-        for owner in document["metadata"].get("ownerReferences", []):
-            self._owners[owner["uid"]] = uid
+        highest = self.whose.epoch_of(uid)
+        self.whose.workload(document)
+        if by_hand:
+            return
         epoch = epoch_of(document)
-        if epoch < self._epochs.get(uid, 1):
-            raise TruthError(f"workload {stored.name}: epoch {epoch} after {self._epochs[uid]}")
-        self._epochs[uid] = epoch
+        if epoch < highest:
+            raise TruthError(f"workload {stored.name}: epoch {epoch} after {highest}")
         if before is None:
             return
         self._transition(stored.name, uid, before, document)
-        self._check(uid)
+        owner = self.whose.owner_of(uid)
+        if owner is not None:
+            self._check(owner[0])
 
     def _transition(self, name: str, uid: str, before: Doc, after: Doc) -> None:
         epoch = epoch_of(after)
@@ -115,70 +125,91 @@ class Truth:
 
     # --- what may run -------------------------------------------------------------------------------------------
 
-    def _object(self, cluster: str, is_pod: bool, change: Change) -> None:
+    def _object(self, cluster: str, kind: str, change: Change, *, by_hand: bool) -> None:
         document = msgspec.json.decode(change.after.raw)
         meta = document["metadata"]
-        key = f"{cluster}/{'pod' if is_pod else 'job'}/{meta['uid']}"
+        key = f"{cluster}/{kind}/{meta['uid']}"
         if cluster == LOCAL:
             here = not change.removed and not meta.get("deletionTimestamp")
             (self._users.add if here else self._users.discard)(meta["uid"])
-        uid, epoch = self._placement(cluster, meta)
-        if not uid:
-            self._check_unowned(cluster, meta, free=pod_is_free(document) if is_pod else job_is_free(document))
+        belongs = self.whose.seen(cluster, kind, document)
+        if belongs is None:
             return
-        known = self._lifted.setdefault(uid, {})
-        free = not change.removed and (pod_is_free(document) if is_pod else job_is_free(document))
+        may_run = pod_is_free(document) if kind == POD.kind else job_is_free(document)
+        free = not change.removed and may_run
+        known = self._lifted.setdefault(belongs.work, {})
+        if free and by_hand and key not in known:
+            self._by_hand.add(belongs.root)
+        if cluster == LOCAL and not self.whose.workload_of(belongs.root):
+            self._check_unowned(meta, belongs, free=may_run)
+            return
         if not free:
             known.pop(key, None)
-            return
-        if key in known:
-            return
-        known[key] = (epoch, cluster)
-        self.runs.add((uid, epoch, cluster))
-        record = self.workloads.get(uid)
-        if record is None:
-            raise TruthError(f"{key} ({meta['name']}) is let go, and no workload {uid} is there")
-        stands = place_of(record)
-        if stands != (epoch, cluster) or not holds(record, "QuotaReserved"):
-            raise TruthError(
-                f"{key} ({meta['name']}) is let go with epoch {epoch} on {cluster}; the record says {stands}, "
-                f"reserved {holds(record, 'QuotaReserved')}"
-            )
-        self._check(uid)
+            if meta["uid"] == belongs.root and not by_hand:
+                self._by_hand.discard(belongs.root)  # it was stopped: who lets it go once more is asked again
+        elif key not in known:
+            known[key] = self._let_go(key, meta, belongs)
+            self._check(belongs.work)
 
-    def _check_unowned(self, cluster: str, meta: Doc, *, free: bool) -> None:
+    def _let_go(self, key: str, meta: Doc, belongs: Belongs) -> Belongs:
+        """Return what an object runs as that was let go just now, checked against the record."""
+        if belongs.cluster == LOCAL and meta["uid"] == belongs.root:
+            workload = self.whose.workload_of(belongs.root)
+            epoch = self.whose.epoch_of(workload)
+            belongs = Belongs(belongs.work, belongs.user, LOCAL, belongs.root, workload, epoch)
+        self.runs.add((belongs.workload, belongs.epoch, belongs.cluster))
+        if belongs.root in self._by_hand:
+            return belongs
+        record = self.workloads.get(belongs.workload)
+        if record is None:
+            raise TruthError(f"{key} ({meta['name']}) is let go, and no workload {belongs.workload} is there")
+        stands = place_of(record)
+        if stands != (belongs.epoch, belongs.cluster) or not holds(record, "QuotaReserved"):
+            raise TruthError(
+                f"{key} ({meta['name']}) is let go with epoch {belongs.epoch} on {belongs.cluster}; the record says "
+                f"{stands}, reserved {holds(record, 'QuotaReserved')}"
+            )
+        return belongs
+
+    def _check_unowned(self, meta: Doc, belongs: Belongs, *, free: bool) -> None:
         """Check that nothing of a queue is let go at home before it has a Workload of its own."""
-        if cluster == LOCAL and free and QUEUE in meta.get("labels", {}) and not meta.get("ownerReferences"):
+        managed = QUEUE in meta.get("labels", {}) and not meta.get("ownerReferences")
+        if managed and free and belongs.root not in self._by_hand:
             raise TruthError(f"{meta['name']} ({meta['uid']}) is let go at home, and no workload is its own")
 
-    def _placement(self, cluster: str, meta: Doc) -> tuple[str, int]:
-        """Return the workload and epoch that an object belongs to."""
-        if cluster != LOCAL:
-            labels = meta.get("labels", {})
-            return labels.get(WORKLOAD_UID, ""), int(labels.get(EPOCH, "0"))
-        for uid in (meta["uid"], *(owner["uid"] for owner in meta.get("ownerReferences", []))):
-            workload = self._owners.get(uid, "")
-            if workload:
-                return workload, self._epochs.get(workload, 1)
-        return "", 0
+    def lives(self, work: Work) -> list[Belongs]:
+        """Return all that may run of a user's object at this moment."""
+        return [*self._lifted.get(work, {}).values(), *self._running.get(work, {}).values()]
+
+    def containers(self, work: Work) -> int:
+        """Return how many pods of a user's object have containers that run."""
+        return len(self._running.get(work, {}))
 
     def live(self, uid: str) -> set[Run]:
         """Return which (epoch, cluster) of a workload may run at this moment."""
-        return {*self._lifted.get(uid, {}).values(), *self._running.get(uid, {}).values()}
+        owner = self.whose.owner_of(uid)
+        found = self.lives(owner[0]) if owner is not None else []
+        return {(each.epoch, each.cluster) for each in found if each.workload == uid}
 
     def all_live(self) -> dict[str, set[Run]]:
         """Return the same of all workloads that have any."""
-        uids = {*self._lifted, *self._running}
-        return {uid: live for uid in sorted(uids) if (live := self.live(uid))}
+        found: dict[str, set[Run]] = {}
+        for work in {*self._lifted, *self._running}:
+            for each in self.lives(work):
+                found.setdefault(each.workload, set()).add((each.epoch, each.cluster))
+        return dict(sorted(found.items()))
 
-    def _check(self, uid: str) -> None:
+    def _check(self, work: Work) -> None:
         self.checks += 1
-        live = self.live(uid)
-        if len(live) > 1:
-            raise TruthError(f"workload {uid} may run more than once: {sorted(live)}")
-        record = self.workloads.get(uid)
-        if live and record is not None and not holds(record, "QuotaReserved"):
-            raise TruthError(f"workload {record['metadata']['name']}: {live} may run and is not charged")
+        lives = self.lives(work)
+        if len({(each.cluster, each.root, each.workload, each.epoch) for each in lives}) > 1:
+            told = sorted({f"{each.root} of workload {each.workload}, {(each.epoch, each.cluster)}" for each in lives})
+            raise TruthError(f"{work} may run more than once: {told}")
+        for each in lives:
+            record = self.workloads.get(each.workload)
+            if record is not None and not holds(record, "QuotaReserved") and each.root not in self._by_hand:
+                run = each.epoch, each.cluster
+                raise TruthError(f"workload {record['metadata']['name']}: {run} may run and is not charged")
 
     def used(self) -> Counter[str]:
         """Return the milli-CPU that each queue has admitted."""
@@ -228,7 +259,7 @@ def holds(document: Doc, condition: str) -> bool:
 
 def epoch_of(workload: Doc) -> int:
     """Return the epoch in the record."""
-    return int(workload["metadata"].get("annotations", {}).get(EPOCH, "1"))
+    return number(workload["metadata"].get("annotations", {}).get(EPOCH, "1"))
 
 
 def place_of(workload: Doc) -> Run:

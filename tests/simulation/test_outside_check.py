@@ -1,0 +1,136 @@
+"""The outside check of the simulation itself: what it knows, what it notices, that it shares no code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gatelift_kube.resources import JOB, POD
+from gatelift_sandbox.records import Record
+from support.history import History
+from support.sim_attribution import Work
+from support.sim_cluster import TEAM, Doc
+from support.sim_truth import TruthError
+
+JUDGED = ("gatelift", "gatelift_agent", "gatelift_kinds", "gatelift_admission", "gatelift_wire")
+_IMPORT = "import sys, support.{module}; print(*sorted({{each.partition('.')[0] for each in sys.modules}}))"
+
+
+@pytest.mark.parametrize("module", ["sim_truth", "sim_attribution"])
+def test_hd_50_the_outside_check_imports_nothing_of_what_it_judges(module: str) -> None:
+    tests = Path(__file__).parent.parent
+    done = subprocess.run(  # noqa: S603 (our own interpreter and program)
+        [sys.executable, "-c", _IMPORT.format(module=module)],
+        env={**os.environ, "PYTHONPATH": f"{tests}:{os.environ.get('PYTHONPATH', '')}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert not {*done.stdout.split()} & {*JUDGED}
+
+
+def a_second(name: str, workload: Doc, **labels: str) -> Doc:
+    own = {"gatelift.dev/workload-uid": workload["metadata"]["uid"], "gatelift.dev/epoch": "1"}
+    return {
+        "metadata": {"name": name, "namespace": TEAM, "labels": {**own, **labels}},
+        "spec": {"containers": [{"name": "main", "image": "work"}]},
+    }
+
+
+def other(cluster: str) -> str:
+    return "a" if cluster == "b" else "b"
+
+
+def test_the_outside_check_notices_a_second_run() -> None:
+    history = History()
+    history.pod("one")
+    cluster = history.until_runs("one")
+    workload = history.workload("one")
+    assert workload is not None
+
+    with pytest.raises(TruthError, match=r"Pod team/one may run more than once"):
+        history.workers[other(cluster)].create(POD, a_second("one", workload))
+
+
+def test_hd_50_a_run_is_the_users_objects_whatever_becomes_of_its_labels() -> None:
+    history = History()
+    history.pod("one")
+    cluster = history.until_runs("one")
+    kubelet = history.workers[cluster]
+    (pod,) = kubelet.all(POD)
+    for agent in history.world.alive(cluster):
+        agent.pause()  # it would put them back, and that is not asked here
+    off: Doc = {"metadata": {"labels": dict.fromkeys(pod["metadata"]["labels"])}}
+    history.edit(cluster, POD, "one", off)
+    assert history.runs("one") == {cluster}
+    assert history.world.truth.live(history.workload("one")["metadata"]["uid"])  # type: ignore[index]
+
+
+def test_hd_50_two_workloads_of_one_object_are_one_run_too_many() -> None:
+    history = History()
+    history.pod("one")
+    cluster = history.until_runs("one")
+    workload = history.workload("one")
+    assert workload is not None
+    truth = history.world.truth
+    second = {**workload, "metadata": {**workload["metadata"], "uid": "second", "name": "second"}}
+    truth.whose.workload(second)  # another Workload of the same pod, as one made anew is
+
+    with pytest.raises(TruthError, match=r"Pod team/one may run more than once"):
+        history.workers[other(cluster)].create(POD, a_second("one", second))
+
+
+def test_hd_50_a_jobs_pods_are_the_jobs_by_their_controller() -> None:
+    history = History()
+    history.job("many", pods=2)
+    cluster = history.until_runs("many", "Job")
+    history.until("both run", lambda: history.containers("many", "Job") == 2)
+    (job,) = history.objects(cluster, JOB)
+    truth = history.world.truth
+    found = [truth.whose.of(cluster, each["metadata"]["uid"]) for each in history.objects(cluster)]
+    assert {(each.work, each.root) for each in found if each is not None} == {
+        (Work("Job", TEAM, "many"), job["metadata"]["uid"])
+    }
+    assert None not in found
+
+
+def test_hd_50_the_same_name_made_anew_is_the_same_work() -> None:
+    history = History()
+    history.pod("one")
+    cluster = history.until_runs("one")
+    workload = history.workload("one")
+    assert workload is not None
+    owner = {"kind": "Pod", "name": "one", "uid": "another-user-object", "apiVersion": "v1"}
+    second = {**workload, "metadata": {**workload["metadata"], "uid": "second", "ownerReferences": [owner]}}
+    history.world.truth.whose.workload(second)
+
+    with pytest.raises(TruthError, match=r"Pod team/one may run more than once"):
+        history.workers[other(cluster)].create(POD, a_second("one", second))
+
+
+def test_hd_50_what_a_tenant_made_with_our_labels_is_the_tenants() -> None:
+    history = History()
+    history.pod("one")
+    cluster = history.until_runs("one")
+    workload = history.workload("one")
+    assert workload is not None
+    history.workers[other(cluster)].create(POD, a_second("tenants", workload))
+    assert history.runs("one") == {cluster}
+
+
+def test_hd_50_a_container_that_outlives_its_objects_and_its_workload_counts() -> None:
+    history = History()
+    history.pod("one")
+    cluster = history.until_runs("one")
+    (pod,) = history.objects(cluster)
+    truth = history.world.truth
+    uid = pod["metadata"]["uid"]
+    history.workers[cluster].delete(POD, "one", grace_seconds=0)
+    ran = Record(cluster=cluster, node="n", namespace=TEAM, name="one", pod_uid=uid, started=0.0)
+    truth.noted(cluster, ran)
+    assert history.runs("one") == {cluster}

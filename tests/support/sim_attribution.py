@@ -1,0 +1,119 @@
+"""Whose run an object is: the user's object (kind, namespace, name, UID), from first sight and by object UID after it.
+
+Labels and Workloads may be edited, deleted, made anew or restored while a container runs on. So they are asked once, at
+the write that brings an object: whose it is then, it stays. One kind, namespace and name is one work, for its user made
+it anew under that name to have it in the place of the one before. Knows no core and no kind, as `sim_truth` does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+Doc = dict[str, Any]
+EPOCH = "gatelift.dev/epoch"
+WORKLOAD_UID = "gatelift.dev/workload-uid"
+QUEUE = "kueue.x-k8s.io/queue-name"
+LOCAL = "local"
+DIGITS_MAX = 18
+
+
+class Work(NamedTuple):
+    """What a user wants to have run once at a time."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Belongs:
+    """Whose run an object of a cluster is: found once, never asked again."""
+
+    work: Work
+    user: str
+    """UID of the user's object."""
+    cluster: str
+    root: str
+    """UID of the Job or pod that was placed there, under which the object runs."""
+    workload: str
+    """UID of the Workload it was made for; "" while none is known, as at home before the manager has seen it."""
+    epoch: int
+
+
+class Attribution:
+    """Remembers each object that was ever seen."""
+
+    def __init__(self) -> None:
+        self._objects: dict[tuple[str, str], Belongs] = {}
+        self._owner_of: dict[str, tuple[Work, str]] = {}  # by UID of the Workload: the user's object and its UID
+        self._workload_of: dict[str, str] = {}  # by UID of the user's object: its newest Workload
+        self._epochs: dict[str, int] = {}
+
+    def workload(self, document: Doc) -> None:
+        """Take a version of a Workload: at first sight it says whose it is."""
+        meta = document["metadata"]
+        self._epochs[meta["uid"]] = number(meta.get("annotations", {}).get(EPOCH, "1"))
+        for owner in meta.get("ownerReferences", []):
+            if meta["uid"] not in self._owner_of:
+                work = Work(owner["kind"], meta.get("namespace", ""), owner["name"])
+                self._owner_of[meta["uid"]] = work, owner["uid"]
+                self._workload_of[owner["uid"]] = meta["uid"]
+
+    def owner_of(self, workload: str) -> tuple[Work, str] | None:
+        """Return the user's object of a Workload and its UID, also long after the Workload is gone."""
+        return self._owner_of.get(workload)
+
+    def workload_of(self, user: str) -> str:
+        """Return the newest Workload of a user's object, "" while there was none."""
+        return self._workload_of.get(user, "")
+
+    def epoch_of(self, workload: str) -> int:
+        """Return the last epoch that a Workload's record has had."""
+        return self._epochs.get(workload, 1)
+
+    def seen(self, cluster: str, kind: str, document: Doc) -> Belongs | None:
+        """Return whose run an object is; None for what is nobody's."""
+        meta = document["metadata"]
+        known = self._objects.get((cluster, meta["uid"]))
+        if known is None:
+            known = self._at_home(kind, meta) if cluster == LOCAL else self._at_worker(cluster, kind, meta)
+            if known is not None:
+                self._objects[cluster, meta["uid"]] = known
+        return known
+
+    def of(self, cluster: str, uid: str) -> Belongs | None:
+        """Return whose run an object is that was seen before."""
+        return self._objects.get((cluster, uid))
+
+    def _under(self, cluster: str, meta: Doc) -> Belongs | None:
+        """Return what the controller of an object belongs to: a Job's pods are its own."""
+        for owner in meta.get("ownerReferences", []):
+            if owner.get("controller"):
+                return self._objects.get((cluster, owner["uid"]))
+        return None
+
+    def _at_home(self, kind: str, meta: Doc) -> Belongs:
+        above = self._under(LOCAL, meta)
+        work = above.work if above is not None else Work(kind, meta.get("namespace", ""), meta["name"])
+        root = above.root if above is not None else meta["uid"]
+        workload = self.workload_of(root)
+        return Belongs(work, root, LOCAL, root, workload, self.epoch_of(workload))
+
+    def _at_worker(self, cluster: str, kind: str, meta: Doc) -> Belongs | None:
+        above = self._under(cluster, meta)
+        if above is not None:
+            return above
+        labels = meta.get("labels", {})
+        owner = self._owner_of.get(labels.get(WORKLOAD_UID, ""))
+        if owner is None or owner[0] != (kind, meta.get("namespace", ""), meta["name"]):
+            return None  # a tenant's own, whatever labels it carries
+        return Belongs(*owner, cluster, meta["uid"], labels[WORKLOAD_UID], number(labels.get(EPOCH, "0")))
+
+
+def number(text: str) -> int:
+    """Return a decimal number that somebody wrote, 0 for anything else."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX else 0
