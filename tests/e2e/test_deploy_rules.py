@@ -226,8 +226,7 @@ UNGATE = ("--type=merge", "-p", json.dumps({"spec": {"schedulingGates": []}}))
 async def test_nobody_but_gatelift_removes_the_gate(kubectl: Kubectl) -> None:
     await kubectl.apply(a_pod("gated"))
     await refused(kubectl, "is removed by admission only", "patch", "pod", "gated", *UNGATE)
-    groups = ("--as-group=system:serviceaccounts", "--as-group=system:serviceaccounts:gatelift-system")
-    await kubectl("patch", "pod", "gated", *UNGATE, f"--as={MANAGER}", *groups)
+    await kubectl("patch", "pod", "gated", *UNGATE, f"--as={MANAGER}", *GATELIFT)
 
 
 async def test_the_managed_label_has_one_value(kubectl: Kubectl) -> None:
@@ -235,11 +234,68 @@ async def test_the_managed_label_has_one_value(kubectl: Kubectl) -> None:
     await refused(kubectl, "may only be `true`", "apply", "-f", "-", manifest=labelled)
 
 
+RUN_LABELS = {"gatelift.dev/origin": "home", "gatelift.dev/workload-uid": "w-1", "gatelift.dev/epoch": "1"}
+GATELIFT = ("--as-group=system:serviceaccounts", "--as-group=system:serviceaccounts:gatelift-system")
+
+
 async def test_ownership_labels_of_a_placed_pod_are_the_agents(kubectl: Kubectl) -> None:
-    await kubectl.apply(a_pod("placed", labels={"gatelift.dev/origin": "home", "gatelift.dev/epoch": "1"}))
+    placed = a_pod("placed", labels={"gatelift.dev/origin": "home", "gatelift.dev/epoch": "1"})
+    await kubectl("create", "-f", "-", f"--as={AGENT}", *GATELIFT, manifest=placed)
     relabel = ("label", "pod", "placed", "--overwrite", "gatelift.dev/epoch=2")
-    await refused(kubectl, "only the agent sets them", *relabel)
+    await refused(kubectl, "say whose run this is", *relabel)  # by both policies, that of a worker and that of home
     await kubectl("label", "pod", "placed", "mine=yes")
+
+
+CHANGED_RUN_LABELS = [
+    pytest.param({"gatelift.dev/origin": None}, "say whose run this is", id="origin taken off"),
+    pytest.param({"gatelift.dev/workload-uid": "w-2"}, "say whose run this is", id="another workload"),
+    pytest.param({"gatelift.dev/epoch": None}, "say whose run this is", id="epoch taken off"),
+    pytest.param({f"{K}managed": None}, "is set when the pod is made", id="managed taken off"),
+]
+
+
+@pytest.mark.parametrize("subresource", [(), ("--subresource=status",)], ids=["pods", "pods/status"])
+@pytest.mark.parametrize(("change", "text"), CHANGED_RUN_LABELS)
+async def test_hd_6_labels_of_a_running_pod_are_gatelifts_alone(
+    kubectl: Kubectl, change: Json, text: str, subresource: tuple[str, ...]
+) -> None:
+    name = "runs"
+    pod = a_pod(name, labels={**RUN_LABELS, f"{K}managed": "true"})
+    del pod["spec"]["schedulingGates"]
+    await kubectl("create", "-f", "-", f"--as={AGENT}", *GATELIFT, manifest=pod)
+    try:
+        patch = json.dumps({"metadata": {"labels": change}})
+        await refused(kubectl, text, "patch", "pod", name, *subresource, "--type=merge", "-p", patch)
+        await kubectl("label", "pod", name, "mine=yes")
+        seen = json.dumps({"status": {"conditions": [condition("Initialized")]}})
+        await kubectl("patch", "pod", name, "--subresource=status", "--type=merge", "-p", seen)
+        again = ("patch", "pod", name, "--type=merge", "-p", json.dumps({"metadata": {"labels": RUN_LABELS}}))
+        await kubectl(*again, f"--as={MANAGER}", *GATELIFT)
+    finally:
+        await kubectl("delete", "pod", name, "--grace-period=0", "--force")
+
+
+async def test_hd_6_a_pod_with_labels_of_a_run_is_made_for_a_job_by_its_controller_alone(kubectl: Kubectl) -> None:
+    await refused(kubectl, "say whose run this is", "create", "-f", "-", manifest=a_pod("forged", labels=RUN_LABELS))
+    template = {"metadata": {"labels": RUN_LABELS}, "spec": a_pod("x")["spec"] | {"restartPolicy": "Never"}}
+    job: Json = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "made", "labels": RUN_LABELS},
+        "spec": {"template": template},
+    }
+    await kubectl("create", "-f", "-", f"--as={AGENT}", *GATELIFT, manifest=job)
+
+    async def made() -> str:
+        return await kubectl("get", "pods", "-l", "job-name=made", "-o", "name")
+
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not await made():  # noqa: ASYNC110 - the controller does not tell when it has
+            await asyncio.sleep(POLL_SECONDS)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "made", "uid": "u", "controller": True}
+    claimed = a_pod("claimed", labels=RUN_LABELS, ownerReferences=[owner])
+    await refused(kubectl, "say whose run this is", "create", "-f", "-", manifest=claimed)
+    await kubectl("delete", "job", "made")
 
 
 RIGHTS = [

@@ -72,6 +72,8 @@ def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, Inve
         entry = listed.pop(attempt.key, None)
         if entry is not None:
             _listed(attempt, entry)
+        elif placing.runs_here(core, attempt) is not None:
+            attempt.wants_objects = True  # the user's own object runs, whatever its labels say: the agent is told which
         elif attempt.state is AttemptState.CHOSEN:
             # Nobody has heard of it since the record was written: it is committed (again), and the agent, which keeps
             # no commit without a live hold and no epoch twice (R5), refuses if it cannot be.

@@ -51,19 +51,31 @@ def _kept(core: Core, attempt: Attempt, session: int) -> bool:
 
 
 def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: float) -> None:
-    view = open_view(core, attempt.cluster)
-    if view is None:
-        return
-    local = attempt.cluster == LOCAL_CLUSTER
     try:
-        parts = owner.kind.parts(owner.object, owner.raw, record.granted(known))
-        pod_sets = additions.with_additions(dispatch.pod_set_requests(attempt, known), known)
+        commit, specs = _order(known, attempt, owner)
     except KindError as error:
         _cannot_start(core, attempt, str(error), now)
         return
+    view = open_view(core, attempt.cluster)
+    if view is None:
+        return
     blobs: tuple[TemplateBlob, ...] = ()
-    if not local:
-        blobs = core.new_blobs(attempt.cluster, view.session, tuple(part.spec for part in parts))
+    if attempt.cluster != LOCAL_CLUSTER:
+        blobs = core.new_blobs(attempt.cluster, view.session, specs)
+    sent = core.send(attempt.cluster, (*blobs, commit), now)
+    if not sent.session:
+        core.blobs.pop((attempt.cluster, view.session), None)
+        return
+    attempt.wants_objects = False
+    attempt.heard_session = attempt.commit_session = sent.session
+    attempt.commit_sequence = sent.first_sequence + len(blobs)
+    dispatch.withdraw(core, attempt, now, but=attempt.cluster)
+
+
+def _order(known: Workload, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[bytes, ...]]:
+    """Return the Commit and the templates that it names. KindError: the object cannot be started as it is."""
+    local = attempt.cluster == LOCAL_CLUSTER
+    parts = owner.kind.parts(owner.object, owner.raw, record.granted(known))
     commit = Commit(
         key=attempt.key,
         kind=owner.kind.name,
@@ -79,17 +91,10 @@ def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: fl
             )
             for part in parts
         ),
-        pod_sets=pod_sets,
+        pod_sets=additions.with_additions(dispatch.pod_set_requests(attempt, known), known),
         policy=attempt.policy,
     )
-    sent = core.send(attempt.cluster, (*blobs, commit), now)
-    if not sent.session:
-        core.blobs.pop((attempt.cluster, view.session), None)
-        return
-    attempt.wants_objects = False
-    attempt.heard_session = attempt.commit_session = sent.session
-    attempt.commit_sequence = sent.first_sequence + len(blobs)
-    dispatch.withdraw(core, attempt, now, but=attempt.cluster)
+    return commit, tuple(part.spec for part in parts)
 
 
 def _cannot_start(core: Core, attempt: Attempt, why: str, now: float) -> None:
@@ -134,10 +139,34 @@ def stop(core: Core, attempt: Attempt, ending: Ending, now: float) -> None:
     if open_view(core, attempt.cluster) is None:
         return
     message = Stop(key=attempt.key, reason=ending.reason, message=ending.message)
-    sent = core.send(attempt.cluster, (message,), now)
+    sent = core.send(attempt.cluster, (*_named(core, attempt), message), now)
     if sent.session:
         attempt.stop_session = sent.session
         dispatch.withdraw(core, attempt, now, but=attempt.cluster)
+
+
+def runs_here(core: Core, attempt: Attempt) -> tuple[Workload, Owner] | None:
+    """Return Workload and object of a placement at `local` whose object was let go and is not over; else None.
+
+    The object is the user's own, so it is seen here; labels that somebody took off do not make it another one.
+    """
+    known = core.knowledge.workloads.get(attempt.workload)
+    owner = core.knowledge.owner_of(known) if known is not None else None
+    if attempt.cluster != LOCAL_CLUSTER or known is None or owner is None:
+        return None
+    kind, obj = owner.kind, owner.object
+    return (known, owner) if kind.lifted(obj) and kind.outcome(obj) is None else None
+
+
+def _named(core: Core, attempt: Attempt) -> tuple[Commit, ...]:
+    """Return what names the user's object to `local`, which did not list it: it answers the stop of others at once."""
+    found = runs_here(core, attempt) if attempt.wants_objects else None
+    if found is None:
+        return ()
+    try:
+        return (_order(found[0], attempt, found[1])[0],)
+    except KindError:
+        return ()
 
 
 def forget(core: Core, attempt: Attempt, now: float) -> None:

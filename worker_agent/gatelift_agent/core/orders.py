@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gatelift_agent.core import holds, policy, progress, reports, shapes
+from gatelift_agent.core import holds, policy, progress, reports, retaking, shapes
 from gatelift_agent.core.commands import InstallCertificate
 from gatelift_agent.core.placements import (
     ENDED,
@@ -150,6 +150,11 @@ def _commit(world: World, commit: Commit, now: float) -> None:
     if placement is not None and placement.state is not State.HELD:
         _commit_again(world, placement, commit)
         return
+    if world.local and retaking.takes(world, commit):
+        if placement is not None:
+            holds.let_go(world, placement)
+        _accept(world, retaking.runs_already(world, commit), commit, now)
+        return
     refused = _why_no_commit(world, placement, commit, now)
     if refused is None:
         refused = _why_no_objects(world, commit)
@@ -237,7 +242,8 @@ def _accept(world: World, placement: Placement, commit: Commit, now: float) -> N
     placement.objects_wanted = len(commit.objects)
     placement.confirmed_session = world.standing.session
     placement.committed_at = now
-    placement.move(Move.COMMIT)
+    if placement.state is State.HELD:
+        placement.move(Move.COMMIT)
     world.quota.charge(placement.key, placement.pod_sets)
     world.wakes.drop(placement.key)
     world.note("info", "accepted", placement, kind=commit.kind, name=f"{commit.namespace}/{commit.name}")
@@ -248,6 +254,8 @@ def _accept(world: World, placement: Placement, commit: Commit, now: float) -> N
         if world.local:
             tracked.uid = one.template  # another object may have its name by now, and is not admitted
         world.track(placement, tracked)
+    if placement.state is State.RUNNING:
+        retaking.retake(world, placement)
     world.look(placement.key)
 
 

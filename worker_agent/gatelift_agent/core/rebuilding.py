@@ -13,7 +13,7 @@ from gatelift_agent.core.objects import Held
 from gatelift_agent.core.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import registry
-from gatelift_kube.resources import JOB
+from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
 from gatelift_wire.keys import LABEL_ORIGIN, PlacementKey
 
 
@@ -96,16 +96,19 @@ def _from_children(world: World, key: PlacementKey) -> None:
     pod = world.objects.children(key)[0]
     if pod.metadata.labels.get(LABEL_ORIGIN) != world.standing.origin:
         return
-    world.epochs.use(key)
     owner = next(reference for reference in pod.metadata.owner_references if reference.controller)
     kind = next((kind for kind in registry.TRAVELLING if kind.resource.kind == owner.kind), None)
     if kind is None or kind.resource != JOB:
         return
+    job = world.objects.get(ObjectRef(JOB, ObjectKey(pod.metadata.namespace, owner.name)))
+    if world.local and job is not None and job.object.metadata.uid == owner.uid:
+        return  # somebody took its labels off: the manager's record knows it, and `retaking` takes it up again
     ending = Ending(
         kind=EndingKind.EVICTED,
         reason="WorkerObjectDeleted",
         message=f"{owner.kind} {pod.metadata.namespace}/{owner.name} was removed from the worker cluster ",
     )
+    world.epochs.use(key)
     placement = Placement(
         key=key,
         kind=kind.name,
