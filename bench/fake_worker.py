@@ -84,9 +84,10 @@ class FakeWorker:
         """List pods and Jobs of these namespaces, and follow them."""
         asyncio.get_running_loop().call_soon(self._list_namespaces, set(namespaces))
 
-    def read_pods(self, command: commands.ReadPods) -> None:
-        """List pods."""
-        asyncio.get_running_loop().call_soon(self._read_pods, command)
+    def read(self, command: commands.ReadPods | commands.ReadNamespace) -> None:
+        """List pods; a Namespace is never asked for, since none goes."""
+        if isinstance(command, commands.ReadPods):
+            asyncio.get_running_loop().call_soon(self._read_pods, command)
 
     def stop_watching(self) -> None:
         """Tell nothing more."""

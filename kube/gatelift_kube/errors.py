@@ -107,7 +107,11 @@ class NotFoundError(ApiError):
 
 
 class ConflictError(ApiError):
-    """409: a resourceVersion or UID precondition does not hold, or a JSON patch did not apply (422)."""
+    """409: the object changed meanwhile. That it is there, or that it is gone, is not said."""
+
+
+class PreconditionError(ConflictError):
+    """The object is not the one that was asked for: another UID (409, 422), or a JSON patch did not apply (422)."""
 
 
 class AlreadyExistsError(ApiError):
@@ -181,8 +185,8 @@ def from_status(status: int, body: bytes, retry_after: str = "") -> ApiError:
     kind = _BY_STATUS.get(status, ServerError if status >= 500 else ApiError)
     if said.reason == "AlreadyExists":
         kind = AlreadyExistsError
-    elif status == 422 and _is_failed_precondition(said.message, causes):
-        kind = ConflictError
+    elif status in (409, 422) and _is_failed_precondition(status, said.message, causes):
+        kind = PreconditionError
     elif said.reason in ("Expired", "Gone"):
         kind = GoneError
     elif status >= 500 and "etcdserver: request is too large" in said.message:
@@ -204,10 +208,14 @@ PATCH_DID_NOT_APPLY = "the server rejected our request due to an error in our re
 """All that API server 1.36 says where a JSON patch's `test` did not hold or its path is not there (422, no cause)."""
 
 _FAILED_TEST = re.compile(r"\btest(ing)? .*(failed|does not match)")
+_OTHER_UID = re.compile(r"the UID in the precondition \(.*\) does not match|Precondition failed: UID in precondition: ")
+"""Texts of a 409: of a deletion whose UID is another one, and of a write that found another object in etcd."""
 
 
-def _is_failed_precondition(message: str, causes: tuple[Cause, ...]) -> bool:
-    """Tell a 422 that means *the object is not the one you think* from one that means *your document is wrong*."""
+def _is_failed_precondition(status: int, message: str, causes: tuple[Cause, ...]) -> bool:
+    """Tell an answer that means *the object is not the one you think* from what says only *try again*, or *wrong*."""
+    if status == 409:
+        return _OTHER_UID.search(message) is not None
     if message == PATCH_DID_NOT_APPLY and not causes:
         return True
     if any(cause.field == "metadata.uid" for cause in causes):
@@ -235,10 +243,12 @@ def write_error(error: KubeError) -> WriteError:
     match error:
         case AlreadyExistsError():
             return WriteError.ALREADY_EXISTS
+        case PreconditionError():
+            return WriteError.PRECONDITION
         case ConflictError():
             return WriteError.CONFLICT
         case NotFoundError():
-            return WriteError.NAMESPACE_MISSING if error.kind == "namespaces" else WriteError.NOT_FOUND
+            return _not_found(error)
         case ForbiddenError():
             return _forbidden(error)
         case TooLargeError():
@@ -246,9 +256,23 @@ def write_error(error: KubeError) -> WriteError:
         case InvalidError():
             return WriteError.INVALID
         case UnauthorizedError():
-            return WriteError.FORBIDDEN
+            return WriteError.NOT_DONE  # our credential is at fault, not what was asked
         case _:
             return WriteError.UNKNOWN if error.status == 408 else WriteError.INVALID
+
+
+def is_absent(error: KubeError) -> bool:
+    """Say whether this is the API server's own word that there is no such object.
+
+    A proxy before it, and a path that it does not serve, answer 404 as well: without a Status that says NotFound.
+    """
+    return isinstance(error, NotFoundError) and error.reason == "NotFound"
+
+
+def _not_found(error: ApiError) -> WriteError:
+    if not is_absent(error):
+        return WriteError.NOT_DONE
+    return WriteError.NAMESPACE_MISSING if error.kind == "namespaces" else WriteError.NOT_FOUND
 
 
 def _forbidden(error: ApiError) -> WriteError:

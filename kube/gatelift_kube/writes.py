@@ -114,7 +114,8 @@ class EmitEvent:
 class WriteError(enum.Enum):
     """Why a write did not happen, or may not have happened."""
 
-    CONFLICT = "conflict"  # resourceVersion or uid precondition failed, or a JSON-patch test
+    CONFLICT = "conflict"  # it changed meanwhile (resourceVersion); whether it is still there is not said
+    PRECONDITION = "precondition"  # another UID is there, or a test of a JSON patch did not hold
     ALREADY_EXISTS = "already-exists"
     NOT_FOUND = "not-found"
     NAMESPACE_MISSING = "namespace-missing"  # not there or terminating

@@ -142,7 +142,7 @@ def test_a_stop_that_comes_while_an_eviction_is_under_way_is_answered_too() -> N
 
 def test_a_delete_whose_uid_is_another_one_by_now_has_nothing_left_to_delete() -> None:
     stage = _running()
-    stage.fail = lambda write: WriteError.CONFLICT if isinstance(write, Delete) else None
+    stage.fail = lambda write: WriteError.PRECONDITION if isinstance(write, Delete) else None
     stage.finish()
     stage.send(m.Forget(key=KEY))
     assert len(stage.written(Delete)) == 1

@@ -50,7 +50,7 @@ class Reading:
         )
 
     def ask(self, read_id: int, namespace: str) -> None:
-        self.api.read_pods(ReadPods(read_id=read_id, namespace=namespace, labels=(("a", "b"),)))
+        self.api.read(ReadPods(read_id=read_id, namespace=namespace, labels=(("a", "b"),)))
 
     def answered(self) -> dict[int, Event]:
         return {event.read_id: event for event in self.posted if isinstance(event, PodsRead | PodsNotRead)}

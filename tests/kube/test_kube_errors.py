@@ -74,7 +74,31 @@ def test_a_precondition_that_the_server_calls_invalid_is_a_conflict(body: str) -
         (said(500, "etcdserver: request timed out", "InternalError"), WriteError.UNKNOWN),
         (said(429, "slow down", "TooManyRequests"), WriteError.NOT_DONE),
         (said(500, 'failed calling webhook "w": refused', "InternalError"), WriteError.NOT_DONE),
-        (said(401, "Unauthorized", "Unauthorized"), WriteError.FORBIDDEN),
+        (said(401, "Unauthorized", "Unauthorized"), WriteError.NOT_DONE),
+        (from_status(404, b"404 page not found"), WriteError.NOT_DONE),
+        (from_status(404, b"<html>no such backend</html>"), WriteError.NOT_DONE),
+        (from_status(422, FAILED_JSON_TEST.encode()), WriteError.PRECONDITION),
+        (from_status(422, OTHER_UID.encode()), WriteError.PRECONDITION),
+        (
+            said(
+                409,
+                'Operation cannot be fulfilled on Pod "p": the UID in the precondition (a) does not match the UID in'
+                " record (b). The object might have been deleted and then recreated",
+                "Conflict",
+            ),
+            WriteError.PRECONDITION,
+        ),
+        (
+            said(
+                409,
+                'Operation cannot be fulfilled on pods "p": the object has been modified; please apply your changes to'
+                " the latest version and try again",
+                "Conflict",
+            ),
+            WriteError.CONFLICT,
+        ),
+        (said(409, 'admission webhook "w" denied the request: no', "Conflict"), WriteError.DENIED),
+        (said(422, 'admission webhook "w" denied the request: metadata.uid', "Invalid"), WriteError.DENIED),
         (said(415, "unsupported media type", "UnsupportedMediaType"), WriteError.INVALID),
         (errors.TimedOutError("no answer"), WriteError.UNKNOWN),
         (errors.UnreachableError("refused", maybe_done=False), WriteError.NOT_DONE),

@@ -61,6 +61,9 @@ from support.agent_values import (
     Peer,
     commit_messages,
     decode,
+    namespace_read,
+    pods_not_read,
+    pods_read,
 )
 
 
@@ -76,6 +79,7 @@ class Stage:
         self.process = 0
         self.stream: int | None = None
         self.hold: Callable[[ApiWrite], bool] = lambda _write: False
+        self.allowed = True
         self.fail: Callable[[ApiWrite], WriteError | None] = lambda _write: None
         self.held: deque[Held] = deque()
         self.writes: list[ApiWrite] = []
@@ -319,7 +323,9 @@ class Stage:
             case commands.WatchNamespaces(namespaces=namespaces):
                 self._list_namespaces(namespaces)
             case commands.ReadPods():
-                self.events.append(self._pods(command))
+                self.events.append(pods_read(self.store, command) if self.allowed else pods_not_read(command))
+            case commands.ReadNamespace():
+                self.events.append(namespace_read(self.store, command))
             case commands.StopWatching():
                 self.watched, self.watching = set(), False
             case commands.InstallCertificate() | commands.IdentityRefused():
@@ -328,11 +334,6 @@ class Stage:
                 self.notes.append(command)
             case _:
                 raise AssertionError(f"nobody carries out {command}")
-
-    def _pods(self, command: commands.ReadPods) -> events.PodsRead:
-        stored = [each for each in self.store.all(("", "pods")) if each.namespace == command.namespace]
-        chosen = [each for each in stored if dict(command.labels).items() <= each.labels.items()]
-        return events.PodsRead(read_id=command.read_id, pods=tuple(decode(POD, each) for each in chosen))
 
     def _take_write(self, write: ApiWrite) -> None:
         self.writes.append(write)

@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from gatelift_agent.core import commands, events
 from gatelift_kube import decoding
-from gatelift_kube.resources import Resource
+from gatelift_kube.resources import NAMESPACE, POD, Resource
 from gatelift_kube.writes import ApiWrite
+from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Stored
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
@@ -78,6 +80,26 @@ class CrashError(Exception):
 def decode(resource: Resource, stored: Stored) -> Any:
     struct = decoding.STRUCTS[resource.group, resource.kind]
     return msgspec.json.decode(stored.raw, type=struct)
+
+
+def pods_read(store: Store, command: commands.ReadPods) -> events.PodsRead:
+    """Answer a list of pods from what the cluster holds."""
+    stored = [each for each in store.all(("", "pods")) if each.namespace == command.namespace]
+    chosen = [each for each in stored if dict(command.labels).items() <= each.labels.items()]
+    return events.PodsRead(read_id=command.read_id, pods=tuple(decode(POD, each) for each in chosen))
+
+
+def pods_not_read(command: commands.ReadPods) -> events.PodsNotRead:
+    """Answer a list of pods for which there are no rights."""
+    return events.PodsNotRead(read_id=command.read_id, message="403 Forbidden")
+
+
+def namespace_read(store: Store, command: commands.ReadNamespace) -> events.NamespaceRead:
+    """Answer a read of a Namespace from what the cluster holds."""
+    found = store.find(("", "namespaces"), "", command.name)
+    return events.NamespaceRead(
+        read_id=command.read_id, namespace=decode(NAMESPACE, found) if found is not None else None
+    )
 
 
 def commit_messages(

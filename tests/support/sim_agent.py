@@ -11,8 +11,8 @@ from gatelift_agent.core import commands, events
 from gatelift_agent.core.keeper import LABEL as STATE_LABEL
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.settings import Mode, Policy, Settings
-from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, POD, RESOURCE_FLAVOR
+from gatelift_kube.objects.core import Namespace, Pod
+from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, EmitEvent, Patch, Synced
 from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from support.sim_cluster import SYSTEM, SimCluster
@@ -116,6 +116,11 @@ class SimAgent:
                     lambda: self._pods(command),
                     lambda: events.PodsNotRead(read_id=command.read_id, message="not reachable"),
                 )
+            case commands.ReadNamespace():
+                self.port.later(
+                    lambda: self._namespace(command),
+                    lambda: events.NamespaceNotRead(read_id=command.read_id, message="not reachable"),
+                )
             case commands.StopWatching():
                 self._stop_watching()
             case commands.Note():
@@ -130,6 +135,11 @@ class SimAgent:
         cluster = self.cluster
         found = [cluster.typed(POD, each) for each in cluster.store.all(("", "pods")) if wanted <= each.labels.items()]
         return events.PodsRead(read_id=command.read_id, pods=tuple(each for each in found if isinstance(each, Pod)))
+
+    def _namespace(self, command: commands.ReadNamespace) -> events.NamespaceRead:
+        stored = self.cluster.find(ObjectRef(NAMESPACE, ObjectKey("", command.name)))
+        found = self.cluster.typed(NAMESPACE, stored) if stored is not None else None
+        return events.NamespaceRead(read_id=command.read_id, namespace=found if isinstance(found, Namespace) else None)
 
     def _watch_cluster(self) -> None:
         self._stop_watching()

@@ -81,7 +81,7 @@ class Enrolments:
         """Go on after a write to WorkerCluster.status."""
         ask = self._writing.pop(event.write_id)
         if isinstance(event, WriteFailed):
-            again = event.error in {WriteError.CONFLICT, WriteError.UNKNOWN}
+            again = event.error in {WriteError.CONFLICT, WriteError.PRECONDITION, WriteError.UNKNOWN}
             text = "the record has just changed; ask again" if again else f"could not be recorded: {event.message}"
             return [_answer(ask.request_id, EnrolmentVerdict.PENDING, text)]
         if ask.certificate:

@@ -262,7 +262,7 @@ class Link:
         self._write = None
         if isinstance(event, WriteFailed):
             self._not_before = now + RETRY_SECONDS
-            if event.error is WriteError.CONFLICT:
+            if event.error in {WriteError.CONFLICT, WriteError.PRECONDITION}:
                 self._doubted_term = 0
             elif event.error not in (WriteError.UNKNOWN, WriteError.NOT_DONE, WriteError.NOT_SENT):
                 text = f"WorkerCluster status ({write.purpose.value}) could not be written: {event.message}"

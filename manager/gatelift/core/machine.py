@@ -288,7 +288,7 @@ class Machine:
     def _failed(self, outstanding: Outstanding, event: WriteFailed, now: float) -> None:
         core, ref = self.core, outstanding.ref
         match event.error:
-            case WriteError.CONFLICT:
+            case WriteError.CONFLICT | WriteError.PRECONDITION:
                 if self._version(ref) == outstanding.decided_on:
                     core.inflight.conflicted(ref, outstanding.decided_on, now)
             case WriteError.UNKNOWN:

@@ -275,13 +275,14 @@ class KubeletMachine:
             if outcome.raw:
                 pod.view = pod_view(outcome.raw)
         else:
-            pod.retry_at = now + (CONFLICT_SECONDS if outcome.error is WriteError.CONFLICT else FAILURE_SECONDS)
+            changed = outcome.error in (WriteError.CONFLICT, WriteError.PRECONDITION)
+            pod.retry_at = now + (CONFLICT_SECONDS if changed else FAILURE_SECONDS)
         return self._look(pod, now)
 
     def _delete_answered(self, pod: _Pod, outcome: WriteDone | WriteFailed, now: float) -> list[Command]:
         pod.write_id = None
         # not found, or another UID: it is gone, and the watch will say so
-        if isinstance(outcome, WriteFailed) and outcome.error not in (WriteError.NOT_FOUND, WriteError.CONFLICT):
+        if isinstance(outcome, WriteFailed) and outcome.error not in (WriteError.NOT_FOUND, WriteError.PRECONDITION):
             pod.delete_sent = False
             pod.retry_at = now + FAILURE_SECONDS
         return self._look(pod, now)

@@ -13,20 +13,37 @@ from typing import Any
 import structlog
 
 from gatelift_agent.adapters.health import HealthWatch
-from gatelift_agent.core.commands import ReadPods
-from gatelift_agent.core.events import Event, NamespaceSynced, PodsNotRead, PodsRead
+from gatelift_agent.core.commands import ReadNamespace, ReadPods
+from gatelift_agent.core.events import (
+    Event,
+    NamespaceNotRead,
+    NamespaceRead,
+    NamespaceSynced,
+    PodsNotRead,
+    PodsRead,
+)
 from gatelift_agent.core.keeper import LABEL as STATE_LABEL
 from gatelift_kube.budget import Budget
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.clock import Clock
-from gatelift_kube.errors import ApiError, KubeError
+from gatelift_kube.errors import ApiError, KubeError, is_absent
 from gatelift_kube.events import EventRecorder
 from gatelift_kube.executor import Executor, WritesFullError
-from gatelift_kube.objects.core import Pod
+from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.reads import Reads
 from gatelift_kube.reflector import Reflector
 from gatelift_kube.repetitions import watch_problems
-from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, Resource
+from gatelift_kube.resources import (
+    CONFIG_MAP,
+    JOB,
+    NAMESPACE,
+    NODE,
+    POD,
+    RESOURCE_FLAVOR,
+    ObjectKey,
+    ObjectRef,
+    Resource,
+)
 from gatelift_kube.tasks import Supervisor
 from gatelift_kube.writes import (
     ApiEvent,
@@ -93,7 +110,7 @@ class WorkerApi:
         self._recorder = EventRecorder(client, "gatelift.dev/agent", instance, allowed=leads)
         self._executor = Executor(client, self._answered, limits=limits, record=self._recorder.record, clock=clock)
         self.health = HealthWatch(client, post, own_namespace, clock)
-        self._reads = Reads[ReadPods](self._read, self._not_read)
+        self._reads = Reads[ReadPods | ReadNamespace](self._read, self._not_read)
         self._cluster_tasks: list[asyncio.Task[Any]] = []
         self._namespace_tasks: dict[str, list[asyncio.Task[Any]]] = {}
 
@@ -128,11 +145,31 @@ class WorkerApi:
             if not isinstance(command, EmitEvent):
                 self._post(WriteFailed(write_id=command.write_id, error=WriteError.NOT_SENT, message=str(error)))
 
-    def read_pods(self, command: ReadPods) -> None:
-        """List pods by a quorum read; the answer is posted."""
+    def read(self, command: ReadPods | ReadNamespace) -> None:
+        """Read by a quorum read; the answer is posted."""
         self._reads.ask(command)
 
-    async def _read(self, command: ReadPods) -> None:
+    async def _read(self, command: ReadPods | ReadNamespace) -> None:
+        if isinstance(command, ReadNamespace):
+            await self._read_namespace(command)
+        else:
+            await self._read_pods(command)
+
+    async def _read_namespace(self, command: ReadNamespace) -> None:
+        try:
+            served = await self._client.get(ObjectRef(NAMESPACE, ObjectKey("", command.name)))
+        except KubeError as error:
+            if is_absent(error):
+                self._post(NamespaceRead(read_id=command.read_id, namespace=None))
+            else:
+                self._not_read(command, str(error))
+            return
+        if isinstance(served.object, Namespace):
+            self._post(NamespaceRead(read_id=command.read_id, namespace=served.object))
+        else:
+            self._not_read(command, "the answer is no Namespace")
+
+    async def _read_pods(self, command: ReadPods) -> None:
         labels = ",".join(f"{name}={value}" for name, value in command.labels)
         try:
             found, unread = await self._pods(Selection(namespace=command.namespace, labels=labels))
@@ -143,8 +180,11 @@ class WorkerApi:
         else:
             self._post(PodsRead(read_id=command.read_id, pods=tuple(found)))
 
-    def _not_read(self, command: ReadPods, why: str) -> None:
-        self._post(PodsNotRead(read_id=command.read_id, message=why))
+    def _not_read(self, command: ReadPods | ReadNamespace, why: str) -> None:
+        if isinstance(command, ReadNamespace):
+            self._post(NamespaceNotRead(read_id=command.read_id, message=why))
+        else:
+            self._post(PodsNotRead(read_id=command.read_id, message=why))
 
     async def _pods(self, selection: Selection) -> tuple[list[Pod], str]:
         """Return the pods, and what is wrong with one that cannot be read, "" if all can."""

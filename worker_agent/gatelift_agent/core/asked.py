@@ -20,6 +20,7 @@ class Purpose(enum.Enum):
     STOP = "stop"
     MARK = "mark"  # changes a local object that was never let go, so that a late lift fails (R7)
     PODS = "pods"  # reads which pods of a Job there are
+    NAMESPACE = "namespace"  # reads whether the namespace of a placement is still the one that it is in
     CHILD = "child"  # deletes a pod whose Job is gone
     REMOVE = "remove"  # deletes what was forgotten
     REMOVE_STRAY = "remove stray"  # deletes what is ours, has no placement and is in the way

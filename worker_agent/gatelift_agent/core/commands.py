@@ -63,6 +63,17 @@ class ReadPods:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadNamespace:
+    """Read one Namespace by a quorum read; answered once by `NamespaceRead` or `NamespaceNotRead`.
+
+    Asked for when the objects in it say nothing: a namespace that is gone took our rights to ask for them along.
+    """
+
+    read_id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StopWatching:
     """End all watches: this replica does not lead any more."""
 
@@ -99,6 +110,7 @@ Command = (
     | WatchCluster
     | WatchNamespaces
     | ReadPods
+    | ReadNamespace
     | StopWatching
     | OpenStream
     | SendFrame

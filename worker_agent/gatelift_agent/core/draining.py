@@ -89,6 +89,8 @@ def pods_read(world: World, placement: Placement, found: Iterable[Pod] | None, n
     placement.pods_asked = False
     placement.pods_clear = found is not None and not any(pods.holds_resources(pod) for pod in found)
     placement.pods_read_at = now + (UNREAD_SECONDS if found is None else PODS_AGAIN_SECONDS)
+    if found is None and not world.local:
+        world.ask_namespace(placement, now)
     world.look(placement.key)
 
 
@@ -125,10 +127,10 @@ def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> b
     """Ask for the next write that stops one object; True when nothing of it runs or can start."""
     if tracked.asked:
         return False
+    if tracked.missing or tracked.unproven or (tracked.object is None and tracked.doubt_until is not None):
+        find_out(world, placement, tracked, now)
+        return False
     if tracked.object is None:
-        if tracked.missing or tracked.doubt_until is not None:
-            find_out(world, placement, tracked, now)
-            return False
         return not world.nodes.may_run(tracked.uid, now)
     kind, obj = world.kind(placement), tracked.object
     if world.local and kind.lifted(obj) and ownership.key_of(obj.metadata) not in {None, placement.key}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift_kube.objects.core import Pod
+from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.writes import WRITE_SECONDS_MAX, ApiEvent
 from gatelift_wire.messages import Frame
 from gatelift_wire.refusals import CloseReason
@@ -82,6 +82,25 @@ class PodsNotRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceRead:
+    """Answer to `ReadNamespace`: the Namespace as it was at some moment after it was asked, None where there is none.
+
+    None is the API server's own 404 and nothing else.
+    """
+
+    read_id: int
+    namespace: Namespace | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceNotRead:
+    """`ReadNamespace` could not be carried out."""
+
+    read_id: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamClosed:
     """A stream ended or could not be opened."""
 
@@ -126,6 +145,8 @@ Event = (
     | NamespaceSynced
     | PodsRead
     | PodsNotRead
+    | NamespaceRead
+    | NamespaceNotRead
     | StreamClosed
     | ApiHealthChanged
     | CertificateDue

@@ -68,6 +68,9 @@ class Machine:
         self._go_on(now)
         self._link.tick(now)
         self._look(now)
+        if self._world.namespace_left:
+            self._world.namespace_left = False
+            self._namespaces_changed()
         self._flush(now)
         commands, self._world.commands = self._world.commands, []
         return commands
@@ -124,8 +127,8 @@ class Machine:
                 self._lose(now)
             case events.ApiHealthChanged():
                 self._api_changed(event)
-            case events.PodsRead() | events.PodsNotRead():
-                self._pods_read(event, now)
+            case events.PodsRead() | events.PodsNotRead() | events.NamespaceRead() | events.NamespaceNotRead():
+                self._read(event, now)
             case events.CertificateDue(request=request):
                 world.say(CertificateRequest(request=request))
             case events.IdentityReplaced():
@@ -135,7 +138,10 @@ class Machine:
         world, obj = self._world, event.object
         match obj:
             case Namespace():
+                before = world.namespaces.get(obj.metadata.name, obj)
                 world.namespaces[obj.metadata.name] = obj
+                if before.metadata.uid != obj.metadata.uid:
+                    observing.namespace_left(world, obj.metadata.name)
                 self._namespaces_changed()
             case Node():
                 world.nodes.seen(obj, event.raw)
@@ -153,6 +159,7 @@ class Machine:
         match obj:
             case Namespace():
                 world.namespaces.pop(obj.metadata.name, None)
+                observing.namespace_left(world, obj.metadata.name)
                 self._namespaces_changed()
             case Node():
                 world.nodes.gone(obj.metadata.name)
@@ -182,13 +189,27 @@ class Machine:
         else:
             outcomes.failed(world, asked, event, now)
 
-    def _pods_read(self, event: events.PodsRead | events.PodsNotRead, now: float) -> None:
+    def _read(
+        self,
+        event: events.PodsRead | events.PodsNotRead | events.NamespaceRead | events.NamespaceNotRead,
+        now: float,
+    ) -> None:
         world = self._world
         asked = world.writes.answered(event.read_id)
         world.room_again()
         placement = world.placements.get(asked.key) if asked is not None and asked.key is not None else None
-        if placement is not None:
-            draining.pods_read(world, placement, event.pods if isinstance(event, events.PodsRead) else None, now)
+        if asked is None or placement is None:
+            return
+        match event:
+            case events.PodsRead(pods=found):
+                draining.pods_read(world, placement, found, now)
+            case events.PodsNotRead():
+                draining.pods_read(world, placement, None, now)
+            case events.NamespaceRead(namespace=namespace):
+                placement.namespace_asked = False
+                observing.namespace_read(world, placement, namespace, asked.at, now)
+            case events.NamespaceNotRead():
+                placement.namespace_asked = False  # whoever asked has a pause of its own, and asks again
 
     def _api_changed(self, event: events.ApiHealthChanged) -> None:
         api = self._world.api
@@ -248,17 +269,20 @@ class Machine:
         self._link.start(state.session, state.term, now)
 
     def _namespaces_changed(self) -> None:
-        """Watch the namespaces that accept work, and those in which objects of ours may be left."""
+        """Watch the namespaces that accept work, and those in which objects of ours may be left.
+
+        One that is gone is watched for as long as a placement is in it: the last events of its objects may still come.
+        """
         world = self._world
         if self._settings.mode is Mode.LOCAL or NAMESPACE not in self._synced or CONFIG_MAP not in self._synced:
             return
         accepted = {name for name, each in world.namespaces.items() if policy.accepts(each, self._settings.policy)}
         used = set(world.keeper.state.namespaces)
-        gone = frozenset(used - world.namespaces.keys())
+        live = {placement.namespace for placement in world.placements.values()}
+        gone = frozenset(used - world.namespaces.keys() - live)
         if gone:
             world.keeper.uncover(gone)
-        live = {placement.namespace for placement in world.placements.values()}
-        wanted = tuple(sorted((accepted | used | live) & world.namespaces.keys()))
+        wanted = tuple(sorted(((accepted | used) & world.namespaces.keys()) | live))
         if wanted != self._watched:
             for left in set(self._watched) - set(wanted):
                 world.objects.forget_namespace(left)

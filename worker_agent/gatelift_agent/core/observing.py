@@ -9,11 +9,21 @@ from __future__ import annotations
 from gatelift_agent.core import ownership
 from gatelift_agent.core.objects import Held, ref_of
 from gatelift_agent.core.ownership import Owner
-from gatelift_agent.core.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
+from gatelift_agent.core.placements import (
+    ENDING,
+    LIVE,
+    SUPERSEDED,
+    Ending,
+    EndingKind,
+    Placement,
+    State,
+    Tracked,
+)
 from gatelift_agent.core.world import World
 from gatelift_kinds import pods, registry
-from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import Resource
+from gatelift_kube.objects.core import Namespace, Pod
+from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.resources import POD, Resource
 from gatelift_kube.writes import KubeObject
 from gatelift_wire.keys import LABEL_ORIGIN
 
@@ -87,6 +97,51 @@ def _gone_from(world: World, tracked: Tracked, obj: KubeObject, now: float) -> N
     vanish(world, tracked, obj, now)
 
 
+def namespace_left(world: World, name: str) -> None:
+    """Believe nothing of the objects in a namespace that is gone, or was made anew, before each was asked for.
+
+    Their last events may never come: the watches of Namespaces and of Pods have no order, and the rights to watch Pods
+    went with the namespace. Local objects are watched in all namespaces at once, and the manager sees them as well.
+    """
+    if world.local:
+        return
+    for placement in world.placements.values():
+        if placement.namespace == name and placement.state in LIVE | ENDING:
+            for tracked in placement.objects.values():
+                tracked.unproven = bool(tracked.uid or tracked.asked)
+            world.look(placement.key)
+
+
+def namespace_read(
+    world: World, placement: Placement, namespace: Namespace | None, asked_at: float, now: float
+) -> None:
+    """Take the API server's word, asked for at `asked_at`, on the namespace of a placement whose objects say nothing.
+
+    One that is not there holds nothing, and one that was made after an object is not the one which that was in.
+    Containers may run on all the same (P10).
+    """
+    for tracked in placement.objects.values():
+        known = tracked.last_object if tracked.missing else tracked.object
+        if tracked.asked:
+            continue  # what is on its way may land in a namespace of that name that is made meanwhile
+        if known is not None and _is_outlived(known.metadata, namespace):
+            gone_for_sure(world, tracked, known, now)
+        elif namespace is None and tracked.doubt_until is not None and tracked.doubt_until <= asked_at:
+            tracked.doubt_until = tracked.blocked_since = None
+    for pod in world.objects.children(placement.key):
+        if _is_outlived(pod.metadata, namespace):
+            gone(world, POD, pod, now)
+    placement.pods_clear = placement.pods_clear or namespace is None
+    world.look(placement.key)
+
+
+def _is_outlived(meta: ObjectMeta, namespace: Namespace | None) -> bool:
+    if namespace is None:
+        return True
+    made, known = namespace.metadata.creation_timestamp or "", meta.creation_timestamp or ""
+    return bool(known) and known < made  # both are RFC 3339 in UTC, to the second; within one nothing is proved
+
+
 def gone_for_sure(world: World, tracked: Tracked, obj: KubeObject, now: float) -> None:
     """Take an answer of the API server that the object is not there."""
     world.objects.gone(tracked.ref.resource, obj)
@@ -95,7 +150,7 @@ def gone_for_sure(world: World, tracked: Tracked, obj: KubeObject, now: float) -
 
 def vanish(world: World, tracked: Tracked, obj: KubeObject, now: float) -> None:
     """Its object is gone; unless we removed it, its containers may still run."""
-    tracked.object, tracked.missing = None, False
+    tracked.object, tracked.missing, tracked.unproven = None, False, False
     if tracked.removed:
         return
     tracked.vanished = True

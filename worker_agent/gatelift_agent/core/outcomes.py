@@ -12,6 +12,7 @@ from gatelift_agent.core.objects import ref_of
 from gatelift_agent.core.placements import ENDING, Ending, EndingKind, Placement, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.resources import POD
 from gatelift_kube.writes import WRITE_SECONDS_MAX, WriteDone, WriteError, WriteFailed
 from gatelift_wire.refusals import Refusal
 
@@ -26,6 +27,14 @@ _REFUSALS = {
 }
 """Failures of a create that the manager is told; all others are tried again here."""
 
+GONE = frozenset({WriteError.NOT_FOUND, WriteError.PRECONDITION})
+"""The only answers by which an object that was asked for by its UID, or by a test of whose it is, is not there.
+
+All else is no answer: rights that were taken away, a webhook's or policy's no, a conflict, an overload (P10)."""
+
+PASSING = frozenset({WriteError.UNKNOWN, WriteError.NOT_DONE, WriteError.NOT_SENT, WriteError.CONFLICT})
+"""Failures that go by themselves: nobody is told of each."""
+
 _CREATED = {Purpose.CREATE, Purpose.PROBE}
 _HINTS = {
     WriteError.FORBIDDEN: " (bind the agent's role in that namespace)",
@@ -36,6 +45,8 @@ _HINTS = {
 def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
     """Take the success of a write to an object of a placement."""
     placement, tracked = _find(world, asked)
+    if asked.purpose is Purpose.CHILD and event.object is None:
+        _child_gone(world, placement, asked, now)
     if placement is None or tracked is None:
         return
     tracked.asked = tracked.attempts = 0
@@ -50,6 +61,7 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
         tracked.removed = tracked.removed or asked.purpose is Purpose.UNFINALIZE
         observing.gone_for_sure(world, tracked, event.object, now)
     elif event.object is not None:
+        tracked.unproven = tracked.unproven and asked.purpose is not Purpose.PROBE
         resource = tracked.ref.resource
         observing.seen(world, resource, event.object, event.raw, now)
         if asked.purpose in _CREATED and tracked.object is None:
@@ -64,6 +76,8 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
 def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
     """Take the failure of a write to an object of a placement."""
     placement, tracked = _find(world, asked)
+    if asked.purpose is Purpose.CHILD and placement is not None:
+        _child_failed(world, placement, asked, event, now)
     if placement is None or tracked is None:
         return
     tracked.asked = 0
@@ -80,8 +94,8 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             _lift_failed(world, placement, tracked, event)
         case Purpose.STOP | Purpose.UNFINALIZE | Purpose.REMOVE | Purpose.REMOVE_STRAY:
             _ending_failed(world, placement, tracked, asked, event, now)
-        case Purpose.RECORD | Purpose.STATE | Purpose.CHILD | Purpose.PODS:
-            pass  # the keeper's own; a child's end is told by the watch
+        case Purpose.RECORD | Purpose.STATE | Purpose.CHILD | Purpose.PODS | Purpose.NAMESPACE:
+            pass  # the keeper's own, and what has an answer of its own
 
 
 def _find(world: World, asked: Asked) -> tuple[Placement | None, Tracked | None]:
@@ -133,14 +147,11 @@ def _create_failed(
 
 
 def _probe_failed(world: World, placement: Placement, tracked: Tracked, event: WriteFailed, now: float) -> None:
-    if event.error is WriteError.UNKNOWN:
-        return  # asked again after the pause
-    not_there = event.error in {WriteError.NOT_FOUND, WriteError.NAMESPACE_MISSING}
-    not_ours = event.error in {WriteError.CONFLICT, WriteError.INVALID, WriteError.FORBIDDEN, WriteError.DENIED}
-    if not not_there and not not_ours:
-        return
+    if event.error not in GONE:
+        _no_answer(world, placement, "whether it is still there is not known", event, now)
+        return  # asked again after the pause; until then it counts as there
     tracked.doubt_until = None
-    if not_there:
+    if event.error is WriteError.NOT_FOUND:
         tracked.blocked_since = None
     known = tracked.last_object if tracked.missing else tracked.object
     if known is not None:
@@ -153,14 +164,14 @@ def _lift_failed(world: World, placement: Placement, tracked: Tracked, event: Wr
         refusal = _REFUSALS[event.error]
         ending = Ending(kind=EndingKind.REFUSED, reason=refusal.value, message=event.message, refusal=refusal)
         progress.end(world, placement, ending)
-    elif event.error is WriteError.CONFLICT and tracked.attempts == 1:
+    elif event.error in {WriteError.CONFLICT, WriteError.PRECONDITION} and tracked.attempts == 1:
         tracked.retry_at = 0.0 if tracked.object is None else tracked.retry_at
 
 
 def _ending_failed(
     world: World, placement: Placement, tracked: Tracked, asked: Asked, event: WriteFailed, now: float
 ) -> None:
-    if event.error is WriteError.NOT_FOUND or (event.error is WriteError.CONFLICT and asked.deletes):
+    if event.error is WriteError.NOT_FOUND or (event.error is WriteError.PRECONDITION and asked.deletes):
         if asked.purpose is Purpose.REMOVE_STRAY:
             held = world.held(tracked)
             if held is not None:
@@ -172,7 +183,29 @@ def _ending_failed(
         if known is not None:
             observing.gone_for_sure(world, tracked, known, now)
         return
-    if asked.purpose is Purpose.REMOVE and event.error is not WriteError.CONFLICT:
+    if asked.purpose is Purpose.REMOVE:
         tracked.removed = False  # it may still be there, and nobody else removes it
-    if event.error in {WriteError.FORBIDDEN, WriteError.DENIED}:
-        world.note("warning", f"cannot {asked.purpose.value}: {event.message}; it is tried again", placement)
+    _no_answer(world, placement, f"cannot {asked.purpose.value}", event, now)
+
+
+def _child_failed(world: World, placement: Placement, asked: Asked, event: WriteFailed, now: float) -> None:
+    if event.error in GONE:
+        _child_gone(world, placement, asked, now)
+    else:
+        _no_answer(world, placement, "cannot delete a pod whose Job is gone", event, now)
+
+
+def _child_gone(world: World, placement: Placement | None, asked: Asked, now: float) -> None:
+    if placement is None:
+        return
+    for pod in world.objects.children(placement.key):
+        if pod.metadata.name == asked.name:
+            observing.gone(world, POD, pod, now)
+
+
+def _no_answer(world: World, placement: Placement, text: str, event: WriteFailed, now: float) -> None:
+    """Say aloud what somebody has to put right, and ask the namespace where it may be what is gone."""
+    if event.error not in PASSING:
+        world.note("warning", f"{text}: {event.message}; it stays charged and is tried again", placement)
+    if event.error in {WriteError.FORBIDDEN, WriteError.NAMESPACE_MISSING} and not world.local:
+        world.ask_namespace(placement, now)

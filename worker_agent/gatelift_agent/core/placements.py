@@ -147,6 +147,8 @@ class Tracked:
     """A create whose outcome is unknown may land until then (R7); after that a probe tells. None: no doubt."""
     missing: bool = False
     """The watch says that it is gone though its finalizer was on it: perhaps only its labels were taken away."""
+    unproven: bool = False
+    """Its namespace went: what is known of it is not believed until an answer that was asked for since."""
     vanished: bool = False
     """It was there and is not any more, and we did not remove it."""
     blocked_since: float | None = None
@@ -203,6 +205,8 @@ class Placement:
     """A list of a Job's pods is under way; `pods_clear`: one that began after the stop showed none that may run."""
     pods_clear: bool = False
     pods_read_at: float = 0.0
+    namespace_asked: bool = False
+    """A read of its namespace is under way."""
     child_retry_at: dict[str, float] = field(default_factory=dict)
     """Pods of a Job that is gone, by UID: when their deletion may be asked for again."""
 

@@ -80,7 +80,7 @@ def pause(tracked: Tracked) -> float:
 
 def _advance(world: World, placement: Placement, now: float) -> None:
     for tracked in placement.objects.values():
-        if tracked.missing:
+        if tracked.missing or tracked.unproven:
             draining.find_out(world, placement, tracked, now)
         elif tracked.delete_asked:
             draining.delete(world, placement, tracked, now)

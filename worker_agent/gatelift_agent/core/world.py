@@ -11,7 +11,7 @@ from typing import Any
 from gatelift_agent.core import shapes
 from gatelift_agent.core.admission.quota import Quota
 from gatelift_agent.core.asked import Asked, Purpose, Writes
-from gatelift_agent.core.commands import Command, Note, ReadPods
+from gatelift_agent.core.commands import Command, Note, ReadNamespace, ReadPods
 from gatelift_agent.core.epochs import EpochMemory
 from gatelift_agent.core.keeper import Keeper
 from gatelift_agent.core.leadership import Leadership
@@ -71,6 +71,7 @@ class World:
         self.standing = Standing()
         self.api = ApiHealth()
         self.cordoned = False
+        self.namespace_left = False
         self.ready = False
         self.fresh = True
         self.namespaces: dict[str, Namespace] = {}
@@ -129,6 +130,7 @@ class World:
         self.wakes.drop(key)
         self._dirty.pop(key, None)
         self.capacity_changed = True
+        self.namespace_left = self.namespace_left or placement.namespace not in self.namespaces
         for other in self._by_uid.get(key.uid, ()):  # a newer attempt may have waited for this one's end
             self.look(other)
 
@@ -270,6 +272,14 @@ class World:
         read_id = self.writes.ask(Asked(purpose=Purpose.PODS, key=placement.key, name="", at=now))
         labels = tuple(sorted(self.owner_labels(placement).items()))
         self.commands.append(ReadPods(read_id=read_id, namespace=placement.namespace, labels=labels))
+
+    def ask_namespace(self, placement: Placement, now: float) -> None:
+        """Read the namespace of a placement whose objects cannot be asked for themselves."""
+        if placement.namespace_asked or not self.has_room(placement):
+            return
+        placement.namespace_asked = True
+        read_id = self.writes.ask(Asked(purpose=Purpose.NAMESPACE, key=placement.key, name="", at=now))
+        self.commands.append(ReadNamespace(read_id=read_id, name=placement.namespace))
 
     def _ask(
         self, purpose: Purpose, placement: Placement, tracked: Tracked, now: float, *, deletes: bool = False

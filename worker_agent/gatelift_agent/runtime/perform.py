@@ -28,8 +28,8 @@ class Api(Protocol):
         """Watch Pods and Jobs in exactly these namespaces."""
         ...
 
-    def read_pods(self, command: commands.ReadPods) -> None:
-        """List pods; the answer comes as an event."""
+    def read(self, command: commands.ReadPods | commands.ReadNamespace) -> None:
+        """Read; the answer comes as an event."""
         ...
 
     def stop_watching(self) -> None:
@@ -80,8 +80,8 @@ class Performer:
                 self.api.watch_cluster()
             case commands.WatchNamespaces(namespaces=namespaces):
                 self.api.watch_namespaces(namespaces)
-            case commands.ReadPods():
-                self.api.read_pods(command)
+            case commands.ReadPods() | commands.ReadNamespace():
+                self.api.read(command)
             case commands.StopWatching():
                 self.api.stop_watching()
             case commands.InstallCertificate():
