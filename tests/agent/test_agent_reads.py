@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator
+from functools import partial
 
 import pytest_asyncio
 
 from gatelift_agent.adapters.kubernetes import WorkerApi
-from gatelift_agent.core.commands import ReadPods
-from gatelift_agent.core.events import Event, PodsNotRead, PodsRead
+from gatelift_agent.core.commands import ReadNamespace, ReadPods
+from gatelift_agent.core.events import Event, NamespaceNotRead, NamespaceRead, PodsNotRead, PodsRead
 from gatelift_kube import reads
 from gatelift_kube.budget import budget
 from gatelift_kube.client import Client
 from gatelift_kube.clock import monotonic
-from gatelift_kube.resources import POD
+from gatelift_kube.resources import NAMESPACE, POD
 from gatelift_kube.retry import RetryPolicy
 from gatelift_kube.tasks import Supervisor
 from gatelift_kube.transport import HttpTransport
@@ -22,12 +23,13 @@ from gatelift_kube.writes import Create, Patch, WriteError, WriteFailed
 from gatelift_wire import messages as m
 from support.agent_stage import Stage
 from support.agent_values import KEY
-from support.fake_apiserver import FakeApiServer, ref_of
+from support.fake_apiserver import FakeApiServer, ref_of, status_of
 from support.reads import answered_beside_slow_ones
 from support.until import until
 
 QUICK = RetryPolicy(tries=2, first_seconds=0.001, max_seconds=0.01)
 READ_ID = 7
+ANSWERS = PodsRead | PodsNotRead | NamespaceRead | NamespaceNotRead
 
 
 class Reading:
@@ -53,7 +55,7 @@ class Reading:
         self.api.read(ReadPods(read_id=read_id, namespace=namespace, labels=(("a", "b"),)))
 
     def answered(self) -> dict[int, Event]:
-        return {event.read_id: event for event in self.posted if isinstance(event, PodsRead | PodsNotRead)}
+        return {event.read_id: event for event in self.posted if isinstance(event, ANSWERS)}
 
 
 @pytest_asyncio.fixture
@@ -101,6 +103,34 @@ async def test_a_read_that_finds_no_room_is_answered(reading: Reading) -> None:
     refused = reading.answered()[reads.READS_MAX]
     assert isinstance(refused, PodsNotRead)
     assert "wait already" in refused.message
+
+
+def _has(reading: Reading, number: int) -> bool:
+    return number in reading.answered()
+
+
+async def test_a_namespace_is_absent_only_by_the_api_servers_own_word(reading: Reading) -> None:
+    """HD-42, HD-46: a 403, and the 404 of something that stands before the API server, are no answer."""
+    gone = status_of(404, "NotFound", 'namespaces "ns" not found', kind="namespaces")
+    answers = {1: (404, gone), 2: (403, status_of(403, "Forbidden")), 3: (404, {}), 4: (401, {})}
+    for number, (status, body) in answers.items():
+        reading.server.fault("GET", "namespaces/ns", times=9, status=status, body=body)
+        reading.api.read(ReadNamespace(read_id=number, name="ns"))
+        await until(partial(_has, reading, number), f"read {number} is answered")
+        reading.server.faults.clear()
+    told = reading.answered()
+    assert told[1] == NamespaceRead(read_id=1, namespace=None)
+    assert all(isinstance(told[number], NamespaceNotRead) for number in (2, 3, 4))
+
+
+async def test_a_namespace_that_is_there_is_read(reading: Reading) -> None:
+    reading.server.put(NAMESPACE, "ns", "")
+    reading.api.read(ReadNamespace(read_id=READ_ID, name="ns"))
+    await until(reading.answered, "the read is answered")
+    found = reading.answered()[READ_ID]
+    assert isinstance(found, NamespaceRead)
+    assert found.namespace is not None
+    assert found.namespace.metadata.name == "ns"
 
 
 def _not_done(stage: Stage, kind: type[Create | Patch]) -> None:
