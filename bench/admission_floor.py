@@ -34,7 +34,7 @@ def admission_body(workload: Workload) -> bytes:
     asked = workload.spec.pod_sets[0].template.spec.containers[0].resources.requests["cpu"]
     grant = PodSetAssignment(name="main", flavors={"cpu": FLAVOR}, resource_usage={"cpu": asked}, count=1)
     message = f"Quota reserved in ClusterQueue {queue}, wait time since queued was 0s"
-    return record.admission_write(workload, Admission(queue, (grant,)), (), message, None, to_text(wall()))
+    return record.admission_write(workload, Admission(queue, (grant,)), (), message, 1, to_text(wall()))
 
 
 class Floor:

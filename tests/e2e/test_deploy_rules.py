@@ -133,6 +133,36 @@ async def test_an_epoch_never_goes_back(kubectl: Kubectl) -> None:
         await refused(kubectl, r"gatelift\.dev/epoch", "annotate", "workload", "epochs", "--overwrite", value)
 
 
+def raised(name: str, epoch: str) -> tuple[str, ...]:
+    return ("annotate", "workload", name, "--overwrite", f"gatelift.dev/epoch={epoch}")
+
+
+async def test_hd_30_while_quota_is_reserved_only_the_manager_changes_the_epoch(kubectl: Kubectl) -> None:
+    await kubectl.apply(a_workload("reserved"))
+    reserved = json.dumps({"status": {"conditions": [condition("QuotaReserved")]}})
+    await kubectl("patch", "workload", "reserved", "--subresource=status", "--type=merge", "--patch", reserved)
+    await refused(kubectl, "belongs to the run while quota is reserved", *raised("reserved", "7"))
+    await kubectl(*raised("reserved", "7"), f"--as={MANAGER}", "--as-group=system:serviceaccounts")
+
+
+async def test_hd_30_people_raise_an_epoch_to_15_digits_and_the_manager_to_18(kubectl: Kubectl) -> None:
+    await kubectl.apply(a_workload("raised"))
+    await refused(kubectl, "at most 15 digits", *raised("raised", "9" * 16))
+    await kubectl(*raised("raised", "9" * 15))
+    await kubectl(*raised("raised", "1" + "0" * 15), f"--as={MANAGER}", "--as-group=system:serviceaccounts")
+    await kubectl("annotate", "workload", "raised", "example.com/touched=1")  # what stands is no change
+    await refused(kubectl, "whole number above 0", *raised("raised", "1" * 19), f"--as={MANAGER}")
+
+
+async def test_hd_30_a_workload_is_made_with_an_epoch_that_people_may_choose(kubectl: Kubectl) -> None:
+    made = a_workload("made")
+    for value, text in (("x", "whole number above 0"), ("0", "whole number above 0"), ("9" * 16, "at most 15 digits")):
+        made["metadata"]["annotations"]["gatelift.dev/epoch"] = value
+        await refused(kubectl, text, "create", "-f", "-", manifest=made)
+    made["metadata"]["annotations"]["gatelift.dev/epoch"] = "12"
+    await kubectl("create", "-f", "-", manifest=made)
+
+
 def a_class(kind: str, name: str) -> Json:
     group = "scheduling.k8s.io" if kind == "PriorityClass" else "kueue.x-k8s.io"
     return {"priority": 1, "priorityClassRef": {"group": group, "kind": kind, "name": name}}

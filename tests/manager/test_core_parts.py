@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift.core import record
+from gatelift.core import epochs, record
 from gatelift.core.agenda import Agenda, Key, Look
 from gatelift.core.attempts import Ending
 from gatelift.core.gone import Inventory, Known, is_gone
@@ -290,7 +290,8 @@ def test_a_local_placement_is_told_by_its_admission() -> None:
     choice = record.Choice(cluster="local", epoch=2, term=5, policy=DisconnectPolicy.WAIT)
     body = record.admission_write(workload(), ADMISSION, (), "Quota reserved", choice, "2026-11-21T00:00:00Z")
     assert "clusterName" not in json.loads(body)["status"]
-    assert record.read(written(body), travels=True).cluster == "local"
+    read = record.read(written(body), travels=True)
+    assert (read.cluster, read.epoch) == ("local", 2)
     assert record.read(written(body), travels=False).cluster == "", "a Workload without owner is placed nowhere"
 
 
@@ -335,12 +336,12 @@ def test_only_our_own_finalizer_is_dropped() -> None:
     assert record.finalizers_patch(workload(), "absent") is None
 
 
-@pytest.mark.parametrize(("text", "epoch"), [("", 1), ("0", 1), ("-3", 1), ("x", 1), ("7", 7), ("٣", 1)])
+@pytest.mark.parametrize(("text", "epoch"), [("", 1), ("0", 1), ("-3", 1), ("x", 1), ("7", 7), ("٣", 1), ("9" * 19, 1)])
 def test_a_malformed_epoch_counts_as_the_first(text: str, epoch: int) -> None:
     document = {"metadata": {"name": "w", "annotations": {"gatelift.dev/epoch": text}}}
     read = read_object(WORKLOAD, json.dumps(document).encode())
     assert isinstance(read, Workload)
-    assert record.epoch_of(read) == epoch
+    assert epochs.of(read) == epoch
 
 
 # --- selectors, mirror, wall, knowledge ----------------------------------------------------------------------------

@@ -301,18 +301,6 @@ def test_r3_an_unknown_placement_is_stopped_only_after_the_record_was_read_again
     assert [message.key for _, message in world.messages(Stop)] == [unknown]
 
 
-def test_p7_a_report_of_a_newer_epoch_than_the_records_stops_all_dispatch() -> None:
-    world, agent, key = committed(auto=True)
-    agent.say(GatesLifted(key=PlacementKey(key.uid, 7)))
-    world.settle()
-    assert "restored" in world.machine.core.halted
-    world.api.apply(a_pod("two").document())
-    world.advance(5.0)
-    assert len(world.messages(Commit)) == 1
-    assert not world.messages(Stop), "nothing that runs is stopped"
-    assert any("restored from a backup" in note.text and "gatelift.dev/epoch" in note.text for note in world.notes)
-
-
 def test_p7_the_end_of_an_old_epoch_is_acknowledged_and_changes_nothing() -> None:
     world, agent, key = committed(auto=True)
     known = world.find("Workload")["metadata"]["uid"]

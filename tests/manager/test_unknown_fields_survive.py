@@ -87,7 +87,7 @@ def released(of: Workload, requeue: record.Requeue | None = None) -> bytes:
 
 
 WRITES: dict[str, Callable[[Workload], bytes]] = {
-    "reservation": lambda of: record.reservation_write(of, ADMISSION, CHECKS, "Quota reserved", NOW),
+    "reservation": lambda of: record.reservation_write(of, ADMISSION, CHECKS, "Quota reserved", 2, NOW),
     "admission": lambda of: record.admission_write(of, ADMISSION, CHECKS, "Quota reserved", CHOICE, NOW),
     "adoption": lambda of: record.adoption_write(of, 6),
     "eviction": lambda of: record.eviction_write(of, ENDING, NOW),
@@ -160,7 +160,7 @@ def test_an_admission_that_is_written_again_keeps_what_others_have_put_into_it(n
 
     def written(admission: Admission) -> dict[str, Any]:
         if name == "reservation":
-            body = record.reservation_write(of, admission, CHECKS, "Quota reserved", NOW)
+            body = record.reservation_write(of, admission, CHECKS, "Quota reserved", 2, NOW)
         else:
             body = record.admission_write(of, admission, CHECKS, "Quota reserved", CHOICE, NOW)
         found: dict[str, Any] = json.loads(body)["status"]["admission"]

@@ -17,7 +17,7 @@ from gatelift.cli import pending as positions
 from gatelift.cli.connection import run
 from gatelift.cli.render import Output, age, show
 from gatelift.cli.target import target_of
-from gatelift.core import record, texts
+from gatelift.core import epochs, record, texts
 from gatelift_admission.engine import POSITIONS_MAX
 from gatelift_kube import conditions
 from gatelift_kube.client import Client, Selection
@@ -158,7 +158,7 @@ async def _workloads(client: Client, namespace: str, output: Output) -> None:
                 age(workload.metadata.creation_timestamp, now),
                 situation.reason,
                 maker_of(workload),
-                record.epoch_of(workload),
+                epochs.of(workload),
                 situation.message,
             )
         )

@@ -48,6 +48,7 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
             _changed(core, upcall.cluster, now)
         case FencedByPerson():
             core.fenced_clusters[upcall.cluster] = (upcall.through_session, upcall.who)
+            reports.let_go(core, upcall.cluster)
             said = ("through_session", str(upcall.through_session)), ("who", upcall.who)
             core.note(
                 "a person says that nothing runs there any more", warning=True, cluster=upcall.cluster, fields=said
@@ -70,6 +71,8 @@ def _changed(core: Core, cluster: str, now: float) -> None:
     """Something about a cluster changed: what waited for that may go on."""
     core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
     core.failures.cluster_changed(cluster)
+    if core.links.state(cluster) is None:
+        reports.let_go(core, cluster)
     core.touched.add(cluster)
     view = core.view(cluster)
     room = dispatch.room_at(core, view, now) if view is not None and view.open else 0

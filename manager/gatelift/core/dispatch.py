@@ -247,8 +247,8 @@ def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, n
 
 def step(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> None:
     """Go on with an attempt that has quota and no winner yet, from its state alone."""
-    if core.halted:
-        attempt.why_not = {"": core.halted}
+    if core.caution.halted:
+        attempt.why_not = {"": core.caution.halted}
         return
     if attempt.state is AttemptState.RESERVED:
         _first_round(core, attempt, workload, owner, now)

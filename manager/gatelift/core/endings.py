@@ -9,6 +9,7 @@ from __future__ import annotations
 from gatelift.core import (
     deactivation,
     dispatch,
+    epochs,
     execution_time,
     placing,
     readiness,
@@ -154,8 +155,9 @@ def ended(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Own
         return
     core.ledger.release(attempt.uid, now)
     placing.forget(core, attempt, now)
-    if rec.epoch == attempt.epoch:
-        core.patch_workload(known, record.epoch_patch(known, rec.epoch + 1), "raise epoch", status=False)
+    if rec.epoch_used or rec.epoch <= attempt.epoch:
+        above = max(rec.highest_epoch, attempt.epoch) + 1
+        core.patch_workload(known, record.epoch_patch(known, above), "raise epoch", status=False)
 
 
 def _write_finished(
@@ -201,7 +203,7 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
         reason=lost,
         message=message,
         requeue=requeue_for(core, known, reason, now),
-        used=record.Used(check=check, epoch=attempt.epoch, term=core.term),
+        used=record.Used(check=check, epoch=max(attempt.epoch, rec.highest_epoch), term=core.term),
         wall=core.wall.text(now),
         past_seconds=execution_time.past(core, known, reason, now),
         retried=message if by_cluster else "",
@@ -236,7 +238,7 @@ def evict_waiting(core: Core, known: Workload, attempt: Attempt, now: float) -> 
         reason=texts.DEACTIVATED if inactive else texts.PENDING_EVALUATION,
         message=texts.WORKLOAD_DEACTIVATED if inactive else ending.message,
         requeue=requeue_for(core, known, ending.reason, now),
-        used=record.Used(check=check, epoch=attempt.epoch, term=core.term),
+        used=record.Used(check=check, epoch=max(attempt.epoch, epochs.annotated(known)), term=core.term),
         wall=core.wall.text(now),
         past_seconds=execution_time.past(core, known, ending.reason, now),
     )
@@ -267,3 +269,13 @@ def strike(core: Core, attempt: Attempt, now: float) -> None:
     attempt.follow(Internal.UNRESERVE)
     core.ledger.undo(attempt.uid)
     attempt.reserve = None
+
+
+def superseded(core: Core, attempt: Attempt, now: float) -> None:
+    """Close the books of an attempt whose epoch is no longer the record's: somebody raised that of the next one."""
+    placing.leave(core, attempt)
+    if attempt.state in {AttemptState.RESERVED, AttemptState.OFFERED}:
+        strike(core, attempt, now)
+    elif attempt.state is AttemptState.ENDED:
+        core.ledger.release(attempt.uid, now)
+        placing.forget(core, attempt, now)

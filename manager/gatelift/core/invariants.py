@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from gatelift.core import record
+from gatelift.core import epochs
 from gatelift.core.attempts import LIVE, Attempt, AttemptState
 from gatelift.core.state import Core, ref_of
 
@@ -15,7 +15,7 @@ class InvariantBroken(Exception):  # noqa: N818 - the name says what happened
 
 def check(core: Core, now: float) -> None:
     """Raise InvariantBroken if any invariant is broken."""
-    problems = [*charges(core), *epochs(core), *single(core), *progress(core, now), *writes(core)]
+    problems = [*charges(core), *numbers(core), *single(core), *progress(core, now), *writes(core)]
     if problems:
         raise InvariantBroken("; ".join(problems))
 
@@ -34,13 +34,13 @@ def charges(core: Core) -> list[str]:
     return problems
 
 
-def epochs(core: Core) -> list[str]:
+def numbers(core: Core) -> list[str]:
     """Check that no attempt has an epoch above its record's."""
     problems = []
     for uid, attempt in core.attempts.items():
         known = core.knowledge.workload_of(uid)
-        if known is not None and record.epoch_of(known) < attempt.epoch:
-            problems.append(f"{attempt.key} has an epoch above the record's {record.epoch_of(known)}")
+        if known is not None and epochs.of(known) < attempt.epoch:
+            problems.append(f"{attempt.key} has an epoch above the record's {epochs.of(known)}")
     return problems
 
 
@@ -76,7 +76,7 @@ def _can_wake(core: Core, uid: str, attempt: Attempt, now: float) -> bool:
         or core.inflight.busy(ref_of(known))
         or ref_of(known) in core.unsent
         or uid in core.waiting_for_room
-        or bool(core.halted)
+        or bool(core.caution.halted)
         or bool(known.status.admission_checks)  # another controller's check: its event wakes
     )
 

@@ -43,6 +43,7 @@ class Comparison:
         self._strays: deque[InventoryEntry] | None = None
         core.comparing.add(upcall.cluster)
         core.owed.pop(upcall.cluster, None)
+        reports.let_go(core, upcall.cluster)
 
     def step(self, core: Core, now: float) -> bool:
         """Compare some more; True when all is compared."""

@@ -165,7 +165,7 @@ class Machine:
     def _holds_back(self) -> bool:
         """Say whether nothing is decided now: not before something is done by hand, or some writes had their turn."""
         core = self.core
-        return bool(core.halted) or len(core.inflight.by_id) + len(core.unsent) >= DECIDED_AHEAD
+        return bool(core.caution.halted) or len(core.inflight.by_id) + len(core.unsent) >= DECIDED_AHEAD
 
     # --- events ---------------------------------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ def open_view(core: Core, cluster: str) -> ClusterView | None:
 def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner, now: float) -> None:
     """Tell the cluster of a live placement what it has to know in the present session."""
     view = open_view(core, attempt.cluster)
-    if view is None or core.halted:
+    if view is None or core.caution.halted:
         return
     if attempt.state in UNLIFTED and attempt.heard_session != view.session:
         if attempt.cluster != LOCAL_CLUSTER and rec.term != core.term:
@@ -179,7 +179,7 @@ def forget(core: Core, attempt: Attempt, now: float) -> None:
 
 def drop_stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool) -> None:
     """Answer a placement that is not live (P7): Forget when it is over there, else Stop. Once per session."""
-    if core.halted:
+    if core.caution.halted:
         return
     message = Forget(key=key) if over else Stop(key=key, reason=texts.NOT_LIVE)
     view = open_view(core, cluster)
@@ -213,7 +213,7 @@ def _tell(core: Core, cluster: str, key: PlacementKey, message: Message, now: fl
 
 def pay(core: Core, cluster: str, now: float) -> None:
     """Say what is owed to a cluster that can be talked to again."""
-    if core.halted or open_view(core, cluster) is None:
+    if core.caution.halted or open_view(core, cluster) is None:
         return
     for key, message in core.owed.pop(cluster, {}).items():
         _tell(core, cluster, key, message, now)

@@ -19,6 +19,7 @@ from gatelift.core import (
     priorities,
     readiness,
     record,
+    reports,
     requeueing,
     retention,
     texts,
@@ -54,6 +55,8 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     attempt = attempt_for(core, known, rec, kind, now)
     if not rec.finished:
         settle_queueing(core, rec, attempt, now)
+    if core.caution.holds(rec.uid):
+        reports.drop_raised(core, rec.uid, rec.highest_epoch, now)
     if _over(core, known, owner, kind):
         endings.deleted(core, known, rec, attempt, owner, now)
     elif rec.finished:
@@ -108,15 +111,24 @@ def _own_end(core: Core, attempt: Attempt, owner: Owner | None, now: float) -> b
 def attempt_for(core: Core, known: Workload, rec: Record, kind: Kind[Any] | None, now: float) -> Attempt:
     """Return the attempt of the record's epoch, made from the record where this leader has none yet."""
     attempt = core.attempts.get(rec.uid)
-    if attempt is not None and attempt.epoch >= rec.epoch:
+    if attempt is not None and _stands(attempt, rec):
         _catch_up(core, attempt, known, rec, kind, now)
         return attempt
     if attempt is not None:
-        placing.leave(core, attempt)
+        endings.superseded(core, attempt, now)
     attempt = Attempt(uid=rec.uid, workload=ObjectKey(known.metadata.namespace, known.metadata.name), epoch=rec.epoch)
     core.attempts[rec.uid] = attempt
     _catch_up(core, attempt, known, rec, kind, now)
     return attempt
+
+
+def _stands(attempt: Attempt, rec: Record) -> bool:
+    """Say whether the record is about this attempt: an epoch that somebody raised is of the next one (H18)."""
+    if attempt.epoch >= rec.epoch:
+        return True
+    if attempt.state is AttemptState.ENDED:
+        return rec.epoch_used  # its end is not all written yet
+    return attempt.live and not rec.written_epoch
 
 
 def _reserve_of(known: Workload) -> Reserve | None:
@@ -140,7 +152,7 @@ def _reserve_of(known: Workload) -> Reserve | None:
 def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: Kind[Any] | None, now: float) -> None:
     """Take over what the record says: a winner is known from the moment it is written, whoever saw the answer."""
     if attempt.state is AttemptState.PENDING and rec.reserved and not rec.finished:
-        core.ledger.charge(rec.uid, rec.epoch, now)
+        core.ledger.charge(rec.uid, attempt.epoch, now)
         attempt.reserve = _reserve_of(known)
         attempt.reservation_told = True
         attempt.reserved_at = now
@@ -148,7 +160,7 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         if kind is None and rec.admitted:
             attempt.follow(Internal.ADMIT)
     if attempt.state in NO_WINNER and rec.reserved and rec.cluster and not rec.finished:
-        core.ledger.charge(rec.uid, rec.epoch, now)
+        core.ledger.charge(rec.uid, attempt.epoch, now)
         attempt.follow(Internal.WRITTEN)
         attempt.cluster, attempt.policy = rec.cluster, rec.policy
         attempt.waiting = None
@@ -171,7 +183,7 @@ def settle_queueing(core: Core, rec: Record, attempt: Attempt, now: float) -> No
     waits = until > now and attempt.state is AttemptState.PENDING
     if waits:
         core.agenda.wake(attempt.look, until)
-    waits = waits or attempt.uid in core.held_back
+    waits = waits or attempt.uid in core.held_back or core.caution.holds(attempt.uid)
     if waits or attempt.state is AttemptState.ENDED or rec.epoch_used or attempt.epoch_spent:
         core.ledger.block(attempt.uid)
     else:
@@ -233,6 +245,8 @@ def _towards_admission(
         attempt.ending = deactivation.ending(known)
         core.mark_attempt(attempt)
         return
+    if core.caution.holds(rec.uid):
+        attempt.waiting = (texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch))
     if attempt.waiting is not None or attempt.epoch_spent:
         requeueing.hand_back(core, rec, attempt, now)
         return
@@ -270,7 +284,9 @@ def _show_reservation(core: Core, known: Workload, attempt: Attempt, now: float,
     if now < at:
         core.agenda.wake(attempt.look, at)
         return
-    body = record.reservation_write(known, reserve.admission, reserve.checks, reserve.message, core.wall.text(now))
+    body = record.reservation_write(
+        known, reserve.admission, reserve.checks, reserve.message, attempt.epoch, core.wall.text(now)
+    )
     core.patch_workload(known, body, "reserve")
 
 
@@ -289,7 +305,9 @@ def _admit_bare(core: Core, known: Workload, rec: Record, attempt: Attempt, disp
         core.failures.gave_up(attempt.uid, now, most, most)
         core.mark_attempt(attempt)
         return
-    body = record.admission_write(known, reserve.admission, reserve.checks, reserve.message, None, core.wall.text(now))
+    body = record.admission_write(
+        known, reserve.admission, reserve.checks, reserve.message, attempt.epoch, core.wall.text(now)
+    )
     core.patch_workload(known, body, "admit")
 
 

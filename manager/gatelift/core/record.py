@@ -1,8 +1,8 @@
 """The placement record: what the Workload itself says about its attempt, and the status writes that write it.
 
-Winner: `status.clusterName`. Epoch: annotation on the Workload. Term of the writer (R3), epoch and policy (P2) of the
-record: annotations in `podSetUpdates[0]` of the MultiKueue check's state, which Kueue's CRDs keep. A `local` placement
-has neither: it is told by Admitted=True on a Workload of a kind that travels. Every write carries UID and
+Winner: `status.clusterName`. Term of the writer (R3), epoch and policy (P2) of the record: annotations in
+`podSetUpdates[0]` of the MultiKueue check's state, which Kueue's CRDs keep. A `local` placement has neither: it is told
+by Admitted=True on a Workload of a kind that travels. Which epoch stands where: `epochs`. Every write carries UID and
 resourceVersion of the version it was decided on, and the whole status, what we do not know of it too (decision 16).
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import documents, texts
+from gatelift.core import documents, epochs, texts
 from gatelift.core.attempts import Ending
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put, without
@@ -35,19 +35,22 @@ from gatelift_kube.unknown_fields import known_part
 from gatelift_wire.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_TERM
 from gatelift_wire.messages import DisconnectPolicy
 
-EPOCH_FIRST = 1
-EPOCH_USED = "gatelift.dev/EpochUsed"
-"""Condition whose message is an epoch that is used up: the mark where no check dispatches (`local`, no owner)."""
 _ENCODE = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What the Workload says. `cluster` "" when no winner is written. `term` 0 for `local`, which needs none."""
+    """What the Workload says. `cluster` "" when no winner is written. `term` 0 for `local`, which needs none.
+
+    `epoch` is that of the reservation that is written (`written_epoch`, 0 without one that names its own), else the one
+    that the next will have. `highest_epoch` is the highest of all that it names: an end raises to one more.
+    """
 
     uid: str
     ref: ObjectRef
     epoch: int
+    written_epoch: int
+    highest_epoch: int
     reserved: bool
     admitted: bool
     finished: bool
@@ -59,32 +62,28 @@ class Record:
     """It has no reservation and marks its epoch as used: that must be raised first."""
 
 
-def epoch_of(workload: Workload) -> int:
-    """Return the Workload's epoch; absent or malformed counts as the first."""
-    text = workload.metadata.annotations.get(ANNOTATION_EPOCH, "")
-    return max(EPOCH_FIRST, int(text)) if text.isascii() and text.isdigit() else EPOCH_FIRST
-
-
 def read(workload: Workload, *, travels: bool) -> Record:
     """Read the record. `travels`: its kind is placed on clusters (false for a Workload without owner)."""
     conditions = workload.status.conditions
-    marks = _marks(workload)
-    epoch, quota_reserved = epoch_of(workload), is_true(conditions, texts.QUOTA_RESERVED)
+    marks = epochs.marks(workload)
+    quota_reserved = is_true(conditions, texts.QUOTA_RESERVED)
+    annotated, written, used = epochs.annotated(workload), epochs.written(workload), epochs.used(workload)
     admitted = is_true(conditions, texts.ADMITTED)
     cluster = workload.status.cluster_name or (LOCAL_CLUSTER if admitted and travels else "")
-    term = marks.get(ANNOTATION_TERM, "")
     return Record(
         uid=workload.metadata.uid,
         ref=ObjectRef(WORKLOAD, ObjectKey(workload.metadata.namespace, workload.metadata.name)),
-        epoch=epoch,
+        epoch=written or annotated,
+        written_epoch=written,
+        highest_epoch=max(annotated, used),
         reserved=quota_reserved and workload.status.admission is not None,
         admitted=admitted,
         finished=is_true(conditions, texts.FINISHED),
         evicted=is_true(conditions, texts.EVICTED),
         cluster=cluster,
-        term=int(term) if term.isascii() and term.isdigit() else 0,
+        term=epochs.number(marks.get(ANNOTATION_TERM, "")),
         policy=policy_of(marks.get(ANNOTATION_DISCONNECT, "")) or DisconnectPolicy.WAIT,
-        epoch_used=not quota_reserved and _is_used(epoch, marks, find(conditions, EPOCH_USED)),
+        epoch_used=not quota_reserved and used >= annotated,
     )
 
 
@@ -99,25 +98,12 @@ def granted(workload: Workload) -> dict[str, int]:
     }
 
 
-def _is_used(epoch: int, marks: dict[str, str], said: Condition | None) -> bool:
-    used = (marks.get(ANNOTATION_EPOCH, ""), said.message if said is not None else "")
-    return any(text.isascii() and text.isdigit() and int(text) >= epoch for text in used)
-
-
 def policy_of(text: str) -> DisconnectPolicy | None:
     """Return the policy that a text names, None when it names none."""
     try:
         return DisconnectPolicy(text)
     except ValueError:
         return None
-
-
-def _marks(workload: Workload) -> dict[str, str]:
-    for check in workload.status.admission_checks:
-        for update in check.pod_set_updates:
-            if ANNOTATION_TERM in update.annotations:
-                return update.annotations
-    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +115,11 @@ class Choice:
     term: int
     policy: DisconnectPolicy
     check: str = ""  # name of the MultiKueue check; "" for `local`
+
+
+def _with_epoch(workload: Workload, conditions: tuple[Condition, ...], epoch: int, wall: str) -> tuple[Condition, ...]:
+    """Say which epoch the reservation has that is written, where no check's state says it."""
+    return put(conditions, condition(workload, epochs.EPOCH_USED, TRUE, texts.QUOTA_RESERVED, str(epoch)), wall)
 
 
 def status_write(workload: Workload, **changes: Any) -> bytes:
@@ -162,7 +153,7 @@ def _reset_by_reservation(workload: Workload, conditions: tuple[Condition, ...],
             message = texts.REPLACED_RECORD + old.message
             new = condition(workload, type_, FALSE, texts.QUOTA_RESERVED, message)
             conditions = put(conditions, new, wall)
-    return without(conditions, EPOCH_USED)
+    return without(conditions, epochs.EPOCH_USED)
 
 
 def pending_checks(workload: Workload, names: Iterable[str], wall: str) -> tuple[AdmissionCheckState, ...]:
@@ -181,10 +172,11 @@ def _as_granted(workload: Workload, admission: Admission) -> Admission:
 
 
 def reservation_write(
-    workload: Workload, admission: Admission, checks: tuple[str, ...], message: str, wall: str
+    workload: Workload, admission: Admission, checks: tuple[str, ...], message: str, epoch: int, wall: str
 ) -> bytes:
-    """Write a reservation without winner: QuotaReserved=True, the admission, all checks as they stand."""
+    """Write a reservation without winner: QuotaReserved=True, the admission, its epoch, all checks as they stand."""
     conditions = _reset_by_reservation(workload, workload.status.conditions, wall)
+    conditions = _with_epoch(workload, conditions, epoch, wall)
     reserved = condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, message)
     status: dict[str, Any] = {
         "conditions": put(conditions, reserved, wall),
@@ -201,12 +193,15 @@ def admission_write(
     admission: Admission,
     checks: tuple[str, ...],
     message: str,
-    choice: Choice | None,
+    choice: Choice | int,
     wall: str,
     besides: tuple[Condition, ...] = (),
 ) -> bytes:
-    """Write a winner, or an admission without placement (`choice` None): one write for all of it, and conditions."""
+    """Write a winner, or an admission without placement (`choice` its epoch): one write for it all, and conditions."""
     conditions = _reset_by_reservation(workload, workload.status.conditions, wall)
+    if isinstance(choice, int) or not choice.check:
+        epoch = choice if isinstance(choice, int) else choice.epoch
+        conditions = _with_epoch(workload, conditions, epoch, wall)
     reserved = condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, message)
     conditions = put(conditions, reserved, wall)
     admitted = condition(workload, texts.ADMITTED, TRUE, texts.ADMITTED, texts.WORKLOAD_ADMITTED)
@@ -215,7 +210,7 @@ def admission_write(
         "admission": _as_granted(workload, admission),
         "admission_checks": _checks_with(workload, checks, choice, wall),
     }
-    if choice is not None and choice.check:
+    if isinstance(choice, Choice) and choice.check:
         status["cluster_name"] = choice.cluster
         status["nominated_cluster_names"] = ()
     if workload.status.resource_requests:
@@ -230,10 +225,10 @@ def _with(conditions: tuple[Condition, ...], besides: tuple[Condition, ...], wal
 
 
 def _checks_with(
-    workload: Workload, checks: tuple[str, ...], choice: Choice | None, wall: str
+    workload: Workload, checks: tuple[str, ...], choice: Choice | int, wall: str
 ) -> tuple[AdmissionCheckState, ...]:
     states = pending_checks(workload, checks, wall)
-    if choice is None or not choice.check:
+    if isinstance(choice, int) or not choice.check:
         return states
     mark = _mark(workload, epoch=choice.epoch, term=choice.term, policy=choice.policy)
     ready = AdmissionCheckState(
@@ -408,7 +403,7 @@ def _reset_checks(workload: Workload, retried: str, used: Used, wall: str) -> tu
 
 
 def _used_up(workload: Workload, used: Used) -> Condition:
-    return condition(workload, EPOCH_USED, TRUE, "ReservationReturned", str(used.epoch))
+    return condition(workload, epochs.EPOCH_USED, TRUE, "ReservationReturned", str(used.epoch))
 
 
 def reclaim_write(workload: Workload, reclaimable: tuple[tuple[str, int], ...]) -> bytes:

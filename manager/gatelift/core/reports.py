@@ -5,10 +5,12 @@ Neighbours: `clusters` brings the upcalls of a session, `inventories` the answer
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, endings, mirror, placing, record, telling, texts
+from gatelift.core import dispatch, endings, epochs, mirror, placing, telling, texts
 from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
+from gatelift.core.caution import Ahead
 from gatelift.core.link_values import LinkState, Reported
 from gatelift.core.state import Core, ref_of
+from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
     Applied,
@@ -134,8 +136,8 @@ def stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool
     """Answer a report of a placement that is not live (P7), having made sure of that (R3)."""
     known = core.knowledge.workload_of(key.uid)
     attempt = core.attempts.get(key.uid)
-    if known is not None and key.epoch > max(record.epoch_of(known), attempt.epoch if attempt else 0):
-        halt(core, f"{texts.RESTORED} (workload {known.metadata.namespace}/{known.metadata.name}, cluster {cluster})")
+    if known is not None and key.epoch > _highest(known, attempt):
+        _hold(core, cluster, known, attempt, Ahead(key, over))
         return
     if attempt is not None and attempt.key == key and _end_is_being_written(attempt, cluster):
         return  # it is acknowledged after that
@@ -146,15 +148,52 @@ def stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool
         core.ask_all(cluster, key, "", over=over)
         return
     placing.drop_stray(core, cluster, key, now, over=over)
+    if over and core.caution.settle(cluster, key.uid):
+        core.mark_later((key.uid,))
+
+
+def _highest(known: Workload, attempt: Attempt | None) -> int:
+    return max(epochs.annotated(known), epochs.used(known), attempt.epoch if attempt is not None else 0)
+
+
+def _hold(core: Core, cluster: str, known: Workload, attempt: Attempt | None, ahead: Ahead) -> None:
+    """Hold a workload of which a cluster names a later epoch than the record, and cordon the cluster: no more of that.
+
+    It may be a record that is too old, or a cluster that is mistaken; nothing that runs is stopped before a person
+    has raised the epoch.
+    """
+    if not core.caution.name(cluster, ahead):
+        return
+    why = why_held(core, ahead.key.uid, _highest(known, attempt))
+    core.note(why, attempt, warning=True, cluster=cluster)
+    core.event(ref_of(known), ahead.key.uid, texts.EPOCH_AHEAD, why, warning=True)
+    if attempt is not None:
+        core.mark_attempt(attempt)
+
+
+def why_held(core: Core, uid: str, highest: int) -> str:
+    """Return what people are told of a workload of which some cluster names a later epoch."""
+    cluster, ahead = core.caution.named(uid)[0]
+    return texts.epoch_ahead(cluster, ahead.key.epoch, highest)
+
+
+def let_go(core: Core, cluster: str) -> None:
+    """Forget the later epochs that a cluster named, and look at the workloads that nobody holds any more."""
+    core.mark_later(core.caution.forget(cluster))
+
+
+def drop_raised(core: Core, uid: str, highest: int, now: float) -> None:
+    """Drop what clusters name of a workload whose epoch a person has raised above it: now it is older than the record.
+
+    It holds the workload until the cluster says that nothing of it is left.
+    """
+    for cluster, ahead in core.caution.named(uid):
+        if ahead.key.epoch <= highest:
+            placing.drop_stray(core, cluster, ahead.key, now, over=ahead.over)
+            if ahead.over and core.caution.settle(cluster, uid):
+                core.mark_later((uid,))
 
 
 def _end_is_being_written(attempt: Attempt, cluster: str) -> bool:
     """Say whether `placing.forget` is still to come for this cluster; one that never was its place is told now."""
     return attempt.state is AttemptState.ENDED and attempt.cluster == cluster and not attempt.forgotten
-
-
-def halt(core: Core, why: str) -> None:
-    """Stop all dispatch: the record is older than what runs (restored from a backup). Nothing running is stopped."""
-    if not core.halted:
-        core.halted = why
-        core.note(why, warning=True)

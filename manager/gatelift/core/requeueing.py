@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift.core import endings, record, texts
+from gatelift.core import endings, record, reports, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt
 from gatelift.core.record import Record
@@ -16,10 +16,14 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
     """Look at a workload that has no quota: raise a used epoch, end a backoff, say why it waits."""
     if rec.epoch_used or attempt.epoch_spent:
         attempt.epoch_spent = False
-        core.patch_workload(known, record.epoch_patch(known, rec.epoch + 1), "raise epoch", status=False)
+        core.patch_workload(
+            known, record.epoch_patch(known, max(rec.highest_epoch, attempt.epoch) + 1), "raise epoch", status=False
+        )
         return
     if _come_back(core, known, now):
         return
+    if core.caution.holds(rec.uid):
+        core.told[rec.uid] = (texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch))
     told = core.told.get(rec.uid)
     if told is None:
         return

@@ -14,6 +14,7 @@ from typing import Any
 
 from gatelift.core.agenda import Agenda, Key, Look
 from gatelift.core.attempts import Attempt
+from gatelift.core.caution import Caution
 from gatelift.core.commands import Command, Note, Read, ReadAll, StepDown
 from gatelift.core.dispatch_values import DispatchSettings, Failures
 from gatelift.core.inflight import InFlight, Outstanding
@@ -128,7 +129,7 @@ class Core:
     leads_until: float = 0.0
     record_revision: int = 0
     fenced: dict[PlacementKey, str] = field(default_factory=dict)  # declared fenced by a person -> by whom
-    halted: str = ""
+    caution: Caution = field(default_factory=Caution)
     touched: set[str] = field(default_factory=set)  # clusters whose counts of placements and offers changed
     later: deque[str] = field(default_factory=deque)  # UIDs of attempts to look at, by the thousand
     comparing: set[str] = field(default_factory=set)  # clusters whose inventory is being compared
@@ -307,6 +308,8 @@ class Core:
     def view(self, cluster: str) -> ClusterView | None:
         """Return what is known of a cluster; closed to us until records and inventory have been compared."""
         view = self.links.state(cluster)
+        if view is not None and self.caution.cordons(cluster):
+            view = replace(view, cordoned=True)
         if view is None or (self.rebuilt and cluster not in self.comparing):
             return view
         return replace(view, open=False)

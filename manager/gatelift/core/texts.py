@@ -87,10 +87,16 @@ READY = "Ready"
 RETRY = "Retry"
 REJECTED = "Rejected"
 
-RESTORED = (
-    "a cluster reports a newer epoch than the record: the management cluster seems to be restored from a backup;"
-    " all dispatch is stopped; raise the Workload's annotation gatelift.dev/epoch above it, then restart the manager"
-)
+EPOCH_AHEAD = "EpochAhead"
+
+
+def epoch_ahead(cluster: str, named: int, known: int) -> str:
+    """Return why a workload is held of which a cluster names a later epoch than its record knows."""
+    return (
+        f"cluster {cluster} names epoch {named} of this workload, its record knows {known}: nothing new of it is "
+        f"started, and {cluster} gets no new work; look what runs there, then raise the annotation gatelift.dev/epoch "
+        f"to {named} or above, and it is stopped there"
+    )
 
 
 def admitted_on(cluster: str) -> str:

@@ -1,0 +1,75 @@
+"""What holds the manager back from its own decisions: doubts about the record, each as narrow as it can be. Pure.
+
+A cluster that names a later epoch than the record knows holds that workload, and gets no new work itself; one cluster's
+word never holds more than that. Neighbours: `reports` (where doubts come from), `dispatch`, `reconcile` (who ask).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gatelift_wire.keys import PlacementKey
+
+AHEAD_MAX = 10_000
+"""Placements with a later epoch that are remembered; above, the cluster stays cordoned for those that are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """A placement that a cluster names and whose epoch is later than any that the record knows."""
+
+    key: PlacementKey
+    over: bool
+    """Whether nothing of it runs there any more, by the cluster's word."""
+
+
+@dataclass(slots=True)
+class Caution:
+    """The doubts of one leader. `halted`: why nothing at all is placed, "" when nothing speaks against it."""
+
+    halted: str = ""
+    _ahead: dict[str, dict[str, Ahead]] = field(default_factory=dict)  # UID -> cluster -> what it names
+    _clusters: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs
+    _count: int = 0
+
+    def holds(self, uid: str) -> bool:
+        """Say whether nothing new of a workload is started: some cluster names a later epoch of it."""
+        return uid in self._ahead
+
+    def cordons(self, cluster: str) -> bool:
+        """Say whether a cluster gets no new work."""
+        return cluster in self._clusters
+
+    def named(self, uid: str) -> tuple[tuple[str, Ahead], ...]:
+        """Return which clusters name a later epoch of a workload, and what exactly."""
+        return tuple(sorted(self._ahead.get(uid, {}).items(), key=lambda each: each[0]))
+
+    def name(self, cluster: str, ahead: Ahead) -> bool:
+        """Take that a cluster names a later epoch; True when that is news."""
+        uid = ahead.key.uid
+        before = self._ahead.get(uid, {}).get(cluster)
+        if before == ahead or (before is None and self._count >= AHEAD_MAX):
+            return False
+        self._count += before is None
+        self._ahead.setdefault(uid, {})[cluster] = ahead
+        self._clusters.setdefault(cluster, set()).add(uid)
+        return before is None
+
+    def settle(self, cluster: str, uid: str) -> bool:
+        """Take that nothing of a workload is at a cluster any more; True when nobody holds the workload any longer."""
+        named = self._ahead.get(uid)
+        if named is None or named.pop(cluster, None) is None:
+            return False
+        self._count -= 1
+        here = self._clusters[cluster]
+        here.discard(uid)
+        if not here:
+            del self._clusters[cluster]
+        if named:
+            return False
+        del self._ahead[uid]
+        return True
+
+    def forget(self, cluster: str) -> list[str]:
+        """Forget all that a cluster named: it lists all anew, or is not expected any more. Return who is let go."""
+        return [uid for uid in sorted(self._clusters.get(cluster, ())) if self.settle(cluster, uid)]

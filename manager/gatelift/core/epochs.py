@@ -1,0 +1,65 @@
+"""Which epoch a Workload names, and where: each is used by one attempt at most (rule R5). Pure. Neighbour: `record`.
+
+The annotation is the epoch of the *next* attempt, and people may raise it. The attempt that holds quota has the epoch
+that was written with its reservation, in one write with it: in the state of the check that named the winner, or, where
+none did (`local`, no owner, no winner yet), in a condition. So whoever leads next knows it, whatever the annotation
+says by then (H18).
+"""
+
+from __future__ import annotations
+
+from gatelift.core import texts
+from gatelift_kube.conditions import find, is_true
+from gatelift_kube.objects.kueue import Workload
+from gatelift_wire.keys import ANNOTATION_EPOCH, ANNOTATION_TERM
+
+FIRST = 1
+DIGITS_MAX = 18
+"""Digits of a number that is believed: it fits into 63 bits. People may raise to 15, so that ours have room above."""
+EPOCH_USED = "gatelift.dev/EpochUsed"
+"""Condition whose message is the epoch of the reservation that is written, or was last: no other may have it."""
+
+
+def of(workload: Workload) -> int:
+    """Return the epoch of the reservation that is written; without one that of the next, which the annotation names."""
+    return written(workload) or annotated(workload)
+
+
+def written(workload: Workload) -> int:
+    """Return the epoch that was written with the reservation that stands; 0 where none stands, or it names none."""
+    if not is_true(workload.status.conditions, texts.QUOTA_RESERVED):
+        return 0
+    return _marked(workload) if workload.status.cluster_name else _said(workload)
+
+
+def annotated(workload: Workload) -> int:
+    """Return the epoch in the annotation, which anybody may have written; absent or malformed counts as the first."""
+    return max(FIRST, number(workload.metadata.annotations.get(ANNOTATION_EPOCH, "")))
+
+
+def used(workload: Workload) -> int:
+    """Return the highest epoch that a reservation had, as far as the Workload says; 0 where it says none."""
+    return max(_marked(workload), _said(workload))
+
+
+def marks(workload: Workload) -> dict[str, str]:
+    """Return what is written with the winner: term, epoch and policy; empty without one."""
+    for check in workload.status.admission_checks:
+        for update in check.pod_set_updates:
+            if ANNOTATION_TERM in update.annotations:
+                return update.annotations
+    return {}
+
+
+def number(text: str) -> int:
+    """Return a number that stands in the record; 0 for what is none, or is longer than any of ours."""
+    return int(text) if len(text) <= DIGITS_MAX and text.isascii() and text.isdigit() else 0
+
+
+def _marked(workload: Workload) -> int:
+    return number(marks(workload).get(ANNOTATION_EPOCH, ""))
+
+
+def _said(workload: Workload) -> int:
+    said = find(workload.status.conditions, EPOCH_USED)
+    return number(said.message) if said is not None else 0

@@ -1,0 +1,87 @@
+"""HD-34: one worker's word about a later epoch holds that workload and cordons that cluster, and never the fleet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gatelift.core.link_values import FencedByPerson
+from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import Commit, Finished, Forget, GatesLifted, Report, Stop, Stopped
+from support.builders_manager import a_pod, a_setting
+from support.manager_agents import Held, ScriptedAgent
+from support.manager_world import RUNNING, World, a_world
+
+
+def running() -> tuple[World, ScriptedAgent, PlacementKey]:
+    """Return a world in which a pod runs on a, and b is idle."""
+    world = a_world(a_setting())
+    world.api.apply(a_pod().document())
+    world.settle()
+    agent = world.agents["a"]
+    (key,) = agent.commits
+    agent.show(key, RUNNING)
+    world.settle()
+    return world, agent, key
+
+
+def raise_epoch(world: World, epoch: int, name: str = "") -> None:
+    meta = world.find("Workload", name)["metadata"]
+    ref = ObjectRef(WORKLOAD, ObjectKey(meta["namespace"], meta["name"]))
+    world.api.edit(
+        ref, lambda one: one["metadata"].setdefault("annotations", {}).update({"gatelift.dev/epoch": str(epoch)})
+    )
+    world.settle()
+
+
+def committed_to(world: World, cluster: str) -> int:
+    return sum(1 for to, _ in world.messages(Commit) if to == cluster)
+
+
+@pytest.mark.parametrize(
+    "say",
+    [lambda key: GatesLifted(key=key), lambda key: Finished(key=key, succeeded=True), lambda key: Stopped(key=key)],
+    ids=["lifted", "finished", "stopped"],
+)
+def test_hd_34_one_clusters_word_about_a_later_epoch_cordons_that_cluster_and_nothing_else(say: Any) -> None:
+    world, agent, key = running()
+    report: Report = say(PlacementKey(key.uid, 7))
+    world.agents["b"].say(report)
+    world.settle()
+    assert not world.machine.core.caution.halted
+    assert agent.placements[key].lifted, "what runs goes on"
+    assert not world.messages(Stop)
+    assert not world.messages(Forget)
+    assert [one.reason for one in world.emitted].count("EpochAhead") == 1
+
+    for name in ("two", "three"):
+        world.api.apply(a_pod(name).document())
+    world.advance(5.0)
+    assert (committed_to(world, "a"), committed_to(world, "b")) == (3, 0), "others go on, on other clusters"
+
+
+def test_hd_34_the_workload_is_not_started_anew_before_its_epoch_was_raised_and_the_rest_is_gone() -> None:
+    world, _, key = running()
+    later = PlacementKey(key.uid, 7)
+    other = world.agents["b"]
+    other.placements[later] = Held(lifted=True, state="Running")
+    world.restart()
+    world.settle()
+    caution = world.machine.core.caution
+    assert (caution.halted, caution.holds(key.uid), caution.cordons("b")) == ("", True, True)
+    del other.placements[later]
+    world.connect("b")
+    world.settle()
+    assert (caution.holds(key.uid), caution.cordons("b")) == (False, False)
+
+
+def test_hd_34_a_person_who_declares_the_cluster_fenced_ends_the_hold() -> None:
+    world, _, key = running()
+    world.agents["b"].say(GatesLifted(key=PlacementKey(key.uid, 7)))
+    world.settle()
+    world.cut("b", lost=True)
+    world.upcall(FencedByPerson(cluster="b", through_session=world.sessions["b"], who="a person"))
+    world.settle()
+    assert not world.machine.core.caution.holds(key.uid)
