@@ -29,7 +29,7 @@ def test_workloads_show_where_they_are_and_why_they_wait(stage: Stage) -> None:
 
 
 def test_workloads_as_json_have_the_columns_as_keys(stage: Stage) -> None:
-    stage.workload("placed", status=admitted("worker-1"), annotations={"gatelift.dev/epoch": "4"})
+    stage.workload("placed", status=admitted("worker-1", epoch=4), annotations={"gatelift.dev/epoch": "5"})
     (found,) = json.loads(stage.run("get", "workloads", "-o", "json").out)
     assert {key: found[key] for key in ("name", "state", "cluster", "epoch", "for")} == {
         "name": "pod-placed",

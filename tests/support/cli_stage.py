@@ -109,10 +109,10 @@ def condition(type_: str, status: str, reason: str, message: str = "", at: str =
     return {"type": type_, "status": status, "reason": reason, "message": message, "lastTransitionTime": at}
 
 
-def admitted(cluster: str) -> dict[str, Any]:
+def admitted(cluster: str, epoch: int = 1) -> dict[str, Any]:
     """Return the status of a workload that is placed on a worker cluster."""
     assignment = {"name": "main", "flavors": {"cpu": "fast"}, "resourceUsage": {"cpu": "2"}, "count": 2}
-    marks = {"gatelift.dev/term": "3", "gatelift.dev/epoch": "1", "gatelift.dev/disconnect": "wait"}
+    marks = {"gatelift.dev/term": "3", "gatelift.dev/epoch": str(epoch), "gatelift.dev/disconnect": "wait"}
     update = {"name": "main", "annotations": marks}
     return {
         "conditions": [
