@@ -1,7 +1,7 @@
 """What holds the manager back from its own decisions: doubts about the record, each as narrow as it can be. Pure.
 
-P7: a cluster that names a later epoch than the record knows holds that workload, and gets no new work itself; one cluster's
-word never holds more than that. Neighbours: `reports` (where doubts come from), `dispatch`, `reconcile` (who ask).
+P7: a cluster that names a later epoch than the record knows holds that workload, and gets no new work itself; its word
+never holds more than that. Neighbours: `reports` (where doubts come from), `dispatch`, `reconcile` (who ask).
 """
 
 from __future__ import annotations
