@@ -409,6 +409,16 @@ FACTS: dict[type, StructFacts] = {
         ),
     ),
     ours.FlavorCapacity: StructFacts(fields={"flavor": NAME, "resource": {"maxLength": 317}}),
+    ours.Predecessor: StructFacts(
+        fields={
+            "kind": {"maxLength": 63},
+            "namespace": {"maxLength": 63},
+            "name": {"maxLength": 253},
+            "workloadUID": {"maxLength": 64},
+            "epoch": LONG | {"minimum": 1},
+            "session": LONG | {"minimum": 0},
+        }
+    ),
     ours.EnrolmentRequest: StructFacts(fields={"keyDigest": {"maxLength": 128}, "tokenDigest": {"maxLength": 128}}),
     ours.WorkerClusterStatus: StructFacts(
         fields={
@@ -423,6 +433,7 @@ FACTS: dict[type, StructFacts] = {
             "agentInstance": {"maxLength": 128},
             "keyDigest": {"maxLength": 128},
             "capacity": keyed(4096, "flavor", "resource"),
+            "predecessors": keyed(501, "workloadUID", "epoch"),
             "conditions": CONDITIONS,
         },
     ),

@@ -217,6 +217,18 @@ async def test_what_was_reserved_cannot_be_changed(kubectl: Kubectl, has: Json, 
         await kubectl("delete", "workload", "reserved")
 
 
+async def test_hd_41_the_finalizer_of_what_was_reserved_is_gatelifts_to_take_off(kubectl: Kubectl) -> None:
+    workload = a_workload("kept-while-reserved")
+    workload["metadata"]["finalizers"] = [f"{K}resource-in-use"]
+    await kubectl.apply(workload)
+    patch = ("patch", "workload", "kept-while-reserved", "--type=merge", "-p")
+    without = json.dumps({"metadata": {"finalizers": None}})
+    await kubectl(*patch, json.dumps({"status": RESERVED}), "--subresource=status")
+    await refused(kubectl, "is taken off by Gatelift", *patch, without)
+    await kubectl(*patch, without, f"--as={MANAGER}", *GATELIFT)
+    await kubectl("delete", "workload", "kept-while-reserved")
+
+
 async def test_the_templates_of_what_was_reserved_cannot_be_changed(kubectl: Kubectl) -> None:
     await kubectl.apply(a_workload("templates"))
     status = json.dumps({"status": RESERVED})

@@ -15,6 +15,7 @@ from gatelift.core.link_values import (
     Sent,
     Upcall,
 )
+from gatelift_kube.objects.gatelift import Predecessor
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
     Applied,
@@ -52,6 +53,7 @@ class ScriptedLinks:
     pending: deque[Upcall] = field(default_factory=deque)
     sequences: dict[str, int] = field(default_factory=dict)
     revision: int = 0
+    predecessors: dict[str, tuple[Predecessor, ...]] = field(default_factory=dict)
     tell: Callable[[Any, Any], None] = lambda _who, _what: None
 
     def handle(self, event: events.Event, now: float, *, record_revision: int) -> LinksOutcome:
@@ -77,6 +79,9 @@ class ScriptedLinks:
 
     def place_counts(self, cluster: str, *, placements: int, offers: int) -> None:
         self.counts = (cluster, placements, offers)
+
+    def remember(self, cluster: str, predecessors: tuple[Predecessor, ...], over: frozenset[PlacementKey]) -> None:
+        self.predecessors[cluster] = predecessors
 
     def state(self, cluster: str) -> ClusterView | None:
         return self.views.get(cluster)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from gatelift_kube.objects.core import Quantity
 from gatelift_kube.objects.meta import Condition, ObjectMeta, Struct
 
@@ -40,6 +42,21 @@ class EnrolmentRequest(Struct, frozen=True, gc=False):
     token_digest: str = ""
 
 
+class Predecessor(Struct, frozen=True, gc=False):
+    """A placement that may run though its Workload is gone: who takes its object's place has to wait for its end.
+
+    `kind`, `namespace`, `name` are the user's object's; `*` stands for all, where there were too many to remember.
+    `session` is the last one in which the cluster is known to have had it, 0 where that is not known.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    workload_uid: str = msgspec.field(name="workloadUID")
+    epoch: int
+    session: int = 0
+
+
 class WorkerClusterStatus(Struct, frozen=True, gc=False):
     """What the manager records of a worker cluster. `term`, `session` and `fenced_through_session` are rule R2's."""
 
@@ -62,6 +79,7 @@ class WorkerClusterStatus(Struct, frozen=True, gc=False):
     lease_seconds: int = 0
     placements: int = 0
     offers: int = 0
+    predecessors: tuple[Predecessor, ...] = ()
     capacity: tuple[FlavorCapacity, ...] = ()
     enrolment: EnrolmentRequest | None = None
     key_digest: str = ""

@@ -12,10 +12,11 @@ import msgspec
 
 from gatelift.core import documents
 from gatelift_kube import conditions
-from gatelift_kube.objects.gatelift import FlavorCapacity, WorkerCluster
+from gatelift_kube.objects.gatelift import FlavorCapacity, Predecessor, WorkerCluster
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Patch
+from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Capacity, Hello
 
 ANNOTATION_FENCED_THROUGH = "gatelift.dev/fenced-through-session"
@@ -54,6 +55,8 @@ class Facts:
     last_seen: str = ""
     """When it was last heard of by this process, "" for never: of silence itself nothing is written here."""
     certificate_issued_at: str = ""
+    predecessors: tuple[Predecessor, ...] = ()
+    predecessors_over: frozenset[PlacementKey] = frozenset()
     capacity: Capacity | None = None
     written_capacity: Capacity | None = None
 
@@ -109,6 +112,8 @@ def differs(found: WorkerCluster, facts: Facts) -> bool:
     true = (facts.connected, facts.opened_session, facts.placements, facts.offers, facts.replicas)
     if (status.lease_seconds, status.restored_session) != (facts.lease_seconds, facts.restored_session):
         return True
+    if status.predecessors != predecessors(found, facts):
+        return True
     capacity = facts.capacity is not facts.written_capacity
     certificate = bool(facts.certificate_issued_at) and status.certificate_issued_at != facts.certificate_issued_at
     if found.spec.revoked and found.status.key_digest:
@@ -131,6 +136,7 @@ def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
         "agentReplicas": facts.replicas,
         "apiReachable": facts.api_reachable,
         "placements": facts.placements,
+        "predecessors": predecessors(found, facts),
         "offers": facts.offers,
         "lastSeen": facts.last_seen or found.status.last_seen,
         "conditions": documents.conditions(_put(found, facts, wall)),
@@ -145,6 +151,13 @@ def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
         # The key's approval ends with the revocation: a cluster that is added again starts from a new token.
         status |= {"keyDigest": "", "enrolment": None}
     return status
+
+
+def predecessors(found: WorkerCluster, facts: Facts) -> tuple[Predecessor, ...]:
+    """Return what is to be remembered: what this process knows, and what stands there and is not known to be over."""
+    known = {PlacementKey(each.workload_uid, each.epoch) for each in facts.predecessors} | facts.predecessors_over
+    kept = (one for one in found.status.predecessors if PlacementKey(one.workload_uid, one.epoch) not in known)
+    return (*facts.predecessors, *kept)
 
 
 def patch(write_id: int, found: WorkerCluster, status: dict[str, Any]) -> Patch:

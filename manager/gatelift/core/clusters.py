@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, reports
+from gatelift.core import dispatch, predecessors, reports
 from gatelift.core.agenda import Key, Look
 from gatelift.core.link_values import (
     ClusterChanged,
@@ -44,11 +44,15 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
             core.note("cluster lost: its lease ran out", warning=True, cluster=upcall.cluster)
             _look_at_all(core, upcall.cluster)
             _changed(core, upcall.cluster, now)
-        case LinkSuspect() | LinkRecovered() | ClusterChanged():
+        case ClusterChanged():
+            predecessors.adopt(core, upcall.cluster)
+            _changed(core, upcall.cluster, now)
+        case LinkSuspect() | LinkRecovered():
             _changed(core, upcall.cluster, now)
         case FencedByPerson():
             core.fenced_clusters[upcall.cluster] = (upcall.through_session, upcall.who)
             reports.let_go(core, upcall.cluster)
+            predecessors.fenced(core, upcall.cluster)
             said = ("through_session", str(upcall.through_session)), ("who", upcall.who)
             core.note(
                 "a person says that nothing runs there any more", warning=True, cluster=upcall.cluster, fields=said

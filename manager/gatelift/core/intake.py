@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core import owners, priorities, readiness, record
+from gatelift.core import owners, placing, predecessors, priorities, readiness, record
 from gatelift.core.agenda import Key, Look
-from gatelift.core.knowledge import Owner, key_of, newer
+from gatelift.core.knowledge import Owner, key_of, made_for, newer
 from gatelift.core.state import Core, ref_of
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects import core as core_objects
@@ -17,6 +17,7 @@ from gatelift_kube.objects import kueue
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import KubeObject
+from gatelift_wire.keys import PlacementKey
 
 
 def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
@@ -178,12 +179,27 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     if known is None or known.metadata.uid != uid:
         return
     owner = core.knowledge.owner_of(known)
+    _still_placed(core, key, known)
     core.knowledge.drop_workload(key)
     core.ledger.engine.workload_removed(uid)
     core.drop_attempt(uid)
     core.inflight.forget(ref_of(known))
+    predecessors.wake(core, made_for(known))
     if owner is not None:
         core.mark_owner(owner)
+
+
+def _still_placed(core: Core, key: ObjectKey, known: kueue.Workload) -> None:
+    """Remember a placement whose Workload is gone without a word that it has stopped, and have it stopped."""
+    attempt, rec = core.attempts.get(known.metadata.uid), core.knowledge.readings[key][1]
+    if attempt is not None and attempt.live:
+        cluster, placed = attempt.cluster, attempt.key
+    elif attempt is None and not core.rebuilt and core.leads(core.now) and rec.reserved and rec.cluster:
+        cluster, placed = rec.cluster, PlacementKey(rec.uid, rec.epoch)  # gone before its attempt was made
+    else:
+        return
+    predecessors.vanished(core, known, cluster, attempt, placed)
+    placing.drop_stray(core, cluster, placed, core.now, over=False)
 
 
 def _owner_seen(core: Core, kind: Kind[Any], ref: ObjectRef, obj: KubeObject, raw: bytes) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from gatelift.core import endings, placing, reports, texts
+from gatelift.core import endings, placing, predecessors, reports, texts
 from gatelift.core.attempts import LIVE, Attempt, AttemptState, Outcome, Wire
 from gatelift.core.gone import Inventory, Known, is_gone
 from gatelift.core.link_values import PlacementsInventoried
@@ -60,6 +60,8 @@ class Comparison:
             return False
         core.comparing.discard(self._upcall.cluster)
         if self._strays is None:
+            alive = tuple(entry for entry in self._upcall.entries if not _over(entry))
+            predecessors.compared(core, self._upcall.cluster, alive, facts)
             self._strays = deque(_droppable(core, self._upcall.cluster, list(self._listed.values()), self._upcall))
         for _ in range(min(COMPARED_PER_CALL, len(self._strays))):
             _drop(core, self._upcall.cluster, self._strays.popleft(), now)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gatelift.core.agenda import Key, Look
 from gatelift.core.record import Record
@@ -51,6 +51,20 @@ def newer(candidate: ObjectMeta, known: ObjectMeta) -> bool:
         return True
 
 
+class UserObject(NamedTuple):
+    """The place of a user's object: what is deleted and made again under the same name stands in the same place."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+def made_for(workload: Workload) -> tuple[UserObject, ...]:
+    """Return the places of the objects that a Workload names as its owners."""
+    namespace = workload.metadata.namespace
+    return tuple(UserObject(one.kind, namespace, one.name) for one in workload.metadata.owner_references)
+
+
 @dataclass(slots=True)
 class Owner:
     """A user's object; `raw` is its JSON as served.
@@ -74,7 +88,7 @@ class Owner:
 
 @dataclass(slots=True)
 class Knowledge:
-    """Caches by key. `workload_by_uid`, `by_owner`, `by_queue`, `by_class` are indexes over `workloads`.
+    """Caches by key. `workload_by_uid`, `by_owner`, `by_place`, `by_queue`, `by_class` are indexes over `workloads`.
 
     `readings`: the kind of a Workload's owner (None: of none that travels), and the record, read once for each version.
     """
@@ -83,6 +97,7 @@ class Knowledge:
     readings: dict[ObjectKey, tuple[Kind[Any] | None, Record]] = field(default_factory=dict)
     workload_by_uid: dict[str, ObjectKey] = field(default_factory=dict)
     by_owner: dict[str, set[ObjectKey]] = field(default_factory=dict)
+    by_place: dict[UserObject, set[ObjectKey]] = field(default_factory=dict)
     by_queue: dict[ObjectKey, set[ObjectKey]] = field(default_factory=dict)
     by_class: dict[str, set[ObjectKey]] = field(default_factory=dict)
     owners: dict[ObjectRef, Owner] = field(default_factory=dict)
@@ -112,6 +127,8 @@ class Knowledge:
         self.workload_by_uid[workload.metadata.uid] = key
         for owner in workload.metadata.owner_references:
             self.by_owner.setdefault(owner.uid, set()).add(key)
+        for place in made_for(workload):
+            self.by_place.setdefault(place, set()).add(key)
         queue = ObjectKey(key.namespace, workload.spec.queue_name)
         self.by_queue.setdefault(queue, set()).add(key)
         if workload.spec.priority_class_ref is not None:
@@ -147,6 +164,8 @@ class Knowledge:
         self.workload_by_uid.pop(known.metadata.uid, None)
         for owner in known.metadata.owner_references:
             _discard(self.by_owner, owner.uid, key)
+        for place in made_for(known):
+            _discard(self.by_place, place, key)
         _discard(self.by_queue, ObjectKey(key.namespace, known.spec.queue_name), key)
         if known.spec.priority_class_ref is not None:
             _discard(self.by_class, known.spec.priority_class_ref.name, key)

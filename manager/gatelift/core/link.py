@@ -76,8 +76,7 @@ class Link:
         self._requests: dict[int, int] = {}
         self._request = 0
         self._restored = False
-        self._open_session = 0
-        self._credits = 0
+        self._open_session = self._credits = 0
         self._capacity: Capacity | None = None
         self._write: Write | None = None
         self._written_session = 0
@@ -143,6 +142,7 @@ class Link:
             policy=DisconnectPolicy(policy) if policy in {each.value for each in DisconnectPolicy} else None,
             api_reachable=self.facts.api_reachable,
             replicas=self.facts.replicas,
+            predecessors=found.status.predecessors,
         )
 
     def next_deadline(self) -> float | None:

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from gatelift.core.commands import Command
 from gatelift.core.events import Event
+from gatelift_kube.objects.gatelift import Predecessor
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import CapacityEntry, DisconnectPolicy, InventoryEntry, Message, Report
 
@@ -70,6 +71,7 @@ class ClusterView:
     policy: DisconnectPolicy | None = None
     api_reachable: bool = True
     replicas: int = 1
+    predecessors: tuple[Predecessor, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +234,10 @@ class Links(Protocol):
 
     def place_counts(self, cluster: str, *, placements: int, offers: int) -> None:
         """Tell how many placements and offers the cluster has, for WorkerCluster.status (coalesced by the links)."""
+        ...
+
+    def remember(self, cluster: str, predecessors: tuple[Predecessor, ...], over: frozenset[PlacementKey]) -> None:
+        """Have these stand in WorkerCluster.status, and none of those that are over; others that do stay."""
         ...
 
     def state(self, cluster: str) -> ClusterView | None:

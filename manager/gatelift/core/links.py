@@ -17,10 +17,11 @@ from gatelift.core.link import RETRY_SECONDS, Link
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinksOutcome, Sent, WriteIds
 from gatelift.core.linking import Leading, Outcome
 from gatelift.core.wall import Wall
-from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
 from gatelift_wire import session as wire
+from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Close, Message
 from gatelift_wire.moments import soonest
 from gatelift_wire.refusals import CloseReason
@@ -120,6 +121,13 @@ class Links:
         link = self._links.get(cluster)
         if link is not None and (link.facts.placements, link.facts.offers) != (placements, offers):
             link.facts.placements, link.facts.offers = placements, offers
+            self._after(link)
+
+    def remember(self, cluster: str, predecessors: tuple[Predecessor, ...], over: frozenset[PlacementKey]) -> None:
+        """Note what is remembered of vanished placements, for the status."""
+        link = self._links.get(cluster)
+        if link is not None and (link.facts.predecessors, link.facts.predecessors_over) != (predecessors, over):
+            link.facts.predecessors, link.facts.predecessors_over = predecessors, over
             self._after(link)
 
     def state(self, cluster: str) -> ClusterView | None:

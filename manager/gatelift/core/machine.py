@@ -22,6 +22,7 @@ from gatelift.core import (
     invariants,
     owners,
     placing,
+    predecessors,
     readiness,
     reconcile,
     shown_end,
@@ -235,7 +236,8 @@ class Machine:
         for cluster in sorted(core.touched) if core.touched else ():
             placed = core.on_cluster.get(cluster, set())
             offered = core.unapplied.get(cluster, set())
-            core.links.place_counts(cluster, placements=len(placed), offers=len(offered - placed))
+            placements = len(placed) + core.predecessors.count(cluster)
+            core.links.place_counts(cluster, placements=placements, offers=len(offered - placed))
             core.tidy(cluster)
         core.touched.clear()
 
@@ -254,6 +256,8 @@ class Machine:
             reconcile.rebuild(core, self._to_rebuild.popleft(), now)
         if self._to_rebuild or core.stepped_down:
             return False
+        for cluster in core.links.clusters():
+            predecessors.adopt(core, cluster)
         core.rebuilt = True
         return True
 

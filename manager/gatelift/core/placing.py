@@ -6,7 +6,7 @@ by sessions: a resync empties the outboxes, so it is said again; a resumed sessi
 
 from __future__ import annotations
 
-from gatelift.core import additions, dispatch, record, telling, texts
+from gatelift.core import additions, dispatch, predecessors, record, telling, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.knowledge import Owner
@@ -233,6 +233,7 @@ def leave(core: Core, attempt: Attempt) -> None:
     core.touched.add(attempt.cluster)
     dispatch.free_room(core, attempt.uid, attempt.cluster)
     core.waiting_for_room.pop(attempt.uid, None)
+    predecessors.ended_for(core, attempt)
 
 
 def lose(core: Core, attempt: Attempt) -> None:

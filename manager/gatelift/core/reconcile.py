@@ -16,6 +16,7 @@ from gatelift.core import (
     execution_time,
     owners,
     placing,
+    predecessors,
     priorities,
     readiness,
     record,
@@ -54,7 +55,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
         return
     attempt = attempt_for(core, known, rec, kind, now)
     if not rec.finished:
-        settle_queueing(core, rec, attempt, now)
+        settle_queueing(core, known, rec, attempt, now)
     if core.caution.holds(rec.uid):
         reports.drop_raised(core, rec.uid, rec.highest_epoch, now)
     if _over(core, known, owner, kind):
@@ -80,7 +81,7 @@ def rebuild(core: Core, key: ObjectKey, now: float) -> None:
         return
     kind, rec = core.knowledge.readings[key]
     attempt = attempt_for(core, known, rec, kind, now)
-    settle_queueing(core, rec, attempt, now)
+    settle_queueing(core, known, rec, attempt, now)
 
 
 def _over(core: Core, known: Workload, owner: Owner | None, kind: Kind[Any] | None) -> bool:
@@ -177,13 +178,14 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         endings.fenced(core, attempt)
 
 
-def settle_queueing(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
+def settle_queueing(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
     """Let the engine queue the Workload, or keep it out: its epoch is used, or it waits for a better moment."""
     until = core.failures.paused_until(attempt.uid)
     waits = until > now and attempt.state is AttemptState.PENDING
     if waits:
         core.agenda.wake(attempt.look, until)
     waits = waits or attempt.uid in core.held_back or core.caution.holds(attempt.uid)
+    waits = waits or predecessors.waits(core, known) is not None
     if waits or attempt.state is AttemptState.ENDED or rec.epoch_used or attempt.epoch_spent:
         core.ledger.block(attempt.uid)
     else:
@@ -247,6 +249,7 @@ def _towards_admission(
         return
     if core.caution.holds(rec.uid):
         attempt.waiting = (texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch))
+    attempt.waiting = attempt.waiting or predecessors.waits(core, known)
     if attempt.waiting is not None or attempt.epoch_spent:
         requeueing.hand_back(core, rec, attempt, now)
         return

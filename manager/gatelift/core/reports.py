@@ -5,7 +5,7 @@ Neighbours: `clusters` brings the upcalls of a session, `inventories` the answer
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, endings, epochs, mirror, placing, telling, texts
+from gatelift.core import dispatch, endings, epochs, mirror, placing, predecessors, telling, texts
 from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.caution import Ahead
 from gatelift.core.link_values import LinkState, Reported
@@ -47,7 +47,10 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
     if attempt is not None and attempt.key == message.key and placing.is_live_at(attempt, upcall.cluster):
         _live(core, attempt, message, now)
         return
-    stray(core, upcall.cluster, message.key, now, over=isinstance(message, Finished | Stopped | Refused | Evicted))
+    over = isinstance(message, Finished | Stopped | Refused | Evicted)
+    if over:
+        predecessors.ended(core, upcall.cluster, message.key)
+    stray(core, upcall.cluster, message.key, now, over=over)
 
 
 def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:

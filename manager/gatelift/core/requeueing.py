@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift.core import endings, record, reports, texts
+from gatelift.core import endings, predecessors, record, reports, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt
 from gatelift.core.record import Record
@@ -22,14 +22,12 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
         return
     if _come_back(core, known, now):
         return
-    if core.caution.holds(rec.uid):
-        core.told[rec.uid] = (texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch))
-    told = core.told.get(rec.uid)
+    told = _withheld(core, known, rec) or core.told.get(rec.uid)
     if told is None:
         return
     key = attempt.look
     if _says(known, *told):
-        del core.told[rec.uid]
+        core.told.pop(rec.uid, None)
         core.budget.leave(key)
         return
     if told[0] == texts.PENDING_EVALUATION and core.ledger.engine.is_due(now):
@@ -43,6 +41,18 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
         requests = core.ledger.engine.requests(rec.uid)
         body = record.waiting_write(known, told[0], told[1], core.wall.text(now), requests)
         core.patch_workload(known, body, "why waiting")
+
+
+def _withheld(core: Core, known: Workload, rec: Record) -> tuple[str, str] | None:
+    """Return why a workload is kept out of its queue, whatever the quota; people are told once."""
+    if core.caution.holds(rec.uid):
+        core.told[rec.uid] = (texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch))
+        return core.told[rec.uid]
+    waits = predecessors.waits(core, known)
+    if waits is not None and waits != core.told.get(rec.uid) and not _says(known, *waits):
+        core.told[rec.uid] = waits
+        core.event(rec.ref, rec.uid, *waits, warning=True)
+    return waits
 
 
 def _says(known: Workload, reason: str, message: str) -> bool:

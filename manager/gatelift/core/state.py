@@ -22,6 +22,7 @@ from gatelift.core.knowledge import Knowledge, Owner, key_of
 from gatelift.core.ledger import Ledger
 from gatelift.core.link_values import ClusterView, Links, Sent, WriteIds
 from gatelift.core.open_offers import OpenOffers
+from gatelift.core.predecessors import Predecessors
 from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift.core.status_budget import StatusBudget
 from gatelift.core.wall import Wall
@@ -104,6 +105,7 @@ class Core:
     wall: Wall = field(default_factory=Wall)
     failures: Failures = field(default_factory=Failures)
     open_offers: OpenOffers = field(default_factory=OpenOffers)
+    predecessors: Predecessors = field(default_factory=Predecessors)
     unapplied: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs of offers and commits not applied
     on_cluster: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs of attempts placed there
     waiting_for_room: dict[str, None] = field(default_factory=dict)

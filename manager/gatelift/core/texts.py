@@ -87,6 +87,8 @@ READY = "Ready"
 RETRY = "Retry"
 REJECTED = "Rejected"
 
+PREDECESSOR_UNREACHABLE = "PredecessorUnreachable"
+PREDECESSOR_NOT_STOPPED = "PredecessorNotStopped"
 EPOCH_AHEAD = "EpochAhead"
 
 
@@ -172,6 +174,26 @@ def stopped_by_itself(cluster: str) -> str:
 def unreachable(cluster: str) -> str:
     """Return the text shown while the cluster of a placement is lost."""
     return f'Cluster "{cluster}" is unreachable; the work there may be running and its quota stays charged'
+
+
+def predecessor_unreachable(kind: str, namespace: str, name: str, cluster: str, epoch: int) -> str:
+    """Return why what was made again waits for its predecessor on a cluster that is not connected, and the ways out."""
+    return (
+        f'{_predecessor(kind, namespace, name, epoch)} may be running on cluster "{cluster}", which is not connected: '
+        f"this one goes on when the cluster is back and has stopped it, or when a person who made sure that nothing "
+        f"runs there says: gatelift cluster fenced {cluster}"
+    )
+
+
+def predecessor_stopping(kind: str, namespace: str, name: str, cluster: str, epoch: int) -> str:
+    """Return why what was made again waits for its predecessor on a cluster that is connected."""
+    return (
+        f'{_predecessor(kind, namespace, name, epoch)} is being stopped on cluster "{cluster}"; then this one goes on'
+    )
+
+
+def _predecessor(kind: str, namespace: str, name: str, epoch: int) -> str:
+    return f"An earlier run of {kind} {namespace}/{name} (epoch {epoch})"
 
 
 def policy_not_served(policy: str) -> str:

@@ -1,0 +1,216 @@
+"""Who has to wait, since another run of an object of the same kind, namespace and name may still be under way (H21).
+
+Such a predecessor is known in two ways. While its Workload is there, the Workload says so: our finalizer keeps it until
+nothing of it runs. When the Workload vanished all the same (somebody took the finalizer off), the placement is
+remembered in `WorkerCluster.status.predecessors`, where users cannot take it away, until the cluster says that nothing
+of it runs (R7), an inventory that proves it (R4) does not list it, or a person says fenced. Neighbours: `reconcile`
+asks, `intake` tells of Workloads that vanish, `reports` and `inventories` bring the cluster's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gatelift.core import texts
+from gatelift.core.gone import Inventory, Known, is_gone
+from gatelift.core.knowledge import UserObject, made_for
+from gatelift.core.link_values import LinkState
+from gatelift_kube.objects.gatelift import Predecessor
+from gatelift_kube.objects.kueue import Workload
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import InventoryEntry
+
+if TYPE_CHECKING:
+    from gatelift.core.attempts import Attempt
+    from gatelift.core.state import Core
+
+REMEMBERED_MAX = 500
+"""Vanished placements remembered per cluster, about 200 bytes each: a tenth of what one object may hold. Each means
+that somebody went around a policy by hand; what comes above is remembered as one that stands for all objects."""
+
+ENDED_MAX = 10_000
+"""Ends that are remembered: a status that was written before them names them a little longer."""
+
+ANY = UserObject("*", "*", "*")
+"""Stands for every object: there were more than are remembered."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """One vanished placement. `session`: the last one in which its cluster is known to have had it."""
+
+    place: UserObject
+    key: PlacementKey
+    session: int
+    known: Known
+
+
+@dataclass(slots=True)
+class Predecessors:
+    """What is remembered, by cluster and by place."""
+
+    by_cluster: dict[str, dict[PlacementKey, Memory]] = field(default_factory=dict)
+    by_place: dict[UserObject, dict[tuple[str, PlacementKey], None]] = field(default_factory=dict)
+    ended: dict[tuple[str, PlacementKey], None] = field(default_factory=dict)
+
+    def put(self, cluster: str, memory: Memory) -> bool:
+        """Remember; False when it is known."""
+        of_cluster = self.by_cluster.setdefault(cluster, {})
+        if len(of_cluster) >= REMEMBERED_MAX and memory.place != ANY:
+            memory = Memory(ANY, PlacementKey(ANY.name, 1), memory.session, memory.known)
+        known = of_cluster.get(memory.key)
+        if known is not None:
+            known.session = max(known.session, memory.session)
+            return False
+        of_cluster[memory.key] = memory
+        self.ended.pop((cluster, memory.key), None)
+        self.by_place.setdefault(memory.place, {})[cluster, memory.key] = None
+        return True
+
+    def drop(self, cluster: str, key: PlacementKey) -> Memory | None:
+        """Forget one that has ended; None when it was not known."""
+        memory = self.by_cluster.get(cluster, {}).pop(key, None)
+        if memory is None:
+            return None
+        if not self.by_cluster[cluster]:
+            del self.by_cluster[cluster]
+        places = self.by_place[memory.place]
+        places.pop((cluster, key))
+        if not places:
+            del self.by_place[memory.place]
+        self.ended[cluster, key] = None
+        if len(self.ended) > ENDED_MAX:
+            del self.ended[next(iter(self.ended))]
+        return memory
+
+    def count(self, cluster: str) -> int:
+        """Return how many placements of a cluster are remembered."""
+        return len(self.by_cluster.get(cluster, ()))
+
+    def at(self, place: UserObject) -> tuple[tuple[str, PlacementKey], ...]:
+        """Return (cluster, placement) of what may run in the place of an object."""
+        return (*self.by_place.get(place, ()), *self.by_place.get(ANY, ()))
+
+
+# --- who waits ----------------------------------------------------------------------------------------------------
+
+
+def waits(core: Core, known: Workload) -> tuple[str, str] | None:
+    """Return reason and message of a Workload that has to wait for a predecessor; None: there is none."""
+    for place in made_for(known):
+        for key in core.knowledge.by_place.get(place, ()):
+            other = core.knowledge.workloads[key]
+            attempt = core.attempts.get(other.metadata.uid)
+            if other is not known and attempt is not None and attempt.live:
+                return _said(core, place, attempt.cluster, attempt.key)
+        for cluster, placed in core.predecessors.at(place):
+            return _said(core, place, cluster, placed)
+    return None
+
+
+def _said(core: Core, place: UserObject, cluster: str, key: PlacementKey) -> tuple[str, str]:
+    view = core.links.state(cluster)
+    if view is not None and view.state in {LinkState.CONNECTED, LinkState.SUSPECT}:
+        return texts.PREDECESSOR_NOT_STOPPED, texts.predecessor_stopping(*place, cluster, key.epoch)
+    return texts.PREDECESSOR_UNREACHABLE, texts.predecessor_unreachable(*place, cluster, key.epoch)
+
+
+def wake(core: Core, places: Iterable[UserObject]) -> None:
+    """Look at those that may have waited for what has ended."""
+    for place in places:
+        for key in sorted(core.knowledge.by_place.get(place, ())):
+            core.mark_workload(key)
+
+
+def ended_for(core: Core, attempt: Attempt) -> None:
+    """Look at those that waited for an attempt that is over, or whose Workload goes."""
+    known = core.knowledge.workloads.get(attempt.workload)
+    if known is not None:
+        wake(core, made_for(known))
+
+
+# --- what is remembered -------------------------------------------------------------------------------------------
+
+
+def vanished(core: Core, known: Workload, cluster: str, attempt: Attempt | None, key: PlacementKey) -> None:
+    """Remember a placement whose Workload is gone though nobody said that nothing of it runs."""
+    view = core.links.state(cluster)
+    session = max(view.session if view is not None else 0, attempt.heard_session if attempt is not None else 0)
+    facts = Known(written_revision=core.record_revision)
+    if attempt is not None:
+        facts = Known(
+            written_revision=attempt.written_revision,
+            commit_session=attempt.commit_session,
+            commit_sequence=attempt.commit_sequence,
+        )
+    for place in made_for(known)[:1]:
+        core.predecessors.put(cluster, Memory(place, key, session, facts))
+    text = f"its Workload is gone while it may run on cluster {cluster}; it is remembered until that is over"
+    core.note(text, attempt, warning=True, cluster=cluster, fields=(("uid", key.uid),))
+    show(core, cluster)
+
+
+def adopt(core: Core, cluster: str) -> None:
+    """Take over what an earlier leader remembered of a cluster."""
+    view = core.links.state(cluster)
+    for said in view.predecessors if view is not None else ():
+        key = PlacementKey(said.workload_uid, said.epoch)
+        if (cluster, key) not in core.predecessors.ended:
+            place = UserObject(said.kind, said.namespace, said.name)
+            facts = Known(written_revision=core.record_revision)
+            if core.predecessors.put(cluster, Memory(place, key, said.session, facts)):
+                core.touched.add(cluster)
+
+
+def ended(core: Core, cluster: str, key: PlacementKey) -> None:
+    """Take the word that nothing of a placement runs."""
+    memory = core.predecessors.drop(cluster, key)
+    if memory is None:
+        return
+    core.note("nothing of it runs any more; its successor may go on", cluster=cluster, fields=(("uid", key.uid),))
+    if memory.place == ANY:
+        wake(core, tuple(core.knowledge.by_place))
+    else:
+        wake(core, (memory.place,))
+    show(core, cluster)
+
+
+def compared(core: Core, cluster: str, entries: tuple[InventoryEntry, ...], facts: Inventory) -> None:
+    """Take what a complete inventory says: what it lists was there in its session, absence means gone under R4."""
+    listed = {entry.key for entry in entries}
+    unexplained = any(core.knowledge.workload_of(key.uid) is None for key in listed)
+    for memory in tuple(core.predecessors.by_cluster.get(cluster, {}).values()):
+        if memory.key in listed or (memory.place == ANY and unexplained):
+            memory.session = max(memory.session, facts.session)
+        elif is_gone(memory.known, facts):
+            ended(core, cluster, memory.key)
+    show(core, cluster)
+
+
+def fenced(core: Core, cluster: str) -> None:
+    """Take a person's word about the sessions through which nothing runs there any more."""
+    through, _ = core.fenced_clusters.get(cluster, (-1, ""))
+    for memory in tuple(core.predecessors.by_cluster.get(cluster, {}).values()):
+        if memory.session <= through:
+            ended(core, cluster, memory.key)
+
+
+def show(core: Core, cluster: str) -> None:
+    """Have what is remembered of a cluster written to its WorkerCluster, where it outlives this process."""
+    remembered = core.predecessors.by_cluster.get(cluster, {})
+    entries = tuple(
+        Predecessor(
+            kind=each.place.kind,
+            namespace=each.place.namespace,
+            name=each.place.name,
+            workload_uid=each.key.uid,
+            epoch=each.key.epoch,
+            session=each.session,
+        )
+        for each in sorted(remembered.values(), key=lambda each: each.key)
+    )
+    over = frozenset(key for of, key in core.predecessors.ended if of == cluster)
+    core.links.remember(cluster, entries, over)
+    core.touched.add(cluster)
