@@ -20,7 +20,7 @@ def a_predecessor(number: int) -> Predecessor:
     return Predecessor(kind="Job", namespace="team", name=f"j{number}", workload_uid=f"w-{number}", epoch=1, session=3)
 
 
-def test_more_than_are_remembered_are_remembered_as_one_that_stands_for_all_objects() -> None:
+def test_hd_41_more_than_are_remembered_are_remembered_as_one_that_stands_for_all_objects() -> None:
     memory = Predecessors()
     for number in range(REMEMBERED_MAX + 10):
         memory.put("a", a_memory(number))
