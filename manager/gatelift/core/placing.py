@@ -9,10 +9,11 @@ from __future__ import annotations
 from gatelift.core import additions, dispatch, predecessors, record, telling, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal, Outcome, Wire
+from gatelift.core.blobs import blob_hash
 from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView
 from gatelift.core.record import Record
-from gatelift.core.state import Core, blob_hash, ref_of
+from gatelift.core.state import Core, ref_of
 from gatelift_kinds.kind import KindError
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gatelift.core import blobs
 from gatelift.core.agenda import Agenda, Key, Look
 from gatelift.core.attempts import Attempt
 from gatelift.core.caution import Caution
@@ -49,8 +49,6 @@ DOUBTS_MAX = 10_000
 """Unknown placements that wait for one list; above, they are answered when they are reported again."""
 MARKS_PER_CALL = 1000
 """Keys marked in one call when all of a cluster are to be looked at: about 2 us each."""
-BLOBS_MAX = 10_000
-"""Templates per session that we remember as sent; above, they are sent again. An agent keeps about as many."""
 FENCED_MAX = 10_000
 """Placements declared fenced that are remembered, for the event that tells a person that he erred."""
 CHARGING = frozenset({"winner", "reserve", "admit"})
@@ -318,16 +316,7 @@ class Core:
 
     def new_blobs(self, cluster: str, session: int, contents: tuple[bytes, ...]) -> tuple[TemplateBlob, ...]:
         """Return the templates that have not travelled in this session yet, each once."""
-        known = self.blobs.setdefault((cluster, session), set())
-        if len(known) > BLOBS_MAX:
-            known.clear()
-        fresh = []
-        for content in contents:
-            digest = blob_hash(content)
-            if digest not in known:
-                known.add(digest)
-                fresh.append(TemplateBlob(hash=digest, content=content))
-        return tuple(fresh)
+        return blobs.fresh(self.blobs.setdefault((cluster, session), set()), contents)
 
     def forget_blobs(self, cluster: str) -> None:
         """Send templates anew: the cluster does not have them any more."""
@@ -494,8 +483,3 @@ class Core:
 def ref_of(workload: Workload) -> ObjectRef:
     """Return where a Workload lives."""
     return ObjectRef(WORKLOAD, key_of(workload.metadata))
-
-
-def blob_hash(content: bytes) -> str:
-    """Return the name under which a template travels."""
-    return hashlib.sha256(content).hexdigest()
