@@ -25,7 +25,7 @@ once (revoked, restored) where `close` says farewell first. Agent: `start(now)` 
 api_reachable=, replicas=, kinds=, now=)`, `answer_inventory(request, entries, now)`, `lease_valid(now)` (a grant of the
 present session has not run out), `lease_acknowledged_at`, `see_term(term, now)`. Manager: `lead(term, now,
 recorded_grant_seconds=)`, `step_down(text, now)`, `welcome(stream_id, session_number, origin, now, resume_allowed=)`,
-`refuse(stream_id, reason, text, now)`, `ask_inventory(request, now)`, `grant(now, leader_valid=, seconds=, sent_at=)`,
+`refuse(stream_id, reason, text, now)`, `ask_inventory(request, now)`, `grant(now, seconds=, sent_at=)`,
 `standing(now)`.
 
 Inside: messages belong to a session (R6): frames of streams other than the present one and of earlier sessions are

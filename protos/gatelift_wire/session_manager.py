@@ -234,19 +234,17 @@ class ManagerSession(SessionCore):
         self._transmit((InventoryRequest(request=request),))
         return self._take_out()
 
-    def grant(
-        self, now: float, *, leader_valid: bool, seconds: float | None = None, sent_at: float | None = None
-    ) -> list[SessionOutput]:
+    def grant(self, now: float, *, seconds: float | None = None, sent_at: float | None = None) -> list[SessionOutput]:
         """Answer the youngest renewal: the lease runs `seconds` (default: the session's) from its sending.
 
         With `sent_at`, only if the youngest is still that one: its facts were written, those of another were not (P4).
 
-        Nothing happens without an unanswered renewal, without a session, or when the own leader lease is not valid:
-        a manager that may not lead extends nobody's right. A longer grant than the default is recorded before (P3).
+        Nothing happens without an unanswered renewal or without a session. The caller's own leader lease is valid: a
+        manager that may not lead extends nobody's right. A longer grant than the default is recorded before (P3).
         """
         self._expire(now)
         granting = self.state in {State.RESUMING, State.RESYNCING, State.OPEN}
-        if self._renewal is None or self._lease is None or not (granting and leader_valid):
+        if self._renewal is None or self._lease is None or not granting:
             return self._take_out()
         renewed_at, received_at = self._renewal
         if sent_at is not None and sent_at != renewed_at:

@@ -407,7 +407,7 @@ class Stage:
             case wire.Delivered(message=message):
                 peer.heard.append(message)
             case wire.LeaseRenewed() if peer.grants:
-                self._peer_outputs(session.grant(self.now, leader_valid=True))
+                self._peer_outputs(session.grant(self.now))
             case wire.SessionEnded():
                 peer.open = False
             case _:

@@ -123,7 +123,7 @@ class Link:
                 case wire.InventoryAsked(request=request):
                     self._take(end, self.agent_session.answer_inventory(request, [], self.now))
                 case wire.LeaseRenewed():
-                    self._take(end, self.manager_session.grant(self.now, leader_valid=True))
+                    self._take(end, self.manager_session.grant(self.now))
                 case wire.Delivered(message=message):
                     end.came[end.lineage].append(message)
                 case wire.SessionEnded(reason=reason, text=text) if reason is not None:

@@ -111,7 +111,7 @@ def _manager(machine: ManagerSession, verb: str, rest: str, now: float) -> list[
     if verb == "grant":
         seconds = float(facts["seconds"]) if "seconds" in facts else None
         sent_at = float(facts["sent"]) if "sent" in facts else None
-        return machine.grant(now, leader_valid=facts.get("leader", "yes") == "yes", seconds=seconds, sent_at=sent_at)
+        return machine.grant(now, seconds=seconds, sent_at=sent_at)
     return None
 
 

@@ -492,7 +492,7 @@ class Link:
             return  # P3: recorded with the session's number; an object that was made anew has none yet
         self._renewal = None
         recovered, self._suspect = self._suspect, False
-        self._take(self._session.grant(now, leader_valid=True, sent_at=renewal.sent_at), now, out)
+        self._take(self._session.grant(now, sent_at=renewal.sent_at), now, out)
         if recovered:
             out.upcalls.append(LinkRecovered(cluster=self.name))
 

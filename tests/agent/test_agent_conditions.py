@@ -1,0 +1,169 @@
+"""Each condition of the agent that nothing else misses when it is gone: HD-54, one test by name for each."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gatelift_agent.core import events
+from gatelift_kube.resources import CONFIG_MAP, NODE, POD
+from gatelift_kube.writes import Create, Patch, WriteError
+from gatelift_wire import limits
+from gatelift_wire import messages as m
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.refusals import Refusal
+from support.agent_drivers import Cluster
+from support.agent_stage import Stage
+from support.agent_values import KEY, POD_SPEC
+
+SECOND = PlacementKey("w-1", 2)
+
+
+def _started() -> Stage:
+    stage = Stage()
+    stage.start()
+    return stage
+
+
+def _let_the_lease_run_out(stage: Stage) -> None:
+    """Grant nothing until the right to start is over; the session goes on for a quarter of a minute."""
+    stage.peer.grants = False
+    stage.pass_seconds(stage.machine.world.standing.lease_until - stage.now)
+    assert stage.machine.world.standing.open
+
+
+def _renew(stage: Stage) -> None:
+    stage.peer.grants = True
+    stage.pass_seconds(limits.RENEW_SECONDS)
+
+
+# --- the right to start (starting.py) ----------------------------------------------------------------------------
+
+
+def test_hd_54_the_lease_is_asked_before_lift_in_a_session_that_goes_on() -> None:
+    """The last gate of the user's own goes when the lease has run out: ours stays until it is renewed."""
+    stage = _started()
+    stage.place(spec={**POD_SPEC, "schedulingGates": [{"name": "mine"}]})
+    assert stage.state() == "Gated"
+    _let_the_lease_run_out(stage)
+    stage.send(m.SetUserGates(key=KEY, name="p", gates=()))
+    assert stage.written(Patch) == []
+    _renew(stage)
+    assert stage.state() == "Running"
+
+
+def test_hd_54_the_lease_is_asked_before_create_in_a_session_that_goes_on() -> None:
+    """The attempt before is over when the lease has run out: nothing is made until it is renewed."""
+    stage = _started()
+    stage.place()
+    stage.run()
+    stage.place(SECOND)
+    _let_the_lease_run_out(stage)
+    stage.finish(phase="Failed")
+    assert stage.state() == "none"
+    assert stage.document(POD, "p") is None
+    assert len(stage.written(Create)) == 1
+    _renew(stage)
+    assert stage.state(SECOND) == "Running"
+
+
+def test_hd_54_the_limit_of_a_hold_is_checked_at_commit() -> None:
+    """The commit comes in the very event in which the time is over, before any timer was looked at."""
+    stage = _started()
+    stage.offer(hold_seconds=0.1)
+    stage.now += 0.1
+    stage.commit()
+    assert [refused.refusal for refused in stage.peer.of(m.Refused)] == [Refusal.HOLD_EXPIRED]
+    assert stage.written(Create) == []
+
+
+# --- the inventory -----------------------------------------------------------------------------------------------
+
+
+def test_hd_54_the_session_is_kept_before_the_inventory_is_answered() -> None:
+    """Who takes over and knows a lower number would pass for a worker that was restored from a backup."""
+    stage = Stage()
+    stage.fail = lambda write: WriteError.NOT_DONE if write.ref.resource == CONFIG_MAP else None
+    stage.post(events.LeadershipGained(term=1, settle_seconds=0.0))
+    stage.lead()
+    stage.pass_seconds(10.0)
+    assert stage.machine.world.standing.session == 1
+    assert stage.peer.inventories == []
+    assert not stage.peer.open
+    stage.fail = lambda _write: None
+    stage.pass_seconds(10.0)
+    assert stage.machine.world.keeper.remembers(1)
+    assert stage.peer.inventories == [()]
+    assert stage.peer.open
+
+
+def test_hd_54_a_placement_that_is_committed_and_waits_is_listed_in_the_inventory() -> None:
+    """It was accepted, so absence would say that it cannot start any more."""
+    stage = _started()
+    stage.place()
+    stage.run()
+    stage.place(SECOND)
+    assert stage.state(SECOND) == "Committed"
+    stage.cut_stream()
+    stage.mend(resume=False)
+    assert [(entry.key, entry.state) for entry in stage.peer.inventories[-1]] == [
+        (KEY, "Draining"),
+        (SECOND, "Committed"),
+    ]
+
+
+# --- objects that vanish or are replaced -------------------------------------------------------------------------
+
+
+def _node_beats(stage: Stage, heartbeat: str) -> None:
+    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": heartbeat}
+    if stage.document(NODE, "node-1", "") is None:
+        stage.create(NODE, {"metadata": {"name": "node-1"}})
+    kind = stage.store.kinds.of(NODE)
+    body = msgspec.json.encode({"status": {"conditions": [ready]}})
+    stage.store.patch(kind, "", "node-1", body, "application/merge-patch+json", stage.now, subresource="status")
+    stage.settle()
+
+
+def test_hd_54_vanished_pods_of_a_job_are_waited_for() -> None:
+    """Somebody force-deletes a Job's running pod: its containers run on until its kubelet is heard of (P10)."""
+    stage = _started()
+    _node_beats(stage, "2026-01-01T00:00:00Z")
+    stage.place(kind="Job", name="j")
+    cluster = Cluster(stage, finishes=False)
+    while cluster.react():
+        pass
+    for pod in stage.store.look_all(("", "pods")):
+        stage.change(POD, pod["metadata"]["name"], {"metadata": {"finalizers": None}})
+        stage.remove(POD, pod["metadata"]["name"], grace=0)
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+    while cluster._jobs():
+        pass
+    stage.pass_seconds(300.0)
+    assert stage.job()["spec"]["suspend"]
+    assert stage.peer.of(m.Stopped) == []
+    _node_beats(stage, "2026-01-01T00:05:00Z")
+    assert stage.peer.of(m.Stopped) == []
+    _node_beats(stage, "2026-01-01T00:06:00Z")
+    stage.pass_seconds(10.0)
+    assert len(stage.peer.of(m.Stopped)) == 1
+
+
+def test_hd_54_an_object_made_anew_under_the_same_name_and_labels_has_another_uid_and_is_not_ours() -> None:
+    stage = _started()
+    _node_beats(stage, "2026-01-01T00:00:00Z")
+    stage.place()
+    stage.run()
+    first = stage.pod()["metadata"]["uid"]
+    before = stage.pod()["metadata"]
+    same = {name: before[name] for name in ("name", "namespace", "labels", "annotations")}
+    stage.watching = False  # the watch tells of the newest state only, as it may
+    stage.change(POD, "p", {"metadata": {"finalizers": None}})
+    stage.remove(POD, "p", grace=0)
+    stage.watching = True
+    stage.create(POD, {"metadata": same, "spec": POD_SPEC})
+    stage.settle()
+    assert stage.pod()["metadata"]["uid"] != first
+    found = stage.placement()
+    assert found is not None
+    assert (found.state.value, found.objects["p"].uid) == ("Draining", first)
+    assert stage.peer.of(m.Evicted) == [], "what ran may still run on its node"
