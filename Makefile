@@ -26,7 +26,7 @@ $(error ENGINE=$(ENGINE): choose interpreted or compiled)
 endif
 export GATELIFT_EXPECTED_ENGINE := $(ENGINE)
 
-.PHONY: help demo test simulate e2e check control-plane bench clean lock setup
+.PHONY: help demo test simulate mutants e2e check control-plane bench clean lock setup
 
 help: ## What can be made here
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -62,6 +62,10 @@ simulate: setup ## Whole installations on simulated time, seed after seed (GATEL
 	GATELIFT_RUNS=$${GATELIFT_RUNS:-1000} $(BIN)/python -m pytest tests/simulation -k more_seeds $(TEST_ARGS)
 	$(call say,Admission decided twice$(,) as many instances as GATELIFT_TWIN_RUNS says)
 	GATELIFT_TWIN_RUNS=$${GATELIFT_TWIN_RUNS:-50000} $(BIN)/python -m pytest -n auto tests/admission/test_twin.py $(TEST_ARGS)
+
+mutants: setup ## Takes safety conditions out, one at a time: a test must notice (MUTANTS_ARGS="--random 10 --seed 7" or "--only ID")
+	$(call say,Safety conditions taken out$(,) one at a time)
+	$(BIN)/python scripts/mutants.py $(MUTANTS_ARGS)
 
 control-plane: setup ## Builds kube-apiserver, etcd, ... once into a cache (about four minutes)
 	$(call say,Real control planes: looking for binaries$(,) building what is missing)
