@@ -10,6 +10,7 @@ Contract with the caller
 * What a workload is charged follows its object (granted less reclaimable pods, until QuotaReserved goes or Finished
   comes) unless the ledger speaks: `set_usage` and `release` hold until the next reservation of that workload. A
   restart that feeds the objects again rebuilds the same charges.
+* `set_unreachable` says who cannot be stopped now: it is not preempted until it can.
 * `block` keeps a workload out of the queues (say: its last placement is not fenced yet) until `unblock`.
 * Call `cycle` again at once while its result says `more`, and whenever `next_deadline` has come: after a feed that
   gives it something to do that is at once. A call before that does nothing.
@@ -201,6 +202,23 @@ class Engine:
     def unblock(self, uid: str) -> None:
         """Let a workload be admitted again."""
         self._set_blocked(uid, blocked=False)
+
+    def set_unreachable(self, uid: str, *, unreachable: bool) -> None:
+        """Say that a workload cannot be stopped now (its cluster is lost), or that it can again.
+
+        It stays charged. Nobody asks it to leave, and who could only run in its place says so; all are looked at again
+        when this changes.
+        """
+        known = self.state.unreachable
+        if (uid in known) is unreachable:
+            return
+        if unreachable:
+            known.add(uid)
+        else:
+            known.discard(uid)
+        entry = self.state.entries.get(uid)
+        if entry is not None and entry.charged_queue:
+            self.state.restructure()
 
     def _set_blocked(self, uid: str, *, blocked: bool) -> None:
         entry = self.state.entries.get(uid)

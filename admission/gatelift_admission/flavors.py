@@ -136,6 +136,8 @@ class Assignment:
     """The options of the first search that failed: one of them must become available before the workload can fit."""
     lacks_anything: bool = False
     """Earlier pod sets had a choice of flavors, so any release in the queue's cells may change the outcome."""
+    out_of_reach: int = 0
+    """How many would have to leave who cannot be stopped now, where that is all that would help."""
 
     @property
     def reason(self) -> str:
@@ -147,7 +149,10 @@ class Assignment:
     def message(self) -> str:
         """Return the assignment message: one part per pod set that does not fit."""
         parts = [texts.cannot_assign(one.name, one.reasons) for one in self.pod_sets if one.reasons]
-        return texts.cut("; ".join(parts), texts.CONDITION_MESSAGE_MAX)
+        text = "; ".join(parts)
+        if self.out_of_reach:
+            text = texts.out_of_reach(text, self.out_of_reach)
+        return texts.cut(text, texts.CONDITION_MESSAGE_MAX)
 
     @property
     def considered(self) -> str:

@@ -110,6 +110,7 @@ def _leave(state: State, entry: Entry) -> None:
 
 def workload_removed(state: State, uid: str) -> None:
     """Forget a Workload whose object is gone; whatever it was charged is released."""
+    state.unreachable.discard(uid)
     entry = state.entries.pop(uid, None)
     if entry is None:
         return

@@ -59,7 +59,10 @@ def _plan(market: Market, oracle: Oracle | None, pod_sets: tuple[PodSetRequest, 
     assignment = assign(market, pod_sets, cursor)
     if assignment.mode is Mode.FIT or assignment.mode is Mode.NO_FIT or oracle is None:
         return Plan(assignment)
-    return Plan(assignment, oracle.targets(assignment.usage, assignment.needs))
+    targets = oracle.targets(assignment.usage, assignment.needs)
+    if not targets:
+        assignment.out_of_reach = oracle.out_of_reach(assignment.usage, assignment.needs)
+    return Plan(assignment, targets)
 
 
 def _spare(one: PodSetRequest) -> int:

@@ -104,6 +104,8 @@ class State:
     """Who waits for others to end instead of preempting them."""
     unevaluated: deque[tuple[float, str]] = field(default_factory=deque)
     """Who has to be told by when that it waits (UID), unless it is evaluated before; the first is due first."""
+    unreachable: set[str] = field(default_factory=set)
+    """UIDs of workloads that cannot be stopped now: nobody asks them to leave."""
     defaults: dict[str, Defaults] = field(default_factory=dict)
     reader: Reader = field(init=False)
 
@@ -203,7 +205,9 @@ class State:
         if not preempts(policy):
             return None
         tree = self.ensure()
-        scene = Scene(tree=tree, holders=self.holders, claimed=claimed, closed=self.closed)
+        scene = Scene(
+            tree=tree, holders=self.holders, claimed=claimed, closed=self.closed, unreachable=self.unreachable
+        )
         return Oracle(
             scene=scene,
             node=tree.queues[queue.name],

@@ -109,6 +109,13 @@ def pending_preemption(assignment: str, count: int) -> str:
     return cut(f"{assignment}. Pending the preemption of {count} workload(s)", CONDITION_MESSAGE_MAX)
 
 
+def out_of_reach(assignment: str, count: int) -> str:
+    """Return the message of a workload that `count` others stand in the way of, none of whom can be stopped now."""
+    return (
+        f"{assignment}. Waits for {count} workload(s) on clusters that are not connected, which cannot be preempted now"
+    )
+
+
 def preempted(preemptor: str, why: str, paths: tuple[str, str]) -> str:
     """Return the message of a victim: `preemptor` as `identity` gives it, paths of preemptor and preemptee."""
     return cut(

@@ -2,7 +2,8 @@
 
 The steps are those of `support.admission_cases`, and: {confirm: w} (its reservation is written), {drain} (all that have
 to stop have stopped), {change: [queue, fields]}, {stop_local: [queue, policy]}, {priority: [w, value]} (set to it),
-{reclaim: [w, n]} (n pods of each pod set need no quota any more), {check: [w, state]} (of a check of a waiting one).
+{reclaim: [w, n]} (n pods of each pod set need no quota any more), {check: [w, state]} (of a check of a waiting one),
+{reach: [w, true]} (it cannot be stopped from now on; false: it can again).
 Neighbour: `twin_play` plays the steps and compares.
 """
 
@@ -157,6 +158,10 @@ class Fed:
                 self.reserves.pop(value, None)
         elif what in ("confirm", "stopped"):
             self._reserved(what, value)
+        elif what == "reach":
+            if value[0] in self.objects:
+                self.fast.set_unreachable(value[0], unreachable=value[1])
+                self.twin.reach(value[0], self.clock, unreachable=value[1])
         else:
             self._changed(what, *value)
 

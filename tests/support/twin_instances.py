@@ -20,6 +20,8 @@ FAIR_SHARE = 0.4
 """Part of the instances that are under fair sharing."""
 CHANGES_SHARE = 0.35
 """Part of the instances with checks, reclaimable pods, changed priorities and stopped LocalQueues."""
+LOST_SHARE = 0.3
+"""Part of the instances with workloads on clusters that are lost, and perhaps come back."""
 SHRINKS_MAX = 1500
 """Smaller cases tried: half a minute."""
 
@@ -192,7 +194,23 @@ def instance(seed: int, policies: Callable[[Random], Case] = classical_policies)
         "workloads": workloads,
         "steps": steps(rng, list(workloads), queues),
     }
-    return with_changes(rng, case) if _maybe(rng, CHANGES_SHARE) else case
+    case = with_changes(rng, case) if _maybe(rng, CHANGES_SHARE) else case
+    return with_lost_clusters(seed, case)
+
+
+def with_lost_clusters(seed: int, case: Case) -> Case:
+    """Let workloads be out of reach for a while in some of the instances; the others are what they were without."""
+    rng = Random(f"clusters of {seed}")  # noqa: S311 - reproducible, not secret
+    if not _maybe(rng, LOST_SHARE):
+        return case
+    found: list[Any] = []
+    for step in case["steps"]:
+        found.append(step)
+        if _maybe(rng, 0.4):
+            found.append({"reach": [rng.choice(list(case["workloads"])), _maybe(rng, 0.7)]})
+        if _maybe(rng, 0.2):
+            found.append("cycle")
+    return {**case, "steps": [*found, "cycle"]}
 
 
 def with_changes(rng: Random, case: Case) -> Case:

@@ -59,12 +59,14 @@ class Scene:
     """Where victims are looked for. `claimed`: UIDs that count as gone already.
 
     `closed`: inactive queues; Kueue's snapshot leaves them out, so what they hold counts and is never taken.
+    `unreachable`: UIDs that cannot be stopped now; what they hold counts, too, and asking them would bring nothing.
     """
 
     tree: Tree
     holders: Holders
     claimed: frozenset[str] = field(default_factory=frozenset)
     closed: Collection[str] = frozenset()
+    unreachable: Collection[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +104,13 @@ def read(scene: Scene, seeker: Seeker, stream: Stream, *, leaving: bool) -> Iter
     known = scene.holders.of(stream.node.name)
     if stream.policy == NEVER or stream.node.name in scene.closed:
         return
-    everybody, holds = stream.policy == ANY, scene.holders.holds
+    everybody, holds, unreachable = stream.policy == ANY, scene.holders.holds, scene.unreachable
     for key in known.leaving if leaving else known.running:
         priority, _, uid = key
         if priority > seeker.priority and not everybody:
             return
         hold = holds[uid]
-        if uid in scene.claimed or seeker.needs.isdisjoint(hold.cells):
+        if uid in scene.claimed or uid in unreachable or seeker.needs.isdisjoint(hold.cells):
             continue
         if priority < seeker.priority or allows(stream.policy, seeker, priority, hold.timestamp):
             yield Candidate(key, known.entries[uid], stream)

@@ -50,7 +50,20 @@ class Oracle:
             found = self._found[question] = self._search(usage, needs)
         return found
 
-    def _search(self, usage: Usage, needs: frozenset[Cell]) -> tuple[Target, ...]:
+    def out_of_reach(self, usage: Usage, needs: frozenset[Cell]) -> int:
+        """Return how many would have to leave who cannot be stopped now, where nobody else does; 0 if that is no help.
+
+        They are the last choice, and are not asked: it is said that they are waited for.
+        """
+        if not self.scene.unreachable or not preempts(self.policy):
+            return 0
+        found = self._search(usage, needs, everybody=True)
+        return sum(one.entry.uid in self.scene.unreachable for one in found)
+
+    def _search(self, usage: Usage, needs: frozenset[Cell], *, everybody: bool = False) -> tuple[Target, ...]:
+        scene = self.scene
+        if everybody:
+            scene = Scene(tree=scene.tree, holders=scene.holders, claimed=scene.claimed, closed=scene.closed)
         seeker = Seeker(
             node=self.node,
             policy=self.policy,
@@ -60,8 +73,8 @@ class Oracle:
             needs=needs,
         )
         if self.strategies:
-            return fair.find(self.scene, seeker, self.strategies)
-        return classical.find(self.scene, seeker)
+            return fair.find(scene, seeker, self.strategies)
+        return classical.find(scene, seeker)
 
     def ask(self, cell: Cell, amount: int) -> tuple[Mode, int]:
         """Return what preemption could make of `amount` in one cell, and at which borrowing level it would fit then."""

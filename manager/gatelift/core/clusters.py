@@ -42,6 +42,8 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
             _look_at_all(core, upcall.cluster)
         case LinkLost():
             core.note("cluster lost: its lease ran out", warning=True, cluster=upcall.cluster)
+            for uid in core.on_cluster.get(upcall.cluster, ()):  # before anything is decided; the passes follow
+                core.ledger.engine.set_unreachable(uid, unreachable=True)
             _look_at_all(core, upcall.cluster)
             _changed(core, upcall.cluster, now)
         case ClusterChanged():

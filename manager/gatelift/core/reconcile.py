@@ -176,6 +176,7 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         placing.lose(core, attempt)
     if attempt.state is AttemptState.LOST:
         endings.fenced(core, attempt)
+    core.ledger.engine.set_unreachable(rec.uid, unreachable=attempt.state is AttemptState.LOST)
 
 
 def settle_queueing(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:

@@ -157,6 +157,8 @@ class Twin:
             # The cursor is carried over with the queue's record of the workload (2.5; 5.1, "cursor carry-over").
             work.cursor, work.cursor_generation = old.cursor, old.cursor_generation
             work.cursor_cycle, work.cursor_shape = old.cursor_cycle, old.cursor_shape
+        if old is not None:
+            work.unreachable = old.unreachable
         self.world.works[work.uid] = work
         for queue in self.queues.values():
             queue.heap.pop(work.uid, None)
@@ -170,6 +172,15 @@ class Twin:
             queue.remove(uid)
         if old is not None and old.reserved:
             self.generations[old.queue] = self.generations.get(old.queue, 0) + 1
+
+    def reach(self, uid: str, now: float, *, unreachable: bool) -> None:
+        """Take note that a workload cannot be stopped now, or can again; all that wait are looked at again."""
+        work = self.world.works.get(uid)
+        if work is None or work.unreachable is unreachable:
+            return
+        work.unreachable = unreachable
+        if work.reserved:
+            self.restructured(set(self.world.cluster_queues), now)
 
     # -- waking --------------------------------------------------------------------------------------------------
 

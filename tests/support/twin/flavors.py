@@ -61,6 +61,8 @@ class Assignment:
     pod_sets: list[PodSetResult]
     cursor: Cursor
     deferred: bool = False
+    out_of_reach: int = 0
+    """How many of those in the way cannot be stopped now, where nobody else would do."""
 
     def mode(self) -> str:
         """Return NoFit, Preempt, DeferredFit or Fit."""
@@ -93,11 +95,15 @@ class Assignment:
 
     def message(self) -> str:
         """Return the assignment message (3.1); pod sets that fit contribute nothing."""
-        return "; ".join(
+        text = "; ".join(
             f"couldn't assign flavors to pod set {ps.name}: {', '.join(sorted(ps.texts))}"
             for ps in self.pod_sets
             if ps.mode() != FIT and ps.texts
         )
+        if not self.out_of_reach:
+            return text
+        number = f"{self.out_of_reach} workload(s)"
+        return f"{text}. Waits for {number} on clusters that are not connected, which cannot be preempted now"
 
     def reason(self) -> str:
         """Return the fine-grained reason (3.1): the most severe over pod sets that do not fit."""

@@ -21,7 +21,13 @@ def once(
     found = assign(search, work, cursor, counts)
     if found.mode() != "Preempt":
         return found, []
-    return found, find_targets(snapshot, view, work, found.usage(), found.cells_in_need())
+    targets = find_targets(snapshot, view, work, found.usage(), found.cells_in_need())
+    if not targets:
+        snapshot.everybody = True
+        all_of_them = find_targets(snapshot, view, work, found.usage(), found.cells_in_need())
+        snapshot.everybody = False
+        found.out_of_reach = sum(one.work.unreachable for one in all_of_them)
+    return found, targets
 
 
 def assignment_and_targets(

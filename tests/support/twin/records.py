@@ -5,6 +5,7 @@ Neighbours: `engine` makes both, everything else reads them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +58,8 @@ class Work:
     admitted: bool = False
     evicted: bool = False
     finished: bool = False
+    unreachable: bool = False
+    """It cannot be stopped now, so it is nobody's candidate."""
     reserved_at: float = 0.0
     cursor: Cursor = field(default_factory=dict)
     cursor_generation: int = 0
@@ -106,6 +109,8 @@ class Snapshot:
     flavors: dict[str, ResourceFlavor]
     now: float
     fair: Fair | None = None
+    everybody: bool = False
+    """Candidates are also those that cannot be stopped now."""
     ignore_undeclared: bool = False
 
     def take_out(self, work: Work) -> None:
@@ -119,6 +124,10 @@ class Snapshot:
         view = self.queues[work.queue]
         view.holders[work.uid] = work
         add_usage(view.node, work.charge())
+
+    def preemptable(self, works: Iterable[Work]) -> list[Work]:
+        """Return who of these can be stopped now, or everybody."""
+        return [one for one in works if self.everybody or not one.unreachable]
 
     def holders(self, node: Node) -> list[Work]:
         """Return the workloads that hold quota in the queue `node`; none if it is inactive, so not copied."""

@@ -123,12 +123,12 @@ def _key(one: Contestant, node: str) -> tuple[bool, Share, tuple[int, float, str
 
 def _candidates(snapshot: Snapshot, view: QueueView, preemptor: Work, cells: set[Cell]) -> list[Candidate]:
     """Return own candidates per policy, and those of all queues of the tree above nominal (2.9)."""
-    found = same_queue(view, preemptor, cells)
+    found = same_queue(snapshot, view, preemptor, cells)
     policy = view.spec.preemption.reclaim_within_cohort
     for node in [one for one in subtree(root_of(view.node)) if one.is_queue]:
         if node is view.node or not any(used(node, cell) > node.nominal.get(cell, 0) for cell in cells):
             continue
-        held = snapshot.holders(node)
+        held = snapshot.preemptable(snapshot.holders(node))
         found += [Candidate(one, FAIR) for one in held if uses(one, cells) and allowed(policy, preemptor, one)]
     return sorted(found, key=lambda one: candidate_key(view.name, one.work))
 

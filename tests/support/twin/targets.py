@@ -67,10 +67,10 @@ def fits(view: QueueView, requests: Usage, allow_borrowing: bool = True) -> bool
     return True
 
 
-def same_queue(view: QueueView, preemptor: Work, cells: set[Cell]) -> list[Candidate]:
+def same_queue(snapshot: Snapshot, view: QueueView, preemptor: Work, cells: set[Cell]) -> list[Candidate]:
     """Return the pool of the own queue (2.8)."""
     policy = view.spec.preemption.within_cluster_queue
-    held = [one for one in view.holders.values() if uses(one, cells)]
+    held = [one for one in snapshot.preemptable(view.holders.values()) if uses(one, cells)]
     return [Candidate(one, IN_QUEUE) for one in held if allowed(policy, preemptor, one)]
 
 
@@ -86,7 +86,8 @@ def _other_queues(
     visited = view.node
     for ancestor in path_up(view.node):
         for queue in _borrowing_queues(ancestor, visited, cells):
-            held = [one for one in snapshot.holders(queue) if uses(one, cells) and allowed(policy, preemptor, one)]
+            held = snapshot.preemptable(snapshot.holders(queue))
+            held = [one for one in held if uses(one, cells) and allowed(policy, preemptor, one)]
             found += [_variant(view, preemptor, one, ancestor, advantage) for one in held]
         more, remaining = _advantage(ancestor, remaining)
         advantage = advantage or more
@@ -189,7 +190,7 @@ def classical(
     snapshot: Snapshot, view: QueueView, preemptor: Work, requests: Usage, cells: set[Cell]
 ) -> list[Candidate]:
     """Return the targets of classical preemption (2.8), empty if there are none that help."""
-    same = same_queue(view, preemptor, cells)
+    same = same_queue(snapshot, view, preemptor, cells)
     others = _other_queues(snapshot, view, preemptor, requests, cells)
     ordered = _in_sequence(view, others, same)
     for allow in _attempts(view, others, cells):
