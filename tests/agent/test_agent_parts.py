@@ -219,17 +219,18 @@ def test_the_removal_of_an_older_object_of_the_name_changes_nothing() -> None:
     assert objects.get(REF) is not None
 
 
-def test_children_are_counted_by_their_labels_and_forgotten_with_their_namespace() -> None:
+def test_children_are_known_by_their_job_and_forgotten_with_their_namespace() -> None:
     objects = Objects()
     owner = OwnerReference(api_version="batch/v1", kind="Job", name="j", uid="j", controller=True)
     child = _pod("1", labels=_labels(), owner_references=(owner,))
     assert objects.seen(POD, child, b"")
     assert not objects.seen(POD, _pod("0", labels=_labels(), owner_references=(owner,)), b"")
-    assert not objects.seen(POD, _pod("1", owner_references=(owner,)), b"")
-    assert objects.children(KEY) == (child,)
-    assert objects.child_keys() == (KEY,)
+    assert objects.children("j") == (child,)
+    orphan = _pod("2", labels=_labels())
+    assert objects.seen(POD, orphan, b"")
+    assert objects.all_children() == (orphan,), "a child stays one, whatever it says of itself by now"
     objects.forget_namespace("n")
-    assert objects.children(KEY) == ()
+    assert objects.children("j") == ()
 
 
 # --- nodes -------------------------------------------------------------------------------------------------------

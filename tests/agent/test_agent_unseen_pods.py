@@ -41,7 +41,7 @@ def _runs_unseen(**settings: Any) -> tuple[Lagging, Cluster]:
     while cluster.react():
         pass
     assert len(cluster.running) == 2
-    assert not stage.machine.world.objects.children(KEY)
+    assert stage.machine.world.objects.all_children() == ()
     return stage, cluster
 
 

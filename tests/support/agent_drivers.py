@@ -222,7 +222,11 @@ def _job_pod(meta: dict[str, Any], spec: dict[str, Any], name: str) -> dict[str,
         "metadata": {
             "name": name,
             "namespace": NAMESPACE_NAME,
-            "labels": template["metadata"]["labels"],
+            "labels": {
+                **template["metadata"]["labels"],
+                "batch.kubernetes.io/job-name": meta["name"],
+                "batch.kubernetes.io/controller-uid": meta["uid"],
+            },
             "ownerReferences": [
                 {"apiVersion": "batch/v1", "kind": "Job", "name": meta["name"], "uid": meta["uid"], "controller": True}
             ],

@@ -81,6 +81,8 @@ class Stage:
         self.hold: Callable[[ApiWrite], bool] = lambda _write: False
         self.allowed = True
         self.fail: Callable[[ApiWrite], WriteError | None] = lambda _write: None
+        self.idle: Callable[[ApiWrite], bool] = lambda _write: False
+        """Writes that are answered as done and change nothing, as when a webhook of the cluster undoes them."""
         self.held: deque[Held] = deque()
         self.writes: list[ApiWrite] = []
         self.notes: list[commands.Note] = []
@@ -342,8 +344,16 @@ class Stage:
             self._answer(WriteFailed(write_id=write.write_id, error=error, message=f"{write.ref}: told to fail"))
         elif self.hold(write):
             self.held.append(Held(write))
+        elif self.idle(write):
+            self._answer(self._unchanged(write))
         else:
             self._write(write)
+
+    def _unchanged(self, write: ApiWrite) -> WriteDone:
+        resource = write.ref.resource
+        stored = self.store.find((resource.group, resource.plural), write.ref.key.namespace, write.ref.key.name)
+        found = decode(resource, stored) if stored is not None else None
+        return WriteDone(write_id=write.write_id, object=found, raw=stored.raw if stored is not None else b"")
 
     def _take_stream(self, command: commands.OpenStream | commands.SendFrame | commands.CloseStream) -> None:
         stream_id = command.stream_id

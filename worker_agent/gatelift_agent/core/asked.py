@@ -18,7 +18,6 @@ class Purpose(enum.Enum):
     LIFT = "lift"
     GATES = "user gates"
     STOP = "stop"
-    MARK = "mark"  # changes a local object that was never let go, so that a late lift fails (R7)
     PODS = "pods"  # reads which pods of a Job there are
     NAMESPACE = "namespace"  # reads whether the namespace of a placement is still the one that it is in
     CHILD = "child"  # deletes a pod whose Job is gone
@@ -33,13 +32,15 @@ class Purpose(enum.Enum):
 class Asked:
     """One write under way. `name` is the object's name inside its placement, or the shard of a record.
 
-    `deletes`: a conflict can only mean that the UID is another one, so what was to be deleted is gone.
+    `deletes`: a conflict can only mean that the UID is another one, so what was to be deleted is gone. `form` tells the
+    writes of one purpose apart: a stop of a Job has several, one after the other.
     """
 
     purpose: Purpose
     key: PlacementKey | None
     name: str
     at: float
+    form: str = ""
     deletes: bool = False
 
 
@@ -62,6 +63,10 @@ class Writes:
     def answered(self, write_id: int) -> Asked | None:
         """Return what the write was for and forget it; None for an id that is not under way."""
         return self._asked.pop(write_id, None)
+
+    def look(self, write_id: int) -> Asked | None:
+        """Return what a write that is under way is for, None for any other id."""
+        return self._asked.get(write_id)
 
     @property
     def count(self) -> int:

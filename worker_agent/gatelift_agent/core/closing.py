@@ -105,8 +105,7 @@ def _remove(world: World, placement: Placement, tracked: Tracked, now: float) ->
         tracked.removed = True
         world.mark_cleared(tracked.uid)
         return True
-    tracked.removed = True
-    world.ask_delete(Purpose.REMOVE, placement, tracked, tracked.uid, now)
+    tracked.removed = world.ask_delete(Purpose.REMOVE, placement, tracked, tracked.uid, now)
     return False
 
 

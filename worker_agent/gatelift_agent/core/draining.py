@@ -87,11 +87,19 @@ def _no_pod_unseen(world: World, placement: Placement, now: float) -> bool:
 def pods_read(world: World, placement: Placement, found: Iterable[Pod] | None, now: float) -> None:
     """Take the answer to the list of a Job's pods; None: it could not be read."""
     placement.pods_asked = False
-    placement.pods_clear = found is not None and not any(pods.holds_resources(pod) for pod in found)
+    jobs = {tracked.uid for tracked in placement.objects.values()}
+    placement.pods_clear = found is not None and not any(
+        pods.holds_resources(pod) for pod in found if _made_by(pod, jobs)
+    )
     placement.pods_read_at = now + (UNREAD_SECONDS if found is None else PODS_AGAIN_SECONDS)
     if found is None and not world.local:
         world.ask_namespace(placement, now)
     world.look(placement.key)
+
+
+def _made_by(pod: Pod, jobs: set[str]) -> bool:
+    maker = ownership.job_of(pod.metadata)
+    return maker is not None and maker.uid in jobs
 
 
 def find_out(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
@@ -137,7 +145,7 @@ def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> b
         return True  # let go for another Workload since: nothing of this one is left, and a late lift of it fails
     step = None if kind.outcome(obj) is not None else _next_step(world, placement, tracked)
     if step is None:
-        if kind.stopped(obj, world.objects.children(placement.key), placement.key):
+        if kind.stopped(obj, world.children(placement), placement.key):
             return True
         _check_now_and_then(world, placement, tracked, now)
         return False
@@ -212,7 +220,7 @@ def _orphans_run(world: World, placement: Placement, now: float) -> bool:
     """
     if any(tracked.object is not None for tracked in placement.objects.values()):
         return False
-    left = [pod for pod in world.objects.children(placement.key) if pods.holds_resources(pod)]
+    left = [pod for pod in world.children(placement) if pods.holds_resources(pod)]
     for pod in left:
         uid = pod.metadata.uid
         at = placement.child_retry_at.setdefault(uid, now + COLLECT_SECONDS)

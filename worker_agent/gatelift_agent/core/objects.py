@@ -1,21 +1,22 @@
 """What is known of the cluster's objects, newest version of each: the placements' own objects and their children.
 
 Only the machine writes here, from watch events and from the answers of writes. Versions never go back: an answer to a
-write is newer than the watch events that are still on their way. Raw JSON is kept for own objects only; children (a
-Job's pods) are counted, so their typed form is enough.
+write is newer than the watch events that are still on their way. Raw JSON is kept for own objects only; children (pods
+that a Job made) are counted, so their typed form is enough. What a placement tracks is an own object, whatever its
+labels and owners say; whose child a pod is, its Job's UID tells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gatelift_agent.core import ownership
+from gatelift_agent.core.ownership import Maker
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
+from gatelift_kube.resources import POD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import KubeObject
-from gatelift_wire.keys import PlacementKey
 
 GONE_REMEMBERED_MAX = 10_000
 """Removed objects whose last version is remembered: answers of writes come within `WRITE_SECONDS_MAX` of them."""
@@ -31,20 +32,23 @@ class Held:
 
 
 class Objects:
-    """Newest known version of each object of interest."""
+    """Newest known version of each object of interest. `tracked` says whether a placement has or wants one there."""
 
-    __slots__ = ("_children", "_gone", "_own")
+    __slots__ = ("_children", "_gone", "_makers", "_own", "_tracked")
 
-    def __init__(self) -> None:
+    def __init__(self, tracked: Callable[[ObjectRef, str], bool] = lambda _ref, _uid: False) -> None:
+        self._tracked = tracked
         self._gone: dict[str, ObjectMeta] = {}
         self._own: dict[ObjectRef, Held] = {}
-        self._children: dict[PlacementKey, dict[str, Pod]] = {}
+        self._children: dict[str, dict[str, Pod]] = {}
+        self._makers: dict[str, Maker] = {}
 
     def seen(self, resource: Resource, obj: KubeObject, raw: bytes) -> bool:
         """Take a version of an object; False when it is known, or older than what is, and changes nothing."""
         meta = obj.metadata
-        if isinstance(obj, Pod) and ownership.is_child(meta):
-            return self._child_seen(obj)
+        maker = self.maker(obj)
+        if isinstance(obj, Pod) and maker is not None:
+            return self._child_seen(obj, maker)
         ref = ref_of(resource, meta)
         known = self._own.get(ref)
         if known is not None and (is_same(meta, known.object.metadata) or is_older(meta, known.object.metadata)):
@@ -58,9 +62,9 @@ class Objects:
     def gone(self, resource: Resource, obj: KubeObject) -> bool:
         """Take an object's removal; False when it was not known, or another one has its name now."""
         meta = obj.metadata
-        if isinstance(obj, Pod) and ownership.is_child(meta):
-            key = ownership.key_of(meta)
-            return key is not None and self._children.get(key, {}).pop(meta.uid, None) is not None
+        maker = self.maker(obj)
+        if maker is not None:
+            return self._child_gone(meta.uid, maker)
         ref = ref_of(resource, meta)
         known = self._own.get(ref)
         if known is None or known.object.metadata.uid != meta.uid:
@@ -72,6 +76,19 @@ class Objects:
             del self._gone[next(iter(self._gone))]
         return True
 
+    def maker(self, obj: KubeObject) -> Maker | None:
+        """Return the Job whose child this is, None for an object of its own. A child stays one, whatever it says."""
+        meta = obj.metadata
+        if not isinstance(obj, Pod):
+            return None
+        known = self._makers.get(meta.uid)
+        if known is not None:
+            return known
+        found = ownership.job_of(meta)
+        if found is None or ownership.stands_alone(meta) or self._tracked(ref_of(POD, meta), meta.uid):
+            return None
+        return found
+
     def get(self, ref: ObjectRef) -> Held | None:
         """Return the object there, None when none is known."""
         return self._own.get(ref)
@@ -80,35 +97,37 @@ class Objects:
         """All objects but children."""
         return iter(tuple(self._own.values()))
 
-    def children(self, key: PlacementKey) -> tuple[Pod, ...]:
-        """Return the pods that a controller made for the placement."""
-        return tuple(self._children.get(key, {}).values())
+    def children(self, job_uid: str) -> tuple[Pod, ...]:
+        """Return the pods that a Job made."""
+        return tuple(self._children.get(job_uid, {}).values())
 
-    def child_keys(self) -> tuple[PlacementKey, ...]:
-        """Return the placements that have children."""
-        return tuple(self._children)
-
-    def drop_children(self, key: PlacementKey) -> None:
-        """Forget the children of a placement that is over."""
-        self._children.pop(key, None)
+    def all_children(self) -> tuple[Pod, ...]:
+        """Return the pods of all Jobs."""
+        return tuple(pod for pods in self._children.values() for pod in pods.values())
 
     def forget_namespace(self, namespace: str) -> None:
         """Forget all objects of a namespace that is no longer watched."""
         self._own = {ref: held for ref, held in self._own.items() if ref.key.namespace != namespace}
-        for pods in self._children.values():
-            for uid in [uid for uid, pod in pods.items() if pod.metadata.namespace == namespace]:
-                del pods[uid]
+        for pod in self.all_children():
+            if pod.metadata.namespace == namespace:
+                self._child_gone(pod.metadata.uid, self._makers[pod.metadata.uid])
 
-    def _child_seen(self, pod: Pod) -> bool:
-        key = ownership.key_of(pod.metadata)
-        if key is None:
-            return False
-        pods = self._children.setdefault(key, {})
+    def _child_seen(self, pod: Pod, maker: Maker) -> bool:
+        pods = self._children.setdefault(maker.uid, {})
         known = pods.get(pod.metadata.uid)
         if known is not None and is_older(pod.metadata, known.metadata):
             return False
         pods[pod.metadata.uid] = pod
+        self._makers[pod.metadata.uid] = maker
         return True
+
+    def _child_gone(self, uid: str, maker: Maker) -> bool:
+        self._makers.pop(uid, None)
+        pods = self._children.get(maker.uid, {})
+        known = pods.pop(uid, None)
+        if not pods:
+            self._children.pop(maker.uid, None)
+        return known is not None
 
 
 def ref_of(resource: Resource, meta: ObjectMeta) -> ObjectRef:

@@ -36,11 +36,11 @@ def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: flo
     meta = obj.metadata
     if world.was_cleared(meta.uid) or not world.objects.seen(resource, obj, raw):
         return
-    if isinstance(obj, Pod) and ownership.is_child(meta):
+    maker = world.objects.maker(obj)
+    if maker is not None:
         world.nodes.forget(meta.uid)
-        key = ownership.key_of(meta)
-        if key is not None:
-            world.look(key)
+        for placement in world.placements_of(maker, meta.namespace):
+            world.look(placement.key)
         return
     held = world.objects.get(ref_of(resource, meta))
     if held is None:
@@ -71,15 +71,15 @@ def take(world: World, placement: Placement, tracked: Tracked, held: Held, now: 
 def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:
     """Take the word of a watch that an object is no longer there, or no longer labelled as ours."""
     meta = obj.metadata
+    maker = world.objects.maker(obj)
     if not world.objects.gone(resource, obj):
         return
-    if isinstance(obj, Pod) and ownership.is_child(meta):
-        key = ownership.key_of(meta)
-        if key is not None and key in world.placements:
+    if isinstance(obj, Pod) and maker is not None:
+        for placement in world.placements_of(maker, meta.namespace):
             _doubt(world, obj, now)
             if world.nodes.may_run(meta.uid, now):
-                world.placements[key].lost_children[meta.uid] = obj
-            world.look(key)
+                placement.lost_children[meta.uid] = obj
+            world.look(placement.key)
         return
     for placement in world.placements_at(ref_of(resource, meta)):
         world.look(placement.key)

@@ -51,6 +51,7 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
         return
     tracked.asked = tracked.attempts = 0
     tracked.retry_at = 0.0
+    _carried_out(tracked, asked, now)
     world.look(placement.key)
     if asked.purpose is Purpose.STOP:
         tracked.stop_written = True
@@ -82,7 +83,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
         return
     tracked.asked = 0
     tracked.attempts += 1
-    tracked.retry_at = now + progress.pause(tracked)
+    tracked.retry_at = now + progress.pause(tracked.attempts)
     world.wakes.ask(placement.key, tracked.retry_at)
     world.look(placement.key)
     match asked.purpose:
@@ -101,6 +102,14 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
 def _find(world: World, asked: Asked) -> tuple[Placement | None, Tracked | None]:
     placement = world.placements.get(asked.key) if asked.key is not None else None
     return placement, placement.objects.get(asked.name) if placement is not None else None
+
+
+def _carried_out(tracked: Tracked, asked: Asked, now: float) -> None:
+    """Remember the write: a webhook may undo it, or a probe teach nothing, and it must not go round without a pause."""
+    write = (asked.purpose, asked.form)
+    again = tracked.carried_out == write and now < tracked.again_at + progress.RETRY_MAX_SECONDS
+    tracked.repeated = tracked.repeated + 1 if again else 0
+    tracked.carried_out, tracked.again_at = write, now + progress.pause(tracked.repeated)
 
 
 def _is_over(meta: ObjectMeta) -> bool:

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import enum
+from typing import NamedTuple
 
 from gatelift_kinds import markers
 from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.resources import JOB
 from gatelift_wire import limits
 from gatelift_wire.keys import FINALIZER_REPORT, LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID, PlacementKey
 
@@ -17,9 +19,9 @@ ANNOTATION_OBJECTS = "gatelift.dev/objects"
 """How many objects the placement has: without it a restart could take a part for the whole."""
 
 
-LABEL_JOB_NAME = "batch.kubernetes.io/job-name"
-"""Put on the pods of a Job by its controller; it stays when the Job is deleted and leaves them as orphans."""
-
+LABELS_JOB_NAME = ("batch.kubernetes.io/job-name", "job-name")
+LABELS_JOB_UID = ("batch.kubernetes.io/controller-uid", "controller-uid")
+"""Put on the pods of a Job by its controller, the second spelling before Kubernetes 1.27; they stay on orphans."""
 
 _DIGITS_MAX = 18
 """A number in a label or annotation with more digits is nobody's: the wire carries 63 bits."""
@@ -31,6 +33,13 @@ class Owner(enum.Enum):
     OURS = "this placement's"
     LEFTOVER = "ours, of another attempt or workload"
     FOREIGN = "somebody else's"
+
+
+class Maker(NamedTuple):
+    """The Job that made a pod."""
+
+    name: str
+    uid: str
 
 
 def key_of(meta: ObjectMeta) -> PlacementKey | None:
@@ -51,15 +60,23 @@ def owner(meta: ObjectMeta, key: PlacementKey, origin: str) -> Owner:
     return Owner.OURS if found == key else Owner.LEFTOVER
 
 
-def is_child(meta: ObjectMeta) -> bool:
-    """Say whether a controller made the object (a Job's pod): it is counted, and ended only once its maker is gone.
+def job_of(meta: ObjectMeta) -> Maker | None:
+    """Return the Job that a pod names as its maker, None when it names none. Whether it is ours, what is tracked tells.
 
-    A Job that is deleted with the policy Orphan leaves pods without an owner; the name of the Job stays on them.
+    The controller is believed; without one, the labels that the Job controller left: a Job that is deleted with the
+    policy Orphan leaves pods without an owner.
     """
-    if LABEL_JOB_NAME in meta.labels:
-        return True
-    owners = meta.owner_references
-    return bool(owners) and any(reference.controller for reference in owners)
+    for reference in meta.owner_references:
+        if reference.controller:
+            made = reference.kind == JOB.kind and reference.api_version.partition("/")[0] == JOB.group
+            return Maker(reference.name, reference.uid) if made else None
+    name, uid = _first(meta, LABELS_JOB_NAME), _first(meta, LABELS_JOB_UID)
+    return Maker(name, uid) if name and uid else None
+
+
+def stands_alone(meta: ObjectMeta) -> bool:
+    """Say whether a pod can only be an object of its own, whoever made it: queued by itself, or placed by us."""
+    return meta.labels.get(markers.MANAGED) == markers.MANAGED_VALUE or keeps_report(meta)
 
 
 def keeps_report(meta: ObjectMeta) -> bool:
@@ -78,3 +95,7 @@ def objects_wanted(meta: ObjectMeta) -> int:
 def pod_set(meta: ObjectMeta) -> str:
     """Return the pod set of an object: as our annotation says, or the label that its pods carry."""
     return meta.annotations.get(ANNOTATION_POD_SET) or meta.labels.get(markers.POD_SET, "") or markers.DEFAULT_POD_SET
+
+
+def _first(meta: ObjectMeta, names: tuple[str, ...]) -> str:
+    return next((meta.labels[name] for name in names if meta.labels.get(name)), "")

@@ -143,6 +143,11 @@ class Tracked:
     asked: int = 0
     attempts: int = 0
     retry_at: float = 0.0
+    carried_out: tuple[Hashable, ...] = ()
+    """The write that succeeded last (purpose and form). The same one, due again at once, had no effect: before
+    `again_at` it is not asked for, and later each time it is `repeated`."""
+    repeated: int = 0
+    again_at: float = 0.0
     doubt_until: float | None = None
     """A create whose outcome is unknown may land until then (R7); after that a probe tells. None: no doubt."""
     missing: bool = False

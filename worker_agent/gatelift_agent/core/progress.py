@@ -73,9 +73,9 @@ def end(world: World, placement: Placement, ending: Ending) -> None:
     world.look(placement.key)
 
 
-def pause(tracked: Tracked) -> float:
-    """Return the seconds before the next try of a write that failed `attempts` times."""
-    return min(RETRY_MAX_SECONDS, RETRY_FIRST_SECONDS * 2.0 ** min(tracked.attempts, 16))
+def pause(attempts: int) -> float:
+    """Return the seconds before the next try of a write that failed, or had no effect, `attempts` times."""
+    return min(RETRY_MAX_SECONDS, RETRY_FIRST_SECONDS * 2.0 ** min(attempts, 16))
 
 
 def _advance(world: World, placement: Placement, now: float) -> None:

@@ -10,9 +10,11 @@ from collections.abc import Iterable
 
 from gatelift_agent.core import ownership
 from gatelift_agent.core.objects import Held
+from gatelift_agent.core.ownership import Maker
 from gatelift_agent.core.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import registry
+from gatelift_kube.objects.core import Pod
 from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
 from gatelift_wire.keys import LABEL_ORIGIN, PlacementKey
 
@@ -30,9 +32,10 @@ def rebuild(world: World, now: float) -> None:
         world.epochs.use(key)
         if key not in world.placements:
             _from_objects(world, key, found, now)
-    for key in world.objects.child_keys():
-        if key not in world.placements and world.objects.children(key):
-            _from_children(world, key)
+    for pod in world.objects.all_children():
+        key, maker = ownership.key_of(pod.metadata), ownership.job_of(pod.metadata)
+        if key is not None and maker is not None and key not in world.placements:
+            _from_child(world, key, pod, maker)
 
 
 def change_origin(world: World, origin: str, now: float) -> None:
@@ -91,30 +94,29 @@ def _from_objects(world: World, key: PlacementKey, found: Iterable[Held], now: f
     world.add(placement)
 
 
-def _from_children(world: World, key: PlacementKey) -> None:
-    """Make a placement of pods whose Job is gone: they are waited for, and then it was evicted."""
-    pod = world.objects.children(key)[0]
-    if pod.metadata.labels.get(LABEL_ORIGIN) != world.standing.origin:
+def _from_child(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> None:
+    """Make a placement of a pod whose Job is gone: its pods are waited for, and then it was evicted."""
+    namespace = pod.metadata.namespace
+    job = Tracked(ref=ObjectRef(JOB, ObjectKey(namespace, maker.name)), uid=maker.uid, vanished=True)
+    held = world.held(job)
+    # At `local` the pod is of an older attempt, or the Job's labels were taken off: then `retaking` takes it up again.
+    exists = held is not None and held.object.metadata.uid == maker.uid
+    if exists or pod.metadata.labels.get(LABEL_ORIGIN) != world.standing.origin:
         return
-    owner = next(reference for reference in pod.metadata.owner_references if reference.controller)
-    kind = next((kind for kind in registry.TRAVELLING if kind.resource.kind == owner.kind), None)
-    if kind is None or kind.resource != JOB:
-        return
-    job = world.objects.get(ObjectRef(JOB, ObjectKey(pod.metadata.namespace, owner.name)))
-    if world.local and job is not None and job.object.metadata.uid == owner.uid:
-        return  # somebody took its labels off: the manager's record knows it, and `retaking` takes it up again
+    world.epochs.use(key)
     ending = Ending(
         kind=EndingKind.EVICTED,
         reason="WorkerObjectDeleted",
-        message=f"{owner.kind} {pod.metadata.namespace}/{owner.name} was removed from the worker cluster ",
+        message=f"{job.ref} was removed from the worker cluster by somebody else",
     )
-    world.epochs.use(key)
-    placement = Placement(
-        key=key,
-        kind=kind.name,
-        namespace=pod.metadata.namespace,
-        name=owner.name,
-        state=State.DRAINING,
-        ending=ending,
+    world.add(
+        Placement(
+            key=key,
+            kind=JOB.kind,
+            namespace=namespace,
+            name=maker.name,
+            state=State.DRAINING,
+            ending=ending,
+            objects={job.name: job},
+        )
     )
-    world.add(placement)

@@ -170,7 +170,7 @@ def _counts(world: World, placement: Placement) -> tuple[PodSetCounts, ...]:
     for tracked in placement.objects.values():
         if tracked.object is None:
             continue
-        for counts in kind.counts(tracked.object, world.objects.children(placement.key)):
+        for counts in kind.counts(tracked.object, world.children(placement)):
             known = total.get(counts.name)
             total[counts.name] = counts if known is None else _sum(known, counts)
     return tuple(total[name] for name in sorted(total))

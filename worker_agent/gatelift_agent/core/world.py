@@ -17,6 +17,7 @@ from gatelift_agent.core.keeper import Keeper
 from gatelift_agent.core.leadership import Leadership
 from gatelift_agent.core.nodes import Nodes
 from gatelift_agent.core.objects import Held, Objects
+from gatelift_agent.core.ownership import Maker
 from gatelift_agent.core.placements import Placement, Tracked
 from gatelift_agent.core.settings import Mode, Settings
 from gatelift_agent.core.templates import Templates
@@ -26,7 +27,7 @@ from gatelift_kinds.kind import Kind, Placing, PodSetStart
 from gatelift_kinds.patches import merged_selector
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.kueue import ResourceFlavor
-from gatelift_kube.resources import POD, ObjectKey, ObjectRef
+from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, PatchKind
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Message
@@ -76,7 +77,7 @@ class World:
         self.fresh = True
         self.namespaces: dict[str, Namespace] = {}
         self.flavors: dict[str, ResourceFlavor] = {}
-        self.objects = Objects()
+        self.objects = Objects(self._tracks)
         self.nodes = Nodes()
         self.epochs = EpochMemory()
         self.templates = Templates()
@@ -125,7 +126,6 @@ class World:
             self._by_object.get(tracked.ref, {}).pop(key, None)
             if not self._by_object.get(tracked.ref):
                 self._by_object.pop(tracked.ref, None)
-        self.objects.drop_children(key)
         self.quota.release(key)
         self.wakes.drop(key)
         self._dirty.pop(key, None)
@@ -141,6 +141,20 @@ class World:
     def placements_at(self, ref: ObjectRef) -> tuple[Placement, ...]:
         """Return the placements that want or have an object there: more than one while an older attempt ends."""
         return tuple(self.placements[key] for key in self._by_object.get(ref, ()))
+
+    def _tracks(self, ref: ObjectRef, uid: str) -> bool:
+        """Say whether a placement has this object, or wants one of its name and knows none yet."""
+        return any(each.objects[ref.key.name].uid in {"", uid} for each in self.placements_at(ref))
+
+    def placements_of(self, maker: Maker, namespace: str) -> tuple[Placement, ...]:
+        """Return the placements whose Job this is: more than one at `local`, while an older attempt ends."""
+        found = self.placements_at(ObjectRef(JOB, ObjectKey(namespace, maker.name)))
+        return tuple(each for each in found if each.objects[maker.name].uid == maker.uid)
+
+    def children(self, placement: Placement) -> tuple[Pod, ...]:
+        """Return the pods that the Jobs of a placement made."""
+        jobs = [each.uid for each in placement.objects.values() if each.uid and each.ref.resource == JOB]
+        return tuple(pod for uid in jobs for pod in self.objects.children(uid))
 
     def look(self, key: PlacementKey) -> None:
         """Look at this placement before the present event is over."""
@@ -228,7 +242,8 @@ class World:
     def ask_create(self, placement: Placement, tracked: Tracked, body: bytes, now: float) -> None:
         """Create an object of a placement."""
         write_id = self._ask(Purpose.CREATE, placement, tracked, now)
-        self.commands.append(Create(write_id=write_id, ref=tracked.ref, body=body))
+        if write_id:
+            self.commands.append(Create(write_id=write_id, ref=tracked.ref, body=body))
 
     def ask_patch(
         self,
@@ -242,8 +257,10 @@ class World:
         subresource: str = "",
     ) -> None:
         """Patch an object of a placement; preconditions are inside `body`."""
-        write_id = self._ask(purpose, placement, tracked, now)
-        self.commands.append(Patch(write_id=write_id, ref=tracked.ref, body=body, kind=kind, subresource=subresource))
+        write_id = self._ask(purpose, placement, tracked, now, form=f"{kind.name} {subresource}")
+        if write_id:
+            patch = Patch(write_id=write_id, ref=tracked.ref, body=body, kind=kind, subresource=subresource)
+            self.commands.append(patch)
 
     def ask_delete(
         self,
@@ -254,10 +271,12 @@ class World:
         now: float,
         *,
         grace_seconds: int | None = None,
-    ) -> None:
-        """Delete an object with its UID as precondition."""
-        write_id = self._ask(purpose, placement, tracked, now, deletes=True)
-        self.commands.append(Delete(write_id=write_id, ref=tracked.ref, uid=uid, grace_seconds=grace_seconds))
+    ) -> bool:
+        """Delete an object with its UID as precondition; False when it has to wait, as after one without effect."""
+        write_id = self._ask(purpose, placement, tracked, now, form="delete", deletes=True)
+        if write_id:
+            self.commands.append(Delete(write_id=write_id, ref=tracked.ref, uid=uid, grace_seconds=grace_seconds))
+        return write_id != 0
 
     def ask_child_delete(self, placement: Placement, pod: Pod, now: float, *, grace_seconds: int | None) -> None:
         """Delete a pod whose Job is gone; its outcome changes nothing, the watch tells the rest."""
@@ -282,9 +301,20 @@ class World:
         self.commands.append(ReadNamespace(read_id=read_id, name=placement.namespace))
 
     def _ask(
-        self, purpose: Purpose, placement: Placement, tracked: Tracked, now: float, *, deletes: bool = False
+        self,
+        purpose: Purpose,
+        placement: Placement,
+        tracked: Tracked,
+        now: float,
+        *,
+        form: str = "",
+        deletes: bool = False,
     ) -> int:
-        asked = Asked(purpose=purpose, key=placement.key, name=tracked.name, at=now, deletes=deletes)
+        """Return the id of a write; 0 when the same one has just been carried out and is due again all the same."""
+        if tracked.carried_out == (purpose, form) and now < tracked.again_at:
+            self.wakes.ask(placement.key, tracked.again_at)
+            return 0
+        asked = Asked(purpose=purpose, key=placement.key, name=tracked.name, at=now, form=form, deletes=deletes)
         tracked.asked = self.writes.ask(asked)
         return tracked.asked
 

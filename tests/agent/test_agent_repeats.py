@@ -1,0 +1,204 @@
+"""HD-45. No answer makes the agent write the same again without time passing, whatever the write is for.
+
+Every purpose is met by every failure, and by a success that changes nothing (a webhook of the cluster that undoes it, a
+probe that teaches nothing), for as long as it goes on asking.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from gatelift_agent.core import commands, events
+from gatelift_agent.core.asked import Asked, Purpose
+from gatelift_kube.resources import JOB, POD
+from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
+from gatelift_wire import messages as m
+from gatelift_wire.keys import PlacementKey
+from support.agent_drivers import Cluster
+from support.agent_stage import Stage
+from support.agent_values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
+
+SECONDS = 120.0
+WRITES_MAX = 80
+"""Of one purpose to one object in `SECONDS`: the shortest steady pause of any of them is two seconds."""
+
+Act = Callable[[Stage], None]
+
+
+def _running(stage: Stage) -> None:
+    stage.place()
+    stage.run()
+
+
+def _job_runs(stage: Stage) -> Cluster:
+    cluster = Cluster(stage, finishes=False)
+    stage.place(kind="Job", name="j")
+    while cluster.react():
+        pass
+    return cluster
+
+
+def _create(stage: Stage) -> None:
+    stage.place()
+
+
+def _name_is_taken(stage: Stage) -> None:
+    stage.fail = _first(stage, lambda write: isinstance(write, Create) and write.ref.resource == POD, stage.fail)
+    stage.place()
+
+
+def _first(stage: Stage, chosen: Callable[[ApiWrite], bool], otherwise: Callable[[ApiWrite], WriteError | None]) -> Any:
+    """Answer the chosen writes that the name is taken, and all others as they were to be."""
+    return lambda write: WriteError.ALREADY_EXISTS if chosen(write) else otherwise(write)
+
+
+def _unlabelled(stage: Stage) -> None:
+    stage.change(POD, "p", {"metadata": {"labels": None}})
+
+
+def _gates(stage: Stage) -> None:
+    stage.place(spec={**POD_SPEC, "schedulingGates": [{"name": "example.com/own"}]})
+    stage.send(m.SetUserGates(key=KEY, name="p", gates=()))
+
+
+def _stop(stage: Stage) -> None:
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+
+
+def _stop_and_end(stage: Stage) -> None:
+    _stop(stage)
+    for pod in stage.store.look_all(("", "pods")):
+        stage.remove(POD, pod["metadata"]["name"])
+    cluster = Cluster(stage, finishes=False)
+    while cluster.react():
+        pass
+
+
+def _orphan(stage: Stage) -> None:
+    stage.remove(JOB, "j", propagation="Orphan")
+    for pod in stage.store.look_all(("", "pods")):
+        stage.change(POD, pod["metadata"]["name"], {"metadata": {"ownerReferences": None}})
+    stage.change(JOB, "j", {"metadata": {"finalizers": None}})
+
+
+def _forget(stage: Stage) -> None:
+    stage.finish()
+    stage.send(m.Forget(key=KEY))
+
+
+def _stray(stage: Stage) -> None:
+    labels = {"gatelift.dev/origin": ORIGIN, "gatelift.dev/workload-uid": "w-9", "gatelift.dev/epoch": "1"}
+    meta = {"name": "p", "namespace": NAMESPACE_NAME, "labels": labels, "finalizers": ["gatelift.dev/report"]}
+    stage.create(POD, {"metadata": meta, "spec": dict(POD_SPEC)})
+    stage.settle()
+    stage.place()
+
+
+def _cut_and_deleted(stage: Stage) -> None:
+    stage.cut_stream()
+    stage.finish()
+    stage.remove(POD, "p")
+
+
+def _nothing(_stage: Stage) -> None:
+    pass
+
+
+WAYS: dict[Purpose, list[tuple[Act, Act]]] = {
+    Purpose.CREATE: [(_nothing, _create)],
+    Purpose.PROBE: [(_running, _unlabelled), (_nothing, _name_is_taken)],
+    Purpose.LIFT: [(_nothing, _create), (_nothing, lambda stage: stage.place(kind="Job", name="j"))],
+    Purpose.GATES: [(_nothing, _gates)],
+    Purpose.STOP: [(_running, _stop), (_job_runs, _stop), (_nothing, lambda stage: (_create(stage), _stop(stage))[1])],
+    Purpose.PODS: [(_job_runs, _stop_and_end)],
+    Purpose.CHILD: [(_job_runs, _orphan)],
+    Purpose.REMOVE: [(_running, _forget)],
+    Purpose.REMOVE_STRAY: [(_nothing, _stray)],
+    Purpose.UNFINALIZE: [(_running, _forget), (_running, _cut_and_deleted)],
+    Purpose.RECORD: [(_running, _cut_and_deleted)],
+    Purpose.STATE: [(_nothing, _create)],
+}
+"""What brings a write of each purpose about: what happens before, and what then."""
+
+ANSWERS = [*WriteError, None]
+ROWS = [
+    pytest.param(purpose, number, answer, id=f"{purpose.name}-{number}-{answer.name if answer else 'no effect'}")
+    for purpose, ways in WAYS.items()
+    for number in range(len(ways))
+    for answer in (ANSWERS if purpose is not Purpose.PODS else [WriteError.UNKNOWN])  # a read has one failure
+]
+
+
+class Counting(Stage):
+    """A stage that counts what is asked for, by purpose, object and moment."""
+
+    def __init__(self) -> None:
+        self.counted: Counter[tuple[Asked, float]] = Counter()
+        super().__init__()
+
+    def asked(self, write_id: int) -> Asked | None:
+        return self.machine.world.writes.look(write_id)
+
+    def _carry(self, command: commands.Command) -> None:
+        write_id = getattr(command, "write_id", getattr(command, "read_id", 0))
+        asked = self.asked(write_id)
+        if asked is not None:
+            self.counted[asked, self.now] += 1
+        if isinstance(command, commands.ReadPods) and self.unread:
+            self.events.append(events.PodsNotRead(read_id=command.read_id, message="told to fail"))
+        else:
+            super()._carry(command)
+
+    unread = False
+
+
+def test_each_purpose_of_a_write_is_tried() -> None:
+    assert WAYS.keys() == set(Purpose)
+
+
+@pytest.mark.parametrize(("purpose", "number", "answer"), ROWS)
+def test_no_answer_makes_the_agent_write_the_same_again_at_once(
+    purpose: Purpose, number: int, answer: WriteError | None
+) -> None:
+    stage = Counting()
+    stage.start()
+    before, then = WAYS[purpose][number]
+
+    def chosen(write: ApiWrite) -> bool:
+        asked = stage.asked(write.write_id)
+        return asked is not None and asked.purpose is purpose
+
+    before(stage)
+    stage.counted.clear()
+    stage.unread = purpose is Purpose.PODS
+    if answer is None:
+        stage.idle = chosen
+    else:
+        stage.fail = lambda write: answer if chosen(write) else None
+    then(stage)
+    stage.pass_seconds(SECONDS)
+    mine = [(asked, at) for asked, at in stage.counted.elements() if asked.purpose is purpose]
+    assert mine, "the write was brought about"
+    assert max(Counter((one.purpose, one.name, one.form, at) for one, at in stage.counted.elements()).values()) == 1
+    assert max(Counter((one.name, one.form) for one, _ in mine).values()) <= WRITES_MAX
+
+
+def test_a_write_without_effect_has_longer_and_longer_pauses() -> None:
+    stage = Counting()
+    stage.start()
+    stage.idle = lambda write: isinstance(write, Patch) and write.ref.resource == POD
+    stage.place()
+    stage.pass_seconds(SECONDS)
+    at = sorted(moment for asked, moment in stage.counted.elements() if asked.purpose is Purpose.LIFT)
+    pauses = [later - earlier for earlier, later in pairwise(at)]
+    assert pauses[0] > 0
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == 30.0
+    stage.idle = lambda _write: False
+    stage.pass_seconds(40.0)
+    assert stage.state(PlacementKey("w-1", 1)) == "Running"
