@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import markers, pod_rules
+from gatelift_kinds import job_template, markers, pod_rules
 from gatelift_kinds.kind import (
     ALL_GRANTED,
     DeleteStep,
@@ -126,7 +126,7 @@ class PodKind:
         if gates:
             spec["schedulingGates"] = gates
         marks = {
-            "labels": markers.travelling(obj.metadata.labels),
+            "labels": job_template.own_labels(markers.travelling(obj.metadata.labels)),
             "annotations": markers.travelling(obj.metadata.annotations),
         }
         part = Part(

@@ -49,6 +49,16 @@ def document_of(user: Json, placing: Placing = PLACING) -> Json:
     return made
 
 
+def test_names_of_a_job_stay_at_home_and_a_completion_index_travels() -> None:
+    """HD-45. At the worker they would say that a Job there made the pod."""
+    job = {"job-name": "j", "controller-uid": "u"}
+    index = {"batch.kubernetes.io/job-completion-index": "3"}
+    labels = {**QUEUED, **job, **{f"batch.kubernetes.io/{key}": value for key, value in job.items()}, **index}
+    made = document_of(a_pod(labels=labels))["metadata"]["labels"]
+    assert not {key for key in made if "job-name" in key or "controller-uid" in key}
+    assert made.items() >= index.items()
+
+
 def mirrored(user: Json, reported: Json) -> Json | None:
     body = KIND.mirror_patch(pod(user), raw(user), raw(reported))
     return None if body is None else merged(user, body)
