@@ -39,7 +39,9 @@ def _local(owners: list[dict[str, Any]], **labels: str) -> Stage:
 
 
 @pytest.mark.parametrize(("api_version", "kind"), CONTROLLERS)
-def test_a_queued_pod_that_a_controller_made_is_let_go_and_followed_to_its_end(api_version: str, kind: str) -> None:
+def test_hd_45_a_queued_pod_that_a_controller_made_is_let_go_and_followed_to_its_end(
+    api_version: str, kind: str
+) -> None:
     labels = {"batch.kubernetes.io/job-name": "maker", "job-name": "maker"} if kind == "Job" else {}
     stage = _local(_controlled(api_version, kind), **labels)
     stage.place()
@@ -52,7 +54,7 @@ def test_a_queued_pod_that_a_controller_made_is_let_go_and_followed_to_its_end(a
 
 
 @pytest.mark.parametrize("prefix", ["", "batch.kubernetes.io/"])
-def test_a_placed_pod_that_names_a_job_in_its_labels_is_made_once_and_runs(prefix: str) -> None:
+def test_hd_45_a_placed_pod_that_names_a_job_in_its_labels_is_made_once_and_runs(prefix: str) -> None:
     stage = Stage()
     stage.start()
     labels = {f"{prefix}job-name": "other", f"{prefix}controller-uid": "uid-other"}
@@ -67,7 +69,7 @@ def test_a_placed_pod_that_names_a_job_in_its_labels_is_made_once_and_runs(prefi
     assert [each.succeeded for each in stage.peer.of(m.Finished)] == [True]
 
 
-def test_a_placed_pod_that_a_controller_adopts_stays_the_placements() -> None:
+def test_hd_45_a_placed_pod_that_a_controller_adopts_stays_the_placements() -> None:
     stage = Stage()
     stage.start()
     stage.place()
@@ -80,7 +82,7 @@ def test_a_placed_pod_that_a_controller_adopts_stays_the_placements() -> None:
     assert stage.document(POD, "p") is None
 
 
-def test_a_pod_with_our_labels_that_another_job_made_holds_up_no_stop() -> None:
+def test_hd_45_a_pod_with_our_labels_that_another_job_made_holds_up_no_stop() -> None:
     stage = Stage()
     stage.start()
     cluster = Cluster(stage, finishes=False)
@@ -113,7 +115,7 @@ def _labels() -> dict[str, str]:
     return {"origin": "origin-1", "workload-uid": KEY.uid, "epoch": str(KEY.epoch)}
 
 
-def test_pods_of_a_job_that_is_gone_are_waited_for_after_a_restart_with_and_without_an_owner() -> None:
+def test_hd_45_pods_of_a_job_that_is_gone_are_waited_for_after_a_restart_with_and_without_an_owner() -> None:
     for orphaned in (False, True):
         stage = Stage()
         stage.start()

@@ -27,7 +27,7 @@ SECONDS = 120.0
 WRITES_MAX = 80
 """Of one purpose to one object in `SECONDS`: the shortest steady pause of any of them is two seconds."""
 
-Act = Callable[[Stage], None]
+Act = Callable[[Stage], object]
 
 
 def _running(stage: Stage) -> None:
@@ -68,6 +68,11 @@ def _gates(stage: Stage) -> None:
 
 def _stop(stage: Stage) -> None:
     stage.send(m.Stop(key=KEY, reason="Evicted"))
+
+
+def _create_and_stop(stage: Stage) -> None:
+    _create(stage)
+    _stop(stage)
 
 
 def _stop_and_end(stage: Stage) -> None:
@@ -114,7 +119,7 @@ WAYS: dict[Purpose, list[tuple[Act, Act]]] = {
     Purpose.PROBE: [(_running, _unlabelled), (_nothing, _name_is_taken)],
     Purpose.LIFT: [(_nothing, _create), (_nothing, lambda stage: stage.place(kind="Job", name="j"))],
     Purpose.GATES: [(_nothing, _gates)],
-    Purpose.STOP: [(_running, _stop), (_job_runs, _stop), (_nothing, lambda stage: (_create(stage), _stop(stage))[1])],
+    Purpose.STOP: [(_running, _stop), (_job_runs, _stop), (_nothing, _create_and_stop)],
     Purpose.PODS: [(_job_runs, _stop_and_end)],
     Purpose.CHILD: [(_job_runs, _orphan)],
     Purpose.REMOVE: [(_running, _forget)],
@@ -162,7 +167,7 @@ def test_each_purpose_of_a_write_is_tried() -> None:
 
 
 @pytest.mark.parametrize(("purpose", "number", "answer"), ROWS)
-def test_no_answer_makes_the_agent_write_the_same_again_at_once(
+def test_hd_45_no_answer_makes_the_agent_write_the_same_again_at_once(
     purpose: Purpose, number: int, answer: WriteError | None
 ) -> None:
     stage = Counting()
@@ -188,7 +193,7 @@ def test_no_answer_makes_the_agent_write_the_same_again_at_once(
     assert max(Counter((one.name, one.form) for one, _ in mine).values()) <= WRITES_MAX
 
 
-def test_a_write_without_effect_has_longer_and_longer_pauses() -> None:
+def test_hd_45_a_write_without_effect_has_longer_and_longer_pauses() -> None:
     stage = Counting()
     stage.start()
     stage.idle = lambda write: isinstance(write, Patch) and write.ref.resource == POD

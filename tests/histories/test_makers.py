@@ -37,14 +37,14 @@ def _make(world: SimWorld, queue: str, **metadata: Any) -> None:
     world.home.create(POD, document)
 
 
-def test_a_queued_pod_of_an_operator_runs_where_it_is() -> None:
+def test_hd_45_a_queued_pod_of_an_operator_runs_where_it_is() -> None:
     world = _ready()
     owner = {"apiVersion": "example.com/v1", "kind": "Task", "name": "maker", "uid": "uid-maker", "controller": True}
     _make(world, "stays", ownerReferences=[owner])
     assert world.pass_seconds(120.0, lambda: _finished(world))
 
 
-def test_a_pod_that_names_a_job_travels_without_the_name() -> None:
+def test_hd_45_a_pod_that_names_a_job_travels_without_the_name() -> None:
     world = _ready()
     index = "batch.kubernetes.io/job-completion-index"
     names = {"batch.kubernetes.io/job-name": "other", "job-name": "other", "controller-uid": "x", index: "4"}
