@@ -20,12 +20,9 @@ from gatelift_agent.core.placements import Placement
 from gatelift_agent.core.settings import Mode, Policy, Settings
 from gatelift_kube.errors import from_status, write_error
 from gatelift_kube.resources import (
-    CONFIG_MAP,
     JOB,
     NAMESPACE,
-    NODE,
     POD,
-    RESOURCE_FLAVOR,
     SERVICE_ACCOUNT,
     Resource,
 )
@@ -33,10 +30,7 @@ from gatelift_kube.writes import (
     ApiWrite,
     Create,
     Delete,
-    ObjectGone,
-    ObjectSeen,
     Patch,
-    Synced,
     WriteDone,
     WriteError,
     WriteFailed,
@@ -44,14 +38,13 @@ from gatelift_kube.writes import (
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_sandbox.embedded.store import Store
-from gatelift_sandbox.embedded.watches import Change, Stored
+from gatelift_sandbox.embedded.watches import Stored
 from gatelift_wire import messages as m
 from gatelift_wire import session as wire
-from gatelift_wire.keys import LABEL_ORIGIN, PlacementKey
+from gatelift_wire.keys import PlacementKey
 from gatelift_wire.session_manager import ManagerSession
 from support.agent_values import (
     KEY,
-    MANAGED,
     NAMESPACE_NAME,
     ORIGIN,
     START,
@@ -65,12 +58,14 @@ from support.agent_values import (
     pods_not_read,
     pods_read,
 )
+from support.agent_watches import Watches
 
 
-class Stage:
+class Stage(Watches):
     """One cluster, one agent, one manager."""
 
     def __init__(self, *, mode: Mode = Mode.REMOTE, policy: Policy | None = None, **settings: Any) -> None:
+        super().__init__()
         self.now = START
         self.store = Store(Ids())
         self.mode = mode
@@ -88,8 +83,6 @@ class Stage:
         self.notes: list[commands.Note] = []
         self.identity: list[commands.InstallCertificate | commands.IdentityRefused] = []
         self.events: deque[events.Event] = deque()
-        self.watched: set[str] = set()
-        self.watching = False
         self.cut = False
         self.answers_first = False
         self.performed = 0
@@ -460,51 +453,3 @@ class Stage:
                 )
                 deleted = self.store.delete(kind, namespace, name, deletion, self.now)
                 return None if deleted.gone else deleted.stored
-
-    # --- watches ------------------------------------------------------------------------------------------------
-
-    def _changed(self, storage: tuple[str, str], change: Change) -> None:
-        resource = _WATCHED.get(storage)
-        if resource is None or not self.watching:
-            return
-        namespaced = resource in {POD, JOB}
-        if namespaced and not ({"", change.after.namespace} & self.watched):
-            return
-        if resource == CONFIG_MAP and change.after.namespace != "gatelift-system":
-            return
-        now = not change.removed and self._selects(resource, change.after)
-        before = change.before is not None and self._selects(resource, change.before)
-        found = decode(resource, change.after)
-        if now:
-            self.events.append(ObjectSeen(resource, found, change.after.raw))
-        elif before:
-            self.events.append(ObjectGone(resource, found))
-
-    def _selects(self, resource: Resource, stored: Stored) -> bool:
-        if resource not in {POD, JOB}:
-            return True
-        if self.mode is Mode.LOCAL:
-            return LABEL_ORIGIN in stored.labels or MANAGED in stored.labels or resource == JOB
-        return LABEL_ORIGIN in stored.labels
-
-    def _list_cluster(self) -> None:
-        self.watching = True
-        for resource in (NAMESPACE, NODE, RESOURCE_FLAVOR, CONFIG_MAP):
-            for stored in self.store.all((resource.group, resource.plural)):
-                if resource != CONFIG_MAP or stored.namespace == "gatelift-system":
-                    self.events.append(ObjectSeen(resource, decode(resource, stored), stored.raw))
-            self.events.append(Synced(resource))
-
-    def _list_namespaces(self, namespaces: tuple[str, ...]) -> None:
-        for namespace in sorted(set(namespaces) - self.watched):
-            for resource in (POD, JOB):
-                for stored in self.store.all((resource.group, resource.plural)):
-                    if namespace in {"", stored.namespace} and self._selects(resource, stored):
-                        self.events.append(ObjectSeen(resource, decode(resource, stored), stored.raw))
-            self.events.append(events.NamespaceSynced(namespace=namespace))
-        self.watched = set(namespaces)
-
-
-_WATCHED = {
-    (resource.group, resource.plural): resource for resource in (POD, JOB, NAMESPACE, NODE, RESOURCE_FLAVOR, CONFIG_MAP)
-}

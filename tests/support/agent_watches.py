@@ -1,0 +1,71 @@
+"""What the agent's stage shows of its cluster: lists and watches, by the labels that the adapter asks for."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from gatelift_agent.core import events
+from gatelift_agent.core.settings import Mode
+from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, Resource
+from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced
+from gatelift_sandbox.embedded.store import Store
+from gatelift_sandbox.embedded.watches import Change, Stored
+from gatelift_wire.keys import LABEL_ORIGIN
+from support.agent_values import MANAGED, decode
+
+_WATCHED = {
+    (resource.group, resource.plural): resource for resource in (POD, JOB, NAMESPACE, NODE, RESOURCE_FLAVOR, CONFIG_MAP)
+}
+
+
+class Watches:
+    """The part of a stage that lists and watches; events go to `events` in the order of the writes."""
+
+    store: Store
+    mode: Mode
+    events: deque[events.Event]
+
+    def __init__(self) -> None:
+        self.watched: set[str] = set()
+        self.watching = False
+
+    def _changed(self, storage: tuple[str, str], change: Change) -> None:
+        resource = _WATCHED.get(storage)
+        if resource is None or not self.watching:
+            return
+        namespaced = resource in {POD, JOB}
+        if namespaced and not ({"", change.after.namespace} & self.watched):
+            return
+        if resource == CONFIG_MAP and change.after.namespace != "gatelift-system":
+            return
+        now = not change.removed and self._selects(resource, change.after)
+        before = change.before is not None and self._selects(resource, change.before)
+        found = decode(resource, change.after)
+        if now:
+            self.events.append(ObjectSeen(resource, found, change.after.raw))
+        elif before:
+            self.events.append(ObjectGone(resource, found))
+
+    def _selects(self, resource: Resource, stored: Stored) -> bool:
+        if resource not in {POD, JOB}:
+            return True
+        if self.mode is Mode.LOCAL:
+            return LABEL_ORIGIN in stored.labels or MANAGED in stored.labels or resource == JOB
+        return LABEL_ORIGIN in stored.labels
+
+    def _list_cluster(self) -> None:
+        self.watching = True
+        for resource in (NAMESPACE, NODE, RESOURCE_FLAVOR, CONFIG_MAP):
+            for stored in self.store.all((resource.group, resource.plural)):
+                if resource != CONFIG_MAP or stored.namespace == "gatelift-system":
+                    self.events.append(ObjectSeen(resource, decode(resource, stored), stored.raw))
+            self.events.append(Synced(resource))
+
+    def _list_namespaces(self, namespaces: tuple[str, ...]) -> None:
+        for namespace in sorted(set(namespaces) - self.watched):
+            for resource in (POD, JOB):
+                for stored in self.store.all((resource.group, resource.plural)):
+                    if namespace in {"", stored.namespace} and self._selects(resource, stored):
+                        self.events.append(ObjectSeen(resource, decode(resource, stored), stored.raw))
+            self.events.append(events.NamespaceSynced(namespace=namespace))
+        self.watched = set(namespaces)
