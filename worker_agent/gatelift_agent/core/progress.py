@@ -264,7 +264,8 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
     if tracked.user_gates is not None:
         body = kind.user_gates_patch(tracked.object, tracked.user_gates)
         if body is not None:
-            world.ask_patch(Purpose.GATES, placement, tracked, body, now)
+            left = ",".join(tracked.user_gates)
+            world.ask_patch(Purpose.GATES, placement, tracked, body, now, what=left)
             return
     if not kind.liftable(tracked.object, placement.key):
         return  # a gate of the user's own is left; SetUserGates or a change of the object looks again

@@ -255,9 +255,10 @@ class World:
         *,
         kind: PatchKind = PatchKind.JSON,
         subresource: str = "",
+        what: str = "",
     ) -> None:
-        """Patch an object of a placement; preconditions are inside `body`."""
-        write_id = self._ask(purpose, placement, tracked, now, form=f"{kind.name} {subresource}")
+        """Patch an object of a placement; preconditions are inside `body`, `what` tells patches of one purpose apart."""
+        write_id = self._ask(purpose, placement, tracked, now, form=f"{kind.name} {subresource} {what}")
         if write_id:
             patch = Patch(write_id=write_id, ref=tracked.ref, body=body, kind=kind, subresource=subresource)
             self.commands.append(patch)
