@@ -257,7 +257,7 @@ class World:
         subresource: str = "",
         what: str = "",
     ) -> None:
-        """Patch an object of a placement; preconditions are inside `body`, `what` tells patches of one purpose apart."""
+        """Patch an object of a placement; `body` has its preconditions, `what` tells patches of one purpose apart."""
         write_id = self._ask(purpose, placement, tracked, now, form=f"{kind.name} {subresource} {what}")
         if write_id:
             patch = Patch(write_id=write_id, ref=tracked.ref, body=body, kind=kind, subresource=subresource)
