@@ -18,7 +18,7 @@ from gatelift_agent.core.asked import Asked, Purpose
 from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_wire import messages as m
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.keys import LABEL_EPOCH, PlacementKey
 from support.agent_drivers import Cluster
 from support.agent_stage import Stage
 from support.agent_values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
@@ -117,6 +117,7 @@ def _nothing(_stage: Stage) -> None:
 WAYS: dict[Purpose, list[tuple[Act, Act]]] = {
     Purpose.CREATE: [(_nothing, _create)],
     Purpose.PROBE: [(_running, _unlabelled), (_nothing, _name_is_taken)],
+    Purpose.LABELS: [(_running, lambda stage: stage.change(POD, "p", {"metadata": {"labels": {LABEL_EPOCH: "2"}}}))],
     Purpose.LIFT: [(_nothing, _create), (_nothing, lambda stage: stage.place(kind="Job", name="j"))],
     Purpose.GATES: [(_nothing, _gates)],
     Purpose.STOP: [(_running, _stop), (_job_runs, _stop), (_nothing, _create_and_stop)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from gatelift_agent.core import events
+from gatelift_agent.core import events, ownership
 from gatelift_agent.core.settings import Mode
 from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, Resource
 from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced
@@ -65,7 +65,11 @@ class Watches:
         for namespace in sorted(set(namespaces) - self.watched):
             for resource in (POD, JOB):
                 for stored in self.store.all((resource.group, resource.plural)):
-                    if namespace in {"", stored.namespace} and self._selects(resource, stored):
-                        self.events.append(ObjectSeen(resource, decode(resource, stored), stored.raw))
+                    if namespace not in {"", stored.namespace}:
+                        continue
+                    found = decode(resource, stored)
+                    hidden = self.mode is Mode.REMOTE and ownership.hides(found.metadata)
+                    if hidden or self._selects(resource, stored):
+                        self.events.append(ObjectSeen(resource, found, stored.raw))
             self.events.append(events.NamespaceSynced(namespace=namespace))
         self.watched = set(namespaces)

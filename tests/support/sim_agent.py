@@ -7,13 +7,13 @@ from typing import Any
 
 from gatelift_agent.adapters.kubernetes import LOCAL, NAMESPACED
 from gatelift_agent.adapters.leadership import settle_seconds
-from gatelift_agent.core import commands, events
+from gatelift_agent.core import commands, events, ownership
 from gatelift_agent.core.keeper import LABEL as STATE_LABEL
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.core.settings import Mode, Policy, Settings
 from gatelift_kube.objects.core import Namespace, Pod
-from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Delete, EmitEvent, Patch, Synced
+from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, ObjectKey, ObjectRef
+from gatelift_kube.writes import Create, Delete, EmitEvent, ObjectSeen, Patch, Synced
 from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from support.sim_cluster import SYSTEM, SimCluster
 from support.sim_election import TIMES, SimElector, SimLease
@@ -169,6 +169,28 @@ class SimAgent:
                 )
                 for number, (resource, labels) in enumerate(watched)
             ]
+            if not self.local:
+                waiting.add(len(watched))
+                self._find_hidden(namespace, self._namespace_emit(namespace, len(watched), waiting))
+
+    def _find_hidden(self, namespace: str, emit: Callable[[Any], None]) -> None:
+        """List once what is ours and no watch shows, as the adapter does."""
+        cluster, time = self.cluster, self.cluster.timeline
+
+        def look() -> None:
+            if self.port.over or namespace not in self._namespace_watches:
+                return
+            if self.port.down:
+                time.after(time.between(0.2, 2.0), look)
+                return
+            for resource in (POD, JOB):
+                for stored in cluster.store.all((resource.group, resource.plural)):
+                    found = cluster.typed(resource, stored)
+                    if stored.namespace == namespace and ownership.hides(found.metadata):
+                        emit(ObjectSeen(resource, found, stored.raw))
+            emit(Synced(POD))
+
+        time.after(time.between(0.001, 0.05), look)
 
     def _namespace_emit(self, namespace: str, number: int, waiting: set[int]) -> Callable[[Any], None]:
         def emit(event: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import structlog
 
 from gatelift_agent.adapters.health import HealthWatch
+from gatelift_agent.core import ownership
 from gatelift_agent.core.commands import ReadNamespace, ReadPods
 from gatelift_agent.core.events import (
     Event,
@@ -49,6 +50,7 @@ from gatelift_kube.writes import (
     ApiEvent,
     ApiWrite,
     EmitEvent,
+    ObjectSeen,
     Synced,
     WriteDone,
     WriteError,
@@ -63,6 +65,11 @@ DRAIN_POLL_SECONDS = 0.05
 
 NAMESPACED: tuple[tuple[Resource, str], ...] = ((POD, LABEL_ORIGIN), (JOB, LABEL_ORIGIN))
 """What is watched in each accepted namespace: objects with our labels."""
+
+HIDDEN = f"!{LABEL_ORIGIN}"
+"""Objects that no watch of ours shows. Listed once with each namespace: somebody may have taken the label off ours."""
+
+HIDDEN_RETRY_SECONDS = 2.0
 
 LOCAL: tuple[tuple[Resource, str], ...] = (
     (POD, "kueue.x-k8s.io/managed=true"),
@@ -224,6 +231,11 @@ class WorkerApi:
                 )
                 for number, (resource, labels) in enumerate(self._watched)
             ]
+            if self._keeps_state:  # not at `local`, where objects are the user's own
+                waiting.add(len(self._watched))
+                found = self._find_hidden(namespace, self._namespace_emit(namespace, len(self._watched), waiting))
+                task = self._supervisor.spawn(f"find what is hidden in {namespace}", found)
+                self._namespace_tasks[namespace].append(task)
 
     def stop_watching(self) -> None:
         """End all watches."""
@@ -244,6 +256,26 @@ class WorkerApi:
                 self._post(NamespaceSynced(namespace=namespace))
 
         return emit
+
+    async def _find_hidden(self, namespace: str, emit: Callable[[ApiEvent], None]) -> None:
+        """Tell of what is ours by its marks and shown by no watch, once; then that this has been looked for."""
+        for resource, _ in self._watched:
+            while True:
+                if await self._found_hidden(resource, namespace, emit):
+                    break
+                await asyncio.sleep(HIDDEN_RETRY_SECONDS)
+        emit(Synced(POD))
+
+    async def _found_hidden(self, resource: Resource, namespace: str, emit: Callable[[ApiEvent], None]) -> bool:
+        try:
+            async for page in self._client.list(resource, Selection(namespace=namespace, labels=HIDDEN), with_raw=True):
+                for served in page.items:
+                    if ownership.hides(served.object.metadata):
+                        emit(ObjectSeen(resource, served.object, served.raw))
+        except KubeError as error:
+            self._problem(f"{resource.plural} in {namespace}: {error}")
+            return False
+        return True
 
     def _reflect(
         self, resource: Resource, selection: Selection, emit: Callable[[ApiEvent], None]

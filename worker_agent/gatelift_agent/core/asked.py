@@ -15,6 +15,7 @@ class Purpose(enum.Enum):
 
     CREATE = "create"
     PROBE = "probe"  # finds out whether a create of unknown outcome made an object
+    LABELS = "put labels back"
     LIFT = "lift"
     GATES = "user gates"
     STOP = "stop"

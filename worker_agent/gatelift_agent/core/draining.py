@@ -113,7 +113,7 @@ def find_out(world: World, placement: Placement, tracked: Tracked, now: float) -
     if tracked.retry_at > now:
         world.wakes.ask(placement.key, tracked.retry_at)
         return
-    if not tracked.asked and world.has_room(placement):
+    if not tracked.asked and world.leadership.acts(now) and world.has_room(placement):
         _probe(world, placement, tracked, now)
 
 

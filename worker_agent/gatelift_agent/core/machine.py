@@ -15,7 +15,6 @@ from gatelift_agent.core import draining, events, observing, outcomes, policy, p
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.commands import Command, StopWatching, WatchCluster, WatchNamespaces
 from gatelift_agent.core.link import Link
-from gatelift_agent.core.placements import STARTING
 from gatelift_agent.core.settings import Mode, Settings
 from gatelift_agent.core.world import World
 from gatelift_kube.objects.core import ConfigMap, Namespace, Node
@@ -122,7 +121,7 @@ class Machine:
                 could = world.leadership.acts(now)
                 world.leadership.extend(valid_until)
                 if not could:
-                    self._look_at_starting()
+                    world.look_at_all()
             case events.LeadershipLost():
                 self._lose(now)
             case events.ApiHealthChanged():
@@ -332,11 +331,6 @@ class Machine:
         return tuple(
             sorted(name for name, each in world.namespaces.items() if policy.accepts(each, self._settings.policy))
         )
-
-    def _look_at_starting(self) -> None:
-        for placement in self._world.placements.values():
-            if placement.state in STARTING:
-                self._world.look(placement.key)
 
     def _look_at_doubtful(self) -> None:
         for placement in self._world.placements.values():

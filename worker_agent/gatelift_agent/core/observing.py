@@ -25,7 +25,6 @@ from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import POD, Resource
 from gatelift_kube.writes import KubeObject
-from gatelift_wire.keys import LABEL_ORIGIN
 
 DEFAULT_GRACE_SECONDS = 30.0
 """`terminationGracePeriodSeconds` of a pod that does not say."""
@@ -56,16 +55,22 @@ def take(world: World, placement: Placement, tracked: Tracked, held: Held, now: 
     """Take the object at a tracked place, if it is the placement's; another object there means that ours is gone."""
     meta = held.object.metadata
     world.look(placement.key)
-    mine = tracked.uid in {"", meta.uid} and (
-        world.local or ownership.owner(meta, placement.key, world.standing.origin) is Owner.OURS
-    )
-    if mine:
+    if _is_mine(world, placement, tracked, meta):
         tracked.object, tracked.raw, tracked.uid = held.object, held.raw, meta.uid
         tracked.missing = tracked.vanished = False
         tracked.doubt_until = tracked.blocked_since = None
         world.nodes.forget(meta.uid)
     elif tracked.object is not None:
         vanish(world, tracked, tracked.object, now)
+
+
+def _is_mine(world: World, placement: Placement, tracked: Tracked, meta: ObjectMeta) -> bool:
+    """Say whether it is the placement's: by its UID once that is known, whatever its labels say by then."""
+    if tracked.uid:
+        return tracked.uid == meta.uid
+    if any(each.objects[meta.name].uid == meta.uid for each in world.placements_at(tracked.ref)):
+        return False
+    return world.local or ownership.owner(meta, placement.key, world.standing.origin) is Owner.OURS
 
 
 def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:
@@ -91,7 +96,7 @@ def _gone_from(world: World, tracked: Tracked, obj: KubeObject, now: float) -> N
     if tracked.uid != meta.uid:
         tracked.blocked_since = None  # what stood in the way is gone
         return
-    if not world.local and ownership.keeps_report(meta) and not tracked.removed:
+    if not world.local and not tracked.removed:
         tracked.object, tracked.last_object, tracked.missing = None, obj, True
         return
     vanish(world, tracked, obj, now)
@@ -164,11 +169,12 @@ def _stray(world: World, held: Held) -> None:
     Only an epoch that this process has used up proves that; what else carries our labels is left alone.
     """
     meta = held.object.metadata
-    key = ownership.key_of(meta)
+    found = ownership.placed_as(meta)
     kind = registry.kind_of(held.ref.resource)
-    if world.local or not world.ready or key is None or kind is None or key in world.placements:
+    if world.local or not world.ready or found is None or kind is None:
         return
-    if meta.labels.get(LABEL_ORIGIN) != world.standing.origin or not world.epochs.is_used(key):
+    origin, key = found
+    if key in world.placements or origin != world.standing.origin or not world.epochs.is_used(key):
         return
     tracked = Tracked(ref=held.ref, uid=meta.uid, object=held.object, raw=held.raw)
     placement = Placement(

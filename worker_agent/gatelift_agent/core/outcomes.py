@@ -52,6 +52,8 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
     tracked.asked = tracked.attempts = 0
     tracked.retry_at = 0.0
     _carried_out(tracked, asked, now)
+    if asked.purpose is Purpose.CREATE and event.object is not None:
+        tracked.uid = tracked.uid or event.object.metadata.uid  # ours, whatever a webhook made of its labels
     world.look(placement.key)
     if asked.purpose is Purpose.STOP:
         tracked.stop_written = True
@@ -91,6 +93,9 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             _create_failed(world, placement, tracked, asked, event, now)
         case Purpose.PROBE:
             _probe_failed(world, placement, tracked, event, now)
+        case Purpose.LABELS:
+            if event.error in {WriteError.FORBIDDEN, WriteError.DENIED}:
+                world.note("warning", f"cannot {asked.purpose.value}: {event.message}; it is tried again", placement)
         case Purpose.LIFT | Purpose.GATES:
             _lift_failed(world, placement, tracked, event)
         case Purpose.STOP | Purpose.UNFINALIZE | Purpose.REMOVE | Purpose.REMOVE_STRAY:

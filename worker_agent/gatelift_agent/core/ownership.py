@@ -19,12 +19,20 @@ ANNOTATION_OBJECTS = "gatelift.dev/objects"
 """How many objects the placement has: without it a restart could take a part for the whole."""
 
 
+ANNOTATION_PLACED_AS = "gatelift.dev/placed-as"
+"""Whose an object at a worker is, said once more: origin, workload UID and epoch with `/` between them.
+
+Labels are what people edit. After a restart this tells what was placed, and the labels are put back."""
+
 LABELS_JOB_NAME = ("batch.kubernetes.io/job-name", "job-name")
 LABELS_JOB_UID = ("batch.kubernetes.io/controller-uid", "controller-uid")
 """Put on the pods of a Job by its controller, the second spelling before Kubernetes 1.27; they stay on orphans."""
 
 _DIGITS_MAX = 18
 """A number in a label or annotation with more digits is nobody's: the wire carries 63 bits."""
+
+
+_PLACED_AS_PARTS = 3
 
 
 class Owner(enum.Enum):
@@ -44,20 +52,33 @@ class Maker(NamedTuple):
 
 def key_of(meta: ObjectMeta) -> PlacementKey | None:
     """Return the placement that an object's labels name, None when they name none."""
-    uid, epoch = meta.labels.get(LABEL_WORKLOAD_UID, ""), meta.labels.get(LABEL_EPOCH, "")
-    if not uid or len(uid) > limits.UID_MAX or len(epoch) > _DIGITS_MAX or not epoch.isascii() or not epoch.isdigit():
-        return None
-    return PlacementKey(uid, int(epoch)) if int(epoch) >= 1 else None
+    return _key(meta.labels.get(LABEL_WORKLOAD_UID, ""), meta.labels.get(LABEL_EPOCH, ""))
+
+
+def placed_as(meta: ObjectMeta) -> tuple[str, PlacementKey] | None:
+    """Return origin and placement of a worker's object: by our annotation, and by the labels of one without it."""
+    parts = meta.annotations.get(ANNOTATION_PLACED_AS, "").split("/")
+    marked = _key(parts[1], parts[2]) if len(parts) == _PLACED_AS_PARTS else None
+    origin, key = (parts[0], marked) if marked is not None else (meta.labels.get(LABEL_ORIGIN, ""), key_of(meta))
+    return (origin, key) if origin and key is not None else None
+
+
+def placed_as_text(origin: str, key: PlacementKey) -> str:
+    """Return what `placed_as` reads."""
+    return f"{origin}/{key.uid}/{key.epoch}"
+
+
+def hides(meta: ObjectMeta) -> bool:
+    """Say whether an object is ours by its marks and not shown by our watches, since its label is gone."""
+    return LABEL_ORIGIN not in meta.labels and (keeps_report(meta) or ANNOTATION_PLACED_AS in meta.annotations)
 
 
 def owner(meta: ObjectMeta, key: PlacementKey, origin: str) -> Owner:
     """Return whose an object is that stands where the placement wants one."""
-    if meta.labels.get(LABEL_ORIGIN) != origin or not origin:
+    found = placed_as(meta)
+    if found is None or found[0] != origin:
         return Owner.FOREIGN
-    found = key_of(meta)
-    if found is None:
-        return Owner.FOREIGN
-    return Owner.OURS if found == key else Owner.LEFTOVER
+    return Owner.OURS if found[1] == key else Owner.LEFTOVER
 
 
 def job_of(meta: ObjectMeta) -> Maker | None:
@@ -95,6 +116,12 @@ def objects_wanted(meta: ObjectMeta) -> int:
 def pod_set(meta: ObjectMeta) -> str:
     """Return the pod set of an object: as our annotation says, or the label that its pods carry."""
     return meta.annotations.get(ANNOTATION_POD_SET) or meta.labels.get(markers.POD_SET, "") or markers.DEFAULT_POD_SET
+
+
+def _key(uid: str, epoch: str) -> PlacementKey | None:
+    if not uid or len(uid) > limits.UID_MAX or len(epoch) > _DIGITS_MAX or not epoch.isascii() or not epoch.isdigit():
+        return None
+    return PlacementKey(uid, int(epoch)) if int(epoch) >= 1 else None
 
 
 def _first(meta: ObjectMeta, names: tuple[str, ...]) -> str:

@@ -151,7 +151,7 @@ class Tracked:
     doubt_until: float | None = None
     """A create whose outcome is unknown may land until then (R7); after that a probe tells. None: no doubt."""
     missing: bool = False
-    """The watch says that it is gone though its finalizer was on it: perhaps only its labels were taken away."""
+    """The watch says that it is gone and we did not remove it: perhaps only its labels were taken away."""
     unproven: bool = False
     """Its namespace went: what is known of it is not believed until an answer that was asked for since."""
     vanished: bool = False

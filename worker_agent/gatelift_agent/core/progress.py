@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core import closing, draining, holds, ownership, policy, reports, sanitise, shapes, starting
+from gatelift_agent.core import closing, draining, edits, holds, ownership, policy, reports, sanitise, shapes, starting
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.ownership import Owner
 from gatelift_agent.core.placements import (
@@ -84,6 +84,8 @@ def _advance(world: World, placement: Placement, now: float) -> None:
             draining.find_out(world, placement, tracked, now)
         elif tracked.delete_asked:
             draining.delete(world, placement, tracked, now)
+        else:
+            edits.put_labels_back(world, placement, tracked, now)
     lost = _lost(world, placement)
     if lost is not None:
         end(world, placement, lost)
@@ -177,7 +179,9 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
         return
     try:
         clean = sanitise.sanitise(placement.kind, spec, world.settings.policy)
-        part = Part(name=tracked.name, pod_set=tracked.pod_set, metadata=_metadata(placement, tracked), spec=clean)
+        part = Part(
+            name=tracked.name, pod_set=tracked.pod_set, metadata=_metadata(world, placement, tracked), spec=clean
+        )
         body = world.kind(placement).document(part, world.placing(placement))
     except (SpecError, ShapeError, MergeConflictError) as error:
         refuse(world, placement, Refusal.INVALID, str(error))
@@ -185,11 +189,12 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
     world.ask_create(placement, tracked, body, now)
 
 
-def _metadata(placement: Placement, tracked: Tracked) -> bytes:
+def _metadata(world: World, placement: Placement, tracked: Tracked) -> bytes:
     """Return the labels and annotations that travel, with what a restart needs to know of the placement."""
     marks = shapes.marks(tracked.metadata)
     annotations = dict(marks.annotations or {})
     annotations[ownership.ANNOTATION_POD_SET] = tracked.pod_set
+    annotations[ownership.ANNOTATION_PLACED_AS] = ownership.placed_as_text(world.standing.origin, placement.key)
     if placement.objects_wanted > 1:
         annotations[ownership.ANNOTATION_OBJECTS] = str(placement.objects_wanted)
     return msgspec.json.encode({"labels": marks.labels or {}, "annotations": annotations})
@@ -221,8 +226,8 @@ def _is_blocked(world: World, placement: Placement, tracked: Tracked, now: float
         if held is not None:
             meta = held.object.metadata
             who = ownership.owner(meta, placement.key, world.standing.origin)
-            found = ownership.key_of(meta)
-            if who is not Owner.FOREIGN and (found is None or found not in world.placements):
+            found = ownership.placed_as(meta)
+            if who is not Owner.FOREIGN and found is not None and found[1] not in world.placements:
                 closing.remove_stray(world, placement, tracked, held, now)
         return True
     text = f"{tracked.ref}: another object has this name in this cluster; rename one of the two or delete the other"
@@ -261,6 +266,8 @@ def _lift(world: World, placement: Placement, now: float) -> None:
 
 def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
     kind = world.kind(placement)
+    if not world.local and edits.relabelled(world, placement, tracked):
+        return  # no watch would show it, and a restart might not know it: its labels come first
     if tracked.user_gates is not None:
         body = kind.user_gates_patch(tracked.object, tracked.user_gates)
         if body is not None:

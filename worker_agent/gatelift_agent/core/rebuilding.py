@@ -15,6 +15,7 @@ from gatelift_agent.core.placements import SUPERSEDED, Ending, EndingKind, Place
 from gatelift_agent.core.world import World
 from gatelift_kinds import registry
 from gatelift_kube.objects.core import Pod
+from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
 from gatelift_wire.keys import LABEL_ORIGIN, PlacementKey
 
@@ -25,8 +26,8 @@ def rebuild(world: World, now: float) -> None:
         _from_record(world, placement)
     by_key: dict[PlacementKey, list[Held]] = {}
     for held in world.objects.own():
-        key = ownership.key_of(held.object.metadata)
-        if key is not None and held.object.metadata.labels.get(LABEL_ORIGIN) == world.standing.origin:
+        key = _key_of(world, held.object.metadata)
+        if key is not None:
             by_key.setdefault(key, []).append(held)
     for key, found in by_key.items():
         world.epochs.use(key)
@@ -36,6 +37,14 @@ def rebuild(world: World, now: float) -> None:
         key, maker = ownership.key_of(pod.metadata), ownership.job_of(pod.metadata)
         if key is not None and maker is not None and key not in world.placements:
             _from_child(world, key, pod, maker)
+
+
+def _key_of(world: World, meta: ObjectMeta) -> PlacementKey | None:
+    """Return the placement of an object of this origin, None for all others. The user's own say it by labels alone."""
+    if world.local:
+        return ownership.key_of(meta) if meta.labels.get(LABEL_ORIGIN) == world.standing.origin else None
+    found = ownership.placed_as(meta)
+    return found[1] if found is not None and found[0] == world.standing.origin else None
 
 
 def change_origin(world: World, origin: str, now: float) -> None:

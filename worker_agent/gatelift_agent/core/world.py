@@ -256,12 +256,16 @@ class World:
         kind: PatchKind = PatchKind.JSON,
         subresource: str = "",
         what: str = "",
-    ) -> None:
-        """Patch an object of a placement; `body` has its preconditions, `what` tells patches of one purpose apart."""
+    ) -> bool:
+        """Patch an object of a placement; False when it has to wait, as after one without effect.
+
+        `body` has its preconditions, `what` tells patches of one purpose apart.
+        """
         write_id = self._ask(purpose, placement, tracked, now, form=f"{kind.name} {subresource} {what}")
         if write_id:
             patch = Patch(write_id=write_id, ref=tracked.ref, body=body, kind=kind, subresource=subresource)
             self.commands.append(patch)
+        return write_id != 0
 
     def ask_delete(
         self,
