@@ -6,20 +6,22 @@ import random
 from collections.abc import AsyncIterator
 from functools import partial
 
+import pytest
 import pytest_asyncio
 
+from gatelift_agent.adapters import kubernetes
 from gatelift_agent.adapters.kubernetes import WorkerApi
 from gatelift_agent.core.commands import ReadNamespace, ReadPods
-from gatelift_agent.core.events import Event, NamespaceNotRead, NamespaceRead, PodsNotRead, PodsRead
+from gatelift_agent.core.events import Event, NamespaceNotRead, NamespaceRead, NamespaceSynced, PodsNotRead, PodsRead
 from gatelift_kube import reads
 from gatelift_kube.budget import budget
 from gatelift_kube.client import Client
 from gatelift_kube.clock import monotonic
-from gatelift_kube.resources import NAMESPACE, POD
+from gatelift_kube.resources import JOB, NAMESPACE, POD
 from gatelift_kube.retry import RetryPolicy
 from gatelift_kube.tasks import Supervisor
 from gatelift_kube.transport import HttpTransport
-from gatelift_kube.writes import Create, Patch, WriteError, WriteFailed
+from gatelift_kube.writes import Create, ObjectSeen, Patch, WriteError, WriteFailed
 from gatelift_wire import messages as m
 from support.agent_stage import Stage
 from support.agent_values import KEY
@@ -159,3 +161,28 @@ def test_a_lift_that_was_not_done_is_asked_for_again() -> None:
     stage.start()
     _not_done(stage, Patch)
     assert [lifted.key for lifted in stage.peer.of(m.GatesLifted)] == [KEY]
+
+
+async def test_hd_40_what_lost_its_label_is_listed_once_with_its_namespace_before_that_counts_as_known(
+    reading: Reading,
+) -> None:
+    reading.server.put(POD, "tenant", "n")
+    reading.server.put(POD, "ours", "n", metadata={"finalizers": ["gatelift.dev/report"]})
+    reading.server.put(JOB, "marked", "n", metadata={"annotations": {"gatelift.dev/placed-as": "home/w-1/1"}})
+    reading.api.watch_namespaces(["n"])
+    await until(lambda: NamespaceSynced(namespace="n") in reading.posted, "the namespace is listed")
+    before = reading.posted[: reading.posted.index(NamespaceSynced(namespace="n"))]
+    seen = [event.object.metadata.name for event in before if isinstance(event, ObjectSeen)]
+    assert sorted(seen) == ["marked", "marked", "ours", "ours", "tenant"], "by a watch of each kind, and by this list"
+    asked = [each for each in reading.server.seen if each.query.get("labelSelector") == "!gatelift.dev/origin"]
+    assert [each.path.rpartition("/")[2] for each in asked] == ["pods", "jobs"]
+    assert all("watch" not in each.query for each in asked)
+
+
+async def test_hd_40_a_list_of_what_is_hidden_that_fails_is_asked_for_again(
+    reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kubernetes, "HIDDEN_RETRY_SECONDS", 0.001)
+    reading.server.fault("GET", "namespaces/n/", times=12, status=403)
+    reading.api.watch_namespaces(["n"])
+    await until(lambda: NamespaceSynced(namespace="n") in reading.posted, "the namespace is listed")

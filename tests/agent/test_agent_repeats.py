@@ -122,6 +122,7 @@ WAYS: dict[Purpose, list[tuple[Act, Act]]] = {
     Purpose.GATES: [(_nothing, _gates)],
     Purpose.STOP: [(_running, _stop), (_job_runs, _stop), (_nothing, _create_and_stop)],
     Purpose.PODS: [(_job_runs, _stop_and_end)],
+    Purpose.NAMESPACE: [(_job_runs, _stop_and_end)],
     Purpose.CHILD: [(_job_runs, _orphan)],
     Purpose.REMOVE: [(_running, _forget)],
     Purpose.REMOVE_STRAY: [(_nothing, _stray)],
@@ -131,12 +132,15 @@ WAYS: dict[Purpose, list[tuple[Act, Act]]] = {
 }
 """What brings a write of each purpose about: what happens before, and what then."""
 
+READS = {Purpose.PODS, Purpose.NAMESPACE}
+"""A read has one failure: that it could not be carried out."""
+
 ANSWERS = [*WriteError, None]
 ROWS = [
     pytest.param(purpose, number, answer, id=f"{purpose.name}-{number}-{answer.name if answer else 'no effect'}")
     for purpose, ways in WAYS.items()
     for number in range(len(ways))
-    for answer in (ANSWERS if purpose is not Purpose.PODS else [WriteError.UNKNOWN])  # a read has one failure
+    for answer in ([WriteError.UNKNOWN] if purpose in READS else ANSWERS)
 ]
 
 
@@ -157,6 +161,8 @@ class Counting(Stage):
             self.counted[asked, self.now] += 1
         if isinstance(command, commands.ReadPods) and self.unread:
             self.events.append(events.PodsNotRead(read_id=command.read_id, message="told to fail"))
+        elif isinstance(command, commands.ReadNamespace) and self.unread:
+            self.events.append(events.NamespaceNotRead(read_id=command.read_id, message="told to fail"))
         else:
             super()._carry(command)
 
@@ -181,7 +187,7 @@ def test_hd_45_no_answer_makes_the_agent_write_the_same_again_at_once(
 
     before(stage)
     stage.counted.clear()
-    stage.unread = purpose is Purpose.PODS
+    stage.unread = purpose in READS
     if answer is None:
         stage.idle = chosen
     else:

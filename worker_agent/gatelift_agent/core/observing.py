@@ -133,7 +133,7 @@ def namespace_read(
             gone_for_sure(world, tracked, known, now)
         elif namespace is None and tracked.doubt_until is not None and tracked.doubt_until <= asked_at:
             tracked.doubt_until = tracked.blocked_since = None
-    for pod in world.objects.children(placement.key):
+    for pod in world.children(placement):
         if _is_outlived(pod.metadata, namespace):
             gone(world, POD, pod, now)
     placement.pods_clear = placement.pods_clear or namespace is None

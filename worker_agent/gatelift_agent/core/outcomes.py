@@ -212,7 +212,7 @@ def _child_failed(world: World, placement: Placement, asked: Asked, event: Write
 def _child_gone(world: World, placement: Placement | None, asked: Asked, now: float) -> None:
     if placement is None:
         return
-    for pod in world.objects.children(placement.key):
+    for pod in world.children(placement):
         if pod.metadata.name == asked.name:
             observing.gone(world, POD, pod, now)
 
