@@ -10,6 +10,7 @@ from gatelift_agent.core.settings import Mode
 from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import Delete, Patch
 from gatelift_wire import messages as m
+from gatelift_wire.keys import PlacementKey
 from support.agent_drivers import Cluster
 from support.agent_stage import Stage
 from support.agent_values import KEY, NAMESPACE_NAME, POD_SPEC
@@ -145,3 +146,24 @@ def test_hd_45_pods_of_a_job_that_is_gone_are_waited_for_after_a_restart_with_an
             pass
         assert len(stage.peer.of(m.Evicted)) == 1, f"orphaned: {orphaned}"
         assert stage.written(Patch, POD) == []
+
+
+def test_hd_45_a_job_of_a_name_is_made_when_the_pods_of_the_one_before_have_stopped() -> None:
+    """The object may be gone while its pods still stop; a Job that its user made anew has another Workload."""
+    stage = Stage()
+    stage.start()
+    cluster = Cluster(stage, finishes=False)
+    stage.place(kind="Job", name="j")
+    while cluster.react():
+        pass
+    stage.change(JOB, "j", {"metadata": {"finalizers": None}})
+    stage.remove(JOB, "j")
+    assert stage.document(JOB, "j") is None
+    again = PlacementKey("w-2", 1)
+    stage.place(again, kind="Job", name="j")
+    stage.pass_seconds(5.0)
+    assert (stage.document(JOB, "j"), stage.state(again)) == (None, "Applying")
+    while cluster.react():
+        pass
+    assert stage.peer.of(m.Refused) == []
+    assert stage.state(again) == "Running"

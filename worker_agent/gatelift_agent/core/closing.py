@@ -27,6 +27,9 @@ def close(world: World, placement: Placement, now: float) -> None:
         world.epochs.use(placement.key)
         world.quota.release(placement.key)
         world.capacity_changed = True
+        for tracked in placement.objects.values():  # whoever waits for the name
+            for other in world.placements_at(tracked.ref):
+                world.look(other.key)
         _report(world, placement)
     if placement.forget:
         _clean_up(world, placement, now)

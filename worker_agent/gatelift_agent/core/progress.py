@@ -15,6 +15,7 @@ from gatelift_agent.core.ownership import Owner
 from gatelift_agent.core.placements import (
     ENDED,
     ENDING,
+    LIVE,
     STARTING,
     SUPERSEDED,
     Ending,
@@ -155,7 +156,7 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
     if tracked.doubt_until is not None:
         draining.find_out(world, placement, tracked, now)
         return
-    if _is_blocked(world, placement, tracked, now):
+    if _is_blocked(world, placement, tracked, now) or _waits_for_predecessor(world, placement, tracked):
         return
     if starting.why_not(world, placement, now) or not world.has_room(placement):
         return
@@ -233,6 +234,14 @@ def _is_blocked(world: World, placement: Placement, tracked: Tracked, now: float
     text = f"{tracked.ref}: another object has this name in this cluster; rename one of the two or delete the other"
     refuse(world, placement, Refusal.NAME_CONFLICT, text)
     return True
+
+
+def _waits_for_predecessor(world: World, placement: Placement, tracked: Tracked) -> bool:
+    """Say whether another placement of that name is not over: its Job may be gone already while its pods still stop."""
+    return any(
+        each is not placement and each.objects[tracked.name].uid and each.state in LIVE | ENDING
+        for each in world.placements_at(tracked.ref)
+    )
 
 
 def refuse(world: World, placement: Placement, refusal: Refusal, text: str) -> None:
