@@ -10,7 +10,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gatelift_kinds import markers
-from gatelift_kinds.kind import ALL_GRANTED, KindError, Outcome, Part, PatchStep, Placing, Priority, PriorityNames, Step
+from gatelift_kinds.kind import (
+    ALL_GRANTED,
+    Charged,
+    KindError,
+    Outcome,
+    Part,
+    PatchStep,
+    Placing,
+    Priority,
+    PriorityNames,
+    Step,
+)
 from gatelift_kinds.patches import without_finalizer
 from gatelift_kinds.review import Verdict, WebhookFacts
 from gatelift_kube.objects.core import Pod
@@ -143,6 +154,14 @@ class BareKind:
 
     def user_gates_patch(self, obj: Workload, remaining: Sequence[str]) -> bytes | None:
         """Return nothing."""
+        return None
+
+    def charged(self, obj: Workload, raw: bytes) -> Charged:
+        """Return nothing."""
+        return {}
+
+    def put_back(self, obj: Workload, raw: bytes, wanted: Charged) -> bytes | None:
+        """Return None."""
         return None
 
     def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import job_partial, job_rules, job_status, job_template, markers
+from gatelift_kinds import charged, job_partial, job_rules, job_status, job_template, markers
 from gatelift_kinds.indexes import count_below
-from gatelift_kinds.kind import ALL_GRANTED, Outcome, Part, PatchStep, Placing, Priority, PriorityNames, Step
+from gatelift_kinds.kind import ALL_GRANTED, Charged, Outcome, Part, PatchStep, Placing, Priority, PriorityNames, Step
 from gatelift_kinds.names import workload_name
 from gatelift_kinds.patches import Json, decode, encode, guards, stop_marked
 from gatelift_kinds.pods import count_pods, holds_resources
@@ -263,6 +263,14 @@ class JobKind:
     def user_gates_patch(self, obj: Job, remaining: Sequence[str]) -> bytes | None:
         """Return nothing: gates of a Job's pods are in its template and are the user's to give."""
         return None
+
+    def charged(self, obj: Job, raw: bytes) -> Charged:
+        """Return parallelism, completions and the digest of the template."""
+        return charged.of_job(obj, raw)
+
+    def put_back(self, obj: Job, raw: bytes, wanted: Charged) -> bytes | None:
+        """Return the patch of parallelism and completions; None once the template is another one."""
+        return charged.put_job_back(obj, raw, wanted)
 
     def _asks_acknowledgement(self, obj: Job, key: PlacementKey) -> bool:
         return obj.metadata.generation > _SUSPENDED_AT_CREATION and not job_status.stop_asked(obj, key)

@@ -24,6 +24,9 @@ from gatelift_wire.messages import PodSetCounts
 ALL_GRANTED: Mapping[str, int] = MappingProxyType({})
 """As many pods as the object asks for."""
 
+Charged = Mapping[str, str | int | None]
+"""What the charge of a worker's object follows from, by field of `spec`: what it says, or the digest of that."""
+
 
 class KindError(Exception):
     """An object cannot be handled as asked; the text is one line for the user."""
@@ -275,6 +278,14 @@ class WorkerSide(Protocol[UserT_contra]):
 
     def user_gates_patch(self, obj: UserT_contra, remaining: Sequence[str]) -> bytes | None:
         """Return the JSON patch that removes the user's gates that are not in `remaining`; None when none is to go."""
+        ...
+
+    def charged(self, obj: UserT_contra, raw: bytes) -> Charged:
+        """Return what of a worker's object its charge follows from: nobody but the agent may change it there."""
+        ...
+
+    def put_back(self, obj: UserT_contra, raw: bytes, wanted: Charged) -> bytes | None:
+        """Return the JSON patch that makes it as it was charged; None where that cannot be done any more."""
         ...
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import job_template, markers, pod_rules
+from gatelift_kinds import charged, job_template, markers, pod_rules
 from gatelift_kinds.kind import (
     ALL_GRANTED,
+    Charged,
     DeleteStep,
     Outcome,
     Part,
@@ -284,6 +285,14 @@ class PodKind:
         keep = {*remaining, markers.ADMISSION_GATE}
         removal = _ungate(obj, tuple(name for name in _gate_names(obj) if name not in keep))
         return encode([*guards(obj.metadata), *removal]) if removal else None
+
+    def charged(self, obj: Pod, raw: bytes) -> Charged:
+        """Return the digest of its requests."""
+        return charged.of_pod(obj)
+
+    def put_back(self, obj: Pod, raw: bytes, wanted: Charged) -> bytes | None:
+        """Return None: containers that have started with more are not made smaller."""
+        return None
 
     # --- the webhook -------------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from gatelift_kube.writes import (
     ApiWrite,
     Create,
     Delete,
+    EmitEvent,
     Patch,
     WriteDone,
     WriteError,
@@ -80,6 +81,7 @@ class Stage(Watches):
         """Writes that are answered as done and change nothing, as when a webhook of the cluster undoes them."""
         self.held: deque[Held] = deque()
         self.writes: list[ApiWrite] = []
+        self.told: list[EmitEvent] = []
         self.notes: list[commands.Note] = []
         self.identity: list[commands.InstallCertificate | commands.IdentityRefused] = []
         self.events: deque[events.Event] = deque()
@@ -325,6 +327,8 @@ class Stage(Watches):
                 self.watched, self.watching = set(), False
             case commands.InstallCertificate() | commands.IdentityRefused():
                 self.identity.append(command)
+            case EmitEvent():
+                self.told.append(command)
             case commands.Note():
                 self.notes.append(command)
             case _:

@@ -16,6 +16,7 @@ class Purpose(enum.Enum):
     CREATE = "create"
     PROBE = "probe"  # finds out whether a create of unknown outcome made an object
     LABELS = "put labels back"
+    PUT_BACK = "put an edit back"
     LIFT = "lift"
     GATES = "user gates"
     STOP = "stop"

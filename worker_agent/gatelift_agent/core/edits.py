@@ -1,48 +1,156 @@
-"""What somebody else changed on an object of a placement: what is put back. Our own changes are told apart.
+"""What somebody else changed of that from which an object's charge follows: it is put back once, or the run is ended.
 
-The same UID is the same object, so its labels are put back and it is followed meanwhile. Who may not act puts nothing
-back: a deposed replica's word is older than the object.
+Compared with what our own last write was answered, so that defaults and webhooks of the worker are no edit. After a
+restart the mark tells, written with the lift: what the create was answered is known by then. `local` objects are the
+user's own, and the manager's to judge.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
-from gatelift_agent.core import ownership, starting
 from gatelift_agent.core.asked import Purpose
-from gatelift_agent.core.placements import Placement, Tracked
+from gatelift_agent.core.placements import Ending, EndingKind, Made, Placement, State, Tracked
 from gatelift_agent.core.world import World
-from gatelift_kube.writes import PatchKind
+from gatelift_kinds.patches import add_to_map, stop_marked
+from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.writes import EmitEvent, KubeObject
+
+ANNOTATION_MADE = "gatelift.dev/made"
+"""JSON of what was made, as the worker answered it, and the `metadata.generation` that our lift gave it."""
+
+ANNOTATION_PUT_BACK = "gatelift.dev/put-back"
+"""Set together with what is put back, so that it happens once in an object's life."""
+
+MARK_BYTES_MAX = 1024
+"""Of a mark that is believed; ours have two hundred."""
+
+EDITED = "WorkerObjectEdited"
+SUSPENDED = "WorkerObjectSuspended"
+_MADE = msgspec.json.Decoder(Made)
+_CREATED_GENERATION = 1
 
 
-def relabelled(world: World, placement: Placement, tracked: Tracked) -> bool:
-    """Say whether an object that has to carry the placement's labels carries others.
-
-    At `local` it carries them from the lift on; those of another attempt that is known here are no edit, since one
-    object of the user's lives through many.
-    """
-    obj = tracked.object
-    if obj is None or obj.metadata.labels.items() >= world.owner_labels(placement).items():
-        return False
+def answered(world: World, placement: Placement, tracked: Tracked, obj: KubeObject, raw: bytes) -> None:
+    """Take what our own create or lift was answered as that which is right."""
     if not world.local:
-        return True
-    return world.kind(placement).lifted(obj) and ownership.key_of(obj.metadata) not in world.placements.keys() - {
-        placement.key
-    }
+        tracked.made = Made(obj.metadata.generation, dict(world.kind(placement).charged(obj, raw)))
 
 
-def put_labels_back(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
-    """Ask for the write that puts the labels back, where they were changed."""
+def learn(world: World, placement: Placement, tracked: Tracked) -> None:
+    """Know what is right of an object whose create this process has not seen answered."""
     obj = tracked.object
-    if tracked.asked or obj is None or not relabelled(world, placement, tracked):
+    if world.local or obj is None or tracked.made is not None:
         return
-    if not world.leadership.acts(now) or (world.local and starting.why_not(world, placement, now)):
+    tracked.made = _marked(obj.metadata)
+    if tracked.made is None:
+        kind = world.kind(placement)
+        # Held back, it has the generation of its create, or somebody has changed what nobody knows.
+        touched = kind.pods_are_children and not kind.lifted(obj) and obj.metadata.generation > _CREATED_GENERATION
+        tracked.made = Made(_CREATED_GENERATION, {}) if touched else _now(world, placement, obj, tracked.raw)
+
+
+def edited(world: World, placement: Placement, tracked: Tracked) -> tuple[str, ...]:
+    """Return the fields of `spec` that are not as they were made."""
+    obj, made = tracked.object, tracked.made
+    if world.local or obj is None or made is None:
+        return ()
+    generation = obj.metadata.generation
+    if generation and generation == made.generation:
+        return ()  # nobody has changed its spec; new defaults of an API server change no generation
+    now = _now(world, placement, obj, tracked.raw)
+    if now.charged == made.charged:
+        tracked.made = now
+        return ()
+    return tuple(sorted(name for name in {*now.charged, *made.charged} if _differs(name, now, made)))
+
+
+def put_back(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+    """Ask for the write that puts an edit back, where that is still to be done."""
+    obj = tracked.object
+    body = _put_back_body(world, placement, tracked)
+    if body is None or obj is None or tracked.asked or not world.leadership.acts(now):
         return
     if tracked.retry_at > now:
         world.wakes.ask(placement.key, tracked.retry_at)
-    elif world.has_room(placement):
-        meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
-        body = {"metadata": {**meta, "labels": world.owner_labels(placement)}}
-        patch = msgspec.json.encode(body)
-        if world.ask_patch(Purpose.LABELS, placement, tracked, patch, now, kind=PatchKind.MERGE):
-            world.note("warning", "somebody changed its labels; they are put back", placement, object=str(tracked.ref))
+    elif world.has_room(placement) and world.ask_patch(Purpose.PUT_BACK, placement, tracked, body, now):
+        text = f"{_fields(world, placement, tracked)} was changed by somebody else; it is put back, once"
+        world.note("warning", text, placement, object=str(tracked.ref))
+        world.commands.append(
+            EmitEvent(ref=tracked.ref, uid=obj.metadata.uid, warning=True, reason=EDITED, message=text)
+        )
+
+
+def ending(world: World, placement: Placement, tracked: Tracked) -> Ending | None:
+    """Return the end of a run whose object was suspended, or edited so that it is not put back; None if it goes on."""
+    obj = tracked.object
+    if world.local or obj is None or world.kind(placement).outcome(obj) is not None:
+        return None
+    if _suspended(world, placement, obj):
+        text = f"{tracked.ref} was suspended in the worker cluster by somebody else"
+        return Ending(kind=EndingKind.EVICTED, reason=SUSPENDED, message=text)
+    if edited(world, placement, tracked) and _put_back_body(world, placement, tracked) is None:
+        return edit_ending(world, placement, tracked)
+    return None
+
+
+def edit_ending(world: World, placement: Placement, tracked: Tracked) -> Ending:
+    """Return the end of a run whose object was edited."""
+    text = f"{_fields(world, placement, tracked)} of {tracked.ref} was changed in the worker cluster by somebody else"
+    return Ending(kind=EndingKind.EVICTED, reason=EDITED, message=text)
+
+
+def with_mark(lift: bytes, tracked: Tracked) -> bytes:
+    """Return the patch of a lift that also says what was made."""
+    obj, made = tracked.object, tracked.made
+    if obj is None or made is None:
+        return lift
+    generation = made.generation + 1 if made.generation else 0  # a lift is one change of the spec
+    mark = msgspec.json.encode(Made(generation, made.charged), order="sorted").decode()
+    return _annotated(lift, obj.metadata, {ANNOTATION_MADE: mark})
+
+
+def _suspended(world: World, placement: Placement, obj: KubeObject) -> bool:
+    """Say whether what was let go is held back again, and not by our own stop."""
+    was_let_go = placement.state is State.RUNNING or ANNOTATION_MADE in obj.metadata.annotations
+    lifted = world.kind(placement).lifted(obj)
+    return was_let_go and not lifted and not stop_marked(obj.metadata, placement.key)
+
+
+def _put_back_body(world: World, placement: Placement, tracked: Tracked) -> bytes | None:
+    obj, made = tracked.object, tracked.made
+    if obj is None or made is None or tracked.put_back or ANNOTATION_PUT_BACK in obj.metadata.annotations:
+        return None
+    if not edited(world, placement, tracked):
+        return None
+    body = world.kind(placement).put_back(obj, tracked.raw, made.charged)
+    return _annotated(body, obj.metadata, {ANNOTATION_PUT_BACK: "true"}) if body is not None else None
+
+
+def _annotated(body: bytes, meta: ObjectMeta, annotations: dict[str, str]) -> bytes:
+    operations: list[dict[str, Any]] = msgspec.json.decode(body)
+    return msgspec.json.encode([*operations, *add_to_map(("metadata", "annotations"), meta.annotations, annotations)])
+
+
+def _marked(meta: ObjectMeta) -> Made | None:
+    text = meta.annotations.get(ANNOTATION_MADE, "")
+    if not text or len(text) > MARK_BYTES_MAX:
+        return None
+    try:
+        return _MADE.decode(text)
+    except msgspec.DecodeError:
+        return None
+
+
+def _now(world: World, placement: Placement, obj: KubeObject, raw: bytes) -> Made:
+    return Made(obj.metadata.generation, dict(world.kind(placement).charged(obj, raw)))
+
+
+def _differs(name: str, now: Made, made: Made) -> bool:
+    return name not in made.charged or name not in now.charged or now.charged[name] != made.charged[name]
+
+
+def _fields(world: World, placement: Placement, tracked: Tracked) -> str:
+    return ", ".join(f"spec.{name}" for name in edited(world, placement, tracked)) or "spec"

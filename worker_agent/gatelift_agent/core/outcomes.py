@@ -6,7 +6,7 @@ second effect impossible; a create leaves a doubt that only time and a probe rem
 
 from __future__ import annotations
 
-from gatelift_agent.core import observing, progress
+from gatelift_agent.core import edits, observing, progress
 from gatelift_agent.core.asked import Asked, Purpose
 from gatelift_agent.core.objects import ref_of
 from gatelift_agent.core.placements import ENDING, Ending, EndingKind, Placement, Tracked
@@ -52,8 +52,10 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
     tracked.asked = tracked.attempts = 0
     tracked.retry_at = 0.0
     _carried_out(tracked, asked, now)
-    if asked.purpose is Purpose.CREATE and event.object is not None:
+    tracked.put_back = tracked.put_back or asked.purpose is Purpose.PUT_BACK
+    if asked.purpose in {Purpose.CREATE, Purpose.LIFT} and event.object is not None:
         tracked.uid = tracked.uid or event.object.metadata.uid  # ours, whatever a webhook made of its labels
+        edits.answered(world, placement, tracked, event.object, event.raw)
     world.look(placement.key)
     if asked.purpose is Purpose.STOP:
         tracked.stop_written = True
@@ -93,6 +95,9 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             _create_failed(world, placement, tracked, asked, event, now)
         case Purpose.PROBE:
             _probe_failed(world, placement, tracked, event, now)
+        case Purpose.PUT_BACK:
+            if event.error in {WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN}:
+                progress.end(world, placement, edits.edit_ending(world, placement, tracked))
         case Purpose.LABELS:
             if event.error in {WriteError.FORBIDDEN, WriteError.DENIED}:
                 world.note("warning", f"cannot {asked.purpose.value}: {event.message}; it is tried again", placement)

@@ -14,6 +14,8 @@ import enum
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
+import msgspec
+
 from gatelift_kube.resources import ObjectRef
 from gatelift_kube.writes import KubeObject
 from gatelift_wire.keys import PlacementKey
@@ -124,6 +126,13 @@ class Ending:
     grace_seconds: float | None = None
 
 
+class Made(msgspec.Struct, frozen=True):
+    """What an object was, as the worker answered our own last write of its spec; see `edits`."""
+
+    generation: int = 0
+    charged: dict[str, str | int | None] = {}
+
+
 @dataclass(slots=True, kw_only=True)
 class Tracked:
     """One object of a placement: what it should be, and what is known of it.
@@ -158,6 +167,9 @@ class Tracked:
     """It was there and is not any more, and we did not remove it."""
     blocked_since: float | None = None
     """Since when something else has its name, None: nothing has."""
+    made: Made | None = None
+    put_back: bool = False
+    """An edit of somebody else was put back; the next one ends the run."""
     stop_written: bool = False
     """A write of ours changed it after its end was decided, so that a late lift fails (R7)."""
     deleted_by_us: bool = False

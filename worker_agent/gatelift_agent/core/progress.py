@@ -9,7 +9,19 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core import closing, draining, edits, holds, ownership, policy, reports, sanitise, shapes, starting
+from gatelift_agent.core import (
+    closing,
+    draining,
+    edits,
+    holds,
+    ownership,
+    policy,
+    relabelling,
+    reports,
+    sanitise,
+    shapes,
+    starting,
+)
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.ownership import Owner
 from gatelift_agent.core.placements import (
@@ -86,7 +98,9 @@ def _advance(world: World, placement: Placement, now: float) -> None:
         elif tracked.delete_asked:
             draining.delete(world, placement, tracked, now)
         else:
-            edits.put_labels_back(world, placement, tracked, now)
+            relabelling.put_labels_back(world, placement, tracked, now)
+            edits.learn(world, placement, tracked)
+            edits.put_back(world, placement, tracked, now)
     lost = _lost(world, placement)
     if lost is not None:
         end(world, placement, lost)
@@ -275,8 +289,10 @@ def _lift(world: World, placement: Placement, now: float) -> None:
 
 def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
     kind = world.kind(placement)
-    if not world.local and edits.relabelled(world, placement, tracked):
+    if not world.local and relabelling.relabelled(world, placement, tracked):
         return  # no watch would show it, and a restart might not know it: its labels come first
+    if edits.edited(world, placement, tracked):
+        return  # it is put back first
     if tracked.user_gates is not None:
         body = kind.user_gates_patch(tracked.object, tracked.user_gates)
         if body is not None:
@@ -289,7 +305,7 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
         body = (
             kind.local_lift_patch(tracked.object, tracked.raw, world.placing(placement))
             if world.local
-            else kind.lift_patch(tracked.object)
+            else edits.with_mark(kind.lift_patch(tracked.object), tracked)
         )
     except MergeConflictError as error:
         refuse(world, placement, Refusal.INVALID, str(error))
@@ -325,7 +341,13 @@ def _lost(world: World, placement: Placement) -> Ending | None:
                 reason="WorkerObjectDeleted",
                 message=f"{tracked.ref} was deleted in the worker cluster by somebody else",
             )
-    return None
+    return _edited(world, placement)
+
+
+def _edited(world: World, placement: Placement) -> Ending | None:
+    """Return the eviction by somebody who changed an object in a way that is not put back. None if all are well."""
+    live = (tracked for tracked in placement.objects.values() if not tracked.delete_asked)
+    return next(filter(None, (edits.ending(world, placement, tracked) for tracked in live)), None)
 
 
 def _outcome(world: World, placement: Placement) -> Outcome | None:

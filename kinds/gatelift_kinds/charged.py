@@ -1,0 +1,55 @@
+"""What follows from a worker's object for its charge, so that an edit behind our back is recognised. Pure.
+
+Values are small, since they are also written on the object: a long part stands as a digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from gatelift_kinds.kind import Charged
+from gatelift_kinds.patches import Operation, decode, encode, guards
+from gatelift_kube.objects.batch import Job
+from gatelift_kube.objects.core import Pod
+
+DIGEST_DIGITS = 16
+"""Of SHA-256. It tells an edit from none; nobody gains by a second template with the same digest."""
+
+_PUT_BACK = frozenset({"parallelism", "completions"})
+"""Fields of a Job that the API server lets us put back while it runs; a template it does not."""
+
+
+def of_pod(pod: Pod) -> Charged:
+    """Return the requests of all its containers: `pods/resize` changes them in place."""
+    spec = pod.spec
+    asked = [[one.name, one.resources.requests] for one in (*spec.init_containers, *spec.containers)]
+    whole = spec.resources.requests if spec.resources is not None else {}
+    return {"resources": _digest([asked, whole])}
+
+
+def of_job(job: Job, raw: bytes) -> Charged:
+    """Return how many pods it makes, and of which template."""
+    return {
+        "parallelism": 1 if job.spec.parallelism is None else job.spec.parallelism,
+        "completions": job.spec.completions,
+        "template": _digest(decode(raw)["spec"]["template"]),
+    }
+
+
+def put_job_back(job: Job, raw: bytes, wanted: Charged) -> bytes | None:
+    """Return the JSON patch that makes the Job as it was, with tests of its state; None where that cannot be done."""
+    now = of_job(job, raw)
+    edited = {name for name in now if now[name] != wanted.get(name)}
+    if not edited or not edited <= _PUT_BACK or not all(isinstance(wanted.get(name), int) for name in edited):
+        return None
+    changes: list[Operation] = [
+        {"op": "add", "path": f"/spec/{name}", "value": wanted[name]} for name in sorted(edited)
+    ]
+    return encode([*guards(job.metadata), *changes])
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:DIGEST_DIGITS]

@@ -1,0 +1,48 @@
+"""Labels of a placement's object that somebody changed. The same UID is the same object: they are put back.
+
+Who may not act puts nothing back: a deposed replica's word is older than the object. Neighbour: `edits`, for what the
+charge follows from.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gatelift_agent.core import ownership, starting
+from gatelift_agent.core.asked import Purpose
+from gatelift_agent.core.placements import Placement, Tracked
+from gatelift_agent.core.world import World
+from gatelift_kube.writes import PatchKind
+
+
+def relabelled(world: World, placement: Placement, tracked: Tracked) -> bool:
+    """Say whether an object that has to carry the placement's labels carries others.
+
+    At `local` it carries them from the lift on; those of another attempt that is known here are no edit, since one
+    object of the user's lives through many.
+    """
+    obj = tracked.object
+    if obj is None or obj.metadata.labels.items() >= world.owner_labels(placement).items():
+        return False
+    if not world.local:
+        return True
+    return world.kind(placement).lifted(obj) and ownership.key_of(obj.metadata) not in world.placements.keys() - {
+        placement.key
+    }
+
+
+def put_labels_back(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+    """Ask for the write that puts the labels back, where they were changed."""
+    obj = tracked.object
+    if tracked.asked or obj is None or not relabelled(world, placement, tracked):
+        return
+    if not world.leadership.acts(now) or (world.local and starting.why_not(world, placement, now)):
+        return
+    if tracked.retry_at > now:
+        world.wakes.ask(placement.key, tracked.retry_at)
+    elif world.has_room(placement):
+        meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
+        body = {"metadata": {**meta, "labels": world.owner_labels(placement)}}
+        patch = msgspec.json.encode(body)
+        if world.ask_patch(Purpose.LABELS, placement, tracked, patch, now, kind=PatchKind.MERGE):
+            world.note("warning", "somebody changed its labels; they are put back", placement, object=str(tracked.ref))
