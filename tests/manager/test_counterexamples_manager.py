@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from gatelift.core import inventories
-from gatelift.core.link_values import FencedByPerson, LinkOpened, LinkState, PlacementsInventoried, Reported
+from gatelift.core.link_values import LinkOpened, LinkState, PlacementsInventoried, Reported
 from gatelift_kube.writes import Patch
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
@@ -94,9 +94,8 @@ def test_h1_absence_after_record_and_commit_means_gone() -> None:
 
 def test_h3_a_reconnect_after_a_persons_word_is_stopped_and_its_lift_changes_nothing() -> None:
     world, agent, key = committed()
-    session = agent.session
     world.cut("a", lost=True)
-    world.upcall(FencedByPerson(cluster="a", through_session=session, who="ada"))
+    world.fence("a")
     world.advance(5.0)
     assert world.find("Workload")["status"]["clusterName"] == "b"
     world.connect("a")
@@ -107,12 +106,11 @@ def test_h3_a_reconnect_after_a_persons_word_is_stopped_and_its_lift_changes_not
 
 
 def test_h3_a_persons_word_about_an_earlier_session_does_not_cover_what_was_told_later() -> None:
-    world, agent, key = committed()
+    world, _, key = committed()
     world.connect("a")
     world.settle()
     world.cut("a", lost=True)
-    world.upcall(FencedByPerson(cluster="a", through_session=agent.session, who="ada"))
-    world.upcall(FencedByPerson(cluster="a", through_session=1, who="ada"))
+    world.fence("a", through=1)
     world.settle()
     still_its_own_or_lost(world, key)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core.link_values import FencedByPerson
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.messages import Commit, Evicted, Forget, Offer, Stop, Stopped
 from gatelift_wire.refusals import Refusal
@@ -230,10 +229,9 @@ def test_a_lost_cluster_keeps_its_work_and_its_charge() -> None:
 def test_work_on_a_cluster_that_a_person_declared_fenced_runs_elsewhere_under_a_higher_epoch() -> None:
     world, agent = a_running_pod()
     key = agent.commits[0]
-    session = agent.session
     world.cut("a", lost=True)
     world.stopped(key, "a")
-    world.upcall(FencedByPerson(cluster="a", through_session=session, who="ada"))
+    world.fence("a")
     world.advance(5.0)
     assert [(run[1], run[2]) for run in world.runs] == [(1, "a"), (2, "b")]
     assert 'Cluster "a" was declared fenced by ada' in world.condition(world.find("Workload"), "Evicted")["message"]
@@ -245,10 +243,9 @@ def test_work_on_a_cluster_that_a_person_declared_fenced_runs_elsewhere_under_a_
 
 def test_the_log_says_when_a_cluster_opens_a_session_is_lost_and_is_declared_fenced() -> None:
     world, agent = a_running_pod()
-    session = agent.session
     world.notes.clear()
     world.cut("a", lost=True)
-    world.upcall(FencedByPerson(cluster="a", through_session=session, who="ada"))
+    world.fence("a")
     world.connect("a")
     assert [(note.level, note.text) for note in world.notes if note.cluster == "a" and not note.workload] == [
         ("warning", "cluster lost: its lease ran out"),

@@ -7,9 +7,8 @@ import json
 import pytest
 
 from gatelift.core import events
-from gatelift.core.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
+from gatelift.core.cluster_status import ANNOTATION_FENCED_BY
 from gatelift.core.link_values import (
-    FencedByPerson,
     HigherTermRead,
     LinkBroken,
     LinkLost,
@@ -211,29 +210,6 @@ def test_an_unreachable_worker_api_is_written_before_the_renewal_is_answered() -
     manager.event(manager.api.write(write))
     assert manager.agents[1].lease_acknowledged_at != acknowledged
     assert manager.api.get("w1").status.api_reachable is False
-
-
-def test_a_persons_word_counts_only_for_a_lost_cluster_and_is_recorded_with_who_said_it() -> None:
-    manager = Manager(Api())
-    manager.dial()
-    manager.api.annotate("w1", {ANNOTATION_FENCED_THROUGH: "1", ANNOTATION_FENCED_BY: "ada"})
-    manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
-    manager.pass_time(5, agents=True)
-    assert "FencedByPerson" not in manager.kinds(), "the cluster is connected"
-    manager.pass_time(80)
-    (fenced,) = [each for each in manager.upcalls if isinstance(each, FencedByPerson)]
-    assert (fenced.through_session, fenced.who) == (1, "ada")
-    assert manager.api.get("w1").status.fenced_through_session == 1
-
-
-def test_a_word_about_a_session_that_is_yet_to_come_is_not_taken() -> None:
-    manager = Manager(Api())
-    manager.dial()
-    manager.pass_time(80)
-    manager.api.annotate("w1", {ANNOTATION_FENCED_THROUGH: "99"})
-    manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
-    manager.pass_time(5)
-    assert "FencedByPerson" not in manager.kinds()
 
 
 def test_an_agent_that_forgot_a_session_it_had_answered_in_is_a_restored_worker() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from gatelift.core.dispatch_values import Failures
-from gatelift.core.link_values import ClusterChanged, FencedByPerson
+from gatelift.core.link_values import ClusterChanged
 from gatelift.core.state import UNSENT_SECONDS, Core
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Patch, WriteError
@@ -22,7 +22,6 @@ def kept(core: Core, cluster: str) -> list[str]:
         "on_cluster": core.on_cluster,
         "unapplied": core.unapplied,
         "resynced": core.resynced,
-        "fenced_clusters": core.fenced_clusters,
         "owed": core.owed,
         "open_offers": core.open_offers.clusters(),
         "failures": core.failures._weight,
@@ -59,11 +58,10 @@ def refused(world: World) -> None:
 
 def fenced(world: World) -> None:
     one_pod(world)
-    session = world.agents["a"].session
     world.cut("a", lost=True)
     for key in world.agents["a"].commits:
         world.stopped(key, "a")
-    world.upcall(FencedByPerson(cluster="a", through_session=session, who="ada"))
+    world.fence("a")
     world.advance(5.0)
 
 

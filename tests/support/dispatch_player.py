@@ -19,7 +19,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gatelift.core.link_values import FencedByPerson
 from gatelift.core.readiness_values import ReadinessSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
@@ -177,7 +176,7 @@ class _Player:
             case "connect" | "resume":
                 world.connect(name, resumed=verb == "resume")
             case "fenced":
-                world.upcall(FencedByPerson(cluster=name, through_session=world.sessions[name], who=words[1]))
+                world.fence(name, words[1])
             case _:
                 _work(agent, verb)
 

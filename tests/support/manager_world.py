@@ -17,6 +17,7 @@ from gatelift.core.commands import Command, Note, Read, ReadAll, StepDown
 from gatelift.core.dispatch_values import DispatchSettings
 from gatelift.core.link_values import (
     ClusterView,
+    FencedByPerson,
     LinkBroken,
     LinkLost,
     LinkOpened,
@@ -130,6 +131,7 @@ class World:
             state=LinkState.CONNECTED,
             session=session,
             open=True,
+            fenced_through=0,
             **changes,
         )
         revision = self.machine.core.record_revision
@@ -158,6 +160,12 @@ class World:
         self.upcall(LinkBroken(cluster=name, session=view.session))
         if lost:
             self.upcall(LinkLost(cluster=name))
+
+    def fence(self, name: str, who: str = "ada", *, through: int = 0) -> None:
+        """Let a person's word about a lost cluster's session (its last) stand in its status."""
+        through = through or self.sessions[name]
+        self.links.views[name] = replace(self.links.views[name], fenced_through=through, fenced_by=who)
+        self.upcall(FencedByPerson(cluster=name, through_session=through, who=who))
 
     # --- events ---------------------------------------------------------------------------------------------------
 

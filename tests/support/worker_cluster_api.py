@@ -40,6 +40,11 @@ class Api:
             return WriteDone(write_id=command.write_id, object=self.get(name))
         if body["metadata"]["resourceVersion"] != str(self.get(name).metadata.resource_version):
             return WriteFailed(write_id=command.write_id, error=WriteError.CONFLICT, message="changed")
-        status = {**self.objects[name].get("status", {}), **body["status"]}  # type: ignore[dict-item]
+        annotations = body["metadata"].get("annotations", {})
+        if annotations:
+            metadata = self.objects[name]["metadata"]
+            merged = {**metadata.get("annotations", {}), **annotations}  # type: ignore[attr-defined]
+            metadata["annotations"] = {key: text for key, text in merged.items() if text is not None}  # type: ignore[index]
+        status = {**self.objects[name].get("status", {}), **body.get("status", {})}  # type: ignore[dict-item]
         self.put(name, status=status)
         return WriteDone(write_id=command.write_id, object=self.get(name))

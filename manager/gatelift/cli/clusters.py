@@ -107,9 +107,14 @@ def cordon(
 def fenced(context: typer.Context, name: Name) -> None:
     """Declare that nothing runs any more on a lost worker cluster; its work is dispatched anew.
 
-    Make sure of it first (machines off, or its API reachable and empty): said too early, work runs twice.
+    Make sure of it first (machines off, or its API reachable and empty): said too early, work runs twice. Waits until
+    the manager has taken the word and nothing is placed there any more; said again, it goes on waiting.
     """
-    word = run(target_of(context), lambda client: _expected(name, declare_fenced(client, name)))
+
+    def tell(text: str) -> None:
+        typer.echo(text, err=True)
+
+    word = run(target_of(context), lambda client: _expected(name, declare_fenced(client, name, tell)))
     typer.echo(f"{name} is fenced through session {word.session}, says {word.who}; its work is dispatched anew")
 
 

@@ -1,25 +1,45 @@
 """A person's word that nothing runs any more on a lost worker cluster, as annotations of its WorkerCluster.
 
-Neighbours: `clusters` has the verb; `gatelift.core.link` takes the word for a LOST cluster and for sessions that are
-over, and writes it into the status, from where it takes effect (rule R2).
+Said, then waited for: the manager answers a word by writing it into the status, from where it takes effect (rule R2),
+or refuses it with the reason; then it ends what was placed there. Neighbours: `clusters` has the verb;
+`gatelift.core.fencing` says when a word counts.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
 
-from gatelift.cli.connection import CliError
-from gatelift.core.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH, CONNECTED
+from gatelift.cli.connection import TIMED_OUT, CliError
+from gatelift.core.cluster_status import (
+    ANNOTATION_FENCE_REFUSED,
+    ANNOTATION_FENCED_BY,
+    ANNOTATION_FENCED_THROUGH,
+    CONNECTED,
+    LOST,
+)
+from gatelift.core.texts import FINISHED
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
 
-LOST = "Lost"
 WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+LOOK_SECONDS = 0.5
+"""How often is looked for the answer."""
+
+COUNT_SECONDS = 2.0
+"""How often what is left is counted: all Workloads are listed for it."""
+
+STILL_SECONDS = 60.0
+"""Without an answer, or without anything having ended, for this long the verb gives up waiting: a leader answers in a
+second, and another takes over within half a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +62,93 @@ class _Answer(msgspec.Struct):
     status: _Review = msgspec.field(default_factory=_Review)
 
 
-async def declare_fenced(client: Client, name: str) -> Word:
-    """Write the word for the cluster's last session, under the name by which the API server knows who says it.
+async def declare_fenced(client: Client, name: str, tell: Callable[[str], None]) -> Word:
+    """Write the word, under the name by which the API server knows who says it; wait until it has done its work.
 
-    Raises CliError unless the cluster is shown as lost (the manager would take the word later, when it may be untrue),
-    NotFoundError when there is none, ConflictError when it has changed meanwhile: it may be back.
+    `tell` gets how many placements are left, whenever that changes. Raises CliError unless the cluster is shown as
+    lost, when the word is refused, and when nothing moves any more; NotFoundError when there is no such cluster,
+    ConflictError when it has changed meanwhile: it may be back.
     """
-    served = await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))
-    found = served.object
-    if not isinstance(found, WorkerCluster):
-        raise CliError(f"{name}: the API server's answer is no WorkerCluster")
+    found = await _read(client, name)
+    session = _sayable(found)
+    if found.status.fenced_through_session >= session:
+        word = Word(session=session, who=found.status.fenced_by)
+    else:
+        word = Word(session=session, who=await _who_am_i(client))
+        annotations = {
+            ANNOTATION_FENCED_THROUGH: str(word.session),
+            ANNOTATION_FENCED_BY: word.who,
+            ANNOTATION_FENCE_REFUSED: None,
+        }
+        body = {"metadata": {"resourceVersion": found.metadata.resource_version, "annotations": annotations}}
+        await client.patch(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)), json.dumps(body).encode())
+        await _answer(client, name, word)
+    await _all_ended(client, name, word, tell)
+    return word
+
+
+def _sayable(found: WorkerCluster) -> int:
+    """Return the session that a word may be about now. Raises CliError when there is none."""
+    name = found.metadata.name
     connected = conditions.find(found.status.conditions, CONNECTED)
     if connected is None or connected.reason != LOST:
         shown = f"shown as {connected.reason}" if connected else "never connected"
         raise CliError(f"{name}: not lost ({shown}); only a lost cluster can be declared fenced: wait until it is")
-    word = Word(session=found.status.session, who=await _who_am_i(client))
-    annotations = {ANNOTATION_FENCED_THROUGH: str(word.session), ANNOTATION_FENCED_BY: word.who}
-    body = {"metadata": {"resourceVersion": found.metadata.resource_version, "annotations": annotations}}
-    await client.patch(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)), json.dumps(body).encode())
-    return word
+    return found.status.session
+
+
+async def _answer(client: Client, name: str, word: Word) -> None:
+    """Wait until the manager has taken the word. Raises CliError when it has not, with what becomes of it."""
+    for _ in range(round(STILL_SECONDS / LOOK_SECONDS)):
+        found = await _read(client, name)
+        if found.status.fenced_through_session >= word.session:
+            return
+        refused = found.metadata.annotations.get(ANNOTATION_FENCE_REFUSED, "")
+        if refused:
+            raise CliError(f"{name}: refused: {refused}")
+        if found.metadata.annotations.get(ANNOTATION_FENCED_THROUGH) != str(word.session):
+            raise CliError(f"{name}: somebody took the word back before a manager answered; nothing was ended by it")
+        await asyncio.sleep(LOOK_SECONDS)
+    text = f"{name}: no manager has answered for {STILL_SECONDS:g} s; it counts when one leads, if {name} is then still"
+    raise CliError(f"{text} lost in session {word.session}: 'gatelift cluster list' shows it", TIMED_OUT)
+
+
+async def _all_ended(client: Client, name: str, word: Word, tell: Callable[[str], None]) -> None:
+    """Wait until no record says any more that something is placed there. Raises CliError when that does not move."""
+    before, still = -1, 0.0
+    while left := await _placed(client, name):
+        found = await _read(client, name)
+        if found.status.session != word.session:
+            text = (
+                f"{name}: came back in session {found.status.session}; of its {left} placements it has to tell itself"
+            )
+            raise CliError(text)
+        if left != before:
+            tell(f"{left} placements on {name} are left")
+            before, still = left, 0.0
+        if still >= STILL_SECONDS:
+            text = f"{name}: {left} placements have not ended for {STILL_SECONDS:g} s; the word stands and the next"
+            raise CliError(f"{text} manager goes on with it: 'gatelift cluster fenced {name}' waits again", TIMED_OUT)
+        await asyncio.sleep(COUNT_SECONDS)
+        still += COUNT_SECONDS
+
+
+async def _placed(client: Client, name: str) -> int:
+    """Return of how many Workloads the record says that they are placed on this cluster."""
+    left = 0
+    async for page in client.list(WORKLOAD):
+        for served in page.items:
+            found = served.object
+            if isinstance(found, Workload) and found.status.cluster_name == name:
+                left += not conditions.is_true(found.status.conditions, FINISHED)
+    return left
+
+
+async def _read(client: Client, name: str) -> WorkerCluster:
+    found = (await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))).object
+    if not isinstance(found, WorkerCluster):
+        raise CliError(f"{name}: the API server's answer is no WorkerCluster")
+    return found
 
 
 async def _who_am_i(client: Client) -> str:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import datetime as dt
 
-from gatelift.cli.fencing import LOST
 from gatelift.cli.render import age
-from gatelift.core.cluster_status import CONNECTED
+from gatelift.core.cluster_status import CONNECTED, LOST
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift_kube import conditions
 from gatelift_kube.client import Client

@@ -211,7 +211,8 @@ class Attempt:
     """All that the manager keeps in memory of one attempt; a restart rebuilds it from the record and inventories.
 
     `written_revision`: the machine's record revision at which the winner was written (rule R4). `heard_session`: the
-    session in which the agent was told to go on (Commit or Confirm), 0 if not yet. `wants_objects`: the agent had not
+    session in which the agent was told to go on (Commit or Confirm), 0 if not yet. `listed_session`: the last one in
+    which its inventory had it. `wants_objects`: the agent had not
     made all objects when it listed the placement, so it needs the Commit with their templates once more. `waiting`
     (reason, message): no cluster can take it, the reservation is on its way back. `epoch_spent`: an agent knows this
     epoch as used (R5), so it must be raised. `why_not`: cluster to reason. Times are monotonic seconds.
@@ -228,6 +229,7 @@ class Attempt:
     written_revision: int = 0
     policy: DisconnectPolicy = DisconnectPolicy.WAIT
     heard_session: int = 0
+    listed_session: int = 0
     commit_session: int = 0
     commit_sequence: int = 0
     wants_objects: bool = False

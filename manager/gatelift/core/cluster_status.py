@@ -1,6 +1,6 @@
 """What the manager writes of a worker cluster: the facts, and the one patch of WorkerCluster.status made of them. Pure.
 
-Neighbour: `link`, which decides when.
+Neighbour: `cluster_record`, which decides when.
 """
 
 from __future__ import annotations
@@ -25,11 +25,23 @@ ANNOTATION_FENCED_THROUGH = "gatelift.dev/fenced-through-session"
 ANNOTATION_FENCED_BY = "gatelift.dev/fenced-by"
 """Who said so, in the words of whoever wrote it; the API server's audit log has the proof."""
 
+ANNOTATION_FENCE_REFUSED = "gatelift.dev/fence-refused"
+"""Why a person's word was not taken: left by the manager in place of the word."""
+
 ANNOTATION_RESTORED_ACCEPTED = "gatelift.dev/restored-accepted"
 """A person's word, written by `gatelift cluster cordon NAME --off`: what was restored in this session may get work."""
 
 CONNECTED = "Connected"
+FENCED = "Fenced"
+LOST = "Lost"
 RESTORED = "Restored"
+
+NUMBER_DIGITS_MAX = 18
+"""Digits of a number in an annotation, which anybody may write: fits 64 bits, and nobody has more sessions."""
+
+
+REFUSED_CHARACTERS_MAX = 1000
+"""Of an annotation that anybody may write, in a condition."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,20 +73,25 @@ class Facts:
     written_capacity: Capacity | None = None
 
     def adopt(self, found: WorkerCluster) -> None:
-        """Take over what an earlier process wrote."""
+        """Take over what an earlier process wrote; grants of leases are counted by `long_grants`."""
         status = found.status
         self.term, self.session, self.opened_session = status.term, status.session, status.opened_session
-        self.restored_session, self.lease_seconds = status.restored_session, status.lease_seconds
+        self.restored_session = status.restored_session
         self.fenced_through, self.fenced_by = status.fenced_through_session, status.fenced_by
         self.agent_version, self.agent_instance = status.agent_version, status.agent_instance
         self.replicas, self.connected = status.agent_replicas, status.connected
         self.api_reachable = status.api_reachable is not False
-        connected = conditions.find(status.conditions, CONNECTED)
-        self.lost = connected is not None and connected.reason == "Lost"
+        self.lost = shown_lost(found)
 
     def adopt_certificate(self, found: WorkerCluster) -> None:
         """Take over the latest issue of a certificate: the enrolment port writes it as well (texts sort by time)."""
         self.certificate_issued_at = max(self.certificate_issued_at, found.status.certificate_issued_at or "")
+
+
+def shown_lost(found: WorkerCluster) -> bool:
+    """Say whether the status shows the cluster as lost."""
+    connected = conditions.find(found.status.conditions, CONNECTED)
+    return connected is not None and connected.reason == LOST
 
 
 def fence_wanted(found: WorkerCluster) -> int:
@@ -84,7 +101,7 @@ def fence_wanted(found: WorkerCluster) -> int:
 
 def _number(found: WorkerCluster, annotation: str) -> int:
     text = found.metadata.annotations.get(annotation, "")
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= NUMBER_DIGITS_MAX else 0
 
 
 def awaits_person(found: WorkerCluster, restored_session: int) -> bool:
@@ -191,7 +208,7 @@ def _condition(found: WorkerCluster, facts: Facts) -> Condition:
         status, reason = "Unknown", "NoSession"
         message = f"Session {facts.session} is not open: nothing new is sent, running work is left alone"
     elif facts.lost:
-        status, reason = "False", "Lost"
+        status, reason = "False", LOST
         message = "The lease ran out: running work is left alone, its quota stays charged, nothing new is sent"
     else:
         status, reason, message = "False", "NeverConnected", "No agent of this cluster has connected yet"
@@ -216,9 +233,26 @@ def _restored(found: WorkerCluster, facts: Facts) -> Condition | None:
     )
 
 
+def _fenced(found: WorkerCluster, facts: Facts) -> Condition | None:
+    """Return how a person's last word was answered."""
+    refused = found.metadata.annotations.get(ANNOTATION_FENCE_REFUSED, "")
+    through = max(facts.fenced_through, found.status.fenced_through_session)
+    if refused:
+        status, reason, message = "False", "Refused", refused[:REFUSED_CHARACTERS_MAX]
+    elif through:
+        who = facts.fenced_by or found.status.fenced_by
+        status, reason = "True", "SaidByPerson"
+        message = f"Nothing of a session up to {through} runs any more, says {who}"
+    else:
+        return None
+    return Condition(
+        type=FENCED, status=status, reason=reason, message=message, observed_generation=found.metadata.generation
+    )
+
+
 def _conditions(found: WorkerCluster, facts: Facts) -> tuple[Condition, ...]:
-    restored = _restored(found, facts)
-    return (_condition(found, facts), *((restored,) if restored is not None else ()))
+    said = (_condition(found, facts), _restored(found, facts), _fenced(found, facts))
+    return tuple(condition for condition in said if condition is not None)
 
 
 def _put(found: WorkerCluster, facts: Facts, wall: str) -> tuple[Condition, ...]:

@@ -31,7 +31,6 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
         case LinkOpened():
             if not upcall.resumed:
                 core.resynced[upcall.cluster] = upcall.session
-            core.fenced_clusters.pop(upcall.cluster, None)
             core.note("session open", cluster=upcall.cluster, fields=_session(upcall))
             _look_at_all(core, upcall.cluster)
             _changed(core, upcall.cluster, now)
@@ -52,7 +51,6 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
         case LinkSuspect() | LinkRecovered():
             _changed(core, upcall.cluster, now)
         case FencedByPerson():
-            core.fenced_clusters[upcall.cluster] = (upcall.through_session, upcall.who)
             reports.let_go(core, upcall.cluster)
             predecessors.fenced(core, upcall.cluster)
             said = ("through_session", str(upcall.through_session)), ("who", upcall.who)

@@ -86,10 +86,16 @@ FAILURES = frozenset({Wire.REFUSED, Wire.EVICTED, Wire.ABSENT})
 
 
 def fenced(core: Core, attempt: Attempt) -> None:
-    """End a placement on a lost cluster if a person said that nothing runs there that was told to by then (P1)."""
-    through, who = core.fenced_clusters.get(attempt.cluster, (-1, ""))
-    if attempt.heard_session > through:
+    """End a placement on a lost cluster if a person said that nothing runs there that was told to by then (P1).
+
+    Looked up each time in what the cluster's status says, so that each leader comes to it again until all have ended.
+    """
+    view = core.view(attempt.cluster)
+    if view is None or not view.fenced_through:
         return
+    if max(attempt.heard_session, attempt.listed_session) > view.fenced_through:
+        return
+    who = view.fenced_by
     core.remember_fenced(attempt.key, who)
     outcome = Outcome(how=Internal.FENCE, message=texts.fenced_by(attempt.cluster, who), cluster=attempt.cluster)
     end(core, attempt, Internal.FENCE, outcome)

@@ -74,7 +74,7 @@ def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, Inve
     if attempt is not None and attempt.state in LIVE:
         entry = listed.pop(attempt.key, None)
         if entry is not None:
-            _listed(attempt, entry)
+            _listed(attempt, entry, facts.session)
         elif placing.runs_here(core, attempt) is not None:
             attempt.wants_objects = True  # the user's own object runs, whatever its labels say: the agent is told which
         elif attempt.state is AttemptState.CHOSEN:
@@ -100,7 +100,8 @@ def _known(attempt: Attempt) -> Known:
     )
 
 
-def _listed(attempt: Attempt, entry: InventoryEntry) -> None:
+def _listed(attempt: Attempt, entry: InventoryEntry, session: int) -> None:
+    attempt.listed_session = session
     attempt.wants_objects = entry.state.upper() in UNFINISHED
     if entry.state.upper() in HELD:
         attempt.follow(Wire.LISTED_HELD)

@@ -52,7 +52,7 @@ class ClusterView:
     `open` is true when messages may be sent: the session is resynced or resumed, its number is written, and the own
     leader lease is valid. `accepted_namespaces` is the worker's own word (`Capacity.namespaces`), None until it said
     so. `allowed_namespaces` is the person's (WorkerCluster.spec), empty means no limit. `capacity` is empty when the
-    worker does no quota of its own.
+    worker does no quota of its own. `fenced_through`, `fenced_by`: a person's word that counts now, 0 for none.
     """
 
     name: str
@@ -72,6 +72,8 @@ class ClusterView:
     api_reachable: bool = True
     replicas: int = 1
     predecessors: tuple[Predecessor, ...] = ()
+    fenced_through: int = 0
+    fenced_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

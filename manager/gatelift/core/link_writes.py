@@ -1,6 +1,6 @@
 """Writes to `WorkerCluster.status`: what each is for, and what will be true once it has succeeded (rule R2). Pure.
 
-Neighbours: `link` (decides which comes next and acts on the outcome), `cluster_status` (the document).
+Neighbours: `cluster_record` (decides which comes next), `link` (acts on the outcome), `cluster_status` (the document).
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from gatelift_wire.session import GreetingReceived, LeaseRenewed
 
 
 class Purpose(enum.Enum):
-    """What a write to WorkerCluster.status is for, dearest first."""
+    """What a write to WorkerCluster is for, dearest first: all but ANSWER are to its status."""
 
     SESSION = "session"
+    ANSWER = "answer"
     LOST = "lost"
     FENCED = "fenced"
     UNREACHABLE = "unreachable"
@@ -50,6 +51,8 @@ def changes_of(
 
     `said` is the greeting or the renewal that the write is about.
     """
+    if purpose is Purpose.ANSWER:
+        return {}  # the status is left alone
     changes: dict[str, Any] = {"term": term, "written_capacity": facts.capacity}
     match purpose, said:
         case Purpose.SESSION, GreetingReceived(hello=hello):

@@ -11,9 +11,10 @@ import json
 from collections.abc import Callable, Iterable
 
 from gatelift.core import events
+from gatelift.core.cluster_record import RETRY_SECONDS
 from gatelift.core.commands import AnswerEnrolment, CloseStream, EnrolmentVerdict, Note
 from gatelift.core.enrolment import Enrolments, EnrolmentSettings
-from gatelift.core.link import RETRY_SECONDS, Link
+from gatelift.core.link import Link
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinksOutcome, Sent, WriteIds
 from gatelift.core.linking import Leading, Outcome
 from gatelift.core.wall import Wall

@@ -133,7 +133,6 @@ class Core:
     touched: set[str] = field(default_factory=set)  # clusters whose counts of placements and offers changed
     later: deque[str] = field(default_factory=deque)  # UIDs of attempts to look at, by the thousand
     comparing: set[str] = field(default_factory=set)  # clusters whose inventory is being compared
-    fenced_clusters: dict[str, tuple[int, str]] = field(default_factory=dict)  # -> (through session, who)
     rebuilt: bool = False
     stepped_down: bool = False
     out: list[Command] = field(default_factory=list)
@@ -357,7 +356,6 @@ class Core:
         if cluster in self.on_cluster or cluster in self.unapplied or self.links.state(cluster) is not None:
             return
         self.resynced.pop(cluster, None)
-        self.fenced_clusters.pop(cluster, None)
         self.owed.pop(cluster, None)
         self.open_offers.session_ended(cluster)
         self.failures.forget_cluster(cluster)

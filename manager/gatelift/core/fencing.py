@@ -1,0 +1,75 @@
+"""A person's word that nothing runs any more on a worker cluster: when it counts, and how it is answered. Pure.
+
+It comes as an annotation (`gatelift cluster fenced`, or by hand). It counts for one session: the one that the status
+names while the cluster is shown as lost in it. Every other word is refused at once and taken away, with the reason, so
+that none lies there until a loss months later makes it count. Neighbour: `cluster_record` (writes it, rule R2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from gatelift.core.cluster_status import (
+    ANNOTATION_FENCE_REFUSED,
+    ANNOTATION_FENCED_BY,
+    ANNOTATION_FENCED_THROUGH,
+    fence_author,
+    fence_wanted,
+)
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.writes import Patch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """Nothing of a session up to `through` runs any more, says `who`; 0 is no session, or no number."""
+
+    through: int
+    who: str
+
+
+def said(found: WorkerCluster) -> Word | None:
+    """Return the word that waits for an answer."""
+    if ANNOTATION_FENCED_THROUGH not in found.metadata.annotations:
+        return None
+    return Word(through=fence_wanted(found), who=fence_author(found))
+
+
+def counts(found: WorkerCluster, word: Word, *, shown_lost: bool) -> bool:
+    """Say whether a word is to be written: about the session that the status names, lost, and not said before."""
+    if word.through <= found.status.fenced_through_session:
+        return False
+    return not refusal(found, word, shown_lost=shown_lost)
+
+
+def refusal(found: WorkerCluster, word: Word, *, shown_lost: bool) -> str:
+    """Return why a word does not count, "" if it does or did."""
+    name, session = found.metadata.name, found.status.session
+    again = f"look at what runs there, then say it again: gatelift cluster fenced {name}"
+    if 0 < word.through <= found.status.fenced_through_session:
+        return ""
+    if not word.through:
+        return f"{ANNOTATION_FENCED_THROUGH}: is no session number of at most 18 digits; {again}"
+    if not shown_lost:
+        return f"Through session {word.through}: {name} is not lost, so nobody can know that; wait until it is"
+    if word.through != session:
+        return f"Through session {word.through}: {name} is lost in session {session}; {again}"
+    return ""
+
+
+def answer(write_id: int, found: WorkerCluster, *, shown_lost: bool) -> Patch:
+    """Return the write that takes the word away, conditional on resourceVersion; a refused one leaves the reason."""
+    word = said(found)
+    text = refusal(found, word, shown_lost=shown_lost) if word is not None else ""
+    annotations: dict[str, Any] = {ANNOTATION_FENCED_THROUGH: None, ANNOTATION_FENCED_BY: None}
+    annotations[ANNOTATION_FENCE_REFUSED] = text or None
+    metadata = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resource_version}
+    return Patch(
+        write_id=write_id,
+        ref=ObjectRef(WORKER_CLUSTER, ObjectKey("", found.metadata.name)),
+        body=msgspec.json.encode({"metadata": {**metadata, "annotations": annotations}}),
+    )

@@ -1,0 +1,142 @@
+"""`gatelift cluster fenced`: said, answered, and waited for until nothing is placed there any more."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from gatelift.cli import fencing
+from gatelift.cli.connection import FAILED, TIMED_OUT, CliError
+from gatelift.core.cluster_status import ANNOTATION_FENCE_REFUSED, ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
+from gatelift_kube.client import Client
+from gatelift_kube.decoding import Page, Served
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import ObjectRef, Resource
+from support.cli_stage import condition
+from support.fake_apiserver import merged
+
+LOST = condition("Connected", "False", "Lost")
+
+
+@dataclass
+class Server:
+    """A management cluster as the verb sees it; `lives` is what its manager does, looked at before each read."""
+
+    lives: list[Callable[[Server], None]] = field(default_factory=list)
+    cluster: dict[str, Any] = field(
+        default_factory=lambda: {
+            "metadata": {"name": "a", "resourceVersion": "3", "annotations": {}},
+            "status": {"session": 7, "conditions": [LOST]},
+        }
+    )
+    placed: int = 0
+    written: list[dict[str, Any]] = field(default_factory=list)
+
+    def _live(self) -> None:
+        if self.lives and self.written:
+            self.lives.pop(0)(self)
+
+    async def get(self, _ref: ObjectRef) -> Served:
+        self._live()
+        return served(msgspec.convert(self.cluster, WorkerCluster))
+
+    async def patch(self, _ref: ObjectRef, body: bytes) -> None:
+        document = json.loads(body)
+        self.written.append(document)
+        self.cluster = merged(self.cluster, document)
+
+    async def list(self, _resource: Resource) -> AsyncGenerator[Page, None]:
+        self._live()
+        documents = [{"metadata": {"name": f"w{n}"}, "status": {"clusterName": "a"}} for n in range(self.placed)]
+        yield Page(items=[served(msgspec.convert(each, Workload)) for each in documents], next="", resource_version="1")
+
+    async def raw(self, _method: str, _path: str, *, body: bytes) -> bytes:
+        assert body
+        return b'{"status":{"userInfo":{"username":"ada"}}}'
+
+
+def served(found: Any) -> Served:
+    return Served(object=found, raw=b"")
+
+
+def takes(server: Server) -> None:
+    annotations = server.cluster["metadata"]["annotations"]
+    through, by = annotations.pop(ANNOTATION_FENCED_THROUGH), annotations.pop(ANNOTATION_FENCED_BY)
+    server.cluster["status"] |= {"fencedThroughSession": int(through), "fencedBy": by}
+
+
+def ends_one(server: Server) -> None:
+    server.placed -= 1
+
+
+@pytest.fixture(autouse=True)
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def at_once(_seconds: float) -> None:
+        return
+
+    monkeypatch.setattr(asyncio, "sleep", at_once)
+
+
+def say(server: Server) -> tuple[fencing.Word, list[str]]:
+    told: list[str] = []
+    word = asyncio.run(fencing.declare_fenced(cast("Client", server), "a", told.append))
+    return word, told
+
+
+def test_hd_12_the_verb_waits_for_the_answer_and_until_nothing_is_left_and_says_how_many_are() -> None:
+    idle = [lambda _server: None] * 3
+    server = Server(lives=[*idle, takes, *idle, ends_one, *idle, ends_one], placed=2)
+    word, told = say(server)
+    assert word == fencing.Word(session=7, who="ada")
+    assert told == ["2 placements on a are left", "1 placements on a are left"]
+    metadata = server.written[0]["metadata"]
+    assert metadata["resourceVersion"] == "3"
+    assert metadata["annotations"][ANNOTATION_FENCED_THROUGH] == "7"
+
+
+def test_hd_11_a_refused_word_is_told_with_the_reason_and_an_exit_code() -> None:
+    def refuses(server: Server) -> None:
+        server.cluster["metadata"]["annotations"] = {ANNOTATION_FENCE_REFUSED: "a is not lost"}
+
+    with pytest.raises(CliError, match="refused: a is not lost") as error:
+        say(Server(lives=[refuses], placed=1))
+    assert error.value.code == FAILED
+
+
+def test_hd_11_a_reason_of_an_earlier_word_is_not_taken_for_the_answer() -> None:
+    server = Server(lives=[lambda _server: None, takes])
+    server.cluster["metadata"]["annotations"] = {ANNOTATION_FENCE_REFUSED: "an old one"}
+    word, _ = say(server)
+    assert word.session == 7
+
+
+def test_hd_12_the_verb_fails_when_no_manager_answers() -> None:
+    with pytest.raises(CliError, match="no manager has answered") as error:
+        say(Server())
+    assert error.value.code == TIMED_OUT
+
+
+def test_hd_12_the_verb_fails_when_nothing_moves_and_says_how_many_are_left() -> None:
+    with pytest.raises(CliError, match="3 placements have not ended") as error:
+        say(Server(lives=[takes], placed=3))
+    assert error.value.code == TIMED_OUT
+
+
+def test_hd_12_a_cluster_that_comes_back_tells_itself_of_what_was_left() -> None:
+    def comes_back(server: Server) -> None:
+        server.cluster["status"]["session"] = 8
+
+    with pytest.raises(CliError, match="came back in session 8"):
+        say(Server(lives=[takes, lambda _server: None, comes_back], placed=3))
+
+
+def test_a_word_that_somebody_takes_back_before_the_answer_is_no_success() -> None:
+    with pytest.raises(CliError, match="took the word back"):
+        say(Server(lives=[lambda server: server.cluster["metadata"]["annotations"].clear()]))
