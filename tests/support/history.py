@@ -30,7 +30,7 @@ QUIET = Plan(faults=Faults(), break_every=0.0, user_every=0.0, workloads=0)
 CONNECT_SECONDS = 60.0
 UNTIL_SECONDS = 300.0
 """Longer than any pause of a world without faults: LOST and a redial behind it."""
-FENCED_THROUGH, FENCED_BY = "gatelift.dev/fenced-through", "gatelift.dev/fenced-by"
+FENCED_THROUGH, FENCED_BY = "gatelift.dev/fenced-through-session", "gatelift.dev/fenced-by"
 
 
 class History:
