@@ -72,10 +72,11 @@ class ClusterRecord:
     def step_down(self) -> None:
         """Keep nothing but the object."""
         self._begin_anew()
+        self._write = None
         self.grants.stepped_down()
 
     def _begin_anew(self) -> None:
-        self._write = self.greeting = self.renewal = self.lost_session = None
+        self.greeting = self.renewal = self.lost_session = None
         self._not_before, self.doubted_term, self.restored = 0.0, 0, False
         self.facts = Facts(placements=self.facts.placements, offers=self.facts.offers)
 
