@@ -116,8 +116,11 @@ async def _answer(client: Client, name: str, word: Word) -> None:
 async def _all_ended(client: Client, name: str, word: Word, tell: Callable[[str], None]) -> None:
     """Wait until no record says any more that something is placed there. Raises CliError when that does not move."""
     before, still = -1, 0.0
-    while left := await _placed(client, name):
+    while True:
         found = await _read(client, name)
+        left = await _placed(client, name) + len(found.status.predecessors)
+        if not left:
+            return
         if found.status.session != word.session:
             text = (
                 f"{name}: came back in session {found.status.session}; of its {left} placements it has to tell itself"

@@ -78,7 +78,13 @@ class ClusterRecord:
     def _begin_anew(self) -> None:
         self.greeting = self.renewal = self.lost_session = None
         self._not_before, self.doubted_term, self.restored = 0.0, 0, False
-        self.facts = Facts(placements=self.facts.placements, offers=self.facts.offers)
+        told = self.facts
+        self.facts = Facts(
+            placements=told.placements,
+            offers=told.offers,
+            predecessors=told.predecessors,
+            predecessors_over=told.predecessors_over,
+        )
 
     def adopt(self, found: WorkerCluster) -> None:
         """Take the object as it is now."""

@@ -191,9 +191,10 @@ def compared(core: Core, cluster: str, entries: tuple[InventoryEntry, ...], fact
 
 def fenced(core: Core, cluster: str) -> None:
     """Take a person's word about the sessions through which nothing runs there any more."""
-    through, _ = core.fenced_clusters.get(cluster, (-1, ""))
+    view = core.view(cluster)
+    through = view.fenced_through if view is not None else 0
     for memory in tuple(core.predecessors.by_cluster.get(cluster, {}).values()):
-        if memory.session <= through:
+        if 0 < through >= memory.session:
             ended(core, cluster, memory.key)
 
 
