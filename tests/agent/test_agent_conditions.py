@@ -6,7 +6,7 @@ import msgspec
 
 from gatelift_agent.core import events
 from gatelift_kube.resources import CONFIG_MAP, NODE, POD
-from gatelift_kube.writes import Create, Patch, WriteError
+from gatelift_kube.writes import Create, Delete, Patch, WriteError, WriteFailed
 from gatelift_wire import limits
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
@@ -167,3 +167,60 @@ def test_hd_54_an_object_made_anew_under_the_same_name_and_labels_has_another_ui
     assert found is not None
     assert (found.state.value, found.objects["p"].uid) == ("Draining", first)
     assert stage.peer.of(m.Evicted) == [], "what ran may still run on its node"
+
+
+# --- found by taking out what no test had in view ----------------------------------------------------------------
+
+
+def _loses_its_lead_and_gains_it_again(stage: Stage) -> None:
+    stage.post(events.LeadershipLost())
+    stage.post(events.LeadershipGained(term=5, settle_seconds=0.0))
+    stage.lead()
+    stage.mend(resume=False)
+
+
+def test_hd_55_an_epoch_is_used_from_its_acceptance_on_though_nothing_of_it_was_made() -> None:
+    """Its create may still land: whoever leads again in this process takes the epoch for no second placement."""
+    stage = _started()
+    stage.hold = lambda write: isinstance(write, Create) and write.ref.resource == POD
+    stage.place()
+    _loses_its_lead_and_gains_it_again(stage)
+    assert stage.placement() is None
+    stage.offer()
+    assert [bid.refusal for bid in stage.peer.of(m.Bid)] == [None, Refusal.EPOCH_STALE]
+
+
+def test_hd_55_an_epoch_that_is_found_on_an_object_uses_up_the_lower_ones() -> None:
+    stage = _started()
+    stage.place(SECOND)
+    stage.run()
+    stage.restart()
+    stage.offer(KEY)
+    assert [bid.refusal for bid in stage.peer.of(m.Bid)] == [None, Refusal.EPOCH_STALE]
+
+
+def test_hd_55_an_answer_to_a_write_of_a_lost_lead_says_nothing_of_the_next_ones_write() -> None:
+    """R7: a lift that is in flight would count as answered, and a stop would not wait for it."""
+    stage = _started()
+    stage.hold = lambda write: isinstance(write, Patch) and write.ref.resource == POD
+    stage.place()
+    [before] = stage.written(Patch)
+    _loses_its_lead_and_gains_it_again(stage)
+    stage.confirm()
+    assert len(stage.written(Patch)) == 2
+    stage.post(WriteFailed(write_id=before.write_id, error=WriteError.NOT_DONE, message="of the time before"))
+    stage.pass_seconds(5.0)
+    assert len(stage.written(Patch)) == 2
+
+
+def test_hd_55_an_object_with_our_labels_of_an_epoch_that_was_never_used_here_is_left_alone() -> None:
+    stage = _started()
+    labels = stage.machine.world.owner_labels
+    stage.place()
+    found = stage.placement()
+    assert found is not None
+    stranger = {**labels(found), "gatelift.dev/workload-uid": "w-of-nobody"}
+    stage.create(POD, {"metadata": {"name": "q", "namespace": "team-a", "labels": stranger}, "spec": POD_SPEC})
+    stage.pass_seconds(120.0)
+    assert stage.document(POD, "q") is not None
+    assert stage.written(Delete) == []

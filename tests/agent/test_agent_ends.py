@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gatelift_agent.core import events
-from gatelift_agent.core.placements import State
+from gatelift_agent.core.placements import IllegalMoveError, State
 from gatelift_kube.resources import JOB, NAMESPACE, NODE, POD
 from gatelift_kube.writes import Create, Delete, ObjectGone, ObjectSeen, Patch, WriteError
 from gatelift_sandbox.embedded.drafts import Deletion
@@ -99,6 +99,7 @@ def test_a_job_that_is_stopped_is_suspended_and_reported_when_its_pods_are_gone(
 def test_forgetting_what_still_runs_stops_it_first() -> None:
     stage = _running()
     stage.send(m.Forget(key=KEY))
+    assert stage.state() == "Draining"
     assert stage.pod()["metadata"]["deletionTimestamp"]
     stage.finish(phase="Failed")
     assert stage.document(POD, "p") is None
@@ -279,8 +280,8 @@ def test_a_foreign_pod_with_labels_of_another_manager_is_not_touched() -> None:
     before = stage.pod()
     stage.place()
     stage.pass_seconds(40.0)
-    assert stage.peer.of(m.Refused)[0].refusal is Refusal.NAME_CONFLICT
-    assert stage.pod() == before
+    assert stage.document(POD, "p") == before
+    assert [refused.refusal for refused in stage.peer.of(m.Refused)] == [Refusal.NAME_CONFLICT]
 
 
 @pytest.mark.parametrize(
@@ -394,7 +395,10 @@ def test_every_command_in_every_state_has_an_answer_or_is_a_no_op() -> None:
             placement = stage.placement()
             assert placement is not None
             placement.state = state
-            stage.send(message)
+            try:
+                stage.send(message)
+            except IllegalMoveError as error:
+                pytest.fail(f"{type(message).__name__} in {state.value}: {error}")
             stage.send(m.Cordon(cordoned=False))
             assert stage.peer.open, f"{type(message).__name__} in {state.value}"
 

@@ -116,7 +116,7 @@ def test_a_placement_that_the_agent_would_have_to_stop_by_the_clock_is_refused()
     stage = _started()
     stage.offer()
     stage.commit(policy=m.DisconnectPolicy.FAILOVER)
-    assert stage.peer.of(m.Refused)[-1].refusal is Refusal.POLICY
+    assert [refused.refusal for refused in stage.peer.of(m.Refused)] == [Refusal.POLICY]
     assert "failover is not carried out by this agent" in stage.peer.of(m.Refused)[-1].text
     stage.place(OTHER, name="q", policy=m.DisconnectPolicy.UNFENCED)
     assert [refused.key for refused in stage.peer.of(m.Refused)] == [KEY], "that one is the manager's business alone"

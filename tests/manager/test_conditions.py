@@ -7,14 +7,16 @@ from collections.abc import Iterable
 import pytest
 
 from gatelift.core import events, record
-from gatelift.core.commands import Command, SendFrame
+from gatelift.core.commands import Command, ReadAll, SendFrame
 from gatelift.core.link_values import PlacementsInventoried, Upcall
 from gatelift_kube.resources import WORKLOAD
 from gatelift_kube.writes import Patch, WriteError
 from gatelift_wire import limits
+from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Commit, InventoryRequest, Stop
 from support.builders_manager import a_setting, a_workload
 from support.links_bench import Manager
+from support.manager_agents import Held
 from support.manager_api import ApiError, seen
 from support.manager_world import THE_POD, a_running_pod, a_world, workload_ref
 from support.worker_cluster_api import Api
@@ -114,3 +116,29 @@ def test_hd_54_a_stop_is_said_again_after_a_resync() -> None:
     assert len(world.messages(Stop)) == 2
     assert not world.running
     assert len(world.messages(Commit)) == 1
+
+
+def test_hd_54_workloads_are_read_again_before_a_stray_of_an_inventory_is_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The watch may be behind: only the API server itself says that no Workload explains what a cluster lists."""
+    world = a_world(a_setting())
+    stray = PlacementKey("uid-of-nobody", 3)
+    world.agents["a"].placements[stray] = Held(state="Running", lifted=True)
+    reads: list[ReadAll] = []
+    carry_out = world._carry_out
+
+    def hold_reads(command: Command) -> None:
+        if isinstance(command, ReadAll):
+            reads.append(command)
+        else:
+            carry_out(command)
+
+    monkeypatch.setattr(world, "_carry_out", hold_reads)
+    world.connect("a")
+    world.settle()
+    assert len(reads) == 1
+    assert not world.messages(Stop)
+    carry_out(reads[0])
+    world.settle()
+    assert [(cluster, stop.key) for cluster, stop in world.messages(Stop)] == [("a", stray)]

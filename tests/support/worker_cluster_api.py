@@ -38,7 +38,8 @@ class Api:
         if isinstance(command, Create):
             self.put(name, spec={}, status={"keyDigest": "k"})
             return WriteDone(write_id=command.write_id, object=self.get(name))
-        if body["metadata"]["resourceVersion"] != str(self.get(name).metadata.resource_version):
+        version = str(self.get(name).metadata.resource_version)
+        if body["metadata"].get("resourceVersion", version) != version:  # without one a write has no condition
             return WriteFailed(write_id=command.write_id, error=WriteError.CONFLICT, message="changed")
         annotations = body["metadata"].get("annotations", {})
         if annotations:
