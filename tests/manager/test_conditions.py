@@ -13,12 +13,12 @@ from gatelift_kube.resources import WORKLOAD
 from gatelift_kube.writes import Patch, WriteError
 from gatelift_wire import limits
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Commit, InventoryRequest, Stop
-from support.builders_manager import a_setting, a_workload
+from gatelift_wire.messages import Commit, Finished, Forget, InventoryRequest, Stop, Stopped
+from support.builders_manager import a_pod, a_setting, a_workload
 from support.links_bench import Manager
 from support.manager_agents import Held
 from support.manager_api import ApiError, seen
-from support.manager_world import THE_POD, a_running_pod, a_world, workload_ref
+from support.manager_world import SUCCEEDED, THE_POD, World, a_running_pod, a_world, workload_ref
 from support.worker_cluster_api import Api
 
 HELD_BACK = "kueue.x-k8s.io/managed"
@@ -142,3 +142,70 @@ def test_hd_54_workloads_are_read_again_before_a_stray_of_an_inventory_is_stoppe
     carry_out(reads[0])
     world.settle()
     assert [(cluster, stop.key) for cluster, stop in world.messages(Stop)] == [("a", stray)]
+
+
+# --- found by taking out what no test had in view ----------------------------------------------------------------
+
+
+def _stopped_and_running_again(world: World) -> tuple[PlacementKey, PlacementKey]:
+    """Evict what runs by hand, let it run again; return both epochs."""
+    world.api.edit(workload_ref(world), lambda workload: workload["spec"].update(active=False))
+    world.settle()
+    world.api.edit(workload_ref(world), lambda workload: workload["spec"].update(active=True))
+    world.advance(60.0)
+    first, second = (commit.key for _, commit in world.messages(Commit))
+    return first, second
+
+
+def test_hd_55_the_next_epoch_waits_for_the_clusters_word() -> None:
+    """P1: what was told to stop is charged, and nothing of the workload is told to anybody, until it has stopped."""
+    world, agent = a_running_pod()
+    agent.silent = True
+    world.api.edit(workload_ref(world), lambda workload: workload["spec"].update(active=False))
+    world.settle()
+    world.api.edit(workload_ref(world), lambda workload: workload["spec"].update(active=True))
+    world.advance(300.0)
+    assert world.condition(world.find("Workload"), "QuotaReserved")["status"] == "True"
+    assert world.machine.core.ledger.engine.charged(agent.commits[0].uid)
+    assert len(world.messages(Commit)) == 1
+
+
+def test_hd_55_a_late_word_about_an_earlier_epoch_ends_nothing_of_the_present_one() -> None:
+    world = a_world(a_setting(clusters=("a",)), clusters=("a",))
+    world.api.apply(a_pod().document())
+    world.settle()
+    agent = world.agents["a"]
+    first, second = _stopped_and_running_again(world)
+    assert agent.placements[second].lifted
+    agent.say(Stopped(key=first))
+    agent.say(Finished(key=first, succeeded=True))
+    world.advance(60.0)
+    assert world.condition(world.find("Workload"), "Admitted")["status"] == "True"
+    assert world.machine.core.ledger.engine.charged(second.uid)
+    assert world.running == {(second.uid, second.epoch, "a"): world.running[second.uid, second.epoch, "a"]}
+
+
+def test_hd_55_the_cluster_may_forget_an_end_when_the_record_says_it_and_not_before() -> None:
+    """R7: a manager that dies in between finds the end at the cluster, or nowhere."""
+    world, agent = a_running_pod()
+    world.fail = lambda command: WriteError.NOT_DONE if command.ref.resource == WORKLOAD else None
+    agent.show(agent.commits[0], SUCCEEDED)
+    for _ in range(2):  # it says so again, as after a resync
+        agent.say(Finished(key=agent.commits[0], succeeded=True))
+        world.advance(30.0)
+    assert not world.messages(Forget)
+    world.fail = None
+    world.advance(120.0)
+    assert [message.key for _, message in world.messages(Forget)] == [agent.commits[0]]
+
+
+def test_hd_55_an_object_with_two_workloads_runs_once() -> None:
+    """Somebody makes a copy of the Workload, its owner with it: the copy is told to no cluster."""
+    world, agent = a_running_pod()
+    own = world.find("Workload")
+    meta = {name: own["metadata"][name] for name in ("namespace", "labels", "ownerReferences", "finalizers")}
+    copied = {key: own[key] for key in ("apiVersion", "kind", "spec")}
+    world.api.apply({**copied, "metadata": {**meta, "name": "the-copy"}})
+    world.advance(60.0)
+    assert [commit.key for _, commit in world.messages(Commit)] == agent.commits
+    assert world.find("Workload")["metadata"]["name"] == own["metadata"]["name"]

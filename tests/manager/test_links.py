@@ -203,9 +203,10 @@ def test_an_unreachable_worker_api_is_written_before_the_renewal_is_answered() -
     manager.pass_time(2)
     manager.hold_writes = True
     manager.agents[1].set_facts(credits_=0, api_reachable=False, replicas=1, kinds=("Pod",), now=manager.now)
-    manager.pass_time(12, agents=True)
-    write = next(each for each in manager.held if b'"apiReachable":false' in each.body)
     acknowledged = manager.agents[1].lease_acknowledged_at
+    manager.pass_time(12, agents=True)
+    assert manager.agents[1].lease_acknowledged_at == acknowledged
+    write = next(each for each in manager.held if b'"apiReachable":false' in each.body)
     manager.hold_writes = False
     manager.event(manager.api.write(write))
     assert manager.agents[1].lease_acknowledged_at != acknowledged

@@ -125,6 +125,7 @@ def test_a_leader_with_shorter_times_waits_for_the_grants_of_its_predecessor() -
     view = second.links.state("w1")
     assert view is not None
     assert view.state is not LinkState.LOST, "its agent may still start what it was allowed to"
+    assert api.get("w1").status.lease_seconds == 450, "the next leader has to know of it, too"
     assert not api.get("w1").status.conditions or not _lost(api)
     second.pass_time(start_right_seconds(450) - 440 + 2)
     assert _lost(api)
@@ -139,6 +140,20 @@ def test_a_record_that_comes_late_still_counts() -> None:
     api.put("w1", status=status)
     second.event(ObjectSeen(WORKER_CLUSTER, api.get("w1"), b""))
     second.pass_time(400)
+    assert not _lost(api)
+    second.pass_time(60)
+    assert _lost(api)
+
+
+def test_a_record_that_comes_when_silence_was_counted_already_still_counts() -> None:
+    """The write of *lost* conflicts with the record that was not seen; it waits for the grant that the record tells."""
+    api = Api()
+    second = Manager(api, term=2, instance="m2")
+    status = {"keyDigest": "k", "leaseSeconds": 450, "term": 1, "session": 1, "connected": True}
+    api.put("w1", status=status)
+    second.pass_time(70)
+    second.event(ObjectSeen(WORKER_CLUSTER, api.get("w1"), b""))
+    second.pass_time(360)
     assert not _lost(api)
     second.pass_time(60)
     assert _lost(api)
