@@ -33,7 +33,7 @@ def _changed(**fields: object) -> Mutant:
 
 
 def test_each_anchor_of_the_table_is_in_the_tree_exactly_once_and_each_test_is_there() -> None:
-    """Who moves a line that decides moves its mutant with it, and learns so at once."""
+    """HD-55: who moves a line that decides moves its mutant with it, and learns so at once."""
     assert mutants.misfits(mutants.load()) == []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -13,12 +13,12 @@ from gatelift_kube.resources import WORKLOAD
 from gatelift_kube.writes import Patch, WriteError
 from gatelift_wire import limits
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Commit, Finished, Forget, InventoryRequest, Stop, Stopped
+from gatelift_wire.messages import Commit, Finished, Forget, InventoryRequest, Report, Stop, Stopped
 from support.builders_manager import a_pod, a_setting, a_workload
 from support.links_bench import Manager
 from support.manager_agents import Held
 from support.manager_api import ApiError, seen
-from support.manager_world import SUCCEEDED, THE_POD, World, a_running_pod, a_world, workload_ref
+from support.manager_world import THE_POD, World, a_running_pod, a_world, workload_ref
 from support.worker_cluster_api import Api
 
 HELD_BACK = "kueue.x-k8s.io/managed"
@@ -185,18 +185,28 @@ def test_hd_55_a_late_word_about_an_earlier_epoch_ends_nothing_of_the_present_on
     assert world.running == {(second.uid, second.epoch, "a"): world.running[second.uid, second.epoch, "a"]}
 
 
-def test_hd_55_the_cluster_may_forget_an_end_when_the_record_says_it_and_not_before() -> None:
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(lambda key: Finished(key=key, succeeded=True), id="finished"),
+        pytest.param(lambda key: Stopped(key=key, reason="Drained"), id="stopped"),
+    ],
+)
+def test_hd_55_the_cluster_may_forget_an_end_when_the_record_says_it_and_not_before(
+    end: Callable[[PlacementKey], Report],
+) -> None:
     """R7: a manager that dies in between finds the end at the cluster, or nowhere."""
     world, agent = a_running_pod()
+    key = agent.commits[0]
     world.fail = lambda command: WriteError.NOT_DONE if command.ref.resource == WORKLOAD else None
-    agent.show(agent.commits[0], SUCCEEDED)
+    world.stopped(key, "a")
     for _ in range(2):  # it says so again, as after a resync
-        agent.say(Finished(key=agent.commits[0], succeeded=True))
+        agent.say(end(key))
         world.advance(30.0)
     assert not world.messages(Forget)
     world.fail = None
     world.advance(120.0)
-    assert [message.key for _, message in world.messages(Forget)] == [agent.commits[0]]
+    assert [message.key for _, message in world.messages(Forget)] == [key]
 
 
 def test_hd_55_an_object_with_two_workloads_runs_once() -> None:
