@@ -5,19 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gatelift.cli.manifests import MANAGEMENT, WORKER, Part, agent_binding, load_manifests
-from gatelift_kube.client import Client
-from gatelift_kube.config import from_kubeconfig
-from gatelift_sandbox.applying import apply
-from gatelift_sandbox.processes import LocalProvider
-from gatelift_sandbox.provider import Cluster, NodeShape, Settings
+from gatelift_sandbox.provider import Cluster
+from support.e2e_rules import GATELIFT, control_plane, refused
 from support.kind_objects import condition
 from support.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
 
@@ -32,40 +27,14 @@ AGENT = "system:serviceaccount:gatelift-system:gatelift-agent"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    home: Path = tmp_path_factory.mktemp("home")
-    provider = LocalProvider(Settings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(), audit=False))
-
-    async def up() -> Cluster:
-        made = (await provider.up(["deploy"]))[0]
-        async with Client.connect(await from_kubeconfig(str(made.kubeconfig))) as client:
-            parts = [part for part in MANAGEMENT if part is not Part.WEBHOOK_CONFIGURATION]
-            await apply(client, [*load_manifests(*parts), *load_manifests(*WORKER)[1:], agent_binding("default")])
-        return made
-
-    yield asyncio.run(up())
-    asyncio.run(provider.down())
+    parts = [part for part in MANAGEMENT if part is not Part.WEBHOOK_CONFIGURATION]
+    manifests = [*load_manifests(*parts), *load_manifests(*WORKER)[1:], agent_binding("default")]
+    yield from control_plane(tmp_path_factory.mktemp("home"), manifests)
 
 
 @pytest.fixture
 def kubectl(cluster: Cluster) -> Kubectl:
     return Kubectl(cluster)
-
-
-async def refused(kubectl: Kubectl, text: str, *arguments: str, manifest: Json | None = None) -> None:
-    """Check that something is refused with this text: as soon as the API server has taken up the policies."""
-
-    async def tried() -> str:
-        try:
-            await kubectl(*arguments, "--dry-run=server", manifest=manifest)
-        except KubectlError as error:
-            return str(error)
-        return ""
-
-    async with asyncio.timeout(WAIT_SECONDS):
-        while re.search(text, await tried()) is None:  # noqa: ASYNC110 - it does not tell when it has
-            await asyncio.sleep(POLL_SECONDS)
-    with pytest.raises(KubectlError, match=text):
-        await kubectl(*arguments, manifest=manifest)
 
 
 def a_queue(**spec: Any) -> Json:
@@ -277,7 +246,6 @@ async def test_the_managed_label_has_one_value(kubectl: Kubectl) -> None:
 
 
 RUN_LABELS = {"gatelift.dev/origin": "home", "gatelift.dev/workload-uid": "w-1", "gatelift.dev/epoch": "1"}
-GATELIFT = ("--as-group=system:serviceaccounts", "--as-group=system:serviceaccounts:gatelift-system")
 
 
 async def test_ownership_labels_of_a_placed_pod_are_the_agents(kubectl: Kubectl) -> None:
@@ -338,6 +306,42 @@ async def test_hd_6_a_pod_with_labels_of_a_run_is_made_for_a_job_by_its_controll
     claimed = a_pod("claimed", labels=RUN_LABELS, ownerReferences=[owner])
     await refused(kubectl, "say whose run this is", "create", "-f", "-", manifest=claimed)
     await kubectl("delete", "job", "made")
+
+
+async def test_hd_40_labels_of_a_run_on_jobs_and_in_their_templates_are_gatelifts_alone(kubectl: Kubectl) -> None:
+    template = {"metadata": {"labels": RUN_LABELS}, "spec": a_pod("x")["spec"] | {"restartPolicy": "Never"}}
+    plain = {"metadata": {"labels": {"app": "x"}}, "spec": template["spec"]}
+
+    def job(labels: Json, template: Json) -> Json:
+        return {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "labelled-job", "labels": labels},
+            "spec": {"suspend": True, "template": template},
+        }
+
+    for forged in (job(RUN_LABELS, plain), job({}, template)):
+        await refused(kubectl, "say whose run", "create", "-f", "-", manifest=forged)
+    await kubectl("create", "-f", "-", f"--as={AGENT}", *GATELIFT, manifest=job(RUN_LABELS, template))
+    other = {"gatelift.dev/epoch": "2"}
+    in_template = {"spec": {"template": {"metadata": {"labels": other}}}}
+    for change in ({"metadata": {"labels": other}}, in_template):
+        patch = ("patch", "job", "labelled-job", "--type=merge", "-p", json.dumps(change))
+        await refused(kubectl, "say whose run|is as it was placed", *patch)
+    status = ("--subresource=status", "--type=merge", "-p", json.dumps({"metadata": {"labels": other}}))
+    await refused(kubectl, "say whose run", "patch", "job", "labelled-job", *status)
+    await kubectl("label", "job", "labelled-job", "mine=yes")
+    await kubectl("delete", "job", "labelled-job")
+
+
+async def test_hd_3_requests_of_a_managed_pod_are_not_raised_in_place(kubectl: Kubectl) -> None:
+    asking = a_pod("resized", labels={f"{K}managed": "true"})
+    asking["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "10m"}}
+    await kubectl.apply(asking)
+    more = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]}
+    resize = ("patch", "pod", "resized", "--subresource=resize", "--type=strategic", "-p", json.dumps({"spec": more}))
+    await refused(kubectl, "quota was given for what the pod asked for", *resize)
+    await kubectl("delete", "pod", "resized", "--grace-period=0", "--force")
 
 
 RIGHTS = [

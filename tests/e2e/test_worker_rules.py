@@ -1,0 +1,142 @@
+"""The worker's policies on a real API server: what is placed there is the agent's to change."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gatelift.cli.manifests import WORKER, agent_binding, load_manifests
+from gatelift_sandbox.provider import Cluster
+from support.e2e_rules import GATELIFT, control_plane, refused
+from support.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+Json = dict[str, Any]
+AS_AGENT = ("--as=system:serviceaccount:gatelift-system:gatelift-agent", *GATELIFT)
+RUN = {"gatelift.dev/origin": "home", "gatelift.dev/workload-uid": "w-1", "gatelift.dev/epoch": "1"}
+PLACED_AS = {"gatelift.dev/placed-as": "home/w-1/1"}
+POD_SPEC = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}]}
+WHOSE = "say whose run"
+NODE_SELECTOR = {"template": {"spec": {"nodeSelector": {"pool": "other"}}}}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    yield from control_plane(tmp_path_factory.mktemp("home"), [*load_manifests(*WORKER), agent_binding("default")])
+
+
+@pytest.fixture
+def kubectl(cluster: Cluster) -> Kubectl:
+    return Kubectl(cluster)
+
+
+def a_pod(name: str, **metadata: Any) -> Json:
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}, "spec": POD_SPEC}
+
+
+def a_job(name: str, labels: Json, template_labels: Json, **spec: Any) -> Json:
+    template = {"metadata": {"labels": template_labels}, "spec": {**POD_SPEC, "restartPolicy": "Never"}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": labels, "annotations": PLACED_AS if labels else {}},
+        "spec": {"suspend": True, "template": template, **spec},
+    }
+
+
+def merge(**document: Any) -> tuple[str, ...]:
+    return ("--type=merge", "-p", json.dumps(document))
+
+
+@pytest.fixture
+async def job(kubectl: Kubectl) -> str:
+    """Make a Job as the agent does; its name."""
+    indexed = {"parallelism": 2, "completions": 2, "completionMode": "Indexed"}
+    await kubectl("create", "-f", "-", *AS_AGENT, manifest=a_job("placed", RUN, RUN, **indexed))
+    return "placed"
+
+
+EDITS = [
+    pytest.param({"parallelism": 6}, "spec.parallelism", id="HD-3 parallelism"),
+    pytest.param({"parallelism": 6, "completions": 6}, "spec.parallelism", id="HD-3 completions"),
+    pytest.param(NODE_SELECTOR, "spec.template: is as it was placed", id="HD-3 template"),
+    pytest.param({"suspend": False}, "let go by the agent only", id="HD-3 suspend"),
+]
+
+
+async def test_hd_3_what_a_placed_job_is_charged_for_is_the_agents_to_change(kubectl: Kubectl, job: str) -> None:
+    for spec, text in (each.values for each in EDITS):
+        assert isinstance(text, str)
+        await refused(kubectl, text, "patch", "job", job, *merge(spec=spec))
+        await kubectl("patch", "job", job, *merge(spec=spec), *AS_AGENT, "--dry-run=server")
+    await kubectl("patch", "job", job, *merge(spec={"backoffLimit": 3}))
+    await kubectl("label", "job", job, "mine=yes")
+    await kubectl("delete", "job", job)
+
+
+async def test_hd_3_a_placed_job_may_be_suspended_and_deleted_by_a_person(kubectl: Kubectl, job: str) -> None:
+    await kubectl("patch", "job", job, *merge(spec={"suspend": False}), *AS_AGENT)
+    await kubectl("patch", "job", job, *merge(spec={"suspend": True}))
+    await kubectl("delete", "job", job)
+
+
+async def test_hd_3_requests_of_a_placed_pod_are_not_raised_in_place(kubectl: Kubectl) -> None:
+    placed = a_pod("resized", labels=RUN)
+    placed["spec"] = {**POD_SPEC, "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
+    await kubectl("create", "-f", "-", *AS_AGENT, manifest=placed)
+    more = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]}
+    resize = ("patch", "pod", "resized", "--subresource=resize", "--type=strategic", "-p", json.dumps({"spec": more}))
+    await refused(kubectl, "quota was given for what the pod asked for", *resize)
+
+
+@pytest.mark.parametrize("subresource", [(), ("--subresource=status",)], ids=["itself", "status"])
+@pytest.mark.parametrize("kind", ["pod", "job"])
+async def test_hd_40_labels_and_marks_of_what_is_placed_are_the_agents(
+    kubectl: Kubectl, kind: str, subresource: tuple[str, ...]
+) -> None:
+    name = f"marked-{len(subresource)}"
+    document = a_job(name, RUN, RUN) if kind == "job" else a_pod(name, labels=RUN, annotations=PLACED_AS)
+    await kubectl("create", "-f", "-", *AS_AGENT, manifest=document)
+    edits: list[tuple[Json, str]] = [({"labels": {key: None}}, WHOSE) for key in RUN]
+    edits += [({"labels": {"gatelift.dev/epoch": "2"}}, WHOSE)]
+    edits += [({"annotations": {"gatelift.dev/placed-as": "home/w-1/2"}}, "say what was placed")]
+    for change, text in edits:
+        patch = ("patch", kind, name, *subresource, *merge(metadata=change))
+        await refused(kubectl, text, *patch)
+        await kubectl(*patch, *AS_AGENT, "--dry-run=server") if not subresource else None
+    await kubectl("delete", kind, name, "--grace-period=0", "--force")
+
+
+async def test_hd_40_nobody_makes_what_looks_placed(kubectl: Kubectl) -> None:
+    forged = [a_pod("forged", labels=RUN), a_job("forged", RUN, {}), a_job("forged", {}, RUN)]
+    for document in forged:
+        await refused(kubectl, WHOSE, "create", "-f", "-", manifest=document)
+    marked = a_pod("forged", annotations=PLACED_AS)
+    await refused(kubectl, "say what was placed", "create", "-f", "-", manifest=marked)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "placed", "uid": "u", "controller": True}
+    await refused(kubectl, WHOSE, "create", "-f", "-", manifest=a_pod("forged", labels=RUN, ownerReferences=[owner]))
+
+
+async def test_hd_40_the_job_controller_makes_the_pods_of_a_placed_job(kubectl: Kubectl) -> None:
+    await refused(kubectl, WHOSE, "create", "-f", "-", manifest=a_pod("forged", labels=RUN))
+    await kubectl("create", "-f", "-", *AS_AGENT, manifest=a_job("runs", RUN, RUN, suspend=False))
+    chosen = ("get", "pods", "-l", "job-name=runs,gatelift.dev/epoch=1", "-o", "name")
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not await kubectl(*chosen):  # noqa: ASYNC110 - the controller does not tell when it has
+            await asyncio.sleep(POLL_SECONDS)
+    await kubectl("delete", "job", "runs")
+
+
+async def test_what_nobody_placed_is_nobodys_business(kubectl: Kubectl) -> None:
+    await refused(kubectl, WHOSE, "create", "-f", "-", manifest=a_pod("forged", labels=RUN))
+    await kubectl("create", "-f", "-", manifest=a_job("own", {}, {"app": "x"}, parallelism=1))
+    await kubectl("patch", "job", "own", *merge(spec={"parallelism": 3}))
+    await kubectl("patch", "job", "own", *merge(spec=NODE_SELECTOR))
+    await kubectl("delete", "job", "own")
+    with pytest.raises(KubectlError):
+        await kubectl("get", "job", "own")

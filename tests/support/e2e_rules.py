@@ -1,0 +1,52 @@
+"""What tests of deploy/ on a real API server share: a control plane with parts of it, and words that refuse."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gatelift_kube.client import Client
+from gatelift_kube.config import from_kubeconfig
+from gatelift_sandbox.applying import apply
+from gatelift_sandbox.processes import LocalProvider
+from gatelift_sandbox.provider import Cluster, NodeShape, Settings
+from support.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
+
+GATELIFT = ("--as-group=system:serviceaccounts", "--as-group=system:serviceaccounts:gatelift-system")
+"""Groups of our ServiceAccounts, for who is impersonated."""
+
+
+def control_plane(home: Path, manifests: Iterable[dict[str, Any]]) -> Iterator[Cluster]:
+    """Bring a control plane up with these objects; it is gone when the iterator is closed."""
+    provider = LocalProvider(Settings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(), audit=False))
+
+    async def up() -> Cluster:
+        made = (await provider.up(["deploy"]))[0]
+        async with Client.connect(await from_kubeconfig(str(made.kubeconfig))) as client:
+            await apply(client, list(manifests))
+        return made
+
+    yield asyncio.run(up())
+    asyncio.run(provider.down())
+
+
+async def refused(kubectl: Kubectl, text: str, *arguments: str, manifest: dict[str, Any] | None = None) -> None:
+    """Check that something is refused with this text: as soon as the API server has taken up the policies."""
+
+    async def tried() -> str:
+        try:
+            await kubectl(*arguments, "--dry-run=server", manifest=manifest)
+        except KubectlError as error:
+            return str(error)
+        return ""
+
+    async with asyncio.timeout(WAIT_SECONDS):
+        while re.search(text, await tried()) is None:  # noqa: ASYNC110 - it does not tell when it has
+            await asyncio.sleep(POLL_SECONDS)
+    with pytest.raises(KubectlError, match=text):
+        await kubectl(*arguments, manifest=manifest)
