@@ -59,18 +59,20 @@ class Grant:
     def due(self, workload: Workload) -> Usage:
         """Return the usage of the pods that still need quota (KEP-78).
 
-        Those that the pod set has less the reclaimable, if these are fewer than granted: a reservation that was made
-        after some pods were done leaves those out already.
+        The granted less the reclaimable. These are counted from what the pod set has, so those that it has and was
+        not granted come off first: a reservation that was made after some pods were done leaves those out already.
+        A count of the pod set that is lowered frees nothing, since nothing says that a pod has gone.
         """
-        reclaimable, pod_sets = reclaimable_counts(workload), workload.spec.pod_sets
-        if not reclaimable and len(pod_sets) == len(self.pod_sets):
-            for has, granted in zip(pod_sets, self.pod_sets, strict=True):
-                if has.name != granted.name or has.count < granted.count:
-                    break
-            else:
-                return self.usage
-        counts = {one.name: max(0, one.count - reclaimable.get(one.name, 0)) for one in pod_sets}
-        return self.of_pods({one.name: min(one.count, counts.get(one.name, one.count)) for one in self.pod_sets})
+        reclaimable = reclaimable_counts(workload)
+        if not reclaimable:
+            return self.usage
+        counts = {one.name: one.count for one in workload.spec.pod_sets}
+        return self.of_pods(
+            {
+                one.name: one.count - max(0, reclaimable.get(one.name, 0) - max(0, counts.get(one.name, 0) - one.count))
+                for one in self.pod_sets
+            }
+        )
 
     def of_pods(self, counts: Mapping[str, int]) -> Usage:
         """Return the usage of so many of the granted pods, by pod set; others count zero."""

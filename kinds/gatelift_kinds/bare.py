@@ -86,11 +86,6 @@ class BareKind:
         """Return what its owner says in its status."""
         return any(one.type == "PodsReady" and one.status == "True" for one in obj.status.conditions)
 
-    def reclaimable(self, obj: Workload, granted: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-        """Return what its owner says in its status, at most what was granted."""
-        said = ((one.name, min(one.count, granted.get(one.name, 0))) for one in obj.status.reclaimable_pods)
-        return tuple((name, count) for name, count in said if count > 0)
-
     def parts(self, obj: Workload, raw: bytes, granted: Mapping[str, int] = ALL_GRANTED) -> tuple[Part, ...]:
         """Return nothing."""
         return ()
@@ -150,6 +145,10 @@ class BareKind:
 
     def counts(self, obj: Workload, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
         """Return nothing."""
+        return ()
+
+    def reclaimable(self, obj: Workload) -> tuple[tuple[str, int], ...]:
+        """Return nothing: whoever runs it says so in its status."""
         return ()
 
     def user_gates_patch(self, obj: Workload, remaining: Sequence[str]) -> bytes | None:

@@ -17,8 +17,16 @@ def count_below(limit: int, *lists: str) -> int:
     return ended
 
 
+DIGITS_MAX = 10
+"""Of an index: `completions` is an int32."""
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX
+
+
 def _intervals(text: str) -> Iterator[tuple[int, int]]:
     for part in text.split(","):
         first, dash, last = part.partition("-")
-        if first.isdigit() and (last.isdigit() if dash else True):
+        if _is_number(first) and (_is_number(last) if dash else True):
             yield int(first), int(last) if dash else int(first)

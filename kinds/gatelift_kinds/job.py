@@ -106,23 +106,6 @@ class JobKind:
         """Return whether as many pods as may run at once are ready or have succeeded."""
         return obj.status.succeeded + (obj.status.ready or 0) >= pods_at_once(obj)
 
-    def reclaimable(self, obj: Job, granted: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-        """Return `count - min(count, remaining completions)`: what the tail of the Job needs no longer.
-
-        Failed indexes of an Indexed Job need no pod any more; retried failures do. With more pods at once than
-        completions the count is the completions (Kueue released too much there).
-        """
-        parallelism = 1 if obj.spec.parallelism is None else obj.spec.parallelism
-        completions = parallelism if obj.spec.completions is None else obj.spec.completions
-        ended = obj.status.succeeded
-        if obj.spec.completion_mode == "Indexed":
-            ended = count_below(completions, obj.status.completed_indexes, obj.status.failed_indexes or "")
-        if not ended:
-            return ()
-        count = granted.get(markers.DEFAULT_POD_SET, pods_at_once(obj))
-        reclaimed = count - min(count, max(completions - ended, 0))
-        return ((markers.DEFAULT_POD_SET, reclaimed),) if reclaimed else ()
-
     def parts(self, obj: Job, raw: bytes, granted: Mapping[str, int] = ALL_GRANTED) -> tuple[Part, ...]:
         """Return the Job without what only its own cluster can generate or decide, for as many pods as are granted.
 
@@ -259,6 +242,23 @@ class JobKind:
                 remaining=counted.remaining,
             ),
         )
+
+    def reclaimable(self, obj: Job) -> tuple[tuple[str, int], ...]:
+        """Return `count - min(count, remaining completions)`: what the tail of the Job needs no longer.
+
+        Failed indexes of an Indexed Job need no pod any more; retried failures do. With more pods at once than
+        completions the count is the completions (Kueue released too much there).
+        """
+        parallelism = 1 if obj.spec.parallelism is None else obj.spec.parallelism
+        completions = parallelism if obj.spec.completions is None else obj.spec.completions
+        ended = obj.status.succeeded
+        if obj.spec.completion_mode == "Indexed":
+            ended = count_below(completions, obj.status.completed_indexes, obj.status.failed_indexes or "")
+        if not ended:
+            return ()
+        count = pods_at_once(obj)
+        reclaimed = count - min(count, max(completions - ended, 0))
+        return ((markers.DEFAULT_POD_SET, reclaimed),) if reclaimed else ()
 
     def user_gates_patch(self, obj: Job, remaining: Sequence[str]) -> bytes | None:
         """Return nothing: gates of a Job's pods are in its template and are the user's to give."""

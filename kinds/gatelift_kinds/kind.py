@@ -182,10 +182,6 @@ class ManagementSide(Protocol[UserT_contra]):
         """Return whether all its pods are ready or have succeeded, by its own status."""
         ...
 
-    def reclaimable(self, obj: UserT_contra, granted: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-        """Return the pods per pod set that need quota no longer, of the granted counts (KEP-78). Zeros are left out."""
-        ...
-
     def parts(self, obj: UserT_contra, raw: bytes, granted: Mapping[str, int] = ALL_GRANTED) -> tuple[Part, ...]:
         """Return the objects to make at a worker, for `granted` pods per pod set where that is fewer (KEP-420)."""
         ...
@@ -274,6 +270,13 @@ class WorkerSide(Protocol[UserT_contra]):
 
     def counts(self, obj: UserT_contra, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
         """Return where its pods are, per pod set; nothing where the object is the pod and says so itself."""
+        ...
+
+    def reclaimable(self, obj: UserT_contra) -> tuple[tuple[str, int], ...]:
+        """Return the pods per pod set, of as many as it runs with, that need quota no longer (KEP-78), without zeros.
+
+        By the object's own status: at a worker that of this placement, at `local` that of an object which goes on.
+        """
         ...
 
     def user_gates_patch(self, obj: UserT_contra, remaining: Sequence[str]) -> bytes | None:

@@ -116,10 +116,6 @@ class PodKind:
         ready = any(one.type == "Ready" and one.status == "True" for one in obj.status.conditions)
         return ready or obj.status.phase == "Succeeded"
 
-    def reclaimable(self, obj: Pod, granted: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-        """Return nothing: a single pod gives its quota back by finishing."""
-        return ()
-
     def parts(self, obj: Pod, raw: bytes, granted: Mapping[str, int] = ALL_GRANTED) -> tuple[Part, ...]:
         """Return the pod: its spec with the user's gates but not ours."""
         spec = decode(raw)["spec"]
@@ -278,6 +274,10 @@ class PodKind:
 
     def counts(self, obj: Pod, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
         """Return nothing: the report of the pod itself says where it is."""
+        return ()
+
+    def reclaimable(self, obj: Pod) -> tuple[tuple[str, int], ...]:
+        """Return nothing: a single pod gives its quota back by finishing."""
         return ()
 
     def user_gates_patch(self, obj: Pod, remaining: Sequence[str]) -> bytes | None:

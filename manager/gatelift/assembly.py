@@ -10,7 +10,7 @@ from gatelift.core.link_values import WriteIds
 from gatelift.core.links import Links
 from gatelift.core.machine import Machine
 from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
-from gatelift.core.state import Settings
+from gatelift.core.settings import Settings
 from gatelift.core.wall import Wall
 from gatelift_kinds.registry import KINDS
 from gatelift_wire.leases import longest_right

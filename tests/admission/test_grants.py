@@ -61,7 +61,8 @@ def test_all_that_was_granted_is_due_and_is_one_value() -> None:
     [
         pytest.param(4, 1, {CPU: 3000}, id="one pod is done"),
         pytest.param(4, 4, {}, id="all pods are done"),
-        pytest.param(2, 0, {CPU: 2000}, id="the pod set has shrunk"),
+        pytest.param(2, 0, {CPU: 4000}, id="HD-5: a count that a person lowers"),
+        pytest.param(2, 1, {CPU: 3000}, id="HD-5: a count that a person lowers when one pod is done"),
         pytest.param(8, 3, {CPU: 4000}, id="those that are done were left out when it was granted"),
     ],
 )

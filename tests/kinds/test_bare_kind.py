@@ -67,12 +67,6 @@ def test_it_ends_when_somebody_says_so(conditions: list[Json], outcome: Outcome 
     assert KIND.outcome(typed(document(status={"conditions": conditions}))) == outcome
 
 
-def test_no_more_is_reclaimed_than_was_granted() -> None:
-    said = [{"name": "a", "count": 5}, {"name": "b", "count": 0}, {"name": "c", "count": 1}]
-    made = typed(document(status={"reclaimablePods": said}))
-    assert KIND.reclaimable(made, {"a": 2, "b": 3}) == (("a", 2),)
-
-
 def test_the_finalizer_goes_when_it_is_there() -> None:
     made = document(finalizers=["kueue.x-k8s.io/resource-in-use"])
     step = KIND.release_step(typed(made))

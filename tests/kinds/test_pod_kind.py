@@ -381,7 +381,7 @@ def test_dropping_our_finalizer_keeps_those_of_others() -> None:
 
 
 def test_a_single_pod_gives_nothing_back_before_it_ends() -> None:
-    assert KIND.reclaimable(pod(a_pod()), {"main": 1}) == ()
+    assert KIND.reclaimable(pod(a_pod())) == ()
 
 
 @pytest.mark.parametrize(

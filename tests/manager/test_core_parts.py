@@ -15,6 +15,7 @@ from gatelift.core.inflight import RETRY_SECONDS_MAX, STALE_SECONDS_MAX, InFligh
 from gatelift.core.knowledge import DEPARTED_MAX, Knowledge
 from gatelift.core.ledger import Ledger, LedgerError
 from gatelift.core.mirror import urgent
+from gatelift.core.resting import Resting
 from gatelift.core.status_budget import OUT_MAX, SAVED_MAX, StatusBudget
 from gatelift.core.wall import Wall
 from gatelift_kinds.cluster_selector import SELECTOR_CHARS_MAX, parse_selector
@@ -143,6 +144,33 @@ def test_after_an_unknown_outcome_the_object_is_read_first() -> None:
     assert inflight.hindrance(REF, 0.0)[:2] == (True, True), "a watch event may be older than the write"
     inflight.was_read(REF)
     assert inflight.hindrance(REF, 0.0) == (False, False, 0.0)
+
+
+def test_hd_7_doubt_about_what_only_informs_is_read_and_lengthens_no_pause_of_the_object() -> None:
+    inflight = InFlight()
+    for _ in range(5):
+        inflight.unsure(REF, now=0.0, informs=True)
+        assert inflight.hindrance(REF, 0.0)[:2] == (True, True)
+        inflight.was_read(REF)
+        assert inflight.hindrance(REF, 0.0) == (False, False, 0.0)
+    inflight.failed(REF, now=0.0)
+    inflight.unsure(REF, now=10.0, informs=True)
+    inflight.was_read(REF, now=10.0)
+    assert inflight.hindrance(REF, 10.0) == (False, False, 0.0)
+
+
+def test_hd_7_purposes_that_inform_rest_each_by_itself() -> None:
+    resting = Resting()
+    assert resting.failed(REF, "mirror", 0.0) == 0.5
+    assert resting.failed(REF, "mirror", 0.5) == 1.5
+    assert resting.until(REF, "mirror", 1.0) == 1.5
+    assert resting.until(REF, "show the end", 1.0) == 0.0
+    assert resting.failed(REF, "show the end", 1.0, doubt=True) == 1.0, "it was read: at once"
+    assert resting.failed(REF, "show the end", 1.0, doubt=True) == 1.5
+    resting.succeeded(REF, "mirror")
+    assert resting.until(REF, "mirror", 1.0) == 0.0
+    resting.succeeded(REF, "show the end")
+    assert not resting.pauses
 
 
 def test_refusals_pause_longer_each_time_up_to_a_limit() -> None:

@@ -89,7 +89,7 @@ def test_the_tail_of_a_lowered_job_gives_quota_back() -> None:
     world.api.apply(a_modest_job())
     world.settle()
     agent = world.agents["a"]
-    agent.show(agent.commits[0], {"active": 2, "ready": 2, "succeeded": 6})
+    agent.count(agent.commits[0], active=2, remaining=2, succeeded=6, reclaimable=3)
     world.advance(3.0)
     assert world.find("Workload")["status"]["reclaimablePods"] == [{"name": "main", "count": 6}], "of 8, 2 are left"
     world.api.apply(a_pod("next").asking(cpu=3).document())

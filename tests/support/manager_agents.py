@@ -23,6 +23,7 @@ from gatelift_wire.messages import (
     BidKind,
     Commit,
     Confirm,
+    CountsReport,
     Finished,
     Forget,
     GatesLifted,
@@ -30,6 +31,7 @@ from gatelift_wire.messages import (
     Message,
     ObjectReport,
     Offer,
+    PodSetCounts,
     Refused,
     Report,
     Stop,
@@ -214,6 +216,11 @@ class ScriptedAgent:
         assert held.commit is not None
         body = json.dumps(status).encode()
         self.say(ObjectReport(key=key, kind=held.commit.kind, name=held.commit.name, uid="w", status=body))
+
+    def count(self, key: PlacementKey, *, reclaimable: int = 0, **counts: int) -> None:
+        """Report where the pods of the one pod set are."""
+        said = (("main", reclaimable),) if reclaimable else ()
+        self.say(CountsReport(key=key, pod_sets=(PodSetCounts(name="main", **counts),), reclaimable=said))
 
     def finish(self, key: PlacementKey, status: Doc, *, succeeded: bool = True, message: str = "") -> None:
         """End the work by itself."""

@@ -29,7 +29,7 @@ from gatelift.core.link_values import (
 )
 from gatelift.core.machine import WATCHED, Machine
 from gatelift.core.readiness_values import ReadinessSettings
-from gatelift.core.state import Settings
+from gatelift.core.settings import Settings
 from gatelift_kinds.registry import KINDS
 from gatelift_kube import resources
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef

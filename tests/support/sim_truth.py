@@ -38,6 +38,14 @@ class Cluster(Protocol):
     """Whether the write of this moment is a person's, not one of a process of ours, a controller or kubelet."""
 
 
+def _reclaimed(workload: Doc, assigned: Doc, granted: int) -> int:
+    """Return how many of the granted pods are written as needing no quota: those never granted come off first."""
+    asked: dict[str, int] = {one["name"]: one.get("count", 1) for one in workload["spec"]["podSets"]}
+    said: dict[str, int] = {one["name"]: one["count"] for one in workload["status"].get("reclaimablePods", [])}
+    name = assigned["name"]
+    return max(0, said.get(name, 0) - max(0, asked.get(name, 0) - granted))
+
+
 class Truth:
     """Follows all stores and kubelets."""
 
@@ -220,7 +228,9 @@ class Truth:
             if holds(document, "QuotaReserved") and not holds(document, "Finished") and (self.live(uid) or not going):
                 admission = document["status"]["admission"]
                 for each in admission["podSetAssignments"]:
-                    used[admission["clusterQueue"]] += milli(each.get("resourceUsage", {}).get("cpu", "0"))
+                    granted = milli(each.get("resourceUsage", {}).get("cpu", "0"))
+                    count = each.get("count") or 1
+                    used[admission["clusterQueue"]] += granted // count * (count - _reclaimed(document, each, count))
         return used
 
     def orphaned(self, workload: Doc) -> bool:

@@ -14,7 +14,7 @@ from gatelift.core.agenda import Key, Look
 from gatelift_admission.model import Reserve
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Bid, DisconnectPolicy, ObjectReport, PodSetCounts
+from gatelift_wire.messages import Bid, CountsReport, DisconnectPolicy, ObjectReport
 
 
 class AttemptState(enum.StrEnum):
@@ -238,7 +238,7 @@ class Attempt:
     ending: Ending | None = None
     outcome: Outcome | None = None
     reports: dict[str, ObjectReport] = field(default_factory=dict)
-    counts: tuple[PodSetCounts, ...] = ()
+    counts: CountsReport | None = None
     unshown_since: float = 0.0
     withdrawn: dict[str, int] = field(default_factory=dict)  # cluster -> session in which its hold was let go
     waiting: tuple[str, str] | None = None

@@ -44,7 +44,6 @@ class _Trouble:
     failures: int
     stale: str = ""
     read: bool = False
-    hopeless: str = ""  # why no further try would help
     version: str = ""
     lands_until: float = 0.0  # while the object has `version`, a write of ours may still land until then
 
@@ -87,10 +86,8 @@ class InFlight:
         return self.by_id[request].purpose if request is not None else ""
 
     def succeeded(self, ref: ObjectRef) -> None:
-        """Forget earlier trouble with the object; but not that it takes no write of one kind (`despair`)."""
-        before = self.trouble.pop(ref, None)
-        if before is not None and before.hopeless:
-            self.trouble[ref] = _Trouble(0.0, 0, hopeless=before.hopeless)
+        """Forget earlier trouble with the object."""
+        self.trouble.pop(ref, None)
 
     def forget(self, ref: ObjectRef) -> None:
         """Forget all trouble with an object that is gone, or that nobody wants to write any more."""
@@ -107,34 +104,20 @@ class InFlight:
         """Pause after a refusal or failure, doubling; return the time of the next try."""
         before = self.trouble.get(ref)
         failures = before.failures + 1 if before else 1
-        until = now + _pause(failures)
+        until = now + pause(failures)
         self.trouble[ref] = _Trouble(until, failures, read=before.read if before else False)
         return until
 
-    def despair(self, ref: ObjectRef, why: str, now: float) -> None:
-        """Note that the object does not take what is due, whatever it says; until it is gone or something else is."""
-        self.failed(ref, now)
-        self.trouble[ref].hopeless = why
-
-    def hopeless(self, ref: ObjectRef) -> str:
-        """Return why writes to the object are not tried any more, "" when they are."""
-        trouble = self.trouble.get(ref)
-        return trouble.hopeless if trouble is not None else ""
-
-    def renewed(self, ref: ObjectRef) -> None:
-        """Try at once what is to be written now: the refusal was of something else."""
-        trouble = self.trouble.get(ref)
-        if trouble is not None and not (trouble.read or trouble.stale or trouble.lands_until):
-            trouble.until, trouble.hopeless = 0.0, ""
-
-    def unsure(self, ref: ObjectRef, now: float, *, version: str = "", lands_until: float = 0.0) -> None:
+    def unsure(
+        self, ref: ObjectRef, now: float, *, version: str = "", lands_until: float = 0.0, informs: bool = False
+    ) -> None:
         """Nobody can tell what happened: the object must be read before anything is decided on it.
 
         Decided at once after the first time, with a growing pause from the second in a row: an API server that is
-        overloaded is not asked twice as often for that.
+        overloaded is not asked twice as often for that. What only `informs` is not counted, it rests by itself.
         """
         before = self.trouble.get(ref)
-        failures = before.failures + 1 if before else 1
+        failures = (before.failures if before else 0) + (not informs)
         self.trouble[ref] = _Trouble(now, failures, read=True, version=version, lands_until=lands_until)
 
     def seen(self, ref: ObjectRef, version: str) -> None:
@@ -149,7 +132,7 @@ class InFlight:
         if trouble is not None and trouble.lands_until > now and trouble.version == version:
             trouble.until = trouble.lands_until
         elif trouble is not None and (trouble.read or trouble.stale):
-            trouble.until = now + _pause(trouble.failures - 1) if trouble.read and trouble.failures > 1 else 0.0
+            trouble.until = now + pause(trouble.failures - 1) if trouble.read and trouble.failures > 1 else 0.0
             trouble.read, trouble.stale, trouble.lands_until = False, "", 0.0
             if not trouble.failures:
                 del self.trouble[ref]
@@ -164,5 +147,6 @@ class InFlight:
         return (True, True, now) if trouble.read or trouble.stale else (False, False, 0.0)
 
 
-def _pause(failures: int) -> float:
+def pause(failures: int) -> float:
+    """Return for how long to wait after so many failures in a row."""
     return min(RETRY_SECONDS_MAX, RETRY_SECONDS_MIN * 2.0 ** min(failures - 1, 16))

@@ -93,6 +93,7 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
     engine = core.ledger.engine
     ref = ObjectRef(resource, key)
     core.inflight.forget(ref)
+    core.resting.forget(ref)
     match obj:
         case kueue.Workload():
             workload_gone(core, key, obj.metadata.uid)
@@ -185,6 +186,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     core.drop_attempt(uid)
     core.inflight.forget(ref_of(known))
     predecessors.wake(core, made_for(known))
+    core.resting.forget(ref_of(known))
     if owner is not None:
         core.mark_owner(owner)
 

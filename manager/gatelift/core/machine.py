@@ -25,9 +25,9 @@ from gatelift.core import (
     predecessors,
     readiness,
     reconcile,
-    shown_end,
     telling,
     texts,
+    write_failures,
 )
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import AttemptState, Ending, Internal
@@ -43,12 +43,12 @@ from gatelift.core.events import (
     ReadFailed,
     Ticked,
 )
-from gatelift.core.inflight import Outstanding
 from gatelift.core.inventories import Comparison
 from gatelift.core.knowledge import key_of
 from gatelift.core.ledger import Ledger
 from gatelift.core.link_values import Links, PlacementsInventoried, Upcall, WriteIds
-from gatelift.core.state import UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core, Settings
+from gatelift.core.settings import Settings
+from gatelift.core.state import UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
 from gatelift_admission.engine import Engine
 from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Unreserve
 from gatelift_kube.resources import (
@@ -277,6 +277,7 @@ class Machine:
             self._look_at(ref)
         if isinstance(event, WriteDone):
             core.inflight.succeeded(outstanding.ref)
+            core.resting.succeeded(outstanding.ref, outstanding.purpose)
             core.budget.earn()
             if event.object is not None and event.object.metadata.uid != outstanding.gone:
                 intake.seen(core, outstanding.ref.resource, event.object, event.raw, now)
@@ -285,30 +286,9 @@ class Machine:
             if event.object is not None:
                 telling.written(core, outstanding, now)
         else:
-            self._failed(outstanding, event, now)
+            write_failures.failed(core, outstanding, event, now)
         self._look_at(outstanding.ref)
         core.forget_trouble(outstanding.ref)
-
-    def _failed(self, outstanding: Outstanding, event: WriteFailed, now: float) -> None:
-        core, ref = self.core, outstanding.ref
-        match event.error:
-            case WriteError.CONFLICT | WriteError.PRECONDITION:
-                if self._version(ref) == outstanding.decided_on:
-                    core.inflight.conflicted(ref, outstanding.decided_on, now)
-            case WriteError.UNKNOWN:
-                core.inflight.unsure(ref, now, version=outstanding.decided_on, lands_until=outstanding.lands_until)
-                core.note(f"{outstanding.purpose}: {ref}: {event.message}; it may be done, so it is read", warning=True)
-            case WriteError.NOT_FOUND | WriteError.ALREADY_EXISTS:
-                core.inflight.unsure(ref, now)
-            case _:
-                core.inflight.failed(ref, now)
-                shown_end.refused(core, outstanding, event, now)
-                core.note(f"{outstanding.purpose}: {ref}: {event.error.value}: {event.message}", warning=True)
-
-    def _version(self, ref: ObjectRef) -> str:
-        """Return the version of an object that is known, "" if none."""
-        known = self.core.known(ref)
-        return known.metadata.resource_version if known is not None else ""
 
     def _read(self, event: ReadDone | ReadAllDone | ReadFailed, now: float) -> None:
         core = self.core

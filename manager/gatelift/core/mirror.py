@@ -11,6 +11,7 @@ import msgspec
 from gatelift.core.agenda import Key
 from gatelift.core.attempts import Attempt
 from gatelift.core.knowledge import Owner
+from gatelift.core.resting import MIRROR
 from gatelift.core.state import Core
 
 MERGE_SECONDS = 1.0
@@ -86,11 +87,13 @@ def show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> N
         if now < due:
             core.agenda.wake(look, due)
             return
+    if core.resting.rests(owner.ref, MIRROR, core.agenda, look, now):
+        return
     attempt.unshown_since = 0.0
     core.patch(
         owner.ref,
         body,
-        "mirror",
+        MIRROR,
         decided_on=owner.object.metadata.resource_version,
         subresource="status",
     )

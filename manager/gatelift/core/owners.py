@@ -15,6 +15,7 @@ from gatelift.core.agenda import Key
 from gatelift.core.attempts import Attempt, AttemptState
 from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.resting import SHOW_PLACED
 from gatelift.core.state import Core
 from gatelift_kinds.kind import Kind, KindError, PatchStep
 from gatelift_kube.conditions import is_true
@@ -167,7 +168,8 @@ def _with_workload(
     if attempt.state in _UNSUSPENDED or shown_end.finished(attempt):
         step = kind.placed_step(obj, record.granted(workload))
         if step is not None:
-            _take(core, owner, step, "placed owner")
+            if not core.resting.rests(owner.ref, SHOW_PLACED, core.agenda, look, now):
+                _take(core, owner, step, SHOW_PLACED)
             return
     if shown_end.finished(attempt):
         shown_end.show(core, owner, attempt, now)

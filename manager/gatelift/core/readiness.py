@@ -14,7 +14,8 @@ from gatelift.core.attempts import Attempt, Ending
 from gatelift.core.dispatch_values import backoff
 from gatelift.core.knowledge import Owner
 from gatelift.core.record import Requeue
-from gatelift.core.state import Core
+from gatelift.core.resting import PODS_READY
+from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
@@ -32,10 +33,11 @@ def watch(core: Core, known: Workload, attempt: Attempt, owner: Owner | None, no
     """Look after the pods of an admitted workload; True if a write or an end was asked for."""
     if core.settings.readiness is None:
         return False
-    if owner is not None and _show(core, known, owner, now):
+    ready = owner is not None and owner.kind.pods_ready(owner.object)
+    if owner is not None and _show(core, known, attempt, ready, now):
         return True
     limit = _limit(core, known, now)
-    if limit is None:
+    if limit is None or ready:
         return False
     if now < limit.due:
         core.agenda.wake(attempt.look, limit.due)
@@ -55,12 +57,11 @@ def watch(core: Core, known: Workload, attempt: Attempt, owner: Owner | None, no
     return True
 
 
-def _show(core: Core, known: Workload, owner: Owner, now: float) -> bool:
+def _show(core: Core, known: Workload, attempt: Attempt, ready: bool, now: float) -> bool:
     """Write PodsReady if it changed; True if a write was asked for."""
     said = find(known.status.conditions, texts.PODS_READY)
-    ready = owner.kind.pods_ready(owner.object)
     was = said is not None and said.status == TRUE
-    if ready is was:
+    if ready is was or core.resting.rests(ref_of(known), PODS_READY, core.agenda, attempt.look, now):
         return False
     recovering = said is not None and said.reason == texts.WAIT_FOR_RECOVERY
     if ready:
@@ -69,7 +70,7 @@ def _show(core: Core, known: Workload, owner: Owner, now: float) -> bool:
     else:
         new = record.condition(known, texts.PODS_READY, FALSE, texts.WAIT_FOR_RECOVERY, texts.PODS_NOT_RECOVERED)
     conditions = put(known.status.conditions, new, core.wall.text(now))
-    core.patch_workload(known, record.status_write(known, conditions=conditions), "pods ready")
+    core.patch_workload(known, record.status_write(known, conditions=conditions), PODS_READY)
     return True
 
 

@@ -31,7 +31,8 @@ from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Wire
 from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LinkState
 from gatelift.core.record import Record
-from gatelift.core.state import Core
+from gatelift.core.resting import RECLAIM
+from gatelift.core.state import Core, ref_of
 from gatelift_admission.model import Reserve
 from gatelift_kinds.kind import Kind
 from gatelift_kube.conditions import find
@@ -223,7 +224,7 @@ def _onward(
     elif kind is not None and owner is not None and attempt.live:
         placing.converse(core, known, rec, attempt, owner, now)
         if not core.inflight.busy(rec.ref) and attempt.state is AttemptState.RUNNING:
-            _reclaim(core, known, owner)
+            _reclaim(core, known, attempt, now)
 
 
 def _given_up(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> bool:
@@ -315,17 +316,24 @@ def _admit_bare(core: Core, known: Workload, rec: Record, attempt: Attempt, disp
     core.patch_workload(known, body, "admit")
 
 
-def _reclaim(core: Core, known: Workload, owner: Owner) -> None:
-    """Write the pods that need quota no longer (KEP-78); the engine charges what the object says."""
-    if known.status.admission is None:
+def _reclaim(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
+    """Write the pods that need quota no longer (KEP-78), by the word of the cluster where they run, of this epoch.
+
+    Never more than are over: what holds resources there keeps its quota, whatever has been counted as done. Until the
+    cluster has reported, what was written in this epoch stays (a release takes it away). Counted from what was asked
+    for, as Kueue reads them: of 8 asked and 5 granted 6 are over when 2 are left to run.
+    """
+    said = attempt.counts
+    if said is None or known.status.admission is None:
+        return
+    if core.resting.rests(ref_of(known), RECLAIM, core.agenda, attempt.look, now):
         return
     granted = record.granted(known)
-    asked = {pod_set.name: pod_set.count for pod_set in known.spec.pod_sets}
-    # Counted from what was asked for, as Kueue reads them: of 8 asked and 5 granted 6 are over when 2 are left to run.
+    held = {one.name: one.remaining for one in said.pod_sets}
+    asked = {pod_set.name: max(pod_set.count, granted.get(pod_set.name, 0)) for pod_set in known.spec.pod_sets}
+    over = {name: min(count, granted.get(name, 0) - held[name]) for name, count in said.reclaimable if name in held}
     due = tuple(
-        (name, count + asked[name] - granted[name])
-        for name, count in owner.kind.reclaimable(owner.object, granted)
-        if name in asked
+        (name, count + asked[name] - granted[name]) for name, count in over.items() if name in asked and count > 0
     )
     if due != tuple((one.name, one.count) for one in known.status.reclaimable_pods if one.count):
-        core.patch_workload(known, record.reclaim_write(known, due), "reclaim")
+        core.patch_workload(known, record.reclaim_write(known, due), RECLAIM)

@@ -89,7 +89,8 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
         case ObjectReport():
             _keep(core, attempt, (message,))
         case CountsReport():
-            attempt.counts = message.pod_sets
+            attempt.counts = message
+            core.mark_attempt(attempt)
         case Finished():
             _keep(core, attempt, message.objects)
             outcome = Outcome(

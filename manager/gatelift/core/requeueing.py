@@ -6,6 +6,7 @@ from gatelift.core import endings, predecessors, record, reports, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt
 from gatelift.core.record import Record
+from gatelift.core.resting import WHY_WAITING
 from gatelift.core.state import Core
 from gatelift_kube.conditions import FALSE, find, truncated
 from gatelift_kube.objects.kueue import Workload
@@ -36,11 +37,11 @@ def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: flo
     due = core.told_at.get(rec.uid, 0.0) + core.settings.status_every
     if now < due:
         core.agenda.wake(key, due)
-    elif core.may_inform(key, now):
+    elif not core.resting.rests(rec.ref, WHY_WAITING, core.agenda, key, now) and core.may_inform(key, now):
         core.told_at[rec.uid] = now
         requests = core.ledger.engine.requests(rec.uid)
         body = record.waiting_write(known, told[0], told[1], core.wall.text(now), requests)
-        core.patch_workload(known, body, "why waiting")
+        core.patch_workload(known, body, WHY_WAITING)
 
 
 def _withheld(core: Core, known: Workload, rec: Record) -> tuple[str, str] | None:

@@ -12,6 +12,7 @@ from gatelift.core.attempts import Attempt, Wire
 from gatelift.core.inflight import Outstanding
 from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.resting import MIRROR_END, SHOW_END, SHOW_PLACED
 from gatelift.core.state import Core
 from gatelift_kinds.kind import Outcome
 from gatelift_kube.conditions import find
@@ -22,9 +23,6 @@ SHOW_END_SECONDS = 6 * WRITE_SECONDS_MAX
 """How long Finished, and the quota with it, waits for the user's object to show the end: several tries, each with its
 time limit and the pause after it. An API server that writes Workloads but not pods must not keep quota for ever; after
 this the end is shown from the record (`from_record`)."""
-
-REPORTED = "mirror the end"
-SMALLEST = "show the end"
 
 FOR_GOOD = frozenset({WriteError.INVALID, WriteError.TOO_LARGE, WriteError.DENIED})
 """Refusals of what was written, not of the moment: the same again would be refused again."""
@@ -41,9 +39,9 @@ def waits_until(core: Core, owner: Owner | None, attempt: Attempt, now: float) -
         return 0.0
     if not attempt.ended_at:
         attempt.ended_at = now
-        core.inflight.renewed(owner.ref)
+        core.resting.renewed(owner.ref)
         core.mark_owner(owner)
-    why = core.inflight.hopeless(owner.ref)
+    why = core.resting.hopeless(owner.ref)
     if not why and now < attempt.ended_at + SHOW_END_SECONDS:
         return attempt.ended_at + SHOW_END_SECONDS
     attempt.end_unshown = why or texts.NOT_WRITTEN_IN_TIME
@@ -53,16 +51,16 @@ def waits_until(core: Core, owner: Owner | None, attempt: Attempt, now: float) -
 def show(core: Core, owner: Owner, attempt: Attempt, now: float) -> None:
     """Write the end to the user's object: the status that was reported with it, else the smallest that says it."""
     outcome = attempt.outcome
-    if outcome is None or core.inflight.hopeless(owner.ref):
+    if outcome is None or core.resting.hopeless(owner.ref):
         return
     report = attempt.reports.get(owner.object.metadata.name)
     if report is not None and not attempt.end_refused and mirror.over(report.status):
-        body, purpose = owner.kind.mirror_patch(owner.object, owner.raw, report.status), REPORTED
+        body, purpose = owner.kind.mirror_patch(owner.object, owner.raw, report.status), MIRROR_END
     else:
         end = Outcome(succeeded=outcome.succeeded, message=outcome.message)
-        body, purpose = owner.kind.end_patch(owner.object, owner.raw, end, core.wall.text(now)), SMALLEST
+        body, purpose = owner.kind.end_patch(owner.object, owner.raw, end, core.wall.text(now)), SHOW_END
     if body is not None:
-        _write(core, owner, body, purpose, attempt.uid)
+        _write(core, owner, body, purpose, attempt.uid, now=now)
 
 
 def from_record(core: Core, owner: Owner, workload: Workload, now: float) -> bool:
@@ -74,30 +72,30 @@ def from_record(core: Core, owner: Owner, workload: Workload, now: float) -> boo
     elsewhere = workload.status.cluster_name not in {None, "", LOCAL_CLUSTER}
     if said is None or said.reason not in {texts.SUCCEEDED, texts.FAILED} or not elsewhere:
         return False
-    if owner.kind.outcome(owner.object) is not None or core.inflight.hopeless(owner.ref):
+    if owner.kind.outcome(owner.object) is not None or core.resting.hopeless(owner.ref):
         return False
     outcome = Outcome(succeeded=said.reason == texts.SUCCEEDED, message=said.message)
     step = owner.kind.placed_step(owner.object, record.granted(workload))
     if step is not None:
-        _write(core, owner, step.body, "placed owner", workload.metadata.uid, subresource=step.subresource)
+        _write(core, owner, step.body, SHOW_PLACED, workload.metadata.uid, now=now, subresource=step.subresource)
         return True
     body = owner.kind.end_patch(owner.object, owner.raw, outcome, core.wall.text(now))
     if body is not None:
-        _write(core, owner, body, SMALLEST, workload.metadata.uid)
+        _write(core, owner, body, SHOW_END, workload.metadata.uid, now=now)
     return body is not None
 
 
-def refused(core: Core, outstanding: Outstanding, event: WriteFailed, now: float) -> None:
+def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
     """Take that a write of the end was refused for good: try the smallest, or say at the object that none is taken."""
-    if event.error not in FOR_GOOD or outstanding.purpose not in {REPORTED, SMALLEST}:
+    if event.error not in FOR_GOOD or outstanding.purpose not in {MIRROR_END, SHOW_END}:
         return
     attempt = core.attempts.get(outstanding.uid)
-    if outstanding.purpose == REPORTED:
+    if outstanding.purpose == MIRROR_END:
         if attempt is not None:
             attempt.end_refused = True
-            core.inflight.renewed(outstanding.ref)
+            core.resting.renewed(outstanding.ref)
         return
-    core.inflight.despair(outstanding.ref, event.message or event.error.value, now)
+    core.resting.despair(outstanding.ref, event.message or event.error.value)
     owner = core.knowledge.owners.get(outstanding.ref)
     if owner is not None:
         text = texts.end_not_shown(owner.kind.name, event.message or event.error.value)
@@ -107,6 +105,10 @@ def refused(core: Core, outstanding: Outstanding, event: WriteFailed, now: float
         core.mark_workload(key_of(known.metadata))
 
 
-def _write(core: Core, owner: Owner, body: bytes, purpose: str, uid: str, *, subresource: str = "status") -> None:
+def _write(
+    core: Core, owner: Owner, body: bytes, purpose: str, uid: str, *, now: float, subresource: str = "status"
+) -> None:
+    if core.resting.rests(owner.ref, purpose, core.agenda, owner.look, now):
+        return
     version = owner.object.metadata.resource_version
     core.patch(owner.ref, body, purpose, decided_on=version, subresource=subresource, uid=uid)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,17 +16,17 @@ from gatelift.core.agenda import Agenda, Key, Look
 from gatelift.core.attempts import Attempt
 from gatelift.core.caution import Caution
 from gatelift.core.commands import Command, Note, Read, ReadAll, StepDown
-from gatelift.core.dispatch_values import DispatchSettings, Failures
+from gatelift.core.dispatch_values import Failures
 from gatelift.core.inflight import InFlight, Outstanding
 from gatelift.core.knowledge import Knowledge, Owner, key_of
 from gatelift.core.ledger import Ledger
 from gatelift.core.link_values import ClusterView, Links, Sent, WriteIds
 from gatelift.core.open_offers import OpenOffers
 from gatelift.core.predecessors import Predecessors
-from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
+from gatelift.core.resting import Resting
+from gatelift.core.settings import Settings
 from gatelift.core.status_budget import StatusBudget
 from gatelift.core.wall import Wall
-from gatelift_admission.model import Settings as AdmissionSettings
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import (
@@ -65,29 +65,6 @@ STATUS_DELAY = 0.05
 """A queue's status waits this long, so that the events of one burst are one write."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Choices of a deployment. `origin`: UID of the management cluster's namespace kube-system.
-
-    `write_reservation_after`: seconds after which a reservation without winner is written alone (design 3, rule 2).
-    `requeue_base`, `requeue_max`: backoff after a placement failed, doubling. Kueue queues again at once after a
-    check's Retry; one second keeps a cluster that refuses everything from turning that into a loop.
-    """
-
-    origin: str
-    kinds: Mapping[str, Kind[Any]]
-    dispatch: DispatchSettings = field(default_factory=DispatchSettings)
-    write_reservation_after: float = 1.0
-    requeue_base: float = 1.0
-    requeue_max: float = 3600.0
-    status_every: float = 1.0
-    admission: AdmissionSettings = field(default_factory=AdmissionSettings)
-    readiness: ReadinessSettings | None = None
-    retention: RetentionSettings = field(default_factory=RetentionSettings)
-    manages_unnamed: bool = False
-    debug_invariants: bool = False
-
-
 @dataclass(slots=True)
 class Core:
     """The machine's state. `out` collects the commands of the present call of `handle`."""
@@ -100,6 +77,7 @@ class Core:
     attempts: dict[str, Attempt] = field(default_factory=dict)
     agenda: Agenda = field(default_factory=Agenda)
     inflight: InFlight = field(default_factory=InFlight)
+    resting: Resting = field(default_factory=Resting)
     wall: Wall = field(default_factory=Wall)
     failures: Failures = field(default_factory=Failures)
     open_offers: OpenOffers = field(default_factory=OpenOffers)
@@ -365,6 +343,7 @@ class Core:
         """Forget trouble with an object that is not there and that nobody is about to make."""
         if self.known(ref) is None and not self.inflight.busy(ref) and ref.key not in self.creating:
             self.inflight.forget(ref)
+            self.resting.forget(ref)
 
     def drop_attempt(self, uid: str) -> None:
         """Forget an attempt whose Workload is gone, and all that was kept about it."""

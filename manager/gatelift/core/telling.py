@@ -10,6 +10,7 @@ from gatelift.core import record, texts
 from gatelift.core.attempts import Attempt, Ending, Internal, Wire
 from gatelift.core.inflight import Outstanding
 from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.resting import PODS_READY
 from gatelift.core.state import Core, ref_of
 from gatelift_admission.model import Preempt
 from gatelift_kube.conditions import TRUE, find
@@ -44,7 +45,7 @@ def written(core: Core, outstanding: Outstanding, now: float) -> None:
         _evicted(core, known, attempt, now)
     if purpose in RELEASES:
         _released(core, known, attempt, now)
-    if purpose == "pods ready":
+    if purpose == PODS_READY:
         _ready(core, known, attempt, now)
     if purpose == "finish":
         _finished(core, known, attempt, now)

@@ -19,7 +19,7 @@ import msgspec
 from gatelift_kube.resources import ObjectRef
 from gatelift_kube.writes import KubeObject
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import DisconnectPolicy, PodSetCounts, PodSetRequest
+from gatelift_wire.messages import CountsReport, DisconnectPolicy, PodSetRequest
 from gatelift_wire.refusals import Refusal
 
 
@@ -214,7 +214,7 @@ class Placement:
     forget: bool = False
     ended_at: float | None = None
     committed_at: float = 0.0
-    counts_reported: tuple[PodSetCounts, ...] = ()
+    counts_reported: CountsReport | None = None
     report_at: float | None = None
     lost_children: dict[str, KubeObject] = field(default_factory=dict)
     """Pods of a Job that vanished without a terminal phase, by UID: their containers may still run (P10)."""

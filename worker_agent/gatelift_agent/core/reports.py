@@ -79,10 +79,11 @@ def observe(world: World, placement: Placement, now: float) -> None:
             changed.append((tracked, sight))
             known = tracked.reported
             urgent = urgent or (known.marks != sight.marks if isinstance(known, Sight) else _is_news(sight))
-    if not changed and (counts == placement.counts_reported or placement.state in STARTING):
+    told = placement.counts_reported
+    if not changed and (counts == told or placement.state in STARTING):
         placement.report_at = None
         return
-    urgent = urgent or _terminating(counts) != _terminating(placement.counts_reported)
+    urgent = urgent or _terminating(counts) != _terminating(told)
     if not urgent and (placement.report_at is None or placement.report_at > now):
         placement.report_at = placement.report_at or now + COALESCE_SECONDS
         world.wakes.ask(placement.key, placement.report_at)
@@ -91,16 +92,16 @@ def observe(world: World, placement: Placement, now: float) -> None:
     for tracked, sight in changed:
         tracked.reported = sight
         world.say(object_report(placement, tracked))
-    if counts != placement.counts_reported:
+    if counts is not None and counts != told:
         placement.counts_reported = counts
-        world.say(CountsReport(key=placement.key, pod_sets=counts))
+        world.say(counts)
 
 
 def everything(world: World, placement: Placement) -> None:
     """Tell all of a placement anew, for a session that knows nothing of the one before."""
     for tracked in placement.objects.values():
         tracked.reported = None
-    placement.counts_reported = ()
+    placement.counts_reported = None
     placement.report_at = None
     if placement.state is State.GATED:
         world.say(Applied(key=placement.key))
@@ -164,16 +165,27 @@ def _is_news(sight: Sight) -> bool:
     return any(mark not in ("", False, ()) for mark in sight.marks)
 
 
-def _counts(world: World, placement: Placement) -> tuple[PodSetCounts, ...]:
+def _counts(world: World, placement: Placement) -> CountsReport | None:
+    """Return where the pods of a placement are, None where its objects say so themselves."""
     kind = world.kind(placement)
     total: dict[str, PodSetCounts] = {}
+    reclaimable: dict[str, int] = {}
     for tracked in placement.objects.values():
         if tracked.object is None:
             continue
         for counts in kind.counts(tracked.object, world.children(placement)):
             known = total.get(counts.name)
             total[counts.name] = counts if known is None else _sum(known, counts)
-    return tuple(total[name] for name in sorted(total))
+        for name, count in kind.reclaimable(tracked.object):
+            reclaimable[name] = reclaimable.get(name, 0) + count
+    if not total:
+        return None
+    unknown = len(placement.lost_children)  # their containers may run (P10): nothing of theirs is given back
+    return CountsReport(
+        key=placement.key,
+        pod_sets=tuple(total[name] for name in sorted(total)),
+        reclaimable=tuple((name, count - unknown) for name, count in sorted(reclaimable.items()) if count > unknown),
+    )
 
 
 def _sum(left: PodSetCounts, right: PodSetCounts) -> PodSetCounts:
@@ -188,8 +200,8 @@ def _sum(left: PodSetCounts, right: PodSetCounts) -> PodSetCounts:
     )
 
 
-def _terminating(counts: tuple[PodSetCounts, ...]) -> tuple[int, ...]:
-    return tuple(one.terminating for one in counts if one.terminating)
+def _terminating(counts: CountsReport | None) -> tuple[int, ...]:
+    return tuple(one.terminating for one in (counts.pod_sets if counts is not None else ()) if one.terminating)
 
 
 def _objects(placement: Placement) -> tuple[ObjectReport, ...]:

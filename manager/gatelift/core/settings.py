@@ -1,0 +1,35 @@
+"""Choices of a deployment, as the manager's core takes them. Neighbour: `assembly` makes them of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gatelift.core.dispatch_values import DispatchSettings
+from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
+from gatelift_admission.model import Settings as AdmissionSettings
+from gatelift_kinds.kind import Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Choices of a deployment. `origin`: UID of the management cluster's namespace kube-system.
+
+    `write_reservation_after`: seconds after which a reservation without winner is written alone (design 3, rule 2).
+    `requeue_base`, `requeue_max`: backoff after a placement failed, doubling. Kueue queues again at once after a
+    check's Retry; one second keeps a cluster that refuses everything from turning that into a loop.
+    """
+
+    origin: str
+    kinds: Mapping[str, Kind[Any]]
+    dispatch: DispatchSettings = field(default_factory=DispatchSettings)
+    write_reservation_after: float = 1.0
+    requeue_base: float = 1.0
+    requeue_max: float = 3600.0
+    status_every: float = 1.0
+    admission: AdmissionSettings = field(default_factory=AdmissionSettings)
+    readiness: ReadinessSettings | None = None
+    retention: RetentionSettings = field(default_factory=RetentionSettings)
+    manages_unnamed: bool = False
+    debug_invariants: bool = False

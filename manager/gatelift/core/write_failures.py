@@ -1,0 +1,39 @@
+"""What a write that did not happen, or may not have, means for its object: wait for news, read, or pause.
+
+Neighbours: `machine` calls; `inflight` keeps what holds up everything about an object, `resting` what holds up itself.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import shown_end
+from gatelift.core.inflight import Outstanding
+from gatelift.core.resting import INFORMING
+from gatelift.core.state import Core
+from gatelift_kube.writes import WriteError, WriteFailed
+
+_DOUBTFUL = frozenset({WriteError.UNKNOWN, WriteError.NOT_FOUND, WriteError.ALREADY_EXISTS})
+"""After these the object is read before anything is decided on it."""
+
+
+def failed(core: Core, outstanding: Outstanding, event: WriteFailed, now: float) -> None:
+    """Take that a write failed."""
+    ref, purpose = outstanding.ref, outstanding.purpose
+    known = core.known(ref)
+    informs = purpose in INFORMING
+    if event.error in {WriteError.CONFLICT, WriteError.PRECONDITION}:
+        if (known.metadata.resource_version if known is not None else "") == outstanding.decided_on:
+            core.inflight.conflicted(ref, outstanding.decided_on, now)
+        return
+    if informs:
+        core.resting.failed(ref, purpose, now, doubt=event.error in _DOUBTFUL)
+    if event.error is WriteError.UNKNOWN:
+        version, lands_until = outstanding.decided_on, outstanding.lands_until
+        core.inflight.unsure(ref, now, version=version, lands_until=lands_until, informs=informs)
+        core.note(f"{purpose}: {ref}: {event.message}; it may be done, so it is read", warning=True)
+    elif event.error in _DOUBTFUL:
+        core.inflight.unsure(ref, now, informs=informs)
+    else:
+        if not informs:
+            core.inflight.failed(ref, now)
+        shown_end.refused(core, outstanding, event)
+        core.note(f"{purpose}: {ref}: {event.error.value}: {event.message}", warning=True)

@@ -1,0 +1,89 @@
+"""HD-4: quota of pods that are done is given back by the word of the cluster where they ran, of the live epoch."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_wire.messages import CountsReport, PodSetCounts
+from support.builders_manager import NAMESPACE, Doc, a_job, a_setting
+from support.manager_world import World, a_world
+
+
+def a_running_job() -> World:
+    world = a_world(a_setting(cpu=8))
+    world.api.apply(a_job(parallelism=8, completions=8))
+    world.settle()
+    return world
+
+
+def reclaimed(world: World) -> list[Doc]:
+    found: list[Doc] = world.find("Workload")["status"].get("reclaimablePods", [])
+    return found
+
+
+def test_hd_4_what_the_users_object_shows_of_an_earlier_run_frees_nothing() -> None:
+    world = a_running_job()
+    agent = world.agents["a"]
+    agent.show(agent.commits[0], {"active": 2, "ready": 2, "succeeded": 6})
+    agent.count(agent.commits[0], remaining=2, succeeded=6, reclaimable=6)
+    world.advance(3.0)
+    assert reclaimed(world) == [{"name": "main", "count": 6}]
+    ref = ObjectRef(WORKLOAD, ObjectKey(NAMESPACE, world.find("Workload")["metadata"]["name"]))
+    world.api.edit(ref, lambda one: one["spec"].update(active=False))
+    world.advance(3.0)
+    assert reclaimed(world) == []
+    world.api.edit(ref, lambda one: one["spec"].update(active=True))
+    world.advance(3.0)
+    assert world.condition(world.find("Workload"), "Admitted")["status"] == "True"
+    assert world.find("Job")["status"]["succeeded"] == 6, "counters of a mirrored Job never fall"
+    assert reclaimed(world) == [], "the new run has reported nothing"
+    [(name, key)] = [
+        (each.name, each.commits[-1]) for each in world.agents.values() if any(key.epoch == 2 for key in each.commits)
+    ]
+    world.agents[name].count(key, remaining=8)
+    world.advance(3.0)
+    assert reclaimed(world) == []
+
+
+def test_hd_4_a_new_leader_changes_nothing_before_the_cluster_has_reported() -> None:
+    world = a_running_job()
+    agent = world.agents["a"]
+    agent.count(agent.commits[0], remaining=2, succeeded=6, reclaimable=6)
+    world.advance(3.0)
+    world.restart()
+    world.advance(3.0)
+    assert reclaimed(world) == [{"name": "main", "count": 6}]
+    agent.count(agent.commits[0], remaining=1, succeeded=7, reclaimable=7)
+    world.advance(3.0)
+    assert reclaimed(world) == [{"name": "main", "count": 7}]
+
+
+@pytest.mark.parametrize(
+    ("remaining", "said", "written"),
+    [
+        pytest.param(2, (("main", 7),), 6, id="more than are over"),
+        pytest.param(0, (("main", 2**62),), 8, id="more than were granted"),
+        pytest.param(9, (("main", 3),), 0, id="more pods than were granted"),
+        pytest.param(2, (("main", -3),), 0, id="below zero"),
+        pytest.param(2, (("other", 3),), 0, id="of a pod set that there is none of"),
+        pytest.param(2, (), 0, id="nothing"),
+    ],
+)
+def test_no_more_is_given_back_than_pods_are_over(
+    remaining: int, said: tuple[tuple[str, int], ...], written: int
+) -> None:
+    world = a_running_job()
+    agent = world.agents["a"]
+    counts = (PodSetCounts(name="main", remaining=remaining),)
+    agent.say(CountsReport(key=agent.commits[0], pod_sets=counts, reclaimable=said))
+    world.advance(3.0)
+    assert reclaimed(world) == ([{"name": "main", "count": written}] if written else [])
+
+
+def test_nothing_is_given_back_of_a_pod_set_whose_pods_nobody_counted() -> None:
+    world = a_running_job()
+    agent = world.agents["a"]
+    agent.say(CountsReport(key=agent.commits[0], pod_sets=(), reclaimable=(("main", 3),)))
+    world.advance(3.0)
+    assert reclaimed(world) == []
