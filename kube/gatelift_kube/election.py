@@ -1,8 +1,9 @@
 """Who leads, decided from one Lease object. Pure: `now` is our own monotonic clock, in seconds.
 
 The Lease's times are written for people. What decides is how long its record has not changed as seen by our own clock,
-and, for the holder, when it sent the renewal that succeeded. Each acquisition raises `leaseTransitions`, so the term
-grows with every change of holder, also when the same process comes back after a lapse.
+and, for the holder, when it sent the renewal that succeeded. A Lease that is not there is waited for as one that was
+seen to change at that moment: only one that was given back is free at once. Each acquisition raises `leaseTransitions`,
+so the term grows with every change of holder, also when the same process comes back after a lapse.
 """
 
 from __future__ import annotations
@@ -81,8 +82,9 @@ class Election:
         """Take in what was read. A record that changed in any way starts the wait anew."""
         version = lease.metadata.resource_version if lease is not None else ""
         known = self._lease.metadata.resource_version if self._lease is not None else ""
-        if lease is None and self.holder:
-            # Somebody deleted a Lease that was held: its holder may not know yet.
+        if lease is None and (self._lease is not None or self._seen_since == NEVER):
+            # Gone since the last look, or not there at the first one: somebody may have deleted it while it was held,
+            # and its holder may not know yet. A first installation is not told apart from that, so it waits as well.
             self._vacant_from = now + self.times.lease_seconds
         if version != known or self._seen_since == NEVER:
             self._seen_since = now

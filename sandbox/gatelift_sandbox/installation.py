@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,9 @@ from gatelift.cli.manifests import MANAGEMENT, WORKER, Part, agent_binding, load
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
 from gatelift_kube.config import from_kubeconfig
-from gatelift_kube.errors import KubeError, NotFoundError
+from gatelift_kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.retry import is_transient
 from gatelift_sandbox import applying, children, ports
 from gatelift_sandbox.errors import SandboxError
@@ -34,6 +35,7 @@ from gatelift_sandbox.proxy import Proxy
 
 SYSTEM = "gatelift-system"
 MANAGER, MANAGER_ACCOUNT = "manager", "gatelift-manager"
+AGENT_ACCOUNT = "gatelift-agent"
 READY_SECONDS = 180.0
 """A daemon that is not ready by then has failed. A cold start takes two seconds of a processor, and half a minute where
 ten others want it too."""
@@ -97,6 +99,7 @@ class Installation:
             await applying.apply(client, load_manifests(*(part for part in MANAGEMENT if part is not Part.CRDS)))
             for namespace in self.namespaces:
                 await applying.apply(client, [_namespace(namespace)])
+            await _free_lease(client, MANAGER_ACCOUNT)
             for account in (MANAGER_ACCOUNT, "gatelift-webhooks"):
                 await self._identity(client, self.management, account)
 
@@ -107,7 +110,8 @@ class Installation:
             for namespace in self.namespaces:
                 accepting = _namespace(namespace, {"gatelift.dev/accept": "true"})
                 await applying.apply(client, [accepting, agent_binding(namespace)])
-            await self._identity(client, cluster, "gatelift-agent")
+            await _free_lease(client, AGENT_ACCOUNT)
+            await self._identity(client, cluster, AGENT_ACCOUNT)
 
     def _crds(self) -> list[dict[str, Any]]:
         ours = load_manifests(Part.CRDS)
@@ -188,7 +192,7 @@ class Installation:
             settings["token"] = await self._token(cluster.name)
         config = self.folder / f"{name}.yaml"
         _write_private(config, yaml.safe_dump(settings))
-        daemon = self._new_daemon(name, cluster, "gatelift-agent", "agent", config)
+        daemon = self._new_daemon(name, cluster, AGENT_ACCOUNT, "agent", config)
         self._launch(daemon)
         await self._approve(cluster.name, daemon)
         await self._wait_ready(daemon)
@@ -419,6 +423,14 @@ async def _answers(url: str) -> bool:
             return response.status == 200
     except (aiohttp.ClientError, TimeoutError):
         return False
+
+
+async def _free_lease(client: Client, name: str) -> None:
+    """Make the Lease of a daemon that never ran here, held by nobody: one that is not there would be waited for."""
+    metadata = {"name": name, "namespace": SYSTEM}
+    document = {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata, "spec": {}}
+    with suppress(AlreadyExistsError):
+        await client.create(LEASE, SYSTEM, json.dumps(document).encode())
 
 
 def _namespace(name: str, labels: Mapping[str, str] | None = None) -> dict[str, Any]:

@@ -29,9 +29,9 @@ from gatelift_kube.clock import monotonic
 from gatelift_kube.config import ClusterConfig, from_kubeconfig
 from gatelift_kube.election import ElectionTimes
 from gatelift_kube.reflector import Reflector
-from gatelift_kube.resources import JOB, NAMESPACE, POD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.resources import JOB, LEASE, NAMESPACE, POD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.tasks import Supervisor, spawn
-from gatelift_kube.writes import ApiEvent, ObjectSeen
+from gatelift_kube.writes import WRITE_SECONDS_MAX, ApiEvent, ObjectSeen
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
 from gatelift_wire import messages as m
 from gatelift_wire import tokens
@@ -54,6 +54,8 @@ async def _cluster(name: str, tmp_path: Path) -> tuple[EmbeddedCluster, ClusterC
         for namespace, labels in ((SYSTEM, {}), (TEAM, {"gatelift.dev/accept": "true"})):
             document = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": labels}}
             await client.create(NAMESPACE, "", msgspec.json.encode(document))
+        free = {"metadata": {"name": "gatelift-agent", "namespace": SYSTEM}, "spec": {}}
+        await client.create(LEASE, SYSTEM, msgspec.json.encode(free))
     return cluster, config
 
 
@@ -142,6 +144,34 @@ async def test_a_pod_is_made_let_go_and_reported_by_the_running_process(running:
     assert 'gatelift_agent_placements{state="Running"} 1.0' in text
     assert "gatelift_agent_lift_seconds_count 1.0" in text
     assert "gatelift_agent_connected 1.0" in text
+
+
+async def test_hd_44_a_lease_that_somebody_deleted_is_waited_for_and_then_the_predecessors_writes(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HD-44, R8: a replica that never saw the Lease does not take its absence for *nobody ever held it*."""
+    times = {"lease_seconds": 3.0, "renew_seconds": 2.0, "retry_seconds": 0.5}
+    async with Client.connect(running.config) as client:
+        found = running.cluster.store.look(("coordination.k8s.io", "leases"), SYSTEM, "gatelift-agent")
+        assert found is not None
+        await client.delete(ObjectRef(LEASE, ObjectKey(SYSTEM, "gatelift-agent")), uid=found["metadata"]["uid"])
+        assert await leadership.vacant_term(client, SYSTEM, "gatelift-agent") == leadership.UNKNOWN_TERM
+    gained: list[tuple[float, LeadershipGained]] = []
+    usual = leadership.gained
+
+    def noted(term: int, free_term: int, its: ElectionTimes) -> LeadershipGained:
+        event = usual(term, free_term, its)
+        gained.append((monotonic(), event))
+        return event
+
+    monkeypatch.setattr(leadership, "gained", noted)
+    began = monotonic()
+    await running.start(leader_election=times)
+    await until(lambda: gained, "it leads")
+    [(at, event)] = gained
+    assert at - began >= times["lease_seconds"]
+    assert event.settle_seconds == leadership.settle_seconds(ElectionTimes(**times))
+    assert event.settle_seconds >= times["renew_seconds"] + WRITE_SECONDS_MAX - times["lease_seconds"]
 
 
 async def test_a_clean_stop_gives_the_lease_back_and_the_next_process_goes_on_at_once(
@@ -290,7 +320,13 @@ async def test_the_agent_of_local_lets_the_users_own_pod_go(
         for each in reflectors:
             mirrors.spawn(f"watch {each.resource.plural}", each.run())
         agent = await start_local_agent(
-            client, stream, instance="local-1", term=1, leads_until=lambda: monotonic() + 10.0, shared=reflectors
+            client,
+            stream,
+            instance="local-1",
+            term=1,
+            leads_until=lambda: monotonic() + 10.0,
+            settle_seconds=0.0,
+            shared=reflectors,
         )
         links = _links(posted, stream)
         await until(links, "the local session opens")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import JOB, NAMESPACE, POD
+from gatelift_kube.resources import JOB, NAMESPACE, NODE, POD, WORKLOAD
 from gatelift_kube.writes import ApiWrite, WriteDone, WriteError, WriteFailed
 from support.history import History
 from support.sim_cluster import TEAM
@@ -106,3 +106,32 @@ def test_hd_46_work_that_cannot_be_asked_for_stays_where_it_is(
     history.passes(60.0)
     assert history.objects(cluster)[0]["metadata"]["labels"]["gatelift.dev/epoch"] == "1"
     assert history.runs("one") == {cluster}
+
+
+def test_hd_47_a_pod_bound_behind_a_slow_watch_and_removed_by_force_does_not_run_twice() -> None:
+    """HD-47: its last version that was seen names no node, its containers take long to stop."""
+    history = History()
+    nodes = {name: worker.all(NODE)[0]["metadata"]["name"] for name, worker in history.workers.items()}
+    for name, node in nodes.items():
+        history.edit(name, NODE, node, {"spec": {"unschedulable": True}})
+    history.pod("one", stops_in=25.0)
+    history.until("it is let go", lambda: any(history.runs("one")))
+    (cluster,) = history.runs("one")
+    elsewhere = next(name for name in nodes if name != cluster)
+    assert history.containers("one") == 0
+    break_watches(history, cluster)
+    for name, node in nodes.items():
+        history.edit(name, NODE, node, {"spec": {"unschedulable": None}})
+    history.until("its containers run", lambda: history.containers("one") == 1)
+    history.edit(cluster, POD, "one", {"metadata": {"finalizers": None}})
+    history.workers[cluster].delete(POD, "one", grace_seconds=0)
+    workload = history.workload("one")
+    assert workload is not None
+    history.edit("home", WORKLOAD, workload["metadata"]["name"], {"spec": {"active": False}})
+    history.passes(5.0)
+    history.edit("home", WORKLOAD, workload["metadata"]["name"], {"spec": {"active": True}})
+    history.until(
+        "it runs again",
+        lambda: history.containers("one") == 1 and history.runs("one") <= {cluster, elsewhere},
+        KUBELET_IS_HEARD_SECONDS,
+    )

@@ -47,11 +47,32 @@ def candidate(identity: str = "me", floor: int = 0) -> Election:
 # Deciding
 
 
-def test_a_lease_that_nobody_holds_is_created_in_the_first_term() -> None:
+def test_hd_44_a_lease_that_is_not_there_is_waited_for_as_one_that_ran_out() -> None:
+    """HD-44: a person may have deleted it a moment ago, while somebody held it."""
     election = candidate()
-    election.observe(None, 0.0)
-    assert election.step(0.0) is Step.CREATE
+    election.observe(None, 100.0)
+    assert election.step(100.0) is Step.WAIT
+    election.observe(None, 114.9)
+    assert election.step(114.9) is Step.WAIT
+    assert election.free_at() == 115.0, "looking again does not make it longer"
+    assert election.step(115.0) is Step.CREATE
     assert election.body(Step.CREATE, 0.0)["spec"]["leaseTransitions"] == 1
+
+
+def test_hd_44_a_lease_that_was_given_back_and_then_deleted_may_have_been_held_in_between() -> None:
+    election = candidate()
+    election.observe(lease("", 4, "1"), 0.0)
+    election.observe(None, 2.0)
+    assert election.step(16.9) is Step.WAIT
+    assert election.step(17.0) is Step.CREATE
+    assert election.body(Step.CREATE, 0.0)["spec"]["leaseTransitions"] == 5
+
+
+def test_a_lease_that_nobody_ever_held_is_taken_at_once_in_the_first_term() -> None:
+    election = candidate()
+    election.observe(lease("", 0, "1"), 0.0)
+    assert election.step(0.0) is Step.TAKE
+    assert election.body(Step.TAKE, 0.0)["spec"]["leaseTransitions"] == 1
 
 
 def test_anothers_lease_is_waited_for_by_our_own_clock_whatever_its_times_say() -> None:
@@ -164,6 +185,8 @@ class Running:
 
     def __init__(self, server: FakeApiServer, identity: str, clock: Clock = monotonic) -> None:
         self.told: list[str] = []
+        if server.find(LEASE, KEY.name, KEY.namespace) is None:
+            server.put(LEASE, KEY.name, KEY.namespace, spec={})
         self.elector = LeaderElector(
             server.config,
             KEY.namespace,
@@ -258,6 +281,29 @@ async def test_a_leader_whose_lease_is_taken_away_hears_of_it(server: FakeApiSer
         ahead += STEADY.lease_seconds
         await until(lambda: len(leader.told) == 3)
         assert leader.told[2] == "acquired 10"
+
+
+async def test_hd_44_a_lease_that_a_person_deletes_is_waited_for_by_one_that_never_saw_it(
+    server: FakeApiServer,
+) -> None:
+    ahead = 0.0
+    holder = Running(server, "a")
+    async with started(holder):
+        await until(lambda: holder.told == ["acquired 1"])
+        server.fault("PATCH", KEY.name, times=10_000, by="a", status=503, body=status_of(503, "ServiceUnavailable"))
+        server.fault("GET", KEY.name, times=10_000, by="a", status=503, body=status_of(503, "ServiceUnavailable"))
+        fresh = Running(server, "b", lambda: monotonic() + ahead)
+        server.remove(LEASE, KEY.name, KEY.namespace)
+        async with started(fresh):
+
+            def looked() -> int:
+                return len([seen for seen in server.asked("GET", KEY.name) if seen.headers["User-Agent"] == "b"])
+
+            await until(lambda: looked() >= 3)
+            assert holder.elector.leads(), "it has not heard of it"
+            assert fresh.told == []
+            ahead += STEADY.lease_seconds
+            await until(lambda: fresh.told == ["acquired 1"])
 
 
 async def test_an_elector_that_is_stopped_before_it_leads_ends(server: FakeApiServer) -> None:

@@ -97,7 +97,7 @@ class History:
             for each in self.home.all(WORKLOAD)
             if any((own["kind"], own["name"]) == (kind, name) for own in each["metadata"].get("ownerReferences", []))
         ]
-        return max(found, key=lambda each: int(each["metadata"]["resourceVersion"]), default=None)
+        return max(found, key=_made_last, default=None)
 
     def shows(self, name: str, condition: str, kind: str = "Pod") -> bool:
         """Say whether a condition of the Workload of a user's object is True."""
@@ -188,6 +188,12 @@ class History:
     def objects(self, cluster: str, resource: Resource = POD) -> list[Doc]:
         """Return all objects of a kind in a cluster."""
         return self.cluster(cluster).all(resource)
+
+
+def _made_last(document: Doc) -> tuple[str, int]:
+    """Order objects by when they were made; within a second, by their last write."""
+    meta = document["metadata"]
+    return meta["creationTimestamp"], int(meta["resourceVersion"])
 
 
 def _told(seconds: float, stops_in: float) -> dict[str, str]:

@@ -68,8 +68,7 @@ class SimAgent:
 
     def serve(self, term: int, until: float) -> None:
         """Act for `local` under the manager's lead."""
-        settle = 0.0 if term <= 1 else settle_seconds(TIMES)
-        self.process.post(events.LeadershipGained(term=term, settle_seconds=settle))
+        self.process.post(events.LeadershipGained(term=term, settle_seconds=settle_seconds(TIMES)))
         self.process.post(events.LeadershipExtended(valid_until=until))
 
     def kill(self) -> None:

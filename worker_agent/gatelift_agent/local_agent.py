@@ -177,8 +177,9 @@ async def start_local_agent(
     """Start the agent of `local` under the manager's lead.
 
     `leads_until` says, on `clock`, until when the manager leads; `settle_seconds` how long a write of an earlier
-    leader may still land (default: by the default election times; 0 for the first leader ever). `shared` are reflectors
-    of the same cluster that run in this process: what they mirror is not watched and kept a second time.
+    leader may still land (default: by the default election times; a first term proves nothing, since a Lease that
+    somebody deleted counts anew). `shared` are reflectors of the same cluster that run in this process: what they
+    mirror is not watched and kept a second time.
     """
     settle = leadership.settle_seconds(ElectionTimes()) if settle_seconds is None else settle_seconds
     agent = LocalAgent(
@@ -190,7 +191,7 @@ async def start_local_agent(
         clock=clock,
         shared=shared,
     )
-    agent.start(term, 0.0 if term <= 1 else settle)
+    agent.start(term, settle)
     return agent
 
 

@@ -2,7 +2,8 @@
 
 How long a predecessor's writes may still be under way is arithmetic: it trusted itself for `renew_seconds` after a
 renewal was sent, its writes take `WRITE_SECONDS_MAX` at most, and we waited `lease_seconds` before we took over. After
-a clean stop nothing is under way: the Lease is given back when the last write was answered.
+a clean stop nothing is under way: the Lease is given back when the last write was answered. A Lease that is not there
+says nothing: a person may have deleted it while a predecessor held it, and took the knowledge of that along.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from gatelift_agent.core.events import Event, LeadershipExtended, LeadershipGained
 from gatelift_kube.client import Client
 from gatelift_kube.election import ElectionTimes
-from gatelift_kube.errors import KubeError, NotFoundError
+from gatelift_kube.errors import KubeError
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.resources import LEASE, ObjectKey, ObjectRef
 from gatelift_kube.writes import WRITE_SECONDS_MAX
@@ -33,11 +34,9 @@ def settle_seconds(times: ElectionTimes) -> float:
 
 
 async def vacant_term(client: Client, namespace: str, name: str) -> int:
-    """Return the term that we get if the Lease is free at this moment and nobody is faster; UNKNOWN_TERM otherwise."""
+    """Return the term that we get if the Lease was given back and nobody is faster; UNKNOWN_TERM otherwise."""
     try:
         served = await client.get(ObjectRef(LEASE, ObjectKey(namespace, name)))
-    except NotFoundError:
-        return 1
     except KubeError:
         return UNKNOWN_TERM
     lease = served.object

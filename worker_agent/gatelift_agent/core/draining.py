@@ -45,8 +45,9 @@ def drain(world: World, placement: Placement, now: float) -> None:
     still = True
     for tracked in placement.objects.values():
         still = _stop(world, placement, tracked, now) and still
-    for uid in [uid for uid in placement.lost_children if not world.nodes.may_run(uid, now)]:
-        del placement.lost_children[uid]
+    for uid in tuple(placement.lost_children):
+        if not _may_run(world, placement, uid, now):
+            del placement.lost_children[uid]
     if (
         still
         and not placement.lost_children
@@ -139,7 +140,7 @@ def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> b
         find_out(world, placement, tracked, now)
         return False
     if tracked.object is None:
-        return not world.nodes.may_run(tracked.uid, now)
+        return not _may_run(world, placement, tracked.uid, now)
     kind, obj = world.kind(placement), tracked.object
     if world.local and kind.lifted(obj) and ownership.key_of(obj.metadata) not in {None, placement.key}:
         return True  # let go for another Workload since: nothing of this one is left, and a late lift of it fails
@@ -154,6 +155,14 @@ def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> b
     elif world.has_room(placement):
         _carry_out(world, placement, tracked, step, now)
     return False
+
+
+def _may_run(world: World, placement: Placement, uid: str, now: float) -> bool:
+    """Say whether containers of a vanished pod may run; news of nodes look again, and time where there are none."""
+    over_at = world.nodes.over_at(uid)
+    if over_at is not None and over_at > now:
+        world.wakes.ask(placement.key, over_at)
+    return world.nodes.may_run(uid, now)
 
 
 def _check_now_and_then(world: World, placement: Placement, tracked: Tracked, now: float) -> None:

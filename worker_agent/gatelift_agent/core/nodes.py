@@ -4,6 +4,8 @@ A pod that was removed from the API without a terminal phase may have containers
 the API server only. They are over when the node is gone, when a person tainted it out-of-service, or when its kubelet
 was heard of again after the pod's grace and a margin: a kubelet that reaches the API server ends what that no longer
 has. A heartbeat is recognised by being different from the one known at that moment; wall clocks are not compared.
+
+A pod that was let go and never seen on a node may have been bound behind a slow watch: it may run on any node.
 """
 
 from __future__ import annotations
@@ -44,11 +46,15 @@ class _Known:
 
 @dataclass(slots=True, kw_only=True)
 class _Watch:
-    """One vanished pod: from `since` on, a heartbeat other than `heartbeat` proves that its containers are over."""
+    """One vanished pod: its containers are over when of each node in question another heartbeat came after `since`.
+
+    `node` "": it was let go and never seen on a node, so it may run on any. `heard_last`: the nodes that are waited
+    for, with the heartbeat that was known of each at the first look after `since`; None before that look.
+    """
 
     node: str
     since: float
-    heartbeat: str | None = None
+    heard_last: dict[str, str] | None = None
 
 
 class Nodes:
@@ -78,7 +84,7 @@ class Nodes:
         self._synced = True
 
     def vanished(self, pod_uid: str, node: str, grace_seconds: float, now: float) -> None:
-        """Begin to doubt a pod that vanished without a terminal phase."""
+        """Begin to doubt a pod that vanished without a terminal phase; `node` "" where its node was never seen."""
         if pod_uid not in self._watched:
             self._watched[pod_uid] = _Watch(node=node, since=now + grace_seconds + KUBELET_MARGIN_SECONDS)
 
@@ -91,14 +97,30 @@ class Nodes:
         watch = self._watched.get(pod_uid)
         if watch is None:
             return False
-        known = self._known.get(watch.node)
-        if known is None:
-            return not self._synced
-        if known.out_of_service:
-            return False
+        if not self._synced and watch.node not in self._known:
+            return True
         if now < watch.since:
-            return True
-        if watch.heartbeat is None:
-            watch.heartbeat = known.heartbeat
-            return True
-        return not known.heartbeat or known.heartbeat == watch.heartbeat
+            return not watch.node or self._counts(watch.node)
+        if watch.heard_last is None:
+            # Whatever node it was bound to is known by now: our watch of nodes is not that late.
+            asked = (watch.node,) if watch.node else self._known
+            watch.heard_last = {name: self._known[name].heartbeat for name in asked if self._counts(name)}
+        watch.heard_last = {name: last for name, last in watch.heard_last.items() if not self._heard(name, last)}
+        return bool(watch.heard_last)
+
+    def over_at(self, pod_uid: str) -> float | None:
+        """Return when a doubt ends by time alone, because no node is known on which it could run; None: not so."""
+        watch = self._watched.get(pod_uid)
+        if watch is None or watch.node or not self._synced or any(map(self._counts, self._known)):
+            return None
+        return watch.since
+
+    def _counts(self, name: str) -> bool:
+        """Say whether containers may run on a node at all."""
+        known = self._known.get(name)
+        return known is not None and not known.out_of_service
+
+    def _heard(self, name: str, last: str) -> bool:
+        """Say whether nothing that vanished runs on a node any more, `last` being the heartbeat known before."""
+        heartbeat = self._known[name].heartbeat if self._counts(name) else last
+        return not self._counts(name) or heartbeat not in {"", last}

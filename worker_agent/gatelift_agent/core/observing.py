@@ -159,7 +159,8 @@ def vanish(world: World, tracked: Tracked, obj: KubeObject, now: float) -> None:
     if tracked.removed:
         return
     tracked.vanished = True
-    if isinstance(obj, Pod):
+    kind = registry.kind_of(tracked.ref.resource)
+    if isinstance(obj, Pod) and (tracked.lift_asked or kind is None or kind.lifted(obj)):
         _doubt(world, obj, now)
 
 
@@ -191,8 +192,11 @@ def _stray(world: World, held: Held) -> None:
 
 
 def _doubt(world: World, pod: Pod, now: float) -> None:
-    """Doubt a vanished pod's end unless it is certain: a terminal phase, or no node ever."""
-    if pods.over(pod) or not pod.spec.node_name:
+    """Doubt a vanished pod's end unless it is certain: a terminal phase, or deleted before it had a node.
+
+    Nothing is bound that is being deleted. Else that no node was seen proves nothing: the watch may have been behind.
+    """
+    if not pods.holds_resources(pod):
         return
     asked = pod.metadata.deletion_grace_period_seconds or pod.spec.termination_grace_period_seconds
     grace = float(asked) if asked is not None else DEFAULT_GRACE_SECONDS

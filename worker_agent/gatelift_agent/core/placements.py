@@ -170,6 +170,8 @@ class Tracked:
     made: Made | None = None
     put_back: bool = False
     """An edit of somebody else was put back; the next one ends the run."""
+    lift_asked: bool = False
+    """A write that lets it go was asked for: whatever was seen of it last, it may run."""
     stop_written: bool = False
     """A write of ours changed it after its end was decided, so that a late lift fails (R7)."""
     deleted_by_us: bool = False

@@ -310,6 +310,7 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
     except MergeConflictError as error:
         refuse(world, placement, Refusal.INVALID, str(error))
         return
+    tracked.lift_asked = True
     world.ask_patch(Purpose.LIFT, placement, tracked, body, now)
 
 
