@@ -61,6 +61,11 @@ def _unlabelled(stage: Stage) -> None:
     stage.change(POD, "p", {"metadata": {"labels": None}})
 
 
+def _unlabelled_pod(stage: Stage) -> None:
+    [pod, *_] = stage.store.look_all(("", "pods"))
+    stage.change(POD, pod["metadata"]["name"], {"metadata": {"labels": None}})
+
+
 def _gates(stage: Stage) -> None:
     stage.place(spec={**POD_SPEC, "schedulingGates": [{"name": "example.com/own"}]})
     stage.send(m.SetUserGates(key=KEY, name="p", gates=()))
@@ -124,6 +129,7 @@ WAYS: dict[Purpose, list[tuple[Act, Act]]] = {
     Purpose.STOP: [(_running, _stop), (_job_runs, _stop), (_nothing, _create_and_stop)],
     Purpose.PODS: [(_job_runs, _stop_and_end)],
     Purpose.NAMESPACE: [(_job_runs, _stop_and_end)],
+    Purpose.CHILD_LABELS: [(_job_runs, _unlabelled_pod)],
     Purpose.CHILD: [(_job_runs, _orphan)],
     Purpose.REMOVE: [(_running, _forget)],
     Purpose.REMOVE_STRAY: [(_nothing, _stray)],

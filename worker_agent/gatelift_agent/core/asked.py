@@ -22,6 +22,7 @@ class Purpose(enum.Enum):
     STOP = "stop"
     PODS = "pods"  # reads which pods of a Job there are
     NAMESPACE = "namespace"  # reads whether the namespace of a placement is still the one that it is in
+    CHILD_LABELS = "ask for a pod of a Job"  # puts its labels back, where it is still there
     CHILD = "child"  # deletes a pod whose Job is gone
     REMOVE = "remove"  # deletes what was forgotten
     REMOVE_STRAY = "remove stray"  # deletes what is ours, has no placement and is in the way

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gatelift_agent.core import ownership
+from gatelift_agent.core import hidden, ownership
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.objects import ref_of
 from gatelift_agent.core.placements import Move, Placement, Tracked
@@ -42,7 +42,8 @@ ANNOTATION_FOUND = "gatelift.dev/found"
 
 def drain(world: World, placement: Placement, now: float) -> None:
     """Ask for the next writes that stop it; when it is still, move on."""
-    still = True
+    hidden.ask(world, placement, now)
+    still = not placement.hidden
     for tracked in placement.objects.values():
         still = _stop(world, placement, tracked, now) and still
     for uid in tuple(placement.lost_children):

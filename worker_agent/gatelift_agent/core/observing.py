@@ -15,6 +15,7 @@ from gatelift_agent.core.placements import (
     SUPERSEDED,
     Ending,
     EndingKind,
+    Hidden,
     Placement,
     State,
     Tracked,
@@ -39,6 +40,7 @@ def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: flo
     if maker is not None:
         world.nodes.forget(meta.uid)
         for placement in world.placements_of(maker, meta.namespace):
+            placement.hidden.pop(meta.uid, None)
             world.look(placement.key)
         return
     held = world.objects.get(ref_of(resource, meta))
@@ -77,18 +79,35 @@ def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:
     """Take the word of a watch that an object is no longer there, or no longer labelled as ours."""
     meta = obj.metadata
     maker = world.objects.maker(obj)
-    if not world.objects.gone(resource, obj):
-        return
     if isinstance(obj, Pod) and maker is not None:
-        for placement in world.placements_of(maker, meta.namespace):
-            _doubt(world, obj, now)
-            if world.nodes.may_run(meta.uid, now):
-                placement.lost_children[meta.uid] = obj
+        placements = world.placements_of(maker, meta.namespace)
+        if not placements or not pods.holds_resources(obj):
+            child_gone(world, obj, now)
+        for placement in placements:
+            if pods.holds_resources(obj):
+                known = next((pod for pod in world.objects.children(maker.uid) if pod.metadata.uid == meta.uid), obj)
+                placement.hidden.setdefault(meta.uid, Hidden(pod=known))
             world.look(placement.key)
+        return
+    if not world.objects.gone(resource, obj):
         return
     for placement in world.placements_at(ref_of(resource, meta)):
         world.look(placement.key)
         _gone_from(world, placement.objects[meta.name], obj, now)
+
+
+def child_gone(world: World, pod: Pod, now: float) -> None:
+    """Take that a pod of a Job is not there; its containers may run on all the same (P10)."""
+    maker = world.objects.maker(pod)
+    if not world.objects.gone(POD, pod) or maker is None:
+        return
+    uid = pod.metadata.uid
+    for placement in world.placements_of(maker, pod.metadata.namespace):
+        placement.hidden.pop(uid, None)
+        _doubt(world, pod, now)
+        if world.nodes.may_run(uid, now):
+            placement.lost_children[uid] = pod
+        world.look(placement.key)
 
 
 def _gone_from(world: World, tracked: Tracked, obj: KubeObject, now: float) -> None:
@@ -135,7 +154,7 @@ def namespace_read(
             tracked.doubt_until = tracked.blocked_since = None
     for pod in world.children(placement):
         if _is_outlived(pod.metadata, namespace):
-            gone(world, POD, pod, now)
+            child_gone(world, pod, now)
     placement.pods_clear = placement.pods_clear or namespace is None
     world.look(placement.key)
 

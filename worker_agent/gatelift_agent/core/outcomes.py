@@ -6,7 +6,7 @@ second effect impossible; a create leaves a doubt that only time and a probe rem
 
 from __future__ import annotations
 
-from gatelift_agent.core import edits, observing, progress
+from gatelift_agent.core import edits, hidden, observing, progress
 from gatelift_agent.core.asked import Asked, Purpose
 from gatelift_agent.core.objects import ref_of
 from gatelift_agent.core.placements import ENDING, Ending, EndingKind, Placement, Tracked
@@ -45,8 +45,7 @@ _HINTS = {
 def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
     """Take the success of a write to an object of a placement."""
     placement, tracked = _find(world, asked)
-    if asked.purpose is Purpose.CHILD and event.object is None:
-        _child_gone(world, placement, asked, now)
+    _of_child(world, placement, asked, event, now)
     if placement is None or tracked is None:
         return
     tracked.asked = tracked.attempts = 0
@@ -81,8 +80,7 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
 def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
     """Take the failure of a write to an object of a placement."""
     placement, tracked = _find(world, asked)
-    if asked.purpose is Purpose.CHILD and placement is not None:
-        _child_failed(world, placement, asked, event, now)
+    _of_child(world, placement, asked, event, now)
     if placement is None or tracked is None:
         return
     tracked.asked = 0
@@ -105,7 +103,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
             _lift_failed(world, placement, tracked, event)
         case Purpose.STOP | Purpose.UNFINALIZE | Purpose.REMOVE | Purpose.REMOVE_STRAY:
             _ending_failed(world, placement, tracked, asked, event, now)
-        case Purpose.RECORD | Purpose.STATE | Purpose.CHILD | Purpose.PODS | Purpose.NAMESPACE:
+        case Purpose.RECORD | Purpose.STATE | Purpose.PODS | Purpose.NAMESPACE | Purpose.CHILD | Purpose.CHILD_LABELS:
             pass  # the keeper's own, and what has an answer of its own
 
 
@@ -207,6 +205,39 @@ def _ending_failed(
     _no_answer(world, placement, f"cannot {asked.purpose.value}", event, now)
 
 
+def _of_child(
+    world: World, placement: Placement | None, asked: Asked, event: WriteDone | WriteFailed, now: float
+) -> None:
+    """Take the answer to a write to a pod of a Job; nothing to do for all others."""
+    if placement is None:
+        return
+    if asked.purpose is Purpose.CHILD_LABELS:
+        _child_asked(world, placement, asked, event, now)
+    elif asked.purpose is not Purpose.CHILD:
+        return
+    elif isinstance(event, WriteFailed):
+        _child_failed(world, placement, asked, event, now)
+    elif event.object is None:
+        _child_gone(world, placement, asked, now)
+
+
+def _child_asked(world: World, placement: Placement, asked: Asked, event: WriteDone | WriteFailed, now: float) -> None:
+    """Take the answer to whether a pod of a Job is there: it shows the pod, or proves that it is gone, or nothing."""
+    pod = hidden.found(placement, asked.name)
+    if pod is None:
+        return
+    if isinstance(event, WriteDone) and event.object is not None:
+        placement.hidden.pop(pod.metadata.uid, None)
+        observing.seen(world, POD, event.object, event.raw, now)
+    elif isinstance(event, WriteFailed) and event.error in GONE:
+        observing.child_gone(world, pod, now)
+    else:
+        hidden.unanswered(placement, pod, now)
+        if isinstance(event, WriteFailed):
+            _no_answer(world, placement, "whether a pod of a Job is still there is not known", event, now)
+    world.look(placement.key)
+
+
 def _child_failed(world: World, placement: Placement, asked: Asked, event: WriteFailed, now: float) -> None:
     if event.error in GONE:
         _child_gone(world, placement, asked, now)
@@ -214,12 +245,10 @@ def _child_failed(world: World, placement: Placement, asked: Asked, event: Write
         _no_answer(world, placement, "cannot delete a pod whose Job is gone", event, now)
 
 
-def _child_gone(world: World, placement: Placement | None, asked: Asked, now: float) -> None:
-    if placement is None:
-        return
+def _child_gone(world: World, placement: Placement, asked: Asked, now: float) -> None:
     for pod in world.children(placement):
         if pod.metadata.name == asked.name:
-            observing.gone(world, POD, pod, now)
+            observing.child_gone(world, pod, now)
 
 
 def _no_answer(world: World, placement: Placement, text: str, event: WriteFailed, now: float) -> None:

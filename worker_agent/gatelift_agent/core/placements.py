@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from gatelift_kube.objects.core import Pod
 from gatelift_kube.resources import ObjectRef
 from gatelift_kube.writes import KubeObject
 from gatelift_wire.keys import PlacementKey
@@ -192,6 +193,15 @@ class Tracked:
 
 
 @dataclass(slots=True, kw_only=True)
+class Hidden:
+    """A pod of a Job that the watch calls gone, as it was seen last; see `hidden`."""
+
+    pod: Pod
+    asked: bool = False
+    retry_at: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
 class Placement:
     """One attempt of one workload here. Changed by `progress`, `orders` and `rebuilding` only."""
 
@@ -220,6 +230,8 @@ class Placement:
     report_at: float | None = None
     lost_children: dict[str, KubeObject] = field(default_factory=dict)
     """Pods of a Job that vanished without a terminal phase, by UID: their containers may still run (P10)."""
+    hidden: dict[str, Hidden] = field(default_factory=dict)
+    """Pods of a Job that the watch calls gone and nobody has asked for yet, by UID."""
     pods_asked: bool = False
     """A list of a Job's pods is under way; `pods_clear`: one that began after the stop showed none that may run."""
     pods_clear: bool = False

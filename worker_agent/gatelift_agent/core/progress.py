@@ -13,6 +13,7 @@ from gatelift_agent.core import (
     closing,
     draining,
     edits,
+    hidden,
     holds,
     ownership,
     policy,
@@ -101,6 +102,7 @@ def _advance(world: World, placement: Placement, now: float) -> None:
             relabelling.put_labels_back(world, placement, tracked, now)
             edits.learn(world, placement, tracked)
             edits.put_back(world, placement, tracked, now)
+    hidden.ask(world, placement, now)
     lost = _lost(world, placement)
     if lost is not None:
         end(world, placement, lost)

@@ -290,6 +290,14 @@ class World:
         write_id = self.writes.ask(asked)
         self.commands.append(Delete(write_id=write_id, ref=ref, uid=pod.metadata.uid, grace_seconds=grace_seconds))
 
+    def ask_child_labels(self, placement: Placement, pod: Pod, body: bytes, now: float) -> None:
+        """Put the labels of a Job's pod back, which tells whether it is there."""
+        ref = ObjectRef(POD, ObjectKey(pod.metadata.namespace, pod.metadata.name))
+        write_id = self.writes.ask(
+            Asked(purpose=Purpose.CHILD_LABELS, key=placement.key, name=pod.metadata.name, at=now)
+        )
+        self.commands.append(Patch(write_id=write_id, ref=ref, body=body, kind=PatchKind.MERGE))
+
     def ask_pods(self, placement: Placement, now: float) -> None:
         """Read which pods of a placement there are."""
         placement.pods_asked = True
