@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -206,6 +207,10 @@ class Mutating(Stage):
             pod_spec["containers"][0].setdefault("resources", {"requests": {"cpu": "50m"}})
             spec.setdefault("completionMode", "NonIndexed") if command.ref.resource == JOB else None
             command = Create(write_id=command.write_id, ref=command.ref, body=msgspec.json.encode(document))
+        if isinstance(command, Patch) and b'"/spec/suspend"' in command.body:
+            path = "/spec/template/spec/nodeSelector"
+            lift = [*msgspec.json.decode(command.body), {"op": "add", "path": path, "value": {"pool": "own"}}]
+            command = replace(command, body=msgspec.json.encode(lift))
         return super()._carry_out(command)
 
 

@@ -61,7 +61,9 @@ def edited(world: World, placement: Placement, tracked: Tracked) -> tuple[str, .
     if generation and generation == made.generation:
         return ()  # nobody has changed its spec; new defaults of an API server change no generation
     now = _now(world, placement, obj, tracked.raw)
-    if now.charged == made.charged:
+    mark = _marked(obj.metadata)
+    as_lifted = mark is not None and generation and mark.generation == generation
+    if as_lifted or now.charged == made.charged:  # at the lift's own generation it is as that was answered
         tracked.made = now
         return ()
     return tuple(sorted(name for name in {*now.charged, *made.charged} if _differs(name, now, made)))
