@@ -1,0 +1,69 @@
+"""What the charge of a worker's object follows from: told apart, and put back where the API server lets us."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gatelift_kinds.registry import JOB_KIND, POD_KIND
+from support.builders_manager import a_job
+from support.kind_objects import Json, a_pod, job, patched, pod, raw
+
+
+def _job(**spec: Any) -> Json:
+    document = a_job("j", parallelism=2, completions=4)
+    document["metadata"] |= {"uid": "uid-j", "resourceVersion": "7"}
+    document["spec"] |= spec
+    return document
+
+
+def _charged(document: Json) -> dict[str, Any]:
+    return dict(JOB_KIND.charged(job(document), raw(document)))
+
+
+def test_a_jobs_charge_follows_from_its_numbers_and_its_template() -> None:
+    assert _charged(_job()).items() >= {"parallelism": 2, "completions": 4}.items()
+    assert _charged(_job(backoffLimit=9)) == _charged(_job())
+    other = _job()
+    other["spec"]["template"]["spec"]["nodeSelector"] = {"pool": "a"}
+    assert _charged(other)["template"] != _charged(_job())["template"]
+
+
+def test_the_order_of_keys_in_a_template_is_no_edit() -> None:
+    document = _job()
+    turned = json.loads(json.dumps(document), object_pairs_hook=lambda pairs: dict(reversed(pairs)))
+    assert _charged(turned) == _charged(document)
+
+
+@pytest.mark.parametrize("change", [{"parallelism": 6}, {"parallelism": 5, "completions": 5}], ids=["one", "both"])
+def test_numbers_of_a_job_are_put_back_and_nothing_else_is_touched(change: Json) -> None:
+    edited = _job(**change, backoffLimit=9)
+    body = JOB_KIND.put_back(job(edited), raw(edited), _charged(_job()))
+    assert body is not None
+    assert patched(edited, body)["spec"] == _job(backoffLimit=9)["spec"]
+
+
+@pytest.mark.parametrize("wanted", [{}, {"parallelism": None}, {"parallelism": "2"}], ids=["none", "null", "text"])
+def test_what_is_not_known_is_not_put_back(wanted: Json) -> None:
+    edited = _job(parallelism=6)
+    right = {key: value for key, value in _charged(_job()).items() if key != "parallelism"}
+    assert JOB_KIND.put_back(job(edited), raw(edited), {**right, **wanted}) is None
+
+
+def test_a_template_is_not_put_back() -> None:
+    edited = _job(parallelism=6)
+    edited["spec"]["template"]["spec"]["nodeSelector"] = {"pool": "a"}
+    assert JOB_KIND.put_back(job(edited), raw(edited), _charged(_job())) is None
+
+
+def test_a_pods_charge_follows_from_its_requests() -> None:
+    small, large = a_pod(), a_pod()
+    small["spec"]["containers"] = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
+    large["spec"]["containers"] = [{"name": "c", "image": "other", "resources": {"requests": {"cpu": "2"}}}]
+    charges = [dict(POD_KIND.charged(pod(each), raw(each))) for each in (small, large)]
+    assert charges[0] != charges[1]
+    large["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}, "limits": {"cpu": "4"}}
+    assert dict(POD_KIND.charged(pod(large), raw(large))) == charges[0], "an image or a limit charges nothing"
+    assert POD_KIND.put_back(pod(small), raw(small), charges[1]) is None
