@@ -268,7 +268,10 @@ class _Process:
 
     def _missing(self) -> str:
         kinds = self._api.waiting_kinds
-        return f"not listed yet: {', '.join(kinds)}" if kinds else ""
+        if kinds:
+            return f"not listed yet: {', '.join(kinds)}"
+        local = self._local_agent
+        return f"the agent of local has ended ({local.failure}); restart the manager" if local and local.failure else ""
 
     def _refresh(self) -> None:
         self._metrics.refresh(self._machine, waiting=self._loop.waiting, writes_held=self._api.writes_held)

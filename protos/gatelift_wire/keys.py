@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from typing import NamedTuple
 
 PROTOCOL_VERSION = 1
@@ -18,6 +20,17 @@ ANNOTATION_DISCONNECT = "gatelift.dev/disconnect"
 ANNOTATION_CLUSTER = "gatelift.dev/cluster"
 ANNOTATION_STOPPING = "gatelift.dev/stopping"
 FINALIZER_REPORT = "gatelift.dev/report"
+
+
+def objects_digest(objects: Iterable[tuple[str, str]]) -> str:
+    """Return the digest by which an inventory names the objects of a placement: 16 hexadecimal digits.
+
+    `objects` are (name, UID), in any order; the UID is "" where it is not known.
+    """
+    digest = hashlib.sha256()
+    for name, uid in sorted(objects):
+        digest.update(f"{name}\n{uid}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 class PlacementKey(NamedTuple):

@@ -15,6 +15,8 @@ import pytest_asyncio
 from gatelift import config
 from gatelift.adapters.standing import KUEUE_LEASE
 from gatelift.app import Manager, StartRefusedError
+from gatelift_agent.core import rebuilding
+from gatelift_agent.core.world import World
 from gatelift_kube.config import ClusterConfig, from_kubeconfig
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.status_server import ListenError
@@ -171,3 +173,24 @@ async def test_a_manager_starts_only_where_no_kueue_controller_runs(
     path.write_text(CONFIGURATION)
     with pytest.raises(StartRefusedError, match=r"held by kueue-0.*scale it to 0 first"):
         await Manager(config=config.load(path), cluster=reached).run()
+
+
+async def test_hd_43_the_managers_readiness_covers_its_local_agent(
+    cluster: tuple[Installation, ClusterConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HD-43: the core of `local` ended for good, and `/readyz` said ok."""
+
+    def broken(_world: World, _now: float) -> None:
+        raise LookupError("a defect")
+
+    monkeypatch.setattr(rebuilding, "rebuild", broken)
+    _, reached = cluster
+    async with running(reached, tmp_path) as manager:
+        async with asyncio.timeout(LIMIT_SECONDS):
+            while True:
+                status, text = await get(manager.status_address, "/readyz")
+                if status == 503 and text.startswith("the agent of local"):
+                    break
+                await asyncio.sleep(POLL_SECONDS)
+        assert text == "the agent of local has ended (core of local: LookupError: a defect); restart the manager\n"
+        assert (await get(manager.status_address, "/healthz"))[0] == 200, "all other clusters are served"

@@ -105,6 +105,13 @@ class Held:
     lifted: bool = False
     confirmed: int = 0
     final: Report | None = None
+    called: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the name of its object: as told, as offered or committed, or of the usual pod."""
+        told = self.commit or self.offer
+        return self.called or (told.name if told is not None else "one")
 
 
 @dataclass
@@ -253,7 +260,7 @@ class ScriptedAgent:
 
     def inventory(self) -> tuple[InventoryEntry, ...]:
         return tuple(
-            InventoryEntry(key=key, namespace="team", name="one", state=held.state, lifted=held.lifted)
+            InventoryEntry(key=key, namespace="team", name=held.name, state=held.state, lifted=held.lifted)
             for key, held in sorted(self.placements.items())
             if held.state != "Held"  # nothing of a hold exists, it expires by itself
         )

@@ -90,7 +90,11 @@ class _StreamEnd:
 
 
 class LocalAgent:
-    """A running agent of `local`; made by `start_local_agent`."""
+    """A running agent of `local`; made by `start_local_agent`.
+
+    `failure` names the part that has ended, and why; "" while all run. A failure here does not end the manager, which
+    serves all other clusters; its readiness tells of it.
+    """
 
     def __init__(
         self,

@@ -28,6 +28,8 @@ class Caution:
     """The doubts of one leader. `halted`: why nothing at all is placed, "" when nothing speaks against it."""
 
     halted: str = ""
+    nobodys: dict[str, set[PlacementKey]] = field(default_factory=dict)
+    """Cluster -> what its last inventory lists that only wears our labels (`belief`); no more than it may list."""
     _ahead: dict[str, dict[str, Ahead]] = field(default_factory=dict)  # UID -> cluster -> what it names
     _clusters: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs
     _count: int = 0

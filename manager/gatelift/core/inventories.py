@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from gatelift.core import endings, placing, predecessors, reports, texts
+from gatelift.core import belief, endings, placing, predecessors, reports, texts
 from gatelift.core.attempts import LIVE, Attempt, AttemptState, Outcome, Wire
 from gatelift.core.gone import Inventory, Known, is_gone
 from gatelift.core.link_values import PlacementsInventoried
@@ -43,6 +43,7 @@ class Comparison:
         self._strays: deque[InventoryEntry] | None = None
         core.comparing.add(upcall.cluster)
         core.owed.pop(upcall.cluster, None)
+        belief.begin(core, upcall.cluster)
         reports.let_go(core, upcall.cluster)
 
     def step(self, core: Core, now: float) -> bool:
@@ -74,7 +75,7 @@ def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, Inve
     if attempt is not None and attempt.state in LIVE:
         entry = listed.pop(attempt.key, None)
         if entry is not None:
-            _listed(attempt, entry, facts.session)
+            _listed(core, attempt, entry, facts.session)
         elif placing.runs_here(core, attempt) is not None:
             attempt.wants_objects = True  # the user's own object runs, whatever its labels say: the agent is told which
         elif attempt.state is AttemptState.CHOSEN:
@@ -100,9 +101,12 @@ def _known(attempt: Attempt) -> Known:
     )
 
 
-def _listed(attempt: Attempt, entry: InventoryEntry, session: int) -> None:
+def _listed(core: Core, attempt: Attempt, entry: InventoryEntry, session: int) -> None:
     attempt.listed_session = session
-    attempt.wants_objects = entry.state.upper() in UNFINISHED
+    others = belief.names_others(core, attempt, entry)
+    attempt.wants_objects = entry.state.upper() in UNFINISHED or others
+    if others:  # which objects are meant is said again; until that is answered it stays as it was
+        return
     if entry.state.upper() in HELD:
         attempt.follow(Wire.LISTED_HELD)
     else:
@@ -128,6 +132,8 @@ def _unexplained(core: Core, entry: InventoryEntry) -> bool:
 
 
 def _drop(core: Core, cluster: str, entry: InventoryEntry, now: float) -> None:
+    if belief.is_nobodys(core, cluster, entry):
+        return
     if entry.state.upper() in HELD:
         if placing.open_view(core, cluster) is not None and not _awaits_bid(core, cluster, entry):
             core.send(cluster, (Withdraw(key=entry.key),), now)

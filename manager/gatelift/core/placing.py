@@ -32,7 +32,7 @@ def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
     view = open_view(core, attempt.cluster)
     if view is None or core.caution.halted:
         return
-    if attempt.state in UNLIFTED and attempt.heard_session != view.session:
+    if (attempt.state in UNLIFTED or attempt.wants_objects) and attempt.heard_session != view.session:
         if attempt.cluster != LOCAL_CLUSTER and rec.term != core.term:
             core.patch_workload(known, record.adoption_write(known, core.term), "adopt")
             return

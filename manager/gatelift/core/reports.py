@@ -5,7 +5,7 @@ Neighbours: `clusters` brings the upcalls of a session, `inventories` the answer
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, endings, epochs, mirror, placing, predecessors, telling, texts
+from gatelift.core import belief, dispatch, endings, epochs, mirror, placing, predecessors, telling, texts
 from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.caution import Ahead
 from gatelift.core.link_values import LinkState, Reported
@@ -46,6 +46,8 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
     attempt = core.attempts.get(message.key.uid)
     if attempt is not None and attempt.key == message.key and placing.is_live_at(attempt, upcall.cluster):
         _live(core, attempt, message, now)
+        return
+    if belief.ignores(core, upcall.cluster, message.key):
         return
     over = isinstance(message, Finished | Stopped | Refused | Evicted)
     if over:

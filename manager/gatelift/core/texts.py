@@ -92,6 +92,17 @@ PREDECESSOR_NOT_STOPPED = "PredecessorNotStopped"
 EPOCH_AHEAD = "EpochAhead"
 
 
+LABELS_NOT_BELIEVED = "LabelsNotBelieved"
+
+
+def labels_not_believed(cluster: str, name: str, epoch: str) -> str:
+    """Return what people are told of an object that carries our labels and was never placed."""
+    return (
+        f"cluster {cluster}: {name} carries Gatelift's labels of this workload (epoch {epoch}) and is not what was "
+        "placed: it is left alone and counts as nothing; take the labels off it, or delete it"
+    )
+
+
 def epoch_ahead(cluster: str, named: int, known: int) -> str:
     """Return why a workload is held of which a cluster names a later epoch than its record knows."""
     return (

@@ -5,10 +5,9 @@ Listed is everything from the commit on. Holds are not: nothing of them exists, 
 
 from __future__ import annotations
 
-import hashlib
-
 from gatelift_agent.core.placements import Placement, State
 from gatelift_agent.core.world import World
+from gatelift_wire.keys import objects_digest
 from gatelift_wire.messages import InventoryEntry
 
 _UNLISTED = frozenset({State.OFFERED, State.HELD, State.REFUSED, State.EXPIRED, State.GONE})
@@ -27,9 +26,6 @@ def _entry(world: World, placement: Placement) -> InventoryEntry:
     counts: dict[str, int] = {}
     for tracked in existing:
         counts[tracked.pod_set] = counts.get(tracked.pod_set, 0) + 1
-    digest = hashlib.sha256()
-    for tracked in sorted(placement.objects.values(), key=lambda each: each.name):
-        digest.update(f"{tracked.name}\n{tracked.uid}\n".encode())
     return InventoryEntry(
         key=placement.key,
         namespace=placement.namespace,
@@ -37,5 +33,5 @@ def _entry(world: World, placement: Placement) -> InventoryEntry:
         state=placement.state.value,
         lifted=lifted,
         counts=tuple(sorted(counts.items())),
-        digest=digest.hexdigest()[:16],
+        digest=objects_digest((tracked.name, tracked.uid) for tracked in placement.objects.values()),
     )
