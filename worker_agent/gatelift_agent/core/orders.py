@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gatelift_agent.core import holds, policy, progress, reports, retaking, shapes
+from gatelift_agent.core import holds, naming, policy, progress, reports, retaking, shapes
 from gatelift_agent.core.commands import InstallCertificate
 from gatelift_agent.core.placements import (
     ENDED,
@@ -262,6 +262,11 @@ def _accept(world: World, placement: Placement, commit: Commit, now: float) -> N
 def _commit_again(world: World, placement: Placement, commit: Commit) -> None:
     """Confirm what is here already; the commit brings the templates that a restart lost."""
     if placement.state in LIVE:
+        if not naming.keep_named(world, placement, commit):
+            world.remove(placement)
+            text = f"epoch {commit.key.epoch} was used here already and nothing of it is left; commit a higher one"
+            world.say(Refused(key=commit.key, refusal=Refusal.EPOCH_STALE, text=text))
+            return
         refused = next(filter(None, map(_why_no_object, commit.objects)), None) or _why_no_additions(commit)
         if refused is not None:
             if placement.state in STARTING:

@@ -69,7 +69,7 @@ def _from_record(world: World, placement: Placement) -> None:
 
 
 def _from_objects(world: World, key: PlacementKey, found: Iterable[Held], now: float) -> None:
-    objects = sorted(found, key=lambda held: (held.object.metadata.creation_timestamp or "", held.ref.key))
+    objects = sorted(found, key=_most_likely)
     first = objects[0]
     kind = registry.kind_of(first.ref.resource)
     if kind is None or not kind.travels:
@@ -88,11 +88,7 @@ def _from_objects(world: World, key: PlacementKey, found: Iterable[Held], now: f
             object=held.object,
             raw=held.raw,
         )
-    lifted = [kind.lifted(held.object) for held in same]
-    if all(lifted) and len(same) == placement.objects_wanted:
-        placement.state = State.RUNNING
-    elif len(same) == placement.objects_wanted:
-        placement.state = State.GATED
+    set_state(world, placement)
     forgotten = not world.local and all(
         kind.outcome(held.object) is not None and not ownership.keeps_report(held.object.metadata) for held in same
     )
@@ -101,6 +97,26 @@ def _from_objects(world: World, key: PlacementKey, found: Iterable[Held], now: f
         placement.state, placement.forget = State.STOPPED, True
         placement.ending = Ending(kind=EndingKind.STOPPED, reason=SUPERSEDED)
     world.add(placement)
+
+
+def _most_likely(held: Held) -> tuple[bool, str, ObjectKey]:
+    """Order objects that carry the labels of one placement: what bears our other marks first, then the oldest.
+
+    Labels alone may be anybody's; which objects are meant the manager says (`naming`).
+    """
+    meta = held.object.metadata
+    unmarked = not ownership.keeps_report(meta) and ownership.ANNOTATION_POD_SET not in meta.annotations
+    return unmarked, meta.creation_timestamp or "", held.ref.key
+
+
+def set_state(world: World, placement: Placement) -> None:
+    """Set the state of a live placement by what is there of it: one that is let go only in part waits for the rest."""
+    kind = world.kind(placement)
+    found = [tracked.object for tracked in placement.objects.values() if tracked.object is not None]
+    if len(found) < placement.objects_wanted:
+        placement.state = State.APPLYING
+    else:
+        placement.state = State.RUNNING if all(kind.lifted(obj) for obj in found) else State.GATED
 
 
 def _from_child(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> None:

@@ -115,6 +115,16 @@ class World:
         placement.objects[tracked.name] = tracked
         self._by_object.setdefault(tracked.ref, {})[placement.key] = None
 
+    def untrack(self, placement: Placement, tracked: Tracked) -> None:
+        """Know an object as none of a placement's."""
+        placement.objects.pop(tracked.name, None)
+        self._forget_place(tracked, placement.key)
+
+    def _forget_place(self, tracked: Tracked, key: PlacementKey) -> None:
+        self._by_object.get(tracked.ref, {}).pop(key, None)
+        if not self._by_object.get(tracked.ref):
+            self._by_object.pop(tracked.ref, None)
+
     def remove(self, placement: Placement) -> None:
         """Know a placement no more; its epoch stays used (R5)."""
         key = placement.key
@@ -122,10 +132,8 @@ class World:
         self._by_uid.get(key.uid, {}).pop(key, None)
         if not self._by_uid.get(key.uid):
             self._by_uid.pop(key.uid, None)
-        for tracked in placement.objects.values():
-            self._by_object.get(tracked.ref, {}).pop(key, None)
-            if not self._by_object.get(tracked.ref):
-                self._by_object.pop(tracked.ref, None)
+        for tracked in tuple(placement.objects.values()):
+            self._forget_place(tracked, key)
         self.quota.release(key)
         self.wakes.drop(key)
         self._dirty.pop(key, None)
