@@ -1,4 +1,4 @@
-"""What of an inventory is believed: labels are, together with what was placed. Pure.
+"""What of an inventory is believed (P7): labels are, together with what was placed. Pure.
 
 Whoever may make pods in a worker can write our labels on one. So an entry counts as the placement that its key names
 only if it stands where that was placed: in the namespace and under the name of the user's object, at `local` as that
