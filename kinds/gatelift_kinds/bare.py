@@ -21,9 +21,10 @@ from gatelift_kinds.kind import (
     Priority,
     PriorityNames,
     Step,
+    UserChange,
 )
 from gatelift_kinds.patches import without_finalizer
-from gatelift_kinds.review import Verdict, WebhookFacts
+from gatelift_kinds.review import NO_CORRECTION, Correction, Verdict, WebhookFacts
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKLOAD, Resource
@@ -98,9 +99,21 @@ class BareKind:
         """Return nothing: its end is its own condition."""
         return None
 
-    def placed_step(self, obj: Workload, granted: Mapping[str, int] = ALL_GRANTED) -> PatchStep | None:
+    def placed_step(
+        self, obj: Workload, key: PlacementKey, granted: Mapping[str, int] = ALL_GRANTED
+    ) -> PatchStep | None:
         """Return nothing."""
         return None
+
+    def user_change(
+        self, obj: Workload, workload: Workload, key: PlacementKey, granted: Mapping[str, int]
+    ) -> UserChange | None:
+        """Return nothing."""
+        return None
+
+    def lets_itself_go(self, obj: Workload) -> bool:
+        """Return False."""
+        return False
 
     def unplaced_steps(self, obj: Workload, raw: bytes, wall: str) -> tuple[PatchStep, ...]:
         """Return nothing."""
@@ -166,6 +179,10 @@ class BareKind:
     def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:
         """Return nothing: the CRD's defaults are enough."""
         return ()
+
+    def corrected(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Correction:
+        """Return nothing."""
+        return NO_CORRECTION
 
     def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Allow: the CRD's rules are all there are."""

@@ -10,13 +10,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import charged, job_partial, job_rules, job_status, job_template, markers
+from gatelift_kinds import charged, job_partial, job_rules, job_running, job_status, job_template, markers
 from gatelift_kinds.indexes import count_below
-from gatelift_kinds.kind import ALL_GRANTED, Charged, Outcome, Part, PatchStep, Placing, Priority, PriorityNames, Step
+from gatelift_kinds.kind import (
+    ALL_GRANTED,
+    Charged,
+    Outcome,
+    Part,
+    PatchStep,
+    Placing,
+    Priority,
+    PriorityNames,
+    Step,
+    UserChange,
+)
 from gatelift_kinds.names import workload_name
 from gatelift_kinds.patches import Json, decode, encode, guards, stop_marked
 from gatelift_kinds.pods import count_pods, holds_resources
-from gatelift_kinds.review import Verdict, WebhookFacts
+from gatelift_kinds.review import Correction, Verdict, WebhookFacts
 from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
@@ -104,7 +115,7 @@ class JobKind:
 
     def pods_ready(self, obj: Job) -> bool:
         """Return whether as many pods as may run at once are ready or have succeeded."""
-        return obj.status.succeeded + (obj.status.ready or 0) >= pods_at_once(obj)
+        return obj.status.succeeded + (obj.status.ready or 0) >= job_running.pods_at_once(obj)
 
     def parts(self, obj: Job, raw: bytes, granted: Mapping[str, int] = ALL_GRANTED) -> tuple[Part, ...]:
         """Return the Job without what only its own cluster can generate or decide, for as many pods as are granted.
@@ -146,26 +157,41 @@ class JobKind:
             return None
         return job_status.ended(obj, raw, outcome, wall)
 
-    def placed_step(self, obj: Job, granted: Mapping[str, int] = ALL_GRANTED) -> PatchStep | None:
+    def placed_step(self, obj: Job, key: PlacementKey, granted: Mapping[str, int] = ALL_GRANTED) -> PatchStep | None:
         """Return the patch that unsuspends a Job whose pods run elsewhere, so that its status can be shown (J5)."""
-        if not self.suspended(obj) or obj.spec.managed_by != markers.MULTIKUEUE_MANAGER:
+        if not job_running.elsewhere(obj) or job_running.let_go(obj, key):
             return None
-        meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
         change = job_partial.home_change(obj, granted.get(markers.DEFAULT_POD_SET))
-        return PatchStep(body=_home_patch(meta, {"suspend": False}, change))
+        return PatchStep(body=_home_patch(obj, {"suspend": False}, change, shown=str(key)))
+
+    def user_change(
+        self, obj: Job, workload: Workload, key: PlacementKey, granted: Mapping[str, int]
+    ) -> UserChange | None:
+        """Return whether its user suspended it, or gave it another size or shape than was admitted."""
+        return None if self.outcome(obj) is not None else job_running.user_change(obj, workload, key, granted)
 
     def unplaced_steps(self, obj: Job, raw: bytes, wall: str) -> tuple[PatchStep, ...]:
-        """Return the patches that suspend the user's Job and take the run from its status; counters never fall."""
-        if obj.spec.managed_by != markers.MULTIKUEUE_MANAGER or self.outcome(obj) is not None:
+        """Return the patches that suspend the user's Job and take the run from its status; counters never fall.
+
+        The status of a Job whose pods run here is its controller's, and what was added to it the local agent's.
+        """
+        if self.outcome(obj) is not None:
             return ()
+        if not job_running.elsewhere(obj):
+            return () if self.suspended(obj) else (PatchStep(body=_home_patch(obj, {"suspend": True}, {})),)
         steps: list[PatchStep] = []
         restore = job_partial.home_restore(obj)
-        if not self.suspended(obj) or restore:
-            steps.append(PatchStep(body=_home_patch({"uid": obj.metadata.uid}, {"suspend": True}, restore)))
+        if not self.suspended(obj) or restore or job_running.ANNOTATION_SHOWN in obj.metadata.annotations:
+            steps.append(PatchStep(body=_home_patch(obj, {"suspend": True}, restore, shown=None)))
         status = job_status.reset(obj, raw, wall)
         if status is not None:
             steps.append(PatchStep(body=status, subresource="status"))
         return tuple(steps)
+
+    def lets_itself_go(self, obj: Job) -> bool:
+        """Return whether it is unsuspended and shows no placement: its user, or another controller, did that."""
+        shown = job_running.ANNOTATION_SHOWN in obj.metadata.annotations or job_template.changed(obj)
+        return not (self.suspended(obj) or shown or self.outcome(obj) is not None)
 
     def release_step(self, obj: Job) -> PatchStep | None:
         """Return nothing: the user's Job carries no finalizer of ours."""
@@ -182,8 +208,13 @@ class JobKind:
         return not self.suspended(obj)
 
     def liftable(self, obj: Job, key: PlacementKey) -> bool:
-        """Return whether it is suspended, and neither stopped by us nor being deleted."""
-        return self.suspended(obj) and obj.metadata.deletion_timestamp is None and not stop_marked(obj.metadata, key)
+        """Return whether it is suspended, and neither stopped by us nor being deleted; and no pod of it is left.
+
+        A Job that somebody else had let go at `local` may have some: they would run without their placement's labels.
+        """
+        quiet = not obj.status.active and not obj.status.terminating
+        held = self.suspended(obj) and obj.metadata.deletion_timestamp is None
+        return held and quiet and not stop_marked(obj.metadata, key)
 
     def lift_patch(self, obj: Job) -> bytes:
         """Return the patch that unsuspends."""
@@ -256,7 +287,7 @@ class JobKind:
             ended = count_below(completions, obj.status.completed_indexes, obj.status.failed_indexes or "")
         if not ended:
             return ()
-        count = pods_at_once(obj)
+        count = job_running.pods_at_once(obj)
         reclaimed = count - min(count, max(completions - ended, 0))
         return ((markers.DEFAULT_POD_SET, reclaimed),) if reclaimed else ()
 
@@ -284,6 +315,10 @@ class JobKind:
         """Return suspend, managedBy, default queue and priority class."""
         return job_rules.defaults(obj, facts)
 
+    def corrected(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Correction:
+        """Return that a waiting Job stays suspended."""
+        return job_rules.corrected(old, new, facts)
+
     def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Return what is wrong with a new Job."""
         return job_rules.validate_create(obj, facts)
@@ -293,12 +328,14 @@ class JobKind:
         return job_rules.validate_update(old, new, facts)
 
 
-def pods_at_once(obj: Job) -> int:
-    """Return how many pods may run at once now: the smaller of parallelism and completions (default: parallelism)."""
-    parallelism = 1 if obj.spec.parallelism is None else obj.spec.parallelism
-    return parallelism if obj.spec.completions is None else min(parallelism, obj.spec.completions)
+def _home_patch(obj: Job, spec: Json, change: Json, *, shown: str | None = None) -> bytes:
+    """Return the merge patch of the user's Job as it was seen: what is due, how many pods at once, and what it shows.
 
-
-def _home_patch(metadata: Json, spec: Json, change: Json) -> bytes:
-    """Return the merge patch of the user's Job: what is due, and how many pods at once with it."""
-    return encode({"metadata": {**metadata, **change.get("metadata", {})}, "spec": {**spec, **change.get("spec", {})}})
+    For that version alone: a patch whose answer was lost must not land on the next placement.
+    """
+    meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
+    notes = dict(change.get("metadata", {}).get("annotations", {}))
+    if shown is not None or job_running.ANNOTATION_SHOWN in obj.metadata.annotations:
+        notes[job_running.ANNOTATION_SHOWN] = shown
+    metadata: Json = {**meta, "annotations": notes} if notes else meta
+    return encode({"metadata": metadata, "spec": {**spec, **change.get("spec", {})}})

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from gatelift_kinds import markers
+from gatelift_kinds.kind import MergeConflictError
 from gatelift_kinds.patches import Json, Operation, pointer
 from gatelift_kube.objects.batch import Job
 
@@ -29,10 +30,14 @@ class Before(msgspec.Struct, frozen=True):
     completions: int | None = None
 
 
+def now(obj: Job) -> Before:
+    """Return parallelism and completions as `spec` says them now."""
+    return Before(1 if obj.spec.parallelism is None else obj.spec.parallelism, obj.spec.completions)
+
+
 def asked(obj: Job) -> Before:
     """Return parallelism and completions as the user asked for them, whatever the Job runs with now."""
-    now = Before(1 if obj.spec.parallelism is None else obj.spec.parallelism, obj.spec.completions)
-    return before_of(obj.metadata.annotations) or now
+    return before_of(obj.metadata.annotations) or now(obj)
 
 
 def before_of(annotations: Mapping[str, str]) -> Before | None:
@@ -69,6 +74,16 @@ def lowered(obj: Job, granted: int | None) -> dict[str, int]:
     if notes.get(markers.JOB_SYNC_COMPLETIONS, "") in TRUE and obj.spec.completion_mode == "Indexed":
         fields["completions"] = granted
     return fields
+
+
+def check_size(obj: Job, granted: int | None) -> None:
+    """Raise MergeConflictError where a Job would start with more pods at once than were granted.
+
+    Its user has changed it since: it is queued anew with the size that it has.
+    """
+    size = pods_at_once(asked(obj))
+    if granted is not None and size > granted and not lowered(obj, granted):
+        raise MergeConflictError(f"spec.parallelism: {size} pods at once are asked for now, {granted} were admitted")
 
 
 def home_change(obj: Job, granted: int | None) -> Json:

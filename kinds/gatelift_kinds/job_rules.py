@@ -6,11 +6,15 @@ from typing import Any
 
 from gatelift_kinds import job_partial, markers, rules
 from gatelift_kinds.patches import Operation
-from gatelift_kinds.review import FieldError, Verdict, WebhookFacts
+from gatelift_kinds.review import NO_CORRECTION, Correction, FieldError, Verdict, WebhookFacts
 from gatelift_kinds.rules import Object, annotation, invalid
 
 MANAGERS = frozenset({None, markers.MULTIKUEUE_MANAGER, markers.BUILTIN_JOB_CONTROLLER})
 """Values of `spec.managedBy` with which a Job is queued."""
+STAYS_SUSPENDED = (
+    "spec.suspend: stays true: the Job starts when its queue admits it ('gatelift explain' says what it waits for); "
+    "leave the field out of what you apply"
+)
 _BOOLEANS = frozenset({"1", "t", "T", "true", "True", "TRUE", "0", "f", "F", "false", "False", "FALSE"})
 
 
@@ -31,6 +35,20 @@ def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
     return tuple(operations)
 
 
+def corrected(old: Object, new: Object, facts: WebhookFacts) -> Correction:
+    """Return that a Job which waits in a queue stays suspended, whoever wants it otherwise: admission alone starts it.
+
+    Put back and not refused: a controller that lets its Jobs go, or a manifest with `suspend: false` that is applied
+    again, would fail for ever. A suspended Job is never an admitted one that runs, so nothing else need be known.
+    """
+    if facts.by_agent or not facts.namespace_selected or not _queued(old, new) or _finished(old):
+        return NO_CORRECTION
+    if not _suspended(old) or _suspended(new):
+        return NO_CORRECTION
+    operation: Operation = {"op": "add", "path": "/spec/suspend", "value": True}
+    return Correction(operations=(operation,), warnings=(STAYS_SUSPENDED,))
+
+
 def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a new Job, after defaulting."""
     return Verdict(errors=(*rules.created(obj), *_managed_by(obj), *_partial(obj)))
@@ -45,7 +63,9 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
         errors += _managed_by(new)
     if not suspended and not was_suspended:
         errors += _partial_running(old, new)
-    return Verdict(errors=tuple(errors))
+    resized = () if suspended or was_suspended or facts.by_agent else _resized(old, new)
+    errors += [one for one in resized if isinstance(one, FieldError)]
+    return Verdict(errors=tuple(errors), warnings=tuple(one for one in resized if isinstance(one, str)))
 
 
 def _managed_by(obj: Object) -> list[FieldError]:
@@ -108,6 +128,42 @@ def _partial_running(old: Object, new: Object) -> list[FieldError]:
         path = annotation(markers.JOB_SYNC_COMPLETIONS)
         errors.append(invalid(path, value_now, "is immutable while the Job runs: suspend it first"))
     return errors
+
+
+def _resized(old: Object, new: Object) -> tuple[FieldError | str, ...]:
+    """Return the error of a running Job that grows, or the warning of one that shrinks: quota is for what it had."""
+    if not _queued(old, new) or _finished(old):
+        return ()
+    before, after = _size(old), _size(new)
+    was, wanted = job_partial.pods_at_once(before), job_partial.pods_at_once(after)
+    if wanted > was:
+        field = "parallelism" if after.parallelism != before.parallelism else "completions"
+        way_out = "suspend it first, and it is queued again with its new size; or make a new Job"
+        text = f"cannot grow from {was} to {wanted} pods at once while the Job runs: {way_out}"
+        return (invalid(f"spec.{field}", str(getattr(after, field)), text),)
+    if wanted < was:
+        return (f"spec.parallelism: the Job is stopped and queued again, with {wanted} instead of {was} pods at once",)
+    return ()
+
+
+def _size(obj: Object) -> job_partial.Before:
+    spec: Any = obj.get("spec") or {}
+    parallelism = spec.get("parallelism")
+    return job_partial.Before(1 if parallelism is None else parallelism, spec.get("completions"))
+
+
+def _queued(old: Object, new: Object) -> bool:
+    """Return whether a Job is ours by its queue's name, now or before."""
+    manager = (new.get("spec") or {}).get("managedBy")
+    return manager in MANAGERS and any(rules.marks(one).get(markers.QUEUE_NAME) for one in (old, new))
+
+
+def _finished(obj: Object) -> bool:
+    conditions: Any = (obj.get("status") or {}).get("conditions")
+    return isinstance(conditions, list) and any(
+        isinstance(one, dict) and one.get("type") in {"Complete", "Failed"} and one.get("status") == "True"
+        for one in conditions
+    )
 
 
 def _suspended(obj: Object) -> bool:

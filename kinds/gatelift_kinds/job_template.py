@@ -73,6 +73,7 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
     for section, key in _RESTORED:
         kept[section][key] = (before.get(section) or {}).get(key)
     granted = placing.start(markers.DEFAULT_POD_SET).count
+    job_partial.check_size(obj, granted)
     stopping = ANNOTATION_STOPPING in obj.metadata.annotations
     operations: list[Operation] = [
         *guards(obj.metadata),

@@ -8,12 +8,13 @@ and when, is the cores' business.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
-from gatelift_kinds.review import Verdict, WebhookFacts
+from gatelift_kinds.review import Correction, Verdict, WebhookFacts
 from gatelift_kube.objects.core import Pod, Toleration
 from gatelift_kube.objects.kueue import PriorityClassRef, Workload
 from gatelift_kube.resources import Resource
@@ -111,6 +112,13 @@ class Placing:
         return PodSetStart(pod_set=pod_set)
 
 
+class UserChange(enum.Enum):
+    """What a user did to an object that runs, and that ends the run."""
+
+    SUSPENDED = "suspended"
+    RESIZED = "resized"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """The work came to its own end. `reason` is that of the Workload's condition Finished."""
@@ -202,18 +210,35 @@ class ManagementSide(Protocol[UserT_contra]):
         """
         ...
 
-    def placed_step(self, obj: UserT_contra, granted: Mapping[str, int] = ALL_GRANTED) -> PatchStep | None:
-        """Return the write to the user's object once its workload is placed on a worker; None when none is due.
+    def placed_step(
+        self, obj: UserT_contra, key: PlacementKey, granted: Mapping[str, int] = ALL_GRANTED
+    ) -> PatchStep | None:
+        """Return the write to the user's object once its workload is placed on a worker as `key`; None if none is due.
 
-        `granted`: pods per pod set, where the object shows with how many it runs.
+        `granted`: pods per pod set, where the object shows with how many it runs. Due once for each placement: what its
+        user takes back after that is `user_change`.
+        """
+        ...
+
+    def user_change(
+        self, obj: UserT_contra, workload: Workload, key: PlacementKey, granted: Mapping[str, int]
+    ) -> UserChange | None:
+        """Return what its user did to an object with the live placement `key` that ends it; None for nothing.
+
+        `granted`: pods per pod set. An object that was not let go yet may have changed, too.
         """
         ...
 
     def unplaced_steps(self, obj: UserT_contra, raw: bytes, wall: str) -> tuple[PatchStep, ...]:
-        """Return the writes that take the mirrored run back after an eviction, in order; `wall` is RFC 3339.
+        """Return the writes that hold an object back which has no admission, in order; `wall` is RFC 3339.
 
-        Level-triggered: empty when nothing is left to do.
+        They take the mirrored run back after an eviction, and stop what somebody else let go. Each is for the version
+        that was seen. Level-triggered: empty when nothing is left to do.
         """
+        ...
+
+    def lets_itself_go(self, obj: UserT_contra) -> bool:
+        """Return whether somebody else than we has let it go: it shows no placement and is not held back."""
         ...
 
     def release_step(self, obj: UserT_contra) -> PatchStep | None:
@@ -297,6 +322,10 @@ class WebhookSide(Protocol):
 
     def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:
         """Return the JSON patch operations that take the object over; empty when it is none of ours."""
+        ...
+
+    def corrected(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Correction:
+        """Return what of a change is put back, where a refusal would break for ever whoever applies the same again."""
         ...
 
     def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:

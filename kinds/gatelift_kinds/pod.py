@@ -21,6 +21,7 @@ from gatelift_kinds.kind import (
     Priority,
     PriorityNames,
     Step,
+    UserChange,
 )
 from gatelift_kinds.names import workload_name
 from gatelift_kinds.patches import (
@@ -39,7 +40,7 @@ from gatelift_kinds.patches import (
     without_finalizer,
 )
 from gatelift_kinds.pods import over, unbound_and_deleting
-from gatelift_kinds.review import Verdict, WebhookFacts
+from gatelift_kinds.review import NO_CORRECTION, Correction, Verdict, WebhookFacts
 from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
 from gatelift_kube.objects.core import Pod, PodTemplate
 from gatelift_kube.objects.kueue import PodSet, Workload
@@ -167,9 +168,19 @@ class PodKind:
         new["conditions"] = [_completed(one, wall) for one in old.get("conditions") or []]
         return status_patch(obj.metadata, old, new)
 
-    def placed_step(self, obj: Pod, granted: Mapping[str, int] = ALL_GRANTED) -> PatchStep | None:
+    def placed_step(self, obj: Pod, key: PlacementKey, granted: Mapping[str, int] = ALL_GRANTED) -> PatchStep | None:
         """Return nothing: the user's pod stays gated when it runs elsewhere."""
         return None
+
+    def user_change(
+        self, obj: Pod, workload: Workload, key: PlacementKey, granted: Mapping[str, int]
+    ) -> UserChange | None:
+        """Return nothing: a pod has one size, and is stopped by deleting it."""
+        return None
+
+    def lets_itself_go(self, obj: Pod) -> bool:
+        """Return False: its gate is ours alone to take away."""
+        return False
 
     def unplaced_steps(self, obj: Pod, raw: bytes, wall: str) -> tuple[PatchStep, ...]:
         """Return the patch to the status of a pod that waits at its gate."""
@@ -299,6 +310,10 @@ class PodKind:
     def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:
         """Return label, finalizer, gate, role hash, default queue and priority class."""
         return pod_rules.defaults(obj, facts)
+
+    def corrected(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Correction:
+        """Return nothing."""
+        return NO_CORRECTION
 
     def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Return what is wrong with a new pod."""

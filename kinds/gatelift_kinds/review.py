@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 
 class ErrorKind(enum.Enum):
@@ -40,6 +41,17 @@ class Verdict:
     def allowed(self) -> bool:
         """True when nothing is wrong."""
         return not self.errors
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correction:
+    """What of a change is put back before it is judged: JSON patch operations, and what the user is told of it."""
+
+    operations: tuple[dict[str, Any], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+NO_CORRECTION = Correction()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

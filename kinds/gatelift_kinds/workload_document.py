@@ -88,12 +88,13 @@ def describes(workload: Workload, meta: ObjectMeta, shapes: tuple[PodSet, ...], 
         return False
     return all(
         (mine.name, mine.count, mine.min_count) == (theirs.name, theirs.count, theirs.min_count)
-        and _same_needs(mine, theirs, started=started)
+        and same_needs(mine, theirs, started=started)
         for mine, theirs in zip(shapes, workload.spec.pod_sets, strict=True)
     )
 
 
-def _same_needs(mine: PodSet, theirs: PodSet, *, started: bool) -> bool:
+def same_needs(mine: PodSet, theirs: PodSet, *, started: bool) -> bool:
+    """Return whether two pod sets ask for the same per pod; where it is `started`, wherever that shall run."""
     a, b = mine.template.spec, theirs.template.spec
     if _needs(a) != _needs(b):
         return False

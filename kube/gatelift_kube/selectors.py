@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from gatelift_kube.objects.meta import LabelSelector, LabelSelectorRequirement
 
+NAMESPACE_LABEL = "kubernetes.io/metadata.name"
+"""On every Namespace: its name. The API server sets it."""
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 

@@ -12,6 +12,7 @@ from gatelift.core.machine import Machine
 from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift.core.settings import Settings
 from gatelift.core.wall import Wall
+from gatelift.selector_settings import managed_namespaces
 from gatelift_kinds.registry import KINDS
 from gatelift_wire.leases import longest_right
 from gatelift_wire.session_manager import ManagerSession
@@ -64,6 +65,7 @@ def new_machine(config: Configuration, origin: str, instance: str) -> Machine:
             after_deactivated=config.object_retention_policies.workloads.after_deactivated_by_kueue,
         ),
         manages_unnamed=config.manage_jobs_without_queue_name,
+        managed_namespaces=managed_namespaces(config.managed_jobs_namespace_selector, besides=config.namespace),
         debug_invariants=gatelift.debug_invariants,
     )
     machine = Machine(settings, links, ids)

@@ -8,8 +8,11 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
+import msgspec
 from pydantic import AfterValidator, Field, model_validator
 
+from gatelift_kube.objects.meta import LabelSelector, LabelSelectorRequirement
+from gatelift_kube.selectors import NAMESPACE_LABEL
 from gatelift_kube.settings_file import Section
 
 _KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
@@ -53,3 +56,12 @@ class NamespaceSelector(Section):
 
     match_labels: dict[LabelKey, LabelValue] = Field(default_factory=dict)
     match_expressions: tuple[Requirement, ...] = ()
+
+
+def managed_namespaces(selector: NamespaceSelector | None, *, besides: str) -> LabelSelector:
+    """Return which namespaces are managed. Without a selector all but the systems' own and `besides`, as in Kueue."""
+    if selector is not None:
+        return msgspec.convert(selector.model_dump(by_alias=True, mode="json"), LabelSelector)
+    systems = tuple(sorted({"kube-system", "kueue-system", besides}))
+    outside = LabelSelectorRequirement(key=NAMESPACE_LABEL, operator="NotIn", values=systems)
+    return LabelSelector(match_expressions=(outside,))

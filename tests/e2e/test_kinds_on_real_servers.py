@@ -227,7 +227,7 @@ async def test_the_status_of_a_job_that_runs_elsewhere_is_taken_run_after_run(cl
     indexes = {"completedIndexes": "0"} if mode == "Indexed" else {}
 
     async def place() -> None:
-        step = JOB_KIND.placed_step((await job.read())[0])
+        step = JOB_KIND.placed_step((await job.read())[0], PlacementKey("uid-w", 1))
         assert step is not None
         await job.take(step)
 

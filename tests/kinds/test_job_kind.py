@@ -323,13 +323,20 @@ def test_a_job_that_waits_at_home_is_marked_and_left_suspended() -> None:
 # --- the way back ---
 
 
-def test_a_placed_job_is_unsuspended_at_home_so_that_its_status_can_be_shown() -> None:
+def test_a_placed_job_is_unsuspended_at_home_once_so_that_its_status_can_be_shown() -> None:
     waiting = elsewhere(suspend=True)
-    step = KIND.placed_step(job(waiting))
+    step = KIND.placed_step(job(waiting), KEY)
     assert step is not None
-    assert json.loads(step.body) == {"metadata": {"uid": "uid-j", "resourceVersion": "7"}, "spec": {"suspend": False}}
-    assert KIND.placed_step(job(elsewhere())) is None
-    assert KIND.placed_step(job(a_job())) is None
+    assert json.loads(step.body) == {
+        "metadata": {"uid": "uid-j", "resourceVersion": "7", "annotations": {"gatelift.dev/shown": str(KEY)}},
+        "spec": {"suspend": False},
+    }
+    after = merged(waiting, step.body)
+    assert KIND.placed_step(job(after), KEY) is None
+    after["spec"]["suspend"] = True
+    assert KIND.placed_step(job(after), KEY) is None, "its user did that"
+    assert KIND.placed_step(job(after), KEY._replace(epoch=9)) is not None, "an earlier run's mark says nothing"
+    assert KIND.placed_step(job(a_job()), KEY) is None
 
 
 def test_a_suspended_job_takes_no_status_yet() -> None:

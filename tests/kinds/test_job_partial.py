@@ -87,12 +87,12 @@ def test_completions_follow_where_they_are_to_equal_parallelism() -> None:
 @pytest.mark.parametrize("sync", [False, True])
 def test_the_users_job_shows_it_while_it_runs_elsewhere_and_is_as_before_after_that(sync: bool) -> None:
     before = a_modest_job(sync=sync, completions=5, completionMode="Indexed", suspend=True, **ELSEWHERE)
-    step = KIND.placed_step(job(before), {"main": 3})
+    step = KIND.placed_step(job(before), KEY, {"main": 3})
     assert step is not None
     running = merged(before, step.body)
     assert (running["spec"]["suspend"], running["spec"]["parallelism"]) == (False, 3)
     assert running["spec"]["completions"] == (3 if sync else 5)
-    assert KIND.placed_step(job(running), {"main": 3}) is None
+    assert KIND.placed_step(job(running), KEY, {"main": 3}) is None
     assert KIND.equivalent(workload(json.dumps(workload_document(before)).encode()), job(running))
     [part] = KIND.parts(job(running), raw(running), {"main": 3})
     assert json.loads(part.spec)["parallelism"] == 3, "a template that is sent again is the same"

@@ -336,3 +336,109 @@ def test_the_parallelism_of_a_partially_admitted_job_changes_only_while_it_waits
     before = a_job(Q, {MIN: "1"}, **MANY, **state)
     after = a_job(Q, {MIN: "1"}, **{**MANY, "parallelism": 3}, **state)
     assert JOB_KIND.validate_update(before, after, FACTS).allowed is allowed
+
+
+# --- a Job that its user starts or resizes ---
+
+BY_US = WebhookFacts(local_queues={"q": False}, by_agent=True)
+ELSEWHERE_MANAGED = WebhookFacts(local_queues={"q": False}, namespace_selected=False)
+DONE: Json = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "facts", "put_back"),
+    [
+        pytest.param(a_job(Q, suspend=True), a_job(Q, suspend=False), FACTS, True, id="its user starts it"),
+        pytest.param(a_job(Q, suspend=True), a_job(Q), FACTS, True, id="the field is taken away"),
+        pytest.param(a_job(suspend=True), a_job(Q, suspend=False), FACTS, True, id="it is queued and started at once"),
+        pytest.param(a_job(Q, suspend=True), a_job(suspend=False), FACTS, True, id="it is taken out and started"),
+        pytest.param(a_job(Q, suspend=True), a_job(Q, suspend=False), BY_US, False, id="we start it"),
+        pytest.param(a_job(Q, suspend=False), a_job(Q, suspend=False), FACTS, False, id="it runs"),
+        pytest.param(a_job(Q, suspend=False), a_job(Q, suspend=True), FACTS, False, id="its user stops it"),
+        pytest.param(a_job(Q, suspend=True), a_job(Q, suspend=True), FACTS, False, id="something else changes"),
+        pytest.param(a_job(suspend=True), a_job(suspend=False), FACTS, False, id="it is in no queue"),
+        pytest.param(a_job(Q, suspend=True), a_job(Q, suspend=False), ELSEWHERE_MANAGED, False, id="another namespace"),
+        pytest.param({**a_job(Q, suspend=True), **DONE}, a_job(Q, suspend=False), FACTS, False, id="it is over"),
+        pytest.param(
+            a_job(Q, suspend=True, managedBy="example.com/x"),
+            a_job(Q, suspend=False, managedBy="example.com/x"),
+            FACTS,
+            False,
+            id="another controller's",
+        ),
+    ],
+)
+def test_hd_1_a_waiting_job_stays_suspended_and_its_user_is_told(
+    old: Json, new: Json, facts: WebhookFacts, put_back: bool
+) -> None:
+    correction = JOB_KIND.corrected(old, new, facts)
+    after = json_patch(json.loads(json.dumps(new)), list(correction.operations))
+    assert (after["spec"].get("suspend") is True) is (put_back or new["spec"].get("suspend") is True)
+    assert bool(correction.warnings) is put_back
+    assert all(len(text) <= 256 and "gatelift explain" in text for text in correction.warnings)
+
+
+def test_hd_1_a_queues_name_given_to_a_running_job_is_refused() -> None:
+    verdict = JOB_KIND.validate_update(a_job(suspend=False), a_job(Q, suspend=False), FACTS)
+    (text,) = told(verdict)
+    assert text.startswith(
+        'metadata.labels[kueue.x-k8s.io/queue-name]: Invalid value: "q": is immutable while the object'
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "field"),
+    [
+        pytest.param(
+            {"parallelism": 1, "completions": 9}, {"parallelism": 6, "completions": 9}, "parallelism", id="up"
+        ),
+        pytest.param({}, {"parallelism": 2}, "parallelism", id="from the default"),
+        pytest.param(
+            {"parallelism": 6, "completions": 2}, {"parallelism": 6, "completions": 4}, "completions", id="more to do"
+        ),
+        pytest.param(
+            {"parallelism": 2, "completions": 2}, {"parallelism": 4, "completions": 4}, "parallelism", id="both"
+        ),
+    ],
+)
+def test_hd_2_growth_of_a_running_job_is_refused_with_the_way_out(before: Json, after: Json, field: str) -> None:
+    verdict = JOB_KIND.validate_update(a_job(Q, **before, **RUNNING), a_job(Q, **after, **RUNNING), FACTS)
+    (text,) = told(verdict)
+    assert text.startswith(f"spec.{field}: Invalid value: ")
+    assert "suspend it first, and it is queued again with its new size; or make a new Job" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "facts"),
+    [
+        pytest.param(
+            {"parallelism": 9, "completions": 2}, {"parallelism": 20, "completions": 2}, FACTS, id="no more at once"
+        ),
+        pytest.param({"parallelism": 1, "completions": 9}, {"parallelism": 6, "completions": 9}, BY_US, id="by us"),
+        pytest.param({"parallelism": 2}, {"parallelism": 2, "backoffLimit": 1}, FACTS, id="something else"),
+    ],
+)
+def test_hd_2_what_needs_no_more_quota_passes(before: Json, after: Json, facts: WebhookFacts) -> None:
+    verdict = JOB_KIND.validate_update(a_job(Q, **before, **RUNNING), a_job(Q, **after, **RUNNING), facts)
+    assert verdict.allowed, told(verdict)
+    assert not verdict.warnings
+
+
+def test_hd_2_a_job_that_is_suspended_or_not_queued_or_over_may_grow() -> None:
+    small: Json = {"parallelism": 1}
+    large: Json = {"parallelism": 6}
+    for old, new in (
+        (a_job(Q, **small, **WAITING), a_job(Q, **large, **WAITING)),
+        (a_job(Q, **small, **RUNNING), a_job(Q, **large, **WAITING)),
+        (a_job(**small, **RUNNING), a_job(**large, **RUNNING)),
+        ({**a_job(Q, **small, **RUNNING), **DONE}, {**a_job(Q, **large, **RUNNING), **DONE}),
+    ):
+        assert JOB_KIND.validate_update(old, new, FACTS).allowed
+
+
+def test_hd_2_who_shrinks_a_running_job_is_told_that_it_is_queued_again() -> None:
+    before, after = a_job(Q, parallelism=6, **RUNNING), a_job(Q, parallelism=2, **RUNNING)
+    verdict = JOB_KIND.validate_update(before, after, FACTS)
+    assert verdict.allowed
+    (warning,) = verdict.warnings
+    assert "stopped and queued again, with 2 instead of 6 pods at once" in warning

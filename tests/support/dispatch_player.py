@@ -241,7 +241,7 @@ def _body(ref: ObjectRef, body: Any) -> str:
     status, metadata = body.get("status", {}), body.get("metadata", {})
     if "active" in body.get("spec", {}):
         said.append(f"active {body['spec']['active']}")
-    if "annotations" in metadata:
+    if "gatelift.dev/epoch" in metadata.get("annotations", {}):
         said.append(f"epoch {metadata['annotations']['gatelift.dev/epoch']}")
     if "finalizers" in metadata:
         said.append("drops its finalizer")

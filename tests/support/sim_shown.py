@@ -110,7 +110,7 @@ def _granted(document: Doc) -> Charge:
     over = {one["name"]: one["count"] for one in status.get("reclaimablePods", [])}
     for one in status["admission"]["podSetAssignments"]:
         count = one.get("count", asked[one["name"]])
-        left = min(count, asked[one["name"]] - over.get(one["name"], 0))
+        left = count - max(0, over.get(one["name"], 0) - max(0, asked[one["name"]] - count))
         for name, amount in one.get("resourceUsage", {}).items():
             cell = one["flavors"][name], name
             total = due.get(cell, 0) + milli(amount) // count * left

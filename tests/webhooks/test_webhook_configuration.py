@@ -48,12 +48,25 @@ def test_kueues_kinds_are_validated_by_anybody_but_us_in_whatever_version_they_c
 
 
 def test_only_marked_objects_are_asked_about() -> None:
-    (pods, _) = configuration.mutating(BASE)
+    pods = configuration.mutating(BASE)[0]
     marked = {one["name"]: one["expression"] for one in pods["matchConditions"]}["marked"]
     for key in ("queue-name", "managed", "pod-group-name", "pod-suspending-parent"):
         assert f"'kueue.x-k8s.io/{key}' in object.metadata" in marked
         assert f"'kueue.x-k8s.io/{key}' in oldObject.metadata" in marked
     assert "oldObject != null" in marked
+
+
+def test_hd_1_only_what_unsuspends_a_queued_job_is_asked_about_of_updates() -> None:
+    (asked,) = [one for one in configuration.mutating(BASE) if "UPDATE" in one["rules"][0]["operations"]]
+    assert asked["rules"][0]["resources"] == ["jobs"], "not its status, which is its controller's"
+    assert asked["failurePolicy"] == "Fail"
+    conditions = {one["name"]: one["expression"] for one in asked["matchConditions"]}
+    assert conditions["unsuspended"] == (
+        "(has(oldObject.spec.suspend) && oldObject.spec.suspend == true)"
+        " && !((has(object.spec.suspend) && object.spec.suspend == true))"
+    )
+    assert "'system:serviceaccounts:gatelift-system' in request.userInfo.groups" in conditions["not-gatelift"]
+    assert "queue-name" in conditions["marked"]
 
 
 def test_changes_by_kubelets_and_controllers_are_not_asked_about() -> None:
@@ -77,13 +90,13 @@ def test_the_api_server_calls(url: str, client: dict[str, Any]) -> None:
 
 
 def test_the_bundle_goes_in_as_base64() -> None:
-    (pods, _) = configuration.mutating(Wanted(namespace="n", ca_bundle=b"PEM"))
+    pods = configuration.mutating(Wanted(namespace="n", ca_bundle=b"PEM"))[0]
     assert pods["clientConfig"]["caBundle"] == "UEVN"
 
 
 def test_namespaces_with_a_default_queue_are_asked_about_besides() -> None:
     webhooks = configuration.mutating(Wanted(namespace="gatelift-system", unmarked_namespaces=("b", "a")))
-    assert len(set(names(webhooks))) == 4
+    assert len(set(names(webhooks))) == 5
     extra = webhooks[1]
     wanted = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["a", "b"]}
     assert extra["namespaceSelector"] == {"matchExpressions": [OUTSIDE, wanted]}

@@ -207,7 +207,7 @@ async def test_both_configurations_get_bundle_and_address(asking: Asking, server
     assert secret is not None
     for resource, verb in ((MUTATING, "mutate"), (VALIDATING, "validate")):
         made = webhooks(server, resource)
-        kinds = ["pod", "job", *([] if verb == "mutate" else QUEUEING)]
+        kinds = ["pod", "job", *(["job"] if verb == "mutate" else QUEUEING)]
         assert [one["clientConfig"]["url"] for one in made] == [f"https://127.0.0.1:1/{verb}-{kind}" for kind in kinds]
         assert {one["clientConfig"]["caBundle"] for one in made} == {secret["data"]["ca.crt"]}
         assert {one["failurePolicy"] for one in made} == {"Fail"}
@@ -268,19 +268,19 @@ async def test_what_is_right_is_not_written_again(asking: Asking, server: FakeAp
 async def test_what_somebody_breaks_is_mended(server: FakeApiServer, daemon: Daemon) -> None:
     server.put(MUTATING, NAME, webhooks=[])
     daemon._wake.set()
-    await until(lambda: len(webhooks(server)) == 2)
+    await until(lambda: len(webhooks(server)) == 3)
 
 
 async def test_namespaces_with_a_default_queue_are_asked_about_in_full(server: FakeApiServer, daemon: Daemon) -> None:
     server.put(LOCAL_QUEUE, "default", "team", spec={"clusterQueue": "near"})
-    await until(lambda: len(webhooks(server)) == 4)
+    await until(lambda: len(webhooks(server)) == 5)
     unmarked = [one for one in webhooks(server) if "default" in one["name"]]
     for one in unmarked:
         assert {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["team"]} in one["namespaceSelector"][
             "matchExpressions"
         ]
     server.remove(LOCAL_QUEUE, "default", "team")
-    await until(lambda: len(webhooks(server)) == 2)
+    await until(lambda: len(webhooks(server)) == 3)
 
 
 async def test_reviews_wait_until_everything_has_been_read(client: Client, server: FakeApiServer) -> None:

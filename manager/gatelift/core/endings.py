@@ -29,8 +29,8 @@ from gatelift_kinds.markers import WORKLOAD_FINALIZER
 from gatelift_kube.conditions import find, is_true
 from gatelift_kube.objects.kueue import Workload
 
-BY_ITSELF = frozenset({texts.PREEMPTED, "NodeFailures"})
-"""Reasons of eviction after which a workload is queued again at once (Kueue)."""
+BY_ITSELF = frozenset({texts.PREEMPTED, "NodeFailures", texts.SUSPENDED, texts.NO_MATCHING_WORKLOAD})
+"""Reasons of eviction after which a workload is queued again at once (Kueue; the last two it does not know)."""
 
 
 def requeue_for(core: Core, known: Workload, reason: str, now: float) -> Requeue | None:

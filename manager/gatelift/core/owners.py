@@ -10,14 +10,15 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import mirror, priorities, record, shown_end, texts
+from gatelift.core import mirror, priorities, record, shown_end, telling, texts
 from gatelift.core.agenda import Key
-from gatelift.core.attempts import Attempt, AttemptState
+from gatelift.core.attempts import Attempt, AttemptState, Ending
 from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.resting import SHOW_PLACED
 from gatelift.core.state import Core
-from gatelift_kinds.kind import Kind, KindError, PatchStep
+from gatelift_kinds.kind import Kind, KindError, PatchStep, UserChange
+from gatelift_kube import selectors
 from gatelift_kube.conditions import is_true
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
@@ -99,6 +100,8 @@ def _over(core: Core, owner: Owner, workload: Workload, attempt: Attempt | None,
     """Let the object of a finished Workload go: when nothing of it runs, and when it shows the end."""
     if attempt is not None and attempt.live:
         core.mark_workload(key_of(workload.metadata))  # somebody else wrote Finished: it is stopped first
+    elif owner.kind.lets_itself_go(owner.object) and _hold_back(core, owner, workload.metadata.uid, now):
+        pass  # its record is over, and it runs
     elif not shown_end.from_record(core, owner, workload, now):
         _release(core, owner)
 
@@ -115,9 +118,7 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
     if kind.outcome(obj) is not None:
         _release(core, owner)
         return
-    steps = kind.unplaced_steps(obj, owner.raw, core.wall.text(now))
-    if steps:
-        _take(core, owner, steps[0], "unplace owner")
+    if _hold_back(core, owner, "", now):
         return
     if not kind.queue_name(obj) and not core.settings.manages_unnamed:
         return
@@ -152,11 +153,9 @@ def _with_workload(
         core.mark_workload(key_of(workload.metadata))
         return
     priorities.follow_label(core, owner, workload, look, now)
+    if attempt.state in _UNADMITTED and _hold_back(core, owner, attempt.uid, now):
+        return
     if attempt.state is AttemptState.PENDING:
-        steps = kind.unplaced_steps(obj, owner.raw, core.wall.text(now))
-        if steps:
-            _take(core, owner, steps[0], "unplace owner")
-            return
         _keep_alike(core, owner, workload, now)
         return
     if attempt.state in _NO_WINNER and kind.suspended(obj) and not kind.equivalent(workload, obj):
@@ -166,7 +165,7 @@ def _with_workload(
         _tell_of_end(core, owner, workload, attempt)
         return
     if attempt.state in _UNSUSPENDED or shown_end.finished(attempt):
-        step = kind.placed_step(obj, record.granted(workload))
+        step = kind.placed_step(obj, attempt.key, record.granted(workload))
         if step is not None:
             if not core.resting.rests(owner.ref, SHOW_PLACED, core.agenda, look, now):
                 _take(core, owner, step, SHOW_PLACED)
@@ -190,8 +189,20 @@ def _tell_of_end(core: Core, owner: Owner, workload: Workload, attempt: Attempt)
 
 
 _NO_WINNER = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
+_UNADMITTED = _NO_WINNER | {AttemptState.PENDING}
 _UNSUSPENDED = frozenset({AttemptState.PLACED, AttemptState.RUNNING})
 _MIRRORED = frozenset({AttemptState.PLACED, AttemptState.RUNNING, AttemptState.ENDING})
+
+
+def changing(core: Core, workload: Workload) -> bool:
+    """Say whether a waiting Workload is not (any more) what its object asks for, or that one is still to be held back.
+
+    Only of kinds whose objects can change, and run as they are. The object's own pass sees to it.
+    """
+    owner = core.knowledge.owner_of(workload)
+    if owner is None or not owner.kind.pods_are_children:
+        return False
+    return not (owner.kind.suspended(owner.object) and owner.kind.equivalent(workload, owner.object))
 
 
 def _keep_alike(core: Core, owner: Owner, workload: Workload, now: float) -> None:
@@ -215,6 +226,43 @@ def _keep_alike(core: Core, owner: Owner, workload: Workload, now: float) -> Non
     )
     text = f"Updated not matching Workload for suspended job: {ref.key}"
     core.event(owner.ref, obj.metadata.uid, texts.UPDATED_WORKLOAD, text)
+
+
+def _hold_back(core: Core, owner: Owner, uid: str, now: float) -> bool:
+    """Suspend what runs, or shows a run, without an admission; True if a write was asked for.
+
+    Reached from complete lists only, by who leads. Not while dispatch is halted, or the workload is held: a record that
+    is older than what runs says nothing about its admission.
+    """
+    if core.caution.halted or core.caution.holds(uid):
+        return False
+    lets_itself_go = owner.kind.lets_itself_go(owner.object)
+    if lets_itself_go and not _managed_namespace(core, owner):
+        return False
+    steps = owner.kind.unplaced_steps(owner.object, owner.raw, core.wall.text(now))
+    if not steps:
+        return False
+    _take(core, owner, steps[0], telling.SUSPEND if lets_itself_go else "unplace owner")
+    return True
+
+
+def _managed_namespace(core: Core, owner: Owner) -> bool:
+    name = owner.ref.key.namespace
+    known = core.knowledge.namespaces.get(name)
+    labels = {**(known.metadata.labels if known is not None else {}), selectors.NAMESPACE_LABEL: name}
+    return selectors.matches(core.settings.managed_namespaces, labels)
+
+
+def ended_by_user(core: Core, known: Workload, attempt: Attempt, owner: Owner) -> bool:
+    """Note that its user suspended or resized what is placed; it ends as evicted, and is queued again as it is then."""
+    change = owner.kind.user_change(owner.object, known, attempt.key, record.granted(known))
+    if change is None:
+        return False
+    suspended = change is UserChange.SUSPENDED
+    reason = texts.SUSPENDED if suspended else texts.NO_MATCHING_WORKLOAD
+    attempt.ending = Ending(reason=reason, message=texts.SUSPENDED_BY_USER if suspended else texts.RESIZED)
+    core.mark_attempt(attempt)
+    return True
 
 
 def _take(core: Core, owner: Owner, step: PatchStep, purpose: str) -> None:

@@ -188,6 +188,7 @@ def settle_queueing(core: Core, known: Workload, rec: Record, attempt: Attempt, 
         core.agenda.wake(attempt.look, until)
     waits = waits or attempt.uid in core.held_back or core.caution.holds(attempt.uid)
     waits = waits or predecessors.waits(core, known) is not None
+    waits = waits or (attempt.state is AttemptState.PENDING and owners.changing(core, known))
     if waits or attempt.state is AttemptState.ENDED or rec.epoch_used or attempt.epoch_spent:
         core.ledger.block(attempt.uid)
     else:
@@ -228,7 +229,9 @@ def _onward(
 
 
 def _given_up(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> bool:
-    """Look whether a check, the execution time or pods that do not get ready end what holds quota."""
+    """Look whether its user, a check, the execution time or pods that do not get ready end what holds quota."""
+    if owner is not None and attempt.live and owners.ended_by_user(core, known, attempt, owner):
+        return True
     if verdicts.against(core, known, attempt, now):
         return True
     if not rec.admitted:

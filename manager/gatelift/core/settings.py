@@ -10,6 +10,7 @@ from gatelift.core.dispatch_values import DispatchSettings
 from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift_admission.model import Settings as AdmissionSettings
 from gatelift_kinds.kind import Kind
+from gatelift_kube.objects.meta import LabelSelector
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,4 +33,6 @@ class Settings:
     readiness: ReadinessSettings | None = None
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     manages_unnamed: bool = False
+    managed_namespaces: LabelSelector = field(default_factory=LabelSelector)
+    """`managedJobsNamespaceSelector`: what runs elsewhere without an admission is none of ours."""
     debug_invariants: bool = False

@@ -18,6 +18,7 @@ from gatelift_kinds.kind import Outcome
 from gatelift_kube.conditions import find
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.writes import WRITE_SECONDS_MAX, WriteError, WriteFailed
+from gatelift_wire.keys import PlacementKey
 
 SHOW_END_SECONDS = 6 * WRITE_SECONDS_MAX
 """How long Finished, and the quota with it, waits for the user's object to show the end: several tries, each with its
@@ -75,7 +76,8 @@ def from_record(core: Core, owner: Owner, workload: Workload, now: float) -> boo
     if owner.kind.outcome(owner.object) is not None or core.resting.hopeless(owner.ref):
         return False
     outcome = Outcome(succeeded=said.reason == texts.SUCCEEDED, message=said.message)
-    step = owner.kind.placed_step(owner.object, record.granted(workload))
+    key = PlacementKey(workload.metadata.uid, core.knowledge.readings[key_of(workload.metadata)][1].epoch)
+    step = owner.kind.placed_step(owner.object, key, record.granted(workload))
     if step is not None:
         _write(core, owner, step.body, SHOW_PLACED, workload.metadata.uid, now=now, subresource=step.subresource)
         return True

@@ -20,22 +20,27 @@ from gatelift_kube.resources import WORKLOAD, ObjectRef
 WINNER = frozenset({"winner", "admit"})
 EVICTS = frozenset({"evict", "evict and release"})
 RELEASES = frozenset({"release", "evict and release"})
+_OF_WORKLOADS = {
+    "create workload": (texts.CREATED_WORKLOAD, texts.created_workload),
+    "delete workload": (texts.DELETED_WORKLOAD, texts.deleted_workload),
+}
+SUSPEND = "suspend"
+"""Purpose of the write that suspends what somebody else let go."""
 
 
 def written(core: Core, outstanding: Outstanding, now: float) -> None:
-    """Tell of a write to a Workload that has succeeded."""
+    """Tell of a write that has succeeded: to a Workload, or the one that suspends what runs without an admission."""
+    if outstanding.purpose == SUSPEND:
+        _suspended(core, outstanding)
     known = core.knowledge.workloads.get(outstanding.ref.key)
     if outstanding.ref.resource != WORKLOAD or known is None:
         return
     attempt = core.attempts.get(known.metadata.uid)
     purpose = outstanding.purpose
-    if purpose == "create workload":
-        _owner(core, known, texts.CREATED_WORKLOAD, texts.created_workload(str(outstanding.ref.key)))
-        return
-    if purpose == "delete workload":
-        _owner(core, known, texts.DELETED_WORKLOAD, texts.deleted_workload(str(outstanding.ref.key)))
-        return
-    if attempt is None:
+    if purpose in _OF_WORKLOADS:
+        reason, text = _OF_WORKLOADS[purpose]
+        _owner(core, known, reason, text(str(outstanding.ref.key)))
+    if attempt is None or purpose in _OF_WORKLOADS:
         return
     if purpose == "reserve" or (purpose in WINNER and not attempt.reservation_told):
         _reserved(core, known, attempt)
@@ -49,6 +54,13 @@ def written(core: Core, outstanding: Outstanding, now: float) -> None:
         _ready(core, known, attempt, now)
     if purpose == "finish":
         _finished(core, known, attempt, now)
+
+
+def _suspended(core: Core, outstanding: Outstanding) -> None:
+    owner = core.knowledge.owners.get(outstanding.ref)
+    if owner is not None:
+        core.event(owner.ref, owner.object.metadata.uid, texts.STOPPED, texts.NOT_ADMITTED)
+        core.note(f"running {owner.kind.name} {owner.ref.key} is not admitted by a cluster queue: suspended")
 
 
 def _reserved(core: Core, known: Workload, attempt: Attempt) -> None:

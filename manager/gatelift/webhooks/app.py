@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
 import structlog
 
 from gatelift.config import Configuration
+from gatelift.selector_settings import managed_namespaces
 from gatelift.webhooks.certificates import Material
-from gatelift.webhooks.configuration import NAMESPACE_LABEL, SERVICE, Wanted
+from gatelift.webhooks.configuration import SERVICE, Wanted
 from gatelift.webhooks.injection import Injection
 from gatelift.webhooks.judge import Judge
 from gatelift.webhooks.metrics import Metrics
@@ -26,7 +26,7 @@ from gatelift.webhooks.server import WebhookServer
 from gatelift.webhooks.surroundings import Surroundings
 from gatelift_kube.client import Client
 from gatelift_kube.errors import KubeError
-from gatelift_kube.objects.meta import LabelSelector, LabelSelectorRequirement
+from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.repetitions import watch_problems
 from gatelift_kube.status_server import StatusServer
 from gatelift_kube.tasks import Supervisor, spawn
@@ -63,10 +63,7 @@ def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str
     Without `managedJobsNamespaceSelector`, kube-system and the own namespace are left out, as in Kueue.
     """
     namespace = configuration.namespace
-    selector = configuration.managed_jobs_namespace_selector
-    outside = LabelSelectorRequirement(
-        key=NAMESPACE_LABEL, operator="NotIn", values=tuple(sorted({"kube-system", "kueue-system", namespace}))
-    )
+    selector = managed_namespaces(configuration.managed_jobs_namespace_selector, besides=namespace)
     return Settings(
         namespace=namespace,
         host=configuration.webhook.host,
@@ -76,9 +73,7 @@ def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str
         status_address=configuration.health.health_probe_bind_address,
         manage_without_queue=configuration.manage_jobs_without_queue_name,
         default_priority_class=configuration.feature_gates.get(DEFAULT_CLASS_GATE, True),
-        namespace_selector=LabelSelector(match_expressions=(outside,))
-        if selector is None
-        else msgspec.convert(selector.model_dump(by_alias=True, mode="json"), LabelSelector),
+        namespace_selector=selector,
     )
 
 

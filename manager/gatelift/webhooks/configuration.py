@@ -18,6 +18,7 @@ import msgspec
 from gatelift_kinds import markers
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource
+from gatelift_kube.selectors import NAMESPACE_LABEL
 
 NAME = "gatelift"
 MUTATING = Resource(
@@ -34,7 +35,6 @@ VALIDATING = Resource(
     "validatingwebhookconfigurations",
     namespaced=False,
 )
-NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 ANSWER_SECONDS_MAX = 5
 """How long the API server waits for us: reviews take a millisecond, or one read of a pod's owner."""
 SERVICE = "gatelift-webhooks"
@@ -98,7 +98,8 @@ class Wanted:
 
 def mutating(wanted: Wanted) -> list[Json]:
     """Return the webhooks of the mutating configuration, every field said that the API server would fill in."""
-    return _webhooks(wanted, "mutate", ("CREATE",), {"reinvocationPolicy": "Never"})
+    extra = {"reinvocationPolicy": "Never"}
+    return [*_webhooks(wanted, "mutate", ("CREATE",), extra), _started_by_hand(wanted, extra)]
 
 
 def validating(wanted: Wanted) -> list[Json]:
@@ -152,15 +153,7 @@ def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Jso
     for kind in KINDS:
         base: Json = {
             "clientConfig": _client(wanted, path(verb, kind.name)),
-            "rules": [
-                {
-                    "apiGroups": [kind.group],
-                    "apiVersions": ["v1"],
-                    "operations": list(operations),
-                    "resources": [kind.plural],
-                    "scope": "Namespaced",
-                }
-            ],
+            "rules": [_rule(kind, operations)],
             **_ASKING,
             **extra,
         }
@@ -184,6 +177,37 @@ def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Jso
                 }
             )
     return made
+
+
+def _started_by_hand(wanted: Wanted, extra: Json) -> Json:
+    """Return the webhook of Jobs that somebody unsuspends; all other changes of Jobs pass without being asked about."""
+    return {
+        "clientConfig": _client(wanted, path("mutate", JOB.name)),
+        "rules": [_rule(JOB, ("UPDATE",))],
+        **_ASKING,
+        **extra,
+        "name": f"unsuspend.{JOB.name}.gatelift.dev",
+        "namespaceSelector": {"matchExpressions": [_outside(wanted.namespace)]},
+        "matchConditions": [
+            _not_ours(wanted.namespace),
+            {"name": "unsuspended", "expression": f"{_suspended('oldObject')} && !({_suspended('object')})"},
+            {"name": "marked", "expression": _marked()},
+        ],
+    }
+
+
+def _suspended(one: str) -> str:
+    return f"(has({one}.spec.suspend) && {one}.spec.suspend == true)"
+
+
+def _rule(kind: Kind, operations: tuple[str, ...]) -> Json:
+    return {
+        "apiGroups": [kind.group],
+        "apiVersions": ["v1"],
+        "operations": list(operations),
+        "resources": [kind.plural],
+        "scope": "Namespaced",
+    }
 
 
 def _unmarked_selectors(wanted: Wanted) -> Iterable[tuple[str, Json]]:

@@ -25,10 +25,15 @@ class Judge:
         self._namespace = namespace
 
     async def mutate(self, name: str, question: Question) -> bytes:
-        """Return the answer with the defaults of a new object."""
+        """Return the answer with the defaults of a new object, or with what of a change is put back."""
         kind, refused = self._kind(name, question)
         if kind is None:
             return refused
+        if question.operation == "UPDATE":  # whoever owns the object: what it belongs to does not let it go
+            by_agent = question.asked_by_gatelift(self._namespace)
+            facts = self._surroundings.facts(question.namespace, owner_managed=False, by_agent=by_agent)
+            correction = kind.corrected(question.old, question.new, facts)
+            return review.allow(question.uid, correction.operations, correction.warnings)
         try:
             facts = await self._facts(question)
         except OwnerUnknownError as error:
@@ -45,7 +50,8 @@ class Judge:
         except OwnerUnknownError as error:
             if question.operation == "CREATE":
                 return _unknown_owner(question, error)
-            facts = self._surroundings.facts(question.namespace, owner_managed=False, by_agent=False)
+            by_agent = question.asked_by_gatelift(self._namespace)
+            facts = self._surroundings.facts(question.namespace, owner_managed=False, by_agent=by_agent)
         if question.operation == "UPDATE":
             verdict = kind.validate_update(question.old, question.new, facts)
         else:

@@ -69,7 +69,7 @@ class Surroundings:
         """Return what is known for an object of this namespace."""
         known = self.caches[NAMESPACE].get(ObjectKey("", namespace))
         labels = dict(known.metadata.labels) if isinstance(known, Namespace) else {}
-        labels.setdefault("kubernetes.io/metadata.name", namespace)
+        labels.setdefault(selectors.NAMESPACE_LABEL, namespace)
         default_class = ObjectKey("", markers.DEFAULT_PRIORITY_CLASS) in self.caches[WORKLOAD_PRIORITY_CLASS]
         return WebhookFacts(
             namespace_selected=selectors.matches(self._selector, labels),

@@ -1,0 +1,69 @@
+"""A user's Job while it runs: whether we let it go, and what its user has done to it since. Pure.
+
+Until there are elastic slices, what runs has the size that was admitted. A Job that is suspended, or that has another
+size or shape, is stopped and queued anew as it is then; the webhook refuses growth before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gatelift_kinds import job_partial, job_template, markers
+from gatelift_kinds.kind import UserChange
+from gatelift_kinds.patches import stop_marked
+from gatelift_kinds.workload_document import same_needs
+from gatelift_kube.objects.batch import Job
+from gatelift_kube.objects.kueue import PodSet, Workload
+from gatelift_wire.keys import LABEL_EPOCH, LABEL_WORKLOAD_UID, PlacementKey
+
+ANNOTATION_SHOWN = "gatelift.dev/shown"
+"""On a user's Job whose pods run elsewhere, once it is unsuspended to show them: the placement, `uid@epoch`."""
+
+
+def pods_at_once(obj: Job) -> int:
+    """Return how many pods may run at once now: the smaller of parallelism and completions (default: parallelism)."""
+    return job_partial.pods_at_once(job_partial.now(obj))
+
+
+def elsewhere(obj: Job) -> bool:
+    """Return whether its pods are never made here."""
+    return obj.spec.managed_by == markers.MULTIKUEUE_MANAGER
+
+
+def let_go(obj: Job, key: PlacementKey) -> bool:
+    """Return whether the object says that we unsuspended it for this placement: here, or to show what runs elsewhere.
+
+    At `local` its labels name the placement and its template has our additions; these go when it has stopped.
+    """
+    if elsewhere(obj):
+        return obj.metadata.annotations.get(ANNOTATION_SHOWN) == str(key)
+    labels = obj.metadata.labels
+    named = (labels.get(LABEL_WORKLOAD_UID), labels.get(LABEL_EPOCH)) == (key.uid, str(key.epoch))
+    return named and job_template.changed(obj)
+
+
+def user_change(obj: Job, workload: Workload, key: PlacementKey, granted: Mapping[str, int]) -> UserChange | None:
+    """Return what its user did to a Job with a live placement that ends it; None while it is as it was admitted."""
+    if not obj.spec.suspend:
+        runs = let_go(obj, key) or not elsewhere(obj)
+        return None if _as_admitted(obj, workload, granted, runs=runs) else UserChange.RESIZED
+    if let_go(obj, key) and not stop_marked(obj.metadata, key):
+        return UserChange.SUSPENDED
+    return None if _as_admitted(obj, workload, granted, runs=False) else UserChange.RESIZED
+
+
+def _as_admitted(obj: Job, workload: Workload, granted: Mapping[str, int], *, runs: bool) -> bool:
+    """Return whether size and shape are those that were admitted.
+
+    What runs has as many pods as were granted; what is still held back asks for as many as its Workload does. A count
+    of the Workload that somebody lowered is no change of the Job.
+    """
+    if len(workload.spec.pod_sets) != 1:
+        return False
+    admitted = workload.spec.pod_sets[0]
+    count = granted.get(admitted.name, admitted.count)
+    sizes = {count} if runs else {admitted.count, count}
+    size = pods_at_once(obj) if runs else job_partial.pods_at_once(job_partial.asked(obj))
+    shape = PodSet(name=markers.DEFAULT_POD_SET, template=obj.spec.template)
+    started = job_template.changed(obj) or (not obj.spec.suspend and not elsewhere(obj))
+    return size in sizes and same_needs(shape, admitted, started=started)

@@ -1,0 +1,98 @@
+"""What runs of a Job at `local` is what is charged: what a real API server with the webhooks and controllers does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gatelift_kube.errors import ApiError
+from gatelift_kube.resources import JOB, POD, WORKLOAD
+from gatelift_sandbox.behaviour import Behaviour
+from support.e2e_world import MODULE_SECONDS, Json, World
+
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
+LONG = Behaviour(run_seconds=3600)
+
+
+async def waiting(world: World, name: str) -> None:
+    """Make a Job that its local queue never has room for, and wait until it says so."""
+    await world.create(world.job(name, pods=5, queue="at-home", cpu="64", does=LONG))
+    await world.condition(name, "QuotaReserved", kind="Job", status="False")
+
+
+async def pods_of(world: World, name: str) -> list[Json]:
+    """Return the pods that the Job controller has made for a Job."""
+    every = await world.every("mgmt", POD)
+    return [one for one in every if one["metadata"].get("labels", {}).get("batch.kubernetes.io/job-name") == name]
+
+
+async def suspended(world: World, name: str) -> Any:
+    """Return whether a Job is suspended."""
+    found = await world.get("mgmt", JOB, name)
+    return found is not None and found["spec"]["suspend"]
+
+
+async def test_hd_1_a_waiting_job_that_its_user_starts_stays_suspended_and_no_pod_is_made(world: World) -> None:
+    name = world.name("started-by-hand")
+    await waiting(world, name)
+    version = (await world.get("mgmt", JOB, name) or {})["metadata"]["generation"]
+    for _ in range(3):
+        await world.patch(JOB, name, {"spec": {"suspend": False}})
+    found = await world.get("mgmt", JOB, name)
+    assert found is not None
+    assert found["spec"]["suspend"] is True
+    assert found["metadata"]["generation"] == version, "the change never reached the store"
+    assert await pods_of(world, name) == []
+    await world.remove(JOB, name)
+
+
+async def test_hd_1_what_starts_while_the_webhooks_do_not_hold_it_is_suspended_again(world: World) -> None:
+    name = world.name("running-before")
+    job = world.job(name, pods=2, queue="at-home", cpu="64", does=LONG)
+    del job["metadata"]["labels"]
+    await world.create(job)
+    assert not await suspended(world, name)
+    with pytest.raises(ApiError, match="suspend it first"):
+        await world.patch(JOB, name, {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "at-home"}}})
+    await world.remove(JOB, name)
+
+
+async def test_hd_2_growth_of_a_running_job_is_refused_and_a_suspended_one_is_queued_with_its_new_size(
+    world: World,
+) -> None:
+    name = world.name("grows")
+    job = world.job(name, pods=1, queue="at-home", cpu="100m", does=LONG)
+    job["spec"]["completions"] = 4
+    await world.create(job)
+    await world.condition(name, "Admitted", kind="Job")
+    await world.until(lambda: _running(world, name, 1), "its pod is there")
+    with pytest.raises(ApiError, match="suspend it first"):
+        await world.patch(JOB, name, {"spec": {"parallelism": 2}})
+    await world.patch(JOB, name, {"spec": {"suspend": True, "parallelism": 2}})
+    await world.showed(name, _evicted_for("Suspended"), "it is evicted", kind="Job")
+    await world.until(lambda: _running(world, name, 2), "it was queued again and runs with its new size")
+    await world.remove(JOB, name)
+
+
+async def test_hd_5_counts_of_a_reserved_workload_cannot_be_raised(world: World) -> None:
+    name = world.name("counted")
+    await world.create(world.job(name, pods=1, queue="at-home", cpu="100m", does=LONG))
+    workload = await world.condition(name, "Admitted", kind="Job")
+    raised = [{**one, "count": 9} for one in workload["spec"]["podSets"]]
+    with pytest.raises(ApiError, match="immutable while quota is reserved"):
+        await world.patch(WORKLOAD, workload["metadata"]["name"], {"spec": {"podSets": raised}})
+    await world.remove(JOB, name)
+
+
+async def _running(world: World, name: str, count: int) -> bool:
+    live = [one for one in await pods_of(world, name) if not one["metadata"].get("deletionTimestamp")]
+    return len(live) == count and not await suspended(world, name)
+
+
+def _evicted_for(reason: str) -> Any:
+    def said(workload: Json) -> bool:
+        evictions = (workload.get("status", {}).get("schedulingStats") or {}).get("evictions", [])
+        return any(one["reason"] == reason for one in evictions)
+
+    return said
