@@ -409,6 +409,15 @@ FACTS: dict[type, StructFacts] = {
         ),
     ),
     ours.FlavorCapacity: StructFacts(fields={"flavor": NAME, "resource": {"maxLength": 317}}),
+    ours.ForeignRun: StructFacts(
+        fields={
+            "origin": {"maxLength": 64},
+            "kind": {"maxLength": 63},
+            "namespace": {"maxLength": 63},
+            "name": {"maxLength": 253},
+            "count": {"minimum": 0},
+        }
+    ),
     ours.Predecessor: StructFacts(
         fields={
             "kind": {"maxLength": 63},
@@ -433,6 +442,7 @@ FACTS: dict[type, StructFacts] = {
             "agentInstance": {"maxLength": 128},
             "keyDigest": {"maxLength": 128},
             "capacity": keyed(4096, "flavor", "resource"),
+            "foreign": {"maxItems": 256},
             "predecessors": keyed(501, "workloadUID", "epoch"),
             "conditions": CONDITIONS,
         },

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from gatelift_wire import limits
-from gatelift_wire.messages import Confirm, Finished, Frame, InventoryChunk, InventoryEntry, Message, Stopped
+from gatelift_wire.messages import (
+    Confirm,
+    Finished,
+    ForeignRun,
+    Frame,
+    InventoryChunk,
+    InventoryEntry,
+    Message,
+    Stopped,
+)
 from gatelift_wire.rules import check_message, measure
 
 
@@ -59,8 +68,10 @@ def _heavy(message: Finished | Stopped) -> bool:
     return sum(len(report.status) for report in message.objects) > limits.FRAME_BYTES_TARGET
 
 
-def inventory_chunks(request: int, applied: int, entries: Sequence[InventoryEntry]) -> Iterator[InventoryChunk]:
-    """Yield the chunks of one inventory, each below the frame target; the last one says so."""
+def inventory_chunks(
+    request: int, applied: int, entries: Sequence[InventoryEntry], foreign: tuple[ForeignRun, ...] = ()
+) -> Iterator[InventoryChunk]:
+    """Yield the chunks of one inventory, each below the frame target; the last one says so and has what is foreign."""
     pending: list[InventoryEntry] = []
     weight = 0
     for entry in entries:
@@ -72,7 +83,7 @@ def inventory_chunks(request: int, applied: int, entries: Sequence[InventoryEntr
             pending, weight = [], 0
         pending.append(entry)
         weight += own
-    yield InventoryChunk(request=request, applied=applied, last=True, entries=tuple(pending))
+    yield InventoryChunk(request=request, applied=applied, last=True, entries=tuple(pending), foreign=foreign)
 
 
 def fit_all(messages: Iterable[Message]) -> list[tuple[Message, int]]:

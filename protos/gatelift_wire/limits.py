@@ -30,6 +30,9 @@ NAME_MAX = 253
 UID_MAX = 64
 """UIDs and instance ids: a UUID has 36 characters."""
 
+LABEL_MAX = 63
+"""Value of a label, name of a namespace or kind."""
+
 WORD_MAX = 316
 """Names that may carry a prefix: resource names, gates, flavors, kinds (253 + "/" + 63, rounded down to the label)."""
 
@@ -85,6 +88,9 @@ INVENTORY_ENTRIES_MAX = 100_000
 
 INVENTORY_CHUNK_ENTRIES = 4096
 """Entries of one chunk at most; the byte target cuts earlier."""
+
+FOREIGN_MAX = 256
+"""Runs of other management clusters that are named; more are counted. Nothing of the kind is usual."""
 
 # --- outbox --------------------------------------------------------------------------------------------------------
 

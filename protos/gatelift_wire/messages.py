@@ -92,13 +92,31 @@ class InventoryEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignRun:
+    """What the management cluster of another origin left at the worker and may run: a pod, or a Job and its pods.
+
+    `count`: how many pods or Jobs. Without a name it stands for so many further ones that are not named.
+    """
+
+    origin: str
+    kind: str
+    namespace: str
+    name: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryChunk:
-    """A part of an inventory; `applied` is the last command sequence that the agent had applied (R4)."""
+    """A part of an inventory; `applied` is the last command sequence that the agent had applied (R4).
+
+    `foreign` comes with the last chunk.
+    """
 
     request: int
     applied: int
     last: bool
     entries: tuple[InventoryEntry, ...] = ()
+    foreign: tuple[ForeignRun, ...] = ()
 
 
 # --- control: manager to agent -----------------------------------------------------------------------------------
@@ -416,6 +434,7 @@ class Capacity:
 
     entries: tuple[CapacityEntry, ...] = ()
     namespaces: tuple[str, ...] = ()  # that accept work
+    foreign: tuple[ForeignRun, ...] = ()  # as in an inventory, when it changes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

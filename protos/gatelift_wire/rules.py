@@ -197,6 +197,7 @@ _UID = _text(limits.UID_MAX, least=1)
 _UID_MAYBE = _text(limits.UID_MAX)
 _WORD = _text(limits.WORD_MAX, least=1)
 _WORD_MAYBE = _text(limits.WORD_MAX)
+_LABEL_MAYBE = _text(limits.LABEL_MAX)
 _TEXT = _text(limits.TEXT_MAX)
 _COUNT = _number(0, limits.COUNT_MAX)
 _NUMBER = _number()
@@ -249,6 +250,14 @@ RULES: dict[type, dict[str, Rule]] = {
         "applied": _NUMBER,
         "last": _flag,
         "entries": _many(_measure, limits.INVENTORY_CHUNK_ENTRIES),
+        "foreign": _many(_measure, limits.FOREIGN_MAX),
+    },
+    messages.ForeignRun: {
+        "origin": _LABEL_MAYBE,
+        "kind": _LABEL_MAYBE,
+        "namespace": _LABEL_MAYBE,
+        "name": _NAME_MAYBE,
+        "count": _COUNT,
     },
     messages.Welcome: {
         "session": _number(1),
@@ -346,6 +355,7 @@ RULES: dict[type, dict[str, Rule]] = {
     messages.Capacity: {
         "entries": _many(_measure, limits.CAPACITY_ENTRIES_MAX),
         "namespaces": _many(_NAME, limits.NAMESPACES_MAX),
+        "foreign": _many(_measure, limits.FOREIGN_MAX),
     },
     messages.CertificateRequest: {"request": _PEM},
 }

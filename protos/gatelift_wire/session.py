@@ -42,7 +42,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from gatelift_wire.messages import Close, Frame, Hello, InventoryEntry, Message
+from gatelift_wire.messages import Close, ForeignRun, Frame, Hello, InventoryEntry, Message
 from gatelift_wire.refusals import CloseReason
 
 
@@ -224,6 +224,7 @@ class InventoryReceived:
     request: int
     applied: int
     entries: tuple[InventoryEntry, ...]
+    foreign: tuple[ForeignRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from gatelift_wire.messages import (
     Command,
     Control,
     CreditGrant,
+    ForeignRun,
     Frame,
     Hello,
     InventoryEntry,
@@ -147,7 +148,9 @@ class AgentSession(SessionCore):
                 self._transmit(control)
         return self._take_out()
 
-    def answer_inventory(self, request: int, entries: Sequence[InventoryEntry], now: float) -> list[SessionOutput]:
+    def answer_inventory(
+        self, request: int, entries: Sequence[InventoryEntry], now: float, foreign: tuple[ForeignRun, ...] = ()
+    ) -> list[SessionOutput]:
         """Answer the inventory that was asked for, with the state at this moment. Ignored when nobody asks any more.
 
         More than `INVENTORY_ENTRIES_MAX` entries end the session, typed. Raises `WireViolation` for an entry that
@@ -160,7 +163,7 @@ class AgentSession(SessionCore):
             text = f"inventory: must have at most {limits.INVENTORY_ENTRIES_MAX} entries, has {len(entries)}"
             self._end(CloseReason.TOO_LARGE, text, now)
             return self._take_out()
-        chunks = tuple(inventory_chunks(request, self._received, entries))
+        chunks = tuple(inventory_chunks(request, self._received, entries, foreign))
         self._asked = None
         for chunk in chunks:
             self._transmit((chunk,))

@@ -430,6 +430,7 @@ class ManagerSession(SessionCore):
                 request=chunk.request,
                 applied=chunk.applied,
                 entries=tuple(collection.entries),
+                foreign=chunk.foreign,
             )
         )
         if self.state is State.RESYNCING:
@@ -448,6 +449,8 @@ class ManagerSession(SessionCore):
                 CloseReason.PROTOCOL_VIOLATION,
                 f"InventoryChunk.applied: is {chunk.applied}, but only {sent} were ever sent",
             )
+        if chunk.foreign and not chunk.last:
+            return CloseReason.PROTOCOL_VIOLATION, "InventoryChunk.foreign: must come with the last chunk"
         if not chunk.entries and not chunk.last:
             return CloseReason.PROTOCOL_VIOLATION, "InventoryChunk.entries: must not be empty before the last chunk"
         collection.applied = chunk.applied

@@ -183,6 +183,22 @@ def test_uncordoning_a_restored_worker_says_that_a_person_has_looked(stage: Stag
     assert "restored" not in stage.run("cluster", "list").out
 
 
+def test_hd_35_what_another_management_cluster_left_is_listed_and_let_go_by_a_word(stage: Stage) -> None:
+    run = {"origin": "former", "kind": "Job", "namespace": "team", "name": "one", "count": 2}
+    stage.server.put(WORKER_CLUSTER, "worker-1", spec={}, status={"foreign": [run]})
+    assert "foreign (2)" in stage.run("cluster", "list").out
+    said = stage.run("cluster", "foreign", "worker-1")
+    assert (said.code, "one" in said.out, "former" in said.out) == (0, True, True)
+    found = stage.server.find(WORKER_CLUSTER, "worker-1")
+    assert found is not None
+    assert "annotations" not in found["metadata"]
+    assert stage.run("cluster", "foreign", "worker-1", "--ignore").code == 0
+    found = stage.server.find(WORKER_CLUSTER, "worker-1")
+    assert found is not None
+    assert found["metadata"]["annotations"] == {"gatelift.dev/foreign-ignored": "former"}
+    assert "foreign" not in stage.run("cluster", "list").out
+
+
 LOST = condition("Connected", "False", "Lost")
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from gatelift_wire import limits
@@ -8,6 +10,7 @@ from gatelift_wire.messages import (
     Applied,
     Confirm,
     Finished,
+    ForeignRun,
     Frame,
     Hello,
     InventoryEntry,
@@ -151,6 +154,27 @@ def test_the_largest_inventory_travels() -> None:
         got += manager.handle(wire.FrameReceived(stream_id=stream, frame=frame), link.now)
     received = [output for output in got if isinstance(output, wire.InventoryReceived)]
     assert [len(output.entries) for output in received] == [limits.INVENTORY_ENTRIES_MAX]
+
+
+def test_foreign_runs_come_with_the_last_chunk_and_nowhere_else() -> None:
+    run = ForeignRun(origin="former", kind="Job", namespace="team", name="one", count=2)
+    link = open_link()
+    manager = link.manager_session
+    link._take(link.manager, manager.ask_inventory(9, link.now))
+    stream = manager._stream
+    assert stream is not None
+    (chunk,) = inventory_chunks(9, 0, [entry(1)], (run,))
+    early = Frame(session=1, sequence=1, control=(replace(chunk, last=False),))
+    outputs = manager.handle(wire.FrameReceived(stream_id=stream, frame=early), link.now)
+    assert "InventoryChunk.foreign" in ended(outputs)[0][1]
+    link = open_link()
+    manager = link.manager_session
+    link._take(link.manager, manager.ask_inventory(9, link.now))
+    stream = manager._stream
+    assert stream is not None
+    frame = Frame(session=1, sequence=1, control=(chunk,))
+    outputs = manager.handle(wire.FrameReceived(stream_id=stream, frame=frame), link.now)
+    assert [one.foreign for one in outputs if isinstance(one, wire.InventoryReceived)] == [(run,)]
 
 
 def test_a_session_number_that_is_not_new_is_the_cores_mistake() -> None:

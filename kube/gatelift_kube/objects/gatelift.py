@@ -57,6 +57,16 @@ class Predecessor(Struct, frozen=True, gc=False):
     session: int = 0
 
 
+class ForeignRun(Struct, frozen=True, gc=False):
+    """What another management cluster left at the worker and may run; without a name: so many more (see the wire)."""
+
+    origin: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    count: int = 0
+
+
 class WorkerClusterStatus(Struct, frozen=True, gc=False):
     """What the manager records of a worker cluster. `term`, `session` and `fenced_through_session` are rule R2's."""
 
@@ -80,6 +90,7 @@ class WorkerClusterStatus(Struct, frozen=True, gc=False):
     placements: int = 0
     offers: int = 0
     predecessors: tuple[Predecessor, ...] = ()
+    foreign: tuple[ForeignRun, ...] = ()
     capacity: tuple[FlavorCapacity, ...] = ()
     enrolment: EnrolmentRequest | None = None
     key_digest: str = ""

@@ -16,6 +16,7 @@ from gatelift.cli.connection import NOT_FOUND, USAGE, CliError, is_of_no_kind, r
 from gatelift.cli.fencing import declare_fenced
 from gatelift.cli.render import Output, age, show
 from gatelift.cli.target import target_of
+from gatelift.core import foreign_runs
 from gatelift.core.cluster_status import ANNOTATION_RESTORED_ACCEPTED, awaits_person
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift_kube import conditions
@@ -119,6 +120,20 @@ def fenced(context: typer.Context, name: Name) -> None:
 
 
 @app.command()
+def foreign(
+    context: typer.Context,
+    name: Name,
+    ignore: Annotated[bool, typer.Option("--ignore", help="Do not wait for them any more.")] = False,
+    output: Annotated[Output, typer.Option("--output", "-o")] = Output.TABLE,
+) -> None:
+    """List what other management clusters left at a worker cluster and may run; what takes its place waits for it.
+
+    Delete it there (its finalizer is nobody's any more, so take that off), or say --ignore when it may run beside.
+    """
+    run(target_of(context), lambda client: _expected(name, print_foreign(client, name, output, ignore=ignore)))
+
+
+@app.command()
 def remove(context: typer.Context, name: Name) -> None:
     """Revoke a worker cluster's certificate and close its session. Its running work is not touched."""
     run(target_of(context), lambda client: _expected(name, _remove(client, name)))
@@ -142,6 +157,7 @@ async def print_clusters(client: Client, output: Output) -> None:
                 for word, on in (
                     ("cordoned", found.spec.cordoned),
                     ("restored", awaits_person(found, found.status.restored_session)),
+                    (f"foreign ({_foreign(found)})", _foreign(found) > 0),
                     ("draining", found.spec.drain),
                     ("revoked", found.spec.revoked),
                     ("waits for approval", _waits(found)),
@@ -166,6 +182,30 @@ async def print_clusters(client: Client, output: Output) -> None:
         output,
         nothing="No worker clusters. Take one in: gatelift cluster add NAME",
     )
+
+
+async def print_foreign(client: Client, name: str, output: Output, *, ignore: bool) -> None:
+    """Print what other management clusters left at a worker; `ignore`: write the word about all of their origins."""
+    found = (await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))).object
+    runs = found.status.foreign if isinstance(found, WorkerCluster) else ()
+    if ignore and isinstance(found, WorkerCluster):
+        origins = sorted(foreign_runs.ignored(found) | {one.origin for one in runs})[-foreign_runs.IGNORED_MAX :]
+        metadata = {
+            "resourceVersion": found.metadata.resource_version,
+            "annotations": {foreign_runs.ANNOTATION_IGNORED: ",".join(origins)},
+        }
+        await _patch(client, name, {"metadata": metadata})
+    show(
+        ("Kind", "Namespace", "Name", "Objects", "Origin"),
+        [(one.kind or "(more)", one.namespace, one.name, one.count, one.origin) for one in runs],
+        output,
+        nothing=f"Nothing of another management cluster is on {name}",
+    )
+
+
+def _foreign(found: WorkerCluster) -> int:
+    """Return how many runs of other management clusters are waited for."""
+    return sum(one.count for one in foreign_runs.awaited(found, found.status.foreign))
 
 
 def _waits(found: WorkerCluster) -> bool:

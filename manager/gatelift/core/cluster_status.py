@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import documents
+from gatelift.core import documents, foreign_runs
 from gatelift_kube import conditions
-from gatelift_kube.objects.gatelift import FlavorCapacity, Predecessor, WorkerCluster
+from gatelift_kube.objects.gatelift import FlavorCapacity, ForeignRun, Predecessor, WorkerCluster
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Patch
@@ -67,6 +67,7 @@ class Facts:
     last_seen: str = ""
     """When it was last heard of by this process, "" for never: of silence itself nothing is written here."""
     certificate_issued_at: str = ""
+    foreign: tuple[ForeignRun, ...] = ()
     predecessors: tuple[Predecessor, ...] = ()
     predecessors_over: frozenset[PlacementKey] = frozenset()
     capacity: Capacity | None = None
@@ -80,7 +81,7 @@ class Facts:
         self.fenced_through, self.fenced_by = status.fenced_through_session, status.fenced_by
         self.agent_version, self.agent_instance = status.agent_version, status.agent_instance
         self.replicas, self.connected = status.agent_replicas, status.connected
-        self.api_reachable = status.api_reachable is not False
+        self.api_reachable, self.foreign = status.api_reachable is not False, status.foreign
         self.lost = shown_lost(found)
 
     def adopt_certificate(self, found: WorkerCluster) -> None:
@@ -129,7 +130,7 @@ def differs(found: WorkerCluster, facts: Facts) -> bool:
     true = (facts.connected, facts.opened_session, facts.placements, facts.offers, facts.replicas)
     if (status.lease_seconds, status.restored_session) != (facts.lease_seconds, facts.restored_session):
         return True
-    if status.predecessors != predecessors(found, facts):
+    if (status.predecessors, status.foreign) != (predecessors(found, facts), facts.foreign):
         return True
     capacity = facts.capacity is not facts.written_capacity
     certificate = bool(facts.certificate_issued_at) and status.certificate_issued_at != facts.certificate_issued_at
@@ -154,6 +155,7 @@ def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
         "apiReachable": facts.api_reachable,
         "placements": facts.placements,
         "predecessors": predecessors(found, facts),
+        "foreign": facts.foreign,
         "offers": facts.offers,
         "lastSeen": facts.last_seen or found.status.last_seen,
         "conditions": documents.conditions(_put(found, facts, wall)),
@@ -251,7 +253,8 @@ def _fenced(found: WorkerCluster, facts: Facts) -> Condition | None:
 
 
 def _conditions(found: WorkerCluster, facts: Facts) -> tuple[Condition, ...]:
-    said = (_condition(found, facts), _restored(found, facts), _fenced(found, facts))
+    foreign = foreign_runs.condition(found, facts.foreign)
+    said = (_condition(found, facts), _restored(found, facts), _fenced(found, facts), foreign)
     return tuple(condition for condition in said if condition is not None)
 
 

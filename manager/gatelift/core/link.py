@@ -6,7 +6,7 @@ events here), `gatelift_wire.session` (the machine inside).
 
 from __future__ import annotations
 
-from gatelift.core import cluster_status
+from gatelift.core import cluster_status, foreign_runs
 from gatelift.core.cluster_record import ClusterRecord
 from gatelift.core.cluster_status import Facts
 from gatelift.core.commands import CloseStream, IssueCertificate, Note, SendFrame
@@ -114,7 +114,7 @@ class Link:
         facts, open_ = self.facts, self._sendable(now)
         record = self._record.fenced()
         said = (self.object, self._hello, self._capacity, self._credits, self._open_session, self.state(), record)
-        of = (open_, facts.restored_session, facts.api_reachable, facts.replicas, said)
+        of = (open_, facts.restored_session, facts.api_reachable, facts.replicas, facts.foreign, said)
         if self._view is None or self._view[0] != of:
             self._view = (of, self._make_view(open_=open_))
         return self._view[1]
@@ -143,6 +143,7 @@ class Link:
             predecessors=found.status.predecessors,
             fenced_through=fenced_through,
             fenced_by=fenced_by,
+            foreign=foreign_runs.awaited(found, self.facts.foreign),
         )
 
     def next_deadline(self) -> float | None:
@@ -354,6 +355,7 @@ class Link:
                 self._requests = {self._request: self._leading.record_revision}
                 self._take(self._session.ask_inventory(self._request, now), now, out)
             case wire.InventoryReceived():
+                self.facts.foreign = foreign_runs.read(output.foreign)
                 out.upcalls.append(self._inventoried(output))
             case wire.Opened():
                 self._open_session, self.facts.session_open = output.session, True
@@ -383,6 +385,7 @@ class Link:
         message = output.message
         if isinstance(message, Capacity):
             self._capacity = self.facts.capacity = message
+            self.facts.foreign = foreign_runs.read(message.foreign)
             out.upcalls.append(ClusterChanged(cluster=self.name))
         elif isinstance(message, CertificateRequest):
             self._certificate_wanted = message.request  # the latest counts

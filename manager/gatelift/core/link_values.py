@@ -15,7 +15,7 @@ from typing import Protocol
 
 from gatelift.core.commands import Command
 from gatelift.core.events import Event
-from gatelift_kube.objects.gatelift import Predecessor
+from gatelift_kube.objects.gatelift import ForeignRun, Predecessor
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import CapacityEntry, DisconnectPolicy, InventoryEntry, Message, Report
 
@@ -74,6 +74,8 @@ class ClusterView:
     predecessors: tuple[Predecessor, ...] = ()
     fenced_through: int = 0
     fenced_by: str = ""
+    foreign: tuple[ForeignRun, ...] = ()
+    """What other management clusters left there and may run, but for those that a person said not to wait for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

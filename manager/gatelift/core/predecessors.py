@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gatelift.core import texts
+from gatelift.core import foreign_runs, texts
+from gatelift.core.foreign_runs import ANY
 from gatelift.core.gone import Inventory, Known, is_gone
 from gatelift.core.knowledge import UserObject, made_for
 from gatelift.core.link_values import LinkState
@@ -33,9 +34,6 @@ that somebody went around a policy by hand; what comes above is remembered as on
 ENDED_MAX = 10_000
 """Ends that are remembered: a status that was written before them names them a little longer."""
 
-ANY = UserObject("*", "*", "*")
-"""Stands for every object: there were more than are remembered."""
-
 
 @dataclass(slots=True)
 class Memory:
@@ -54,6 +52,8 @@ class Predecessors:
     by_cluster: dict[str, dict[PlacementKey, Memory]] = field(default_factory=dict)
     by_place: dict[UserObject, dict[tuple[str, PlacementKey], None]] = field(default_factory=dict)
     ended: dict[tuple[str, PlacementKey], None] = field(default_factory=dict)
+    foreign: dict[str, frozenset[UserObject]] = field(default_factory=dict)
+    """Cluster -> places that are taken by what another management cluster left there (`foreign_runs`)."""
 
     def put(self, cluster: str, memory: Memory) -> bool:
         """Remember; False when it is known."""
@@ -100,13 +100,16 @@ class Predecessors:
 def waits(core: Core, known: Workload) -> tuple[str, str] | None:
     """Return reason and message of a Workload that has to wait for a predecessor; None: there is none."""
     for place in made_for(known):
-        for key in core.knowledge.by_place.get(place, ()):
+        for key in sorted(core.knowledge.by_place.get(place, ())):
             other = core.knowledge.workloads[key]
             attempt = core.attempts.get(other.metadata.uid)
             if other is not known and attempt is not None and attempt.live:
                 return _said(core, place, attempt.cluster, attempt.key)
         for cluster, placed in core.predecessors.at(place):
             return _said(core, place, cluster, placed)
+        for cluster, taken in core.predecessors.foreign.items():
+            if place in taken or ANY in taken:
+                return texts.PREDECESSOR_FOREIGN, texts.predecessor_foreign(*place, cluster)
     return None
 
 
@@ -153,8 +156,9 @@ def vanished(core: Core, known: Workload, cluster: str, attempt: Attempt | None,
 
 
 def adopt(core: Core, cluster: str) -> None:
-    """Take over what an earlier leader remembered of a cluster."""
+    """Take over what an earlier leader remembered of a cluster, and what its agent found there of other origins."""
     view = core.links.state(cluster)
+    _adopt_foreign(core, cluster, foreign_runs.places(view.foreign) if view is not None else frozenset())
     for said in view.predecessors if view is not None else ():
         key = PlacementKey(said.workload_uid, said.epoch)
         if (cluster, key) not in core.predecessors.ended:
@@ -162,6 +166,14 @@ def adopt(core: Core, cluster: str) -> None:
             facts = Known(written_revision=core.record_revision)
             if core.predecessors.put(cluster, Memory(place, key, said.session, facts)):
                 core.touched.add(cluster)
+
+
+def _adopt_foreign(core: Core, cluster: str, taken: frozenset[UserObject]) -> None:
+    before = core.predecessors.foreign.pop(cluster, frozenset())
+    if taken:
+        core.predecessors.foreign[cluster] = taken
+    free = before - taken
+    wake(core, tuple(core.knowledge.by_place) if ANY in free else sorted(free))
 
 
 def ended(core: Core, cluster: str, key: PlacementKey) -> None:
@@ -187,6 +199,7 @@ def compared(core: Core, cluster: str, entries: tuple[InventoryEntry, ...], fact
         elif is_gone(memory.known, facts):
             ended(core, cluster, memory.key)
     show(core, cluster)
+    adopt(core, cluster)
 
 
 def fenced(core: Core, cluster: str) -> None:

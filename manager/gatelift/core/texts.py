@@ -94,6 +94,7 @@ REJECTED = "Rejected"
 
 PREDECESSOR_UNREACHABLE = "PredecessorUnreachable"
 PREDECESSOR_NOT_STOPPED = "PredecessorNotStopped"
+PREDECESSOR_FOREIGN = "PredecessorOfAnotherManager"
 EPOCH_AHEAD = "EpochAhead"
 
 
@@ -205,6 +206,14 @@ def predecessor_stopping(kind: str, namespace: str, name: str, cluster: str, epo
     """Return why what was made again waits for its predecessor on a cluster that is connected."""
     return (
         f'{_predecessor(kind, namespace, name, epoch)} is being stopped on cluster "{cluster}"; then this one goes on'
+    )
+
+
+def predecessor_foreign(kind: str, namespace: str, name: str, cluster: str) -> str:
+    """Return why what another management cluster left at a worker is waited for, and the ways out."""
+    return (
+        f'{kind} {namespace}/{name} of another management cluster may be running on cluster "{cluster}": this one goes '
+        f"on when that is gone there, or when a person says: gatelift cluster foreign {cluster} --ignore"
     )
 
 

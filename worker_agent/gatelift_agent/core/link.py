@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core import commands, events, inventory, orders, rebuilding, reports
+from gatelift_agent.core import commands, events, foreign, inventory, orders, rebuilding, reports
 from gatelift_agent.core.placements import STARTING
 from gatelift_agent.core.world import World
 from gatelift_wire import session
@@ -172,8 +172,8 @@ class Link:
         if self._session is None or self._asked is None or not self._world.keeper.remembers(standing.session):
             return
         request, self._asked = self._asked, None
-        entries = inventory.entries(self._world)
-        self._carry_out(self._session.answer_inventory(request, entries, now), now)
+        entries, left = inventory.entries(self._world), foreign.known(self._world)
+        self._carry_out(self._session.answer_inventory(request, entries, now, left), now)
 
     def _opened(self, *, resumed: bool) -> None:
         world = self._world

@@ -11,7 +11,7 @@ who knows all that exists.
 
 from __future__ import annotations
 
-from gatelift_agent.core import draining, events, observing, outcomes, policy, progress, rebuilding
+from gatelift_agent.core import draining, events, foreign, observing, outcomes, policy, progress, rebuilding
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.commands import Command, StopWatching, WatchCluster, WatchNamespaces
 from gatelift_agent.core.link import Link
@@ -21,7 +21,7 @@ from gatelift_kube.objects.core import ConfigMap, Namespace, Node
 from gatelift_kube.objects.kueue import ResourceFlavor
 from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, Resource
 from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
-from gatelift_wire.messages import Capacity, CapacityEntry, CertificateRequest
+from gatelift_wire.messages import Capacity, CertificateRequest
 from gatelift_wire.moments import soonest
 from gatelift_wire.refusals import CloseReason
 
@@ -46,7 +46,7 @@ class Machine:
         self._listed: set[str] = set()
         self._lists_due: float | None = None
         self._capacity_at = 0.0
-        self._capacity_said: tuple[int, tuple[CapacityEntry, ...], tuple[str, ...]] | None = None
+        self._capacity_said: tuple[int, Capacity] | None = None
         self._more_at: float | None = None
 
     @property
@@ -316,10 +316,12 @@ class Machine:
         if world.standing.open and world.capacity_changed and now >= self._capacity_at:
             world.capacity_changed = False
             self._capacity_at = now + CAPACITY_SECONDS
-            said = (world.standing.session, world.quota.entries(), self._accepting())
-            if said != self._capacity_said:
-                self._capacity_said = said
-                world.say(Capacity(entries=said[1], namespaces=said[2]))
+            capacity = Capacity(
+                entries=world.quota.entries(), namespaces=self._accepting(), foreign=foreign.known(world)
+            )
+            if (world.standing.session, capacity) != self._capacity_said:
+                self._capacity_said = (world.standing.session, capacity)
+                world.say(capacity)
         self._link.flush(now)
         if world.has_dirty:
             self._more_at = now

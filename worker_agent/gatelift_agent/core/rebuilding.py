@@ -54,6 +54,7 @@ def change_origin(world: World, origin: str, now: float) -> None:
         for placement in tuple(world.placements.values()):
             world.remove(placement)
     world.standing.origin = origin
+    world.foreign_changed = True
     rebuild(world, now)
 
 

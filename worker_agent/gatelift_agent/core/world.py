@@ -30,7 +30,7 @@ from gatelift_kube.objects.kueue import ResourceFlavor
 from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, PatchKind
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Message
+from gatelift_wire.messages import ForeignRun, Message
 
 WRITES_IN_FLIGHT_MAX = 1024
 """Writes asked for and not answered. A quarter of what the executor takes, so that it is never found full."""
@@ -89,6 +89,9 @@ class World:
         self.outgoing: list[Message] = []
         self.keeper = Keeper(settings.own_namespace, keeps=settings.mode is Mode.REMOTE)
         self.capacity_changed = True
+        self.foreign_changed = True
+        """Something that another management cluster left here came, changed or went."""
+        self.foreign: tuple[ForeignRun, ...] = ()
         self._dirty: dict[PlacementKey, None] = {}
         self._by_object: dict[ObjectRef, dict[PlacementKey, None]] = {}
         self._by_uid: dict[str, dict[PlacementKey, None]] = {}

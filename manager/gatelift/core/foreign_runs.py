@@ -1,0 +1,73 @@
+"""What other management clusters left at a worker: shown, waited for, and let go by a person's word. Pure.
+
+A management cluster that was built anew has another origin: its record knows nothing of what runs at the workers, and
+the same manifests are applied again. So the agent tells what it finds there of other origins; an object of the same
+kind, namespace and name waits until that is gone, or until a person says that this origin need not be waited for.
+Neighbours: `cluster_status` writes it, `predecessors` lets objects wait.
+"""
+
+from __future__ import annotations
+
+from gatelift.core.knowledge import UserObject
+from gatelift_kube.conditions import find
+from gatelift_kube.objects.gatelift import ForeignRun, WorkerCluster
+from gatelift_kube.objects.meta import Condition
+from gatelift_wire import messages
+
+ANNOTATION_IGNORED = "gatelift.dev/foreign-ignored"
+"""A person's word, written by `gatelift cluster foreign NAME --ignore`: origins, with commas, not to be waited for."""
+
+IGNORED_MAX = 16
+"""Origins that a person may name: management clusters that used this worker before."""
+
+CONDITION = "ForeignRuns"
+ANY = UserObject("*", "*", "*")
+"""Stands for every object: there are more than are named."""
+
+
+def read(runs: tuple[messages.ForeignRun, ...]) -> tuple[ForeignRun, ...]:
+    """Return what an agent said, as WorkerCluster.status carries it."""
+    return tuple(
+        ForeignRun(origin=one.origin, kind=one.kind, namespace=one.namespace, name=one.name, count=one.count)
+        for one in runs
+    )
+
+
+def ignored(found: WorkerCluster) -> frozenset[str]:
+    """Return the origins that a person said not to wait for."""
+    said = found.metadata.annotations.get(ANNOTATION_IGNORED, "").split(",", IGNORED_MAX)
+    return frozenset(one.strip() for one in said[:IGNORED_MAX] if one.strip())
+
+
+def awaited(found: WorkerCluster, runs: tuple[ForeignRun, ...]) -> tuple[ForeignRun, ...]:
+    """Return what has to be waited for."""
+    origins = ignored(found)
+    return tuple(one for one in runs if one.origin not in origins)
+
+
+def places(runs: tuple[ForeignRun, ...]) -> frozenset[UserObject]:
+    """Return the places that are taken; where some are not named, all are."""
+    return frozenset(UserObject(one.kind, one.namespace, one.name) if one.name else ANY for one in runs)
+
+
+def condition(found: WorkerCluster, runs: tuple[ForeignRun, ...]) -> Condition | None:
+    """Return what the WorkerCluster says of them; None: there never were any."""
+    if not runs and find(found.status.conditions, CONDITION) is None:
+        return None
+    waits = awaited(found, runs)
+    if waits:
+        number = sum(one.count for one in waits)
+        origins = ", ".join(sorted({one.origin for one in waits}))
+        status, reason = "True", "OtherOrigin"
+        message = (
+            f"{number} pods or Jobs of another management cluster (origin {origins}) are there, "
+            "left alone; what is queued here under the same kind, namespace and name waits until they are gone, or "
+            f"until a person says: gatelift cluster foreign {found.metadata.name} --ignore"
+        )
+    elif runs:
+        status, reason, message = "False", "Ignored", "A person has said that they are not to be waited for"
+    else:
+        status, reason, message = "False", "None", "Nothing of another management cluster is there"
+    return Condition(
+        type=CONDITION, status=status, reason=reason, message=message, observed_generation=found.metadata.generation
+    )
