@@ -121,6 +121,20 @@ def test_hd_41_a_workload_that_vanished_with_its_finalizer_is_remembered(again: 
     history.until("nothing is remembered", lambda: not history.status(cluster).get("predecessors"))
 
 
+def test_hd_41_what_vanished_is_written_before_its_manager_can_die() -> None:
+    history, cluster = placed()
+    workload = history.workload("one", "Job")
+    assert workload is not None
+    name = workload["metadata"]["name"]
+    history.edit("home", WORKLOAD, name, NO_FINALIZERS)
+    history.delete("home", WORKLOAD, name)
+    history.passes(0.3)
+    history.kill_leader()
+    assert history.status(cluster).get("predecessors")
+    history.passes(120.0)
+    assert waits(history)
+
+
 def test_hd_41_what_vanished_goes_on_when_a_person_says_that_nothing_runs_there() -> None:
     history, cluster = placed()
     uid = vanishes(history)

@@ -27,9 +27,10 @@ from gatelift.core.link_values import (
 )
 from gatelift.core.link_writes import Purpose, Write
 from gatelift.core.linking import Leading, Outcome
-from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
 from gatelift_kube.writes import WriteDone, WriteFailed
 from gatelift_wire import session as wire
+from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
     Capacity,
     CertificateRenewed,
@@ -237,6 +238,11 @@ class Link:
             return 0
         self._take(self._session.send(messages, now), now, out)
         return self._session.last_sequence - len(messages) + 1
+
+    def remember(self, predecessors: tuple[Predecessor, ...], over: frozenset[PlacementKey], now: float) -> None:
+        """Have what is remembered of vanished placements written at once: it has to outlive this process."""
+        self.facts.predecessors, self.facts.predecessors_over = predecessors, over
+        self._record.hurry(now)
 
     def certified(self, certificate: bytes, ca_bundle: bytes, text: str, now: float, out: Outcome) -> None:
         """Take the authority's answer to a renewal that came over the stream."""

@@ -125,10 +125,10 @@ class Links:
             self._after(link)
 
     def remember(self, cluster: str, predecessors: tuple[Predecessor, ...], over: frozenset[PlacementKey]) -> None:
-        """Note what is remembered of vanished placements, for the status."""
+        """Have what is remembered of vanished placements written."""
         link = self._links.get(cluster)
         if link is not None and (link.facts.predecessors, link.facts.predecessors_over) != (predecessors, over):
-            link.facts.predecessors, link.facts.predecessors_over = predecessors, over
+            link.remember(predecessors, over, self._now)
             self._after(link)
 
     def state(self, cluster: str) -> ClusterView | None:
