@@ -8,7 +8,7 @@ Neighbours: `cluster_status` writes it, `predecessors` lets objects wait.
 
 from __future__ import annotations
 
-from gatelift.core.knowledge import UserObject
+from gatelift.core.user_objects import UserObject
 from gatelift_kube.conditions import find
 from gatelift_kube.objects.gatelift import ForeignRun, WorkerCluster
 from gatelift_kube.objects.meta import Condition

@@ -9,8 +9,9 @@ from typing import Any
 
 from gatelift.core import owners, placing, predecessors, priorities, readiness, record
 from gatelift.core.agenda import Key, Look
-from gatelift.core.knowledge import Owner, key_of, made_for, newer
+from gatelift.core.knowledge import Owner, key_of, newer
 from gatelift.core.state import Core, ref_of
+from gatelift.core.user_objects import made_for
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from gatelift.core.agenda import Key, Look
 from gatelift.core.record import Record
+from gatelift.core.user_objects import UserObject, made_for
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.core import Namespace, PriorityClass
 from gatelift_kube.objects.kueue import (
@@ -49,20 +50,6 @@ def newer(candidate: ObjectMeta, known: ObjectMeta) -> bool:
         return int(candidate.resource_version) > int(known.resource_version)
     except ValueError:
         return True
-
-
-class UserObject(NamedTuple):
-    """The place of a user's object: what is deleted and made again under the same name stands in the same place."""
-
-    kind: str
-    namespace: str
-    name: str
-
-
-def made_for(workload: Workload) -> tuple[UserObject, ...]:
-    """Return the places of the objects that a Workload names as its owners."""
-    namespace = workload.metadata.namespace
-    return tuple(UserObject(one.kind, namespace, one.name) for one in workload.metadata.owner_references)
 
 
 @dataclass(slots=True)

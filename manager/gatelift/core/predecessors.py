@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from gatelift.core import foreign_runs, texts
 from gatelift.core.foreign_runs import ANY
 from gatelift.core.gone import Inventory, Known, is_gone
-from gatelift.core.knowledge import UserObject, made_for
 from gatelift.core.link_values import LinkState
+from gatelift.core.user_objects import UserObject, made_for
 from gatelift_kube.objects.gatelift import Predecessor
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.keys import PlacementKey
