@@ -107,11 +107,11 @@ def raised(name: str, epoch: str) -> tuple[str, ...]:
 
 
 async def test_hd_30_while_quota_is_reserved_only_the_manager_changes_the_epoch(kubectl: Kubectl) -> None:
-    await kubectl.apply(a_workload("reserved"))
+    await kubectl.apply(a_workload("reserved-epoch"))
     reserved = json.dumps({"status": {"conditions": [condition("QuotaReserved")]}})
-    await kubectl("patch", "workload", "reserved", "--subresource=status", "--type=merge", "--patch", reserved)
-    await refused(kubectl, "belongs to the run while quota is reserved", *raised("reserved", "7"))
-    await kubectl(*raised("reserved", "7"), f"--as={MANAGER}", "--as-group=system:serviceaccounts")
+    await kubectl("patch", "workload", "reserved-epoch", "--subresource=status", "--type=merge", "--patch", reserved)
+    await refused(kubectl, "belongs to the run while quota is reserved", *raised("reserved-epoch", "7"))
+    await kubectl(*raised("reserved-epoch", "7"), f"--as={MANAGER}", "--as-group=system:serviceaccounts")
 
 
 async def test_hd_30_people_raise_an_epoch_to_15_digits_and_the_manager_to_18(kubectl: Kubectl) -> None:
