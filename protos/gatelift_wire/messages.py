@@ -45,7 +45,10 @@ class Hello:
 
     `instance` names this agent process, `peer_instance` the manager process it last had a session with ("" if none),
     `last_session` and `last_term` what it last knew (kept in the worker, so a lower one than WorkerCluster.status
-    means a restored worker), `received` the highest command sequence it handled (for resume).
+    means a restored worker), `received` the highest command sequence it handled (for resume). `cluster_uid` says which
+    cluster this is: the UID of its namespace kube-system ("" from an agent that does not know). `mark` is the number
+    that the agent's Lease in the worker counted when this process took it over, until a session has begun; then what
+    `LeaseRenew.mark` says. 0: it does not count.
     """
 
     instance: str
@@ -60,15 +63,22 @@ class Hello:
     credits: int = 0
     replicas: int = 1
     api_reachable: bool = True
+    cluster_uid: str = ""
+    mark: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRenew:
-    """Asks to lengthen the lease. `sent_at` is the agent's clock, echoed, so that its deadline runs from sending."""
+    """Asks to lengthen the lease. `sent_at` is the agent's clock, echoed, so that its deadline runs from sending.
+
+    `mark`: the number that the agent's own Lease in the worker counts now. It grows with each renewal of that Lease, so
+    a worker that comes back with a lower one was restored from a backup. 0: it does not count.
+    """
 
     sent_at: float
     api_reachable: bool = True
     replicas: int = 1
+    mark: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,3 +63,4 @@ class CloseReason(enum.Enum):
     SHUTTING_DOWN = "ShuttingDown"
     RESTORED = "Restored"
     OUTBOX_FULL = "OutboxFull"
+    SESSION_TOO_HIGH = "SessionTooHigh"

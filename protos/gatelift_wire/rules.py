@@ -233,8 +233,10 @@ RULES: dict[type, dict[str, Rule]] = {
         "credits": _COUNT,
         "replicas": _COUNT,
         "api_reachable": _flag,
+        "cluster_uid": _UID_MAYBE,
+        "mark": _NUMBER,
     },
-    messages.LeaseRenew: {"sent_at": _SECONDS, "api_reachable": _flag, "replicas": _COUNT},
+    messages.LeaseRenew: {"sent_at": _SECONDS, "api_reachable": _flag, "replicas": _COUNT, "mark": _NUMBER},
     messages.CreditGrant: {"credits": _COUNT},
     messages.InventoryEntry: {
         "key": _key,

@@ -246,6 +246,7 @@ class LeaseRenewed:
     sent_at: float
     api_reachable: bool
     replicas: int
+    mark: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

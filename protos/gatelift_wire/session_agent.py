@@ -44,7 +44,14 @@ from gatelift_wire.session_core import Lineage, SessionCore
 GOLDEN = 0.6180339887498949
 """Steps of this length round the unit circle never cluster: jitter without a random source in pure code."""
 
-HOPELESS = frozenset({CloseReason.VERSION_UNSUPPORTED, CloseReason.UNKNOWN_CLUSTER, CloseReason.REVOKED})
+HOPELESS = frozenset(
+    {
+        CloseReason.VERSION_UNSUPPORTED,
+        CloseReason.UNKNOWN_CLUSTER,
+        CloseReason.REVOKED,
+        CloseReason.SESSION_TOO_HIGH,
+    }
+)
 """Answers that only a person changes."""
 
 ELSEWHERE = frozenset({CloseReason.NOT_LEADER, CloseReason.TERM_STALE})
@@ -103,6 +110,8 @@ class AgentSession(SessionCore):
         self._renew_every = limits.RENEW_SECONDS
         self._silence = limits.LOST_SECONDS
         self._asked: int | None = None
+        self._cluster_uid = ""
+        self._mark = self._greeting_mark = 0
 
     # --- the doors ---------------------------------------------------------------------------------------------
 
@@ -115,6 +124,17 @@ class AgentSession(SessionCore):
             self._forget_lineage()
             self.session = last_session
         self.seen_term = max(self.seen_term, last_term)
+
+    def identify(self, cluster_uid: str, mark: int) -> None:
+        """Take which cluster this is, and what its Lease counted when this replica took it over, before `start`.
+
+        Greetings say that number until a session has begun: what the Lease has counted since proves no memory.
+        """
+        self._cluster_uid, self._mark, self._greeting_mark = cluster_uid, mark, mark
+
+    def set_mark(self, mark: int) -> None:
+        """Take what the Lease counts now, for renewals and for greetings after this session."""
+        self._mark = max(self._mark, mark)
 
     def start(self, now: float) -> list[SessionOutput]:
         """Dial now and, until `close`, whenever a session ended."""
@@ -262,6 +282,8 @@ class AgentSession(SessionCore):
                     credits=self._credits,
                     replicas=self._replicas,
                     api_reachable=self._api_reachable,
+                    cluster_uid=self._cluster_uid,
+                    mark=self._greeting_mark,
                 ),
             )
         )
@@ -404,7 +426,8 @@ class AgentSession(SessionCore):
     def _renewal(self, now: float) -> LeaseRenew:
         self._renewals.append(now)
         self._renew_at = now + self._renew_every
-        return LeaseRenew(sent_at=now, api_reachable=self._api_reachable, replicas=self._replicas)
+        self._greeting_mark = self._mark
+        return LeaseRenew(sent_at=now, api_reachable=self._api_reachable, replicas=self._replicas, mark=self._mark)
 
     def _caught_up_by_frame(self) -> bool:
         return False

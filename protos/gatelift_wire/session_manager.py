@@ -397,10 +397,16 @@ class ManagerSession(SessionCore):
 
     def _take_control(self, control: Control, now: float) -> None:
         match control:
-            case LeaseRenew(sent_at=sent_at, api_reachable=reachable, replicas=replicas):
+            case LeaseRenew(sent_at=sent_at):
                 self._renewal = (sent_at, now)
                 self._out.append(
-                    LeaseRenewed(session=self.session, sent_at=sent_at, api_reachable=reachable, replicas=replicas)
+                    LeaseRenewed(
+                        session=self.session,
+                        sent_at=sent_at,
+                        api_reachable=control.api_reachable,
+                        replicas=control.replicas,
+                        mark=control.mark,
+                    )
                 )
             case CreditGrant(credits=credits_):
                 self._out.append(CreditsGranted(session=self.session, credits=credits_))

@@ -140,3 +140,20 @@ def test_hd_12_a_cluster_that_comes_back_tells_itself_of_what_was_left() -> None
 def test_a_word_that_somebody_takes_back_before_the_answer_is_no_success() -> None:
     with pytest.raises(CliError, match="took the word back"):
         say(Server(lives=[lambda server: server.cluster["metadata"]["annotations"].clear()]))
+
+
+def test_hd_20_of_another_cluster_under_the_name_the_word_is_about_what_was_placed_before_it() -> None:
+    def settles(server: Server) -> None:
+        takes(server)
+        server.cluster["status"] |= {"settledSession": 8}
+
+    def explains(server: Server) -> None:
+        server.cluster["status"] |= {"unexplained": 0}
+
+    server = Server(lives=[settles, lambda _server: None, explains])
+    connected = condition("Connected", "True", "Connected")
+    replaced = {"session": 9, "replacedSession": 8, "settledSession": 0, "unexplained": 2, "conditions": [connected]}
+    server.cluster["status"] = replaced
+    word, told = say(server)
+    assert word == fencing.Word(session=7, who="ada", of_before=True)
+    assert told == ["2 placements on a are left"]

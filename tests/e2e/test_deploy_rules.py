@@ -210,8 +210,9 @@ async def test_records_of_a_worker_cluster_never_go_back(kubectl: Kubectl) -> No
     made = {"apiVersion": "gatelift.dev/v1alpha1", "kind": "WorkerCluster", "metadata": {"name": "one"}, "spec": {}}
     await kubectl.apply(made)
     patch = ("patch", "workercluster", "one", "--subresource=status", "--type=merge", "-p")
-    await kubectl(*patch, json.dumps({"status": {"term": 3, "session": 7, "fencedThroughSession": 5}}))
-    for field in ("term", "session", "fencedThroughSession"):
+    numbers = ("term", "session", "fencedThroughSession", "restoredSession", "replacedSession", "settledSession")
+    await kubectl(*patch, json.dumps({"status": dict.fromkeys(numbers, 2**40)}))
+    for field in numbers:
         with pytest.raises(KubectlError, match=field):
             await kubectl(*patch, json.dumps({"status": {field: 1}}))
 

@@ -62,7 +62,7 @@ OTHER = Key(Look.WORKLOAD, ObjectKey("team", "other"))
         ),
         (
             Known(written_revision=5),
-            Inventory(session=2, latest_session=2, record_revision=5, applied=9, restored=True),
+            Inventory(session=2, latest_session=2, record_revision=5, applied=9, unproven=True),
             False,
         ),
     ],

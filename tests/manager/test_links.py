@@ -81,7 +81,7 @@ def test_an_inventory_carries_the_revision_of_the_record_at_the_time_it_was_aske
     (inventoried,) = [each for each in manager.upcalls if isinstance(each, PlacementsInventoried)]
     assert inventoried.record_revision == 7
     assert [entry.key for entry in inventoried.entries] == [KEY]
-    assert not inventoried.restored
+    assert inventoried.unproven_through == 0
 
 
 REFUSED = {
@@ -218,9 +218,10 @@ def test_an_agent_that_forgot_a_session_it_had_answered_in_is_a_restored_worker(
     manager.dial(1)
     manager.dial(2)
     manager.pass_time(3, agents=True)
+    manager.unexplained = 1
     manager.dial(3, agent=AgentSession(instance="restored", last_session=1, last_term=1))
     inventoried = [each for each in manager.upcalls if isinstance(each, PlacementsInventoried)][-1]
-    assert inventoried.restored
+    assert inventoried.unproven
     view = manager.links.state("w1")
     assert view is not None
     assert view.cordoned
@@ -414,7 +415,7 @@ def test_a_standby_has_no_deadline_of_writes_that_it_may_not_make() -> None:
     manager = Manager(Api())
     manager.dial()
     manager.event(events.LeadershipExtended(valid_until=manager.now))
-    manager.links.place_counts("w1", placements=3, offers=0)
+    manager.links.place_counts("w1", placements=3, offers=0, unexplained=0)
     manager.event(events.Ticked())
     deadline = manager.links.next_deadline()
     assert deadline is not None
@@ -444,7 +445,7 @@ def test_a_date_of_issue_that_the_enrolment_port_wrote_is_not_written_back() -> 
     status = manager.api.objects["w1"]["status"]
     manager.api.put("w1", status={**status, "certificateIssuedAt": "2099-01-01T00:00:00Z"})  # type: ignore[dict-item]
     manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
-    manager.links.place_counts("w1", placements=3, offers=0)
+    manager.links.place_counts("w1", placements=3, offers=0, unexplained=0)
     manager.pass_time(3)
     assert manager.api.get("w1").status.certificate_issued_at == "2099-01-01T00:00:00Z"
     assert manager.api.get("w1").status.placements == 3

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from gatelift.core import events
 from gatelift.core.commands import AnswerEnrolment, CloseStream, Command, IssueCertificate, Note, SendFrame
 from gatelift.core.link_values import (
+    LinkOpened,
     Upcall,
     WriteIds,
 )
@@ -52,6 +53,8 @@ class Manager:
         self.hold_writes = False
         self.held: list[Patch | Create] = []
         self.inventory: tuple[InventoryEntry, ...] = ()
+        self.unexplained = 0
+        """How many placements dispatch finds charged and not listed when it compares an inventory."""
         for name in api.objects:
             self.event(ObjectSeen(WORKER_CLUSTER, api.get(name), b""))
         self.event(Synced(WORKER_CLUSTER))
@@ -64,7 +67,15 @@ class Manager:
         outcome = self.links.handle(event, self.now, record_revision=revision)
         self.upcalls += outcome.upcalls
         self.perform(outcome.commands)
+        for upcall in outcome.upcalls:
+            if isinstance(upcall, LinkOpened) and not upcall.resumed:
+                self.explain(self.unexplained, upcall.cluster)
         return self.upcalls[before:]
+
+    def explain(self, unexplained: int, cluster: str = "w1") -> None:
+        """Let dispatch say how many placements are charged and not listed."""
+        self.links.place_counts(cluster, placements=unexplained, offers=0, unexplained=unexplained)
+        self.event(events.Ticked())
 
     def perform(self, commands: Iterable[Command]) -> None:
         for command in commands:

@@ -79,7 +79,7 @@ class ScriptedLinks:
             self.tell(f"to {cluster}:", message)
         return Sent(session=view.session, first_sequence=first)
 
-    def place_counts(self, cluster: str, *, placements: int, offers: int) -> None:
+    def place_counts(self, cluster: str, *, placements: int, offers: int, unexplained: int | None) -> None:
         self.counts = (cluster, placements, offers)
 
     def remember(self, cluster: str, predecessors: tuple[Predecessor, ...], over: frozenset[PlacementKey]) -> None:

@@ -38,13 +38,15 @@ class SimAgent:
         self.process = SimProcess(timeline, name, self.machine, self._perform, events.Ticked())
         self.port = ApiPort(cluster, self.process.post, name)
         self.elector: SimElector | None = None
+        self._lease = SimLease()
         self._cluster_watches: list[SimReflector] = []
         self._namespace_watches: dict[str, list[SimReflector]] = {}
 
     # --- life ---------------------------------------------------------------------------------------------------
 
     def stand(self, lease: SimLease) -> None:
-        """Become a candidate for the agent's lead (R8)."""
+        """Become a candidate for the agent's lead (R8). Its Lease counts with each write."""
+        self._lease = lease
         self.elector = SimElector(
             self.cluster.timeline,
             lease,
@@ -58,13 +60,17 @@ class SimAgent:
 
     def _gained(self, term: int, until: float, vacant: bool) -> None:
         self.process.post(
-            events.LeadershipGained(term=term, settle_seconds=0.0 if vacant and term == 1 else settle_seconds(TIMES))
+            events.LeadershipGained(
+                term=term,
+                settle_seconds=0.0 if vacant and term == 1 else settle_seconds(TIMES),
+                mark=self._lease.version - 1,
+            )
         )
-        self.process.post(events.LeadershipExtended(valid_until=until))
+        self.extend(until)
 
     def extend(self, until: float) -> None:
         """Hear that the Lease was renewed."""
-        self.process.post(events.LeadershipExtended(valid_until=until))
+        self.process.post(events.LeadershipExtended(valid_until=until, mark=self._lease.version))
 
     def serve(self, term: int, until: float) -> None:
         """Act for `local` under the manager's lead."""

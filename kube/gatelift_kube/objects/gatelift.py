@@ -77,6 +77,16 @@ class WorkerClusterStatus(Struct, frozen=True, gc=False):
     """The last session that the agent answered in: an agent that greets below it lost its memory (restored worker)."""
     restored_session: int = 0
     """The session in which the worker was last found to have lost its memory; placed on only when a person agrees."""
+    replaced_session: int = 0
+    """The session in which the agent was last found to be of another cluster than the one recorded."""
+    settled_session: int = 0
+    """A doubt of a session up to this one is over: a person said what became of the former work, or none is left."""
+    cluster_uid: str = ""
+    """UID of the worker's namespace kube-system, as its agent said in the last session that was written."""
+    mark: int = 0
+    """What the agent's own Lease counted when it was last heard: one that comes back with less is restored."""
+    unexplained: int = 0
+    """Placements charged here that the present cluster does not list, while its absence proves nothing."""
     fenced_through_session: int = 0
     fenced_by: str = ""
     fenced_at: str | None = None

@@ -18,6 +18,7 @@ from gatelift.cli.render import Output, age, show
 from gatelift.cli.target import target_of
 from gatelift.core import foreign_runs
 from gatelift.core.cluster_status import ANNOTATION_RESTORED_ACCEPTED, awaits_person
+from gatelift.core.identity import doubted_in
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
@@ -98,7 +99,8 @@ def cordon(
 ) -> None:
     """Send no new work to a worker cluster; what runs there goes on.
 
-    With --off one that came back from a backup gets work again, too: say it when somebody has looked what runs there.
+    With --off one that came back from a backup, or is another one under its name, gets work again, too: say it when
+    somebody has looked what runs there. What is charged to it and it does not know stays charged ('fenced' ends that).
     """
     run(target_of(context), lambda client: _expected(name, _cordon(client, name, cordoned=not off)))
     typer.echo(f"{name} {'takes new work again' if off else 'gets no new work; what runs there goes on'}")
@@ -156,7 +158,8 @@ async def print_clusters(client: Client, output: Output) -> None:
                 word
                 for word, on in (
                     ("cordoned", found.spec.cordoned),
-                    ("restored", awaits_person(found, found.status.restored_session)),
+                    ("restored", awaits_person(found, _in_doubt(found.status.restored_session, found))),
+                    ("replaced", awaits_person(found, _in_doubt(found.status.replaced_session, found))),
                     (f"foreign ({_foreign(found)})", _foreign(found) > 0),
                     ("draining", found.spec.drain),
                     ("revoked", found.spec.revoked),
@@ -206,6 +209,10 @@ async def print_foreign(client: Client, name: str, output: Output, *, ignore: bo
 def _foreign(found: WorkerCluster) -> int:
     """Return how many runs of other management clusters are waited for."""
     return sum(one.count for one in foreign_runs.awaited(found, found.status.foreign))
+
+
+def _in_doubt(session: int, found: WorkerCluster) -> int:
+    return session if session > found.status.settled_session else 0
 
 
 def _waits(found: WorkerCluster) -> bool:
@@ -278,8 +285,9 @@ async def _cordon(client: Client, name: str, *, cordoned: bool) -> None:
     served = await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))
     found = served.object
     body: dict[str, object] = {"spec": {"cordoned": cordoned}}
-    if not cordoned and isinstance(found, WorkerCluster) and found.status.restored_session:
-        annotations = {ANNOTATION_RESTORED_ACCEPTED: str(found.status.restored_session)}
+    doubted = doubted_in(found.status) if isinstance(found, WorkerCluster) else 0
+    if not cordoned and doubted:
+        annotations = {ANNOTATION_RESTORED_ACCEPTED: str(doubted)}
         body["metadata"] = {"annotations": annotations}
     await _patch(client, name, body)
 

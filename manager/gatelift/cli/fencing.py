@@ -1,8 +1,9 @@
 """A person's word that nothing runs any more on a lost worker cluster, as annotations of its WorkerCluster.
 
-Said, then waited for: the manager answers a word by writing it into the status, from where it takes effect (rule R2),
-or refuses it with the reason; then it ends what was placed there. Neighbours: `clusters` has the verb;
-`gatelift.core.fencing` says when a word counts.
+It may also be about what ran there before another cluster, or one from a backup, came under its name. Said, then waited
+for: the manager answers a word by writing it into the status, from where it takes effect (rule R2), or refuses it with
+the reason; then it ends what was placed there. Neighbours: `clusters` has the verb; `gatelift.core.fencing` says when a
+word counts.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from gatelift.core.cluster_status import (
     CONNECTED,
     LOST,
 )
+from gatelift.core.identity import doubted_in
 from gatelift.core.texts import FINISHED
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
@@ -44,10 +46,14 @@ second, and another takes over within half a minute."""
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What was written: nothing of a session up to `session` runs any more, says `who`."""
+    """What was written: nothing of a session up to `session` runs any more, says `who`.
+
+    `of_before`: said of a cluster that is served again, about what its inventory does not list.
+    """
 
     session: int
     who: str
+    of_before: bool = False
 
 
 class _User(msgspec.Struct):
@@ -70,11 +76,11 @@ async def declare_fenced(client: Client, name: str, tell: Callable[[str], None])
     ConflictError when it has changed meanwhile: it may be back.
     """
     found = await _read(client, name)
-    session = _sayable(found)
+    session, of_before = _sayable(found)
     if found.status.fenced_through_session >= session:
-        word = Word(session=session, who=found.status.fenced_by)
+        word = Word(session=session, who=found.status.fenced_by, of_before=of_before)
     else:
-        word = Word(session=session, who=await _who_am_i(client))
+        word = Word(session=session, who=await _who_am_i(client), of_before=of_before)
         annotations = {
             ANNOTATION_FENCED_THROUGH: str(word.session),
             ANNOTATION_FENCED_BY: word.who,
@@ -87,14 +93,20 @@ async def declare_fenced(client: Client, name: str, tell: Callable[[str], None])
     return word
 
 
-def _sayable(found: WorkerCluster) -> int:
-    """Return the session that a word may be about now. Raises CliError when there is none."""
+def _sayable(found: WorkerCluster) -> tuple[int, bool]:
+    """Return the session that a word may be about now, and whether it is about what was before who serves it now.
+
+    Raises CliError when there is none.
+    """
     name = found.metadata.name
     connected = conditions.find(found.status.conditions, CONNECTED)
+    doubted = doubted_in(found.status)
+    if doubted and (connected is None or connected.reason != LOST):
+        return doubted - 1, True
     if connected is None or connected.reason != LOST:
         shown = f"shown as {connected.reason}" if connected else "never connected"
         raise CliError(f"{name}: not lost ({shown}); only a lost cluster can be declared fenced: wait until it is")
-    return found.status.session
+    return found.status.session, False
 
 
 async def _answer(client: Client, name: str, word: Word) -> None:
@@ -118,10 +130,12 @@ async def _all_ended(client: Client, name: str, word: Word, tell: Callable[[str]
     before, still = -1, 0.0
     while True:
         found = await _read(client, name)
-        left = await _placed(client, name) + len(found.status.predecessors)
+        left = found.status.unexplained
+        if not word.of_before:
+            left = await _placed(client, name) + len(found.status.predecessors)
         if not left:
             return
-        if found.status.session != word.session:
+        if found.status.session != word.session and not word.of_before:
             text = (
                 f"{name}: came back in session {found.status.session}; of its {left} placements it has to tell itself"
             )

@@ -14,15 +14,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gatelift.core import cluster_status, fencing
+from gatelift.core import cluster_status, fencing, identity
 from gatelift.core.cluster_status import Facts
 from gatelift.core.commands import Note
+from gatelift.core.identity import Doubt
+from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.link_writes import Purpose, Write, changes_of, latest
 from gatelift.core.linking import Leading, Outcome
 from gatelift.core.long_grants import LongGrants
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.writes import WriteDone, WriteError, WriteFailed
 from gatelift_wire import session as wire
+from gatelift_wire.messages import Hello
 from gatelift_wire.session_manager import ManagerSession
 
 INFO_SECONDS = 1.0
@@ -46,8 +49,13 @@ class ClusterRecord:
         self.renewal: wire.LeaseRenewed | None = None
         self.lost_session: int | None = None
         self.doubted_term = 0
-        self.restored = False
-        """The agent whose session was written last remembers less than is recorded: absence proves nothing."""
+        self._first = 0
+        """The first session of this WorkerCluster object, until its inventory is compared: whatever is charged to the
+        name was placed by way of an earlier object."""
+        self.awaits_comparison = False
+        """The inventory of a resync has come and dispatch has not said yet what it found missing."""
+        self._settled_before = 0
+        """Doubts that were over when this process took over: inventories decide about what was in them."""
         self._leading = leading
         self._write: Write | None = None
         self._written_session = 0
@@ -67,6 +75,7 @@ class ClusterRecord:
             self.facts.adopt(self.object)
             self.facts.lease_seconds = self.object.status.lease_seconds
             self._written_session = max(self._written_session, self.object.status.session)
+            self._settled_before = self.object.status.settled_session
         self.grants.led(now)
 
     def step_down(self) -> None:
@@ -77,7 +86,8 @@ class ClusterRecord:
 
     def _begin_anew(self) -> None:
         self.greeting = self.renewal = self.lost_session = None
-        self._not_before, self.doubted_term, self.restored = 0.0, 0, False
+        self._not_before, self.doubted_term, self._first = 0.0, 0, 0
+        self.awaits_comparison = False
         told = self.facts
         self.facts = Facts(
             placements=told.placements,
@@ -98,23 +108,73 @@ class ClusterRecord:
             self.facts.adopt(found)
         if anew:
             self.facts.lease_seconds = found.status.lease_seconds
+            self._settled_before = found.status.settled_session
+        self.facts.adopt_doubts(found)
         self.facts.adopt_certificate(found)
-        self.facts.restored_session = max(self.facts.restored_session, found.status.restored_session)
         self._written_session = max(self._written_session, found.status.session)
 
     def fenced(self) -> tuple[int, str]:
         """Return through which session nothing of this cluster runs any more, and who says so; (0, "") for none.
 
         Derived from the status by every leader, so that a word outlives whoever took it. It counts while the cluster
-        is lost in that very session, and only when this leader has written here itself: then nobody else has, and
-        what it knows is not behind (R2).
+        is lost in that very session, or for what a cluster in doubt does not list; and only when this leader has
+        written here itself: then nobody else has, and what it knows is not behind (R2).
         """
         found = self.object
         if found is None or not self._leading.term or found.status.term != self._leading.term:
             return 0, ""
-        through = found.status.fenced_through_session
-        counts = self._lost(found) and 0 < through == found.status.session
-        return (through, found.status.fenced_by) if counts else (0, "")
+        status, through = found.status, found.status.fenced_through_session
+        counts = 0 < through == status.session
+        if not self.facts.lost and self.lost_session is None:  # then of what the cluster in doubt did not list
+            doubted = max(status.restored_session, status.replaced_session)
+            counts = 0 < through == doubted - 1 and self._settled_before < doubted == status.settled_session
+        elif not self._lost(found):
+            counts = False
+        return (through, status.fenced_by) if counts else (0, "")
+
+    @property
+    def unproven(self) -> bool:
+        """Say whether absence from the present agent's inventory proves nothing for what was placed before it."""
+        return self._first > 0 or identity.doubted_in(self.facts) > 0
+
+    @property
+    def unproven_through(self) -> int:
+        """The last session whose placements the present agent cannot be expected to know."""
+        return max(self._first, identity.doubted_in(self.facts)) - 1
+
+    def may_get_work(self, found: WorkerCluster) -> bool:
+        """Say whether anything may be placed: who serves the cluster is not in doubt, or a person wants it though.
+
+        Not before its first session is written as answered: what is charged to a WorkerCluster of which that does not
+        stand there was placed by way of an earlier object, whoever leads and whatever was lost.
+        """
+        if self.name != LOCAL_CLUSTER and not found.status.opened_session:
+            return False
+        return not cluster_status.awaits_person(found, identity.doubted_in(self.facts))
+
+    def may_resume(self) -> bool:
+        """Say whether a session may go on without an inventory: not while who serves the cluster is in doubt."""
+        return not identity.doubted_in(self.facts)
+
+    def resyncs(self, session: int) -> None:
+        """Take that a session is written and begins with an inventory."""
+        self.facts.unexplained = None
+        self._first = session if not self.facts.opened_session and self.name != LOCAL_CLUSTER else 0
+
+    def compared(self, session: int, unexplained: int) -> None:
+        """Take how many placements charged here the inventory of a resync does not list, where that proves nothing.
+
+        With none left a doubt is over. One about the first session of all is dated to the second, for which the agent
+        greets anew: a person's word about what was placed before must have a session to name.
+        """
+        facts, first = self.facts, self._first
+        self.awaits_comparison = False
+        # The agent keeps the number before it answers the inventory; of a resumed session it may forget.
+        facts.unexplained, facts.opened_session, self._first = unexplained, session, 0
+        if unexplained and first:
+            facts.replaced_session = max(first, 2)
+        elif not unexplained:
+            facts.settled_session = identity.doubted_in(facts) or facts.settled_session
 
     def _lost(self, found: WorkerCluster) -> bool:
         """Say whether the cluster is lost and that is written."""
@@ -158,13 +218,32 @@ class ClusterRecord:
 
     def _changes(self, purpose: Purpose, found: WorkerCluster) -> dict[str, Any]:
         said = self.greeting if purpose is Purpose.SESSION else self.renewal
-        changes = changes_of(purpose, found, self.facts, said, self._leading.term, self._written_session + 1)
+        last = self.greeting.hello.last_session if self.greeting is not None else 0
+        session = max(self._written_session, last) + 1  # above both numbers: the agent takes no other
+        changes = changes_of(purpose, found, self.facts, said, self._leading.term, session)
         if purpose is Purpose.SESSION and self.greeting is not None:
-            # Compared with what the write is conditional on: it may be newer than what was known at the greeting.
-            self.restored = cluster_status.is_restored(found, self.greeting.hello)
+            changes |= self._identified(found, self.greeting.hello, changes["session"])
             changes["lease_seconds"] = max(self.facts.lease_seconds, self.grants.needed)
-            if self.restored:
-                changes["restored_session"] = changes["session"]
+        elif purpose is Purpose.FENCED:
+            doubted = identity.doubted_in(self.facts)
+            if doubted and changes["fenced_through"] >= doubted - 1:
+                changes["settled_session"] = doubted
+        return changes
+
+    def _identified(self, found: WorkerCluster, hello: Hello, session: int) -> dict[str, Any]:
+        """Return what a session's write says of who greets.
+
+        Compared with the object that the write is conditional on, which may be newer than what was known at the
+        greeting. What was placed before needs no doubt where a person has said that nothing of it runs any more.
+        """
+        changes: dict[str, Any] = {"cluster_uid": hello.cluster_uid or self.facts.cluster_uid}
+        doubt = None if self.name == LOCAL_CLUSTER else identity.doubt_of(found, self.facts, hello)
+        if doubt is None:
+            return changes
+        changes["mark"] = hello.mark  # it counts from there on
+        changes["replaced_session" if doubt is Doubt.REPLACED else "restored_session"] = session
+        if found.status.fenced_through_session >= found.status.session > 0:
+            changes["settled_session"] = session
         return changes
 
     def _due(self, purpose: Purpose) -> float:
@@ -194,6 +273,8 @@ class ClusterRecord:
             return Purpose.UNREACHABLE
         if self.doubted_term:
             return Purpose.DOUBT
+        if self.awaits_comparison:
+            return None  # so that it is shown as served together with what its inventory has shown
         return Purpose.INFO if cluster_status.differs(found, self.facts) else None
 
     def answered(self, event: WriteDone | WriteFailed, now: float, out: Outcome) -> Write | None:

@@ -17,7 +17,7 @@ from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Patch
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Capacity, Hello
+from gatelift_wire.messages import Capacity
 
 ANNOTATION_FENCED_THROUGH = "gatelift.dev/fenced-through-session"
 """A person's word, written by `gatelift cluster fenced`: nothing of a session up to this number runs any more."""
@@ -29,11 +29,13 @@ ANNOTATION_FENCE_REFUSED = "gatelift.dev/fence-refused"
 """Why a person's word was not taken: left by the manager in place of the word."""
 
 ANNOTATION_RESTORED_ACCEPTED = "gatelift.dev/restored-accepted"
-"""A person's word, written by `gatelift cluster cordon NAME --off`: what was restored in this session may get work."""
+"""A person's word, written by `gatelift cluster cordon NAME --off`: who was found restored, or another cluster, in this
+session may get work."""
 
 CONNECTED = "Connected"
 FENCED = "Fenced"
 LOST = "Lost"
+REPLACED = "Replaced"
 RESTORED = "Restored"
 
 NUMBER_DIGITS_MAX = 18
@@ -55,6 +57,12 @@ class Facts:
     session_open: bool = False
     lost: bool = False
     restored_session: int = 0
+    replaced_session: int = 0
+    settled_session: int = 0
+    cluster_uid: str = ""
+    mark: int = 0
+    unexplained: int | None = None
+    """Charged here and not listed by the present session's inventory, while that proves nothing; None: not compared."""
     lease_seconds: int = 0
     fenced_through: int = 0
     fenced_by: str = ""
@@ -77,12 +85,20 @@ class Facts:
         """Take over what an earlier process wrote; grants of leases are counted by `long_grants`."""
         status = found.status
         self.term, self.session, self.opened_session = status.term, status.session, status.opened_session
-        self.restored_session = status.restored_session
+        self.restored_session, self.replaced_session = status.restored_session, status.replaced_session
+        self.settled_session, self.cluster_uid, self.mark = status.settled_session, status.cluster_uid, status.mark
         self.fenced_through, self.fenced_by = status.fenced_through_session, status.fenced_by
         self.agent_version, self.agent_instance = status.agent_version, status.agent_instance
         self.replicas, self.connected = status.agent_replicas, status.connected
         self.api_reachable, self.foreign = status.api_reachable is not False, status.foreign
         self.lost = shown_lost(found)
+
+    def adopt_doubts(self, found: WorkerCluster) -> None:
+        """Take over doubts and their ends, which are never taken back: also of a write of which nobody could tell."""
+        status = found.status
+        self.restored_session = max(self.restored_session, status.restored_session)
+        self.replaced_session = max(self.replaced_session, status.replaced_session)
+        self.settled_session = max(self.settled_session, status.settled_session)
 
     def adopt_certificate(self, found: WorkerCluster) -> None:
         """Take over the latest issue of a certificate: the enrolment port writes it as well (texts sort by time)."""
@@ -105,9 +121,9 @@ def _number(found: WorkerCluster, annotation: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= NUMBER_DIGITS_MAX else 0
 
 
-def awaits_person(found: WorkerCluster, restored_session: int) -> bool:
-    """Say whether the worker came back from a backup and nobody has said yet that it may get work again."""
-    return restored_session > _number(found, ANNOTATION_RESTORED_ACCEPTED)
+def awaits_person(found: WorkerCluster, doubted_session: int) -> bool:
+    """Say whether who serves the cluster is in doubt, and nobody has said yet that it may get work all the same."""
+    return doubted_session > _number(found, ANNOTATION_RESTORED_ACCEPTED)
 
 
 def fence_author(found: WorkerCluster) -> str:
@@ -115,20 +131,15 @@ def fence_author(found: WorkerCluster) -> str:
     return found.metadata.annotations.get(ANNOTATION_FENCED_BY, "unknown")
 
 
-def is_restored(found: WorkerCluster, hello: Hello) -> bool:
-    """Say whether the worker came back from a backup: its agent remembers a session older than one it answered in.
-
-    An agent without memory (0) is a new installation; the same process cannot have forgotten.
-    """
-    return 0 < hello.last_session < found.status.opened_session and hello.instance != found.status.agent_instance
-
-
 def differs(found: WorkerCluster, facts: Facts) -> bool:
     """Say whether the status no longer tells what is true."""
     status = found.status
     shown = (status.connected, status.opened_session, status.placements, status.offers, status.agent_replicas)
     true = (facts.connected, facts.opened_session, facts.placements, facts.offers, facts.replicas)
-    if (status.lease_seconds, status.restored_session) != (facts.lease_seconds, facts.restored_session):
+    doubts = (status.restored_session, status.replaced_session, status.settled_session, status.unexplained)
+    if doubts != (facts.restored_session, facts.replaced_session, facts.settled_session, facts.unexplained or 0):
+        return True
+    if status.lease_seconds != facts.lease_seconds:
         return True
     if (status.predecessors, status.foreign) != (predecessors(found, facts), facts.foreign):
         return True
@@ -147,6 +158,11 @@ def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
         "session": max(facts.session, found.status.session),
         "openedSession": facts.opened_session,
         "restoredSession": facts.restored_session,
+        "replacedSession": facts.replaced_session,
+        "settledSession": facts.settled_session,
+        "clusterUid": facts.cluster_uid,
+        "mark": facts.mark,
+        "unexplained": facts.unexplained or 0,
         "leaseSeconds": facts.lease_seconds,
         "connected": facts.connected,
         "agentVersion": facts.agent_version,
@@ -219,20 +235,36 @@ def _condition(found: WorkerCluster, facts: Facts) -> Condition:
     )
 
 
-def _restored(found: WorkerCluster, facts: Facts) -> Condition | None:
-    if not facts.restored_session:
-        return None
-    if awaits_person(found, facts.restored_session):
-        status, reason = "True", "OlderThanItsRecord"
-        message = (
-            f"In session {facts.restored_session} it remembered less than it had said: it was restored from a backup; "
-            f"nothing new is placed there until a person says gatelift cluster cordon {found.metadata.name} --off"
+def _doubts(found: WorkerCluster, facts: Facts) -> tuple[Condition, ...]:
+    """Return what is shown of a worker that came back older than its record, or of another one under its name."""
+    name, left = found.metadata.name, facts.unexplained
+    listed = f"{left} placements of before are not in its inventory" if left is not None else "its inventory is awaited"
+    restored = f"In session {facts.restored_session} it remembered less than is recorded: it was restored from a backup"
+    replaced = f"In session {facts.replaced_session} another cluster greeted under this name"
+    out = []
+    for type_, session, reason, what in (
+        (RESTORED, facts.restored_session, "OlderThanItsRecord", restored),
+        (REPLACED, facts.replaced_session, "AnotherCluster", replaced),
+    ):
+        if not session:
+            continue
+        over = session <= facts.settled_session
+        if over:
+            message = f"{what}; nothing of before is left that it does not list"
+        else:
+            message = f"{what}; {listed}: they stay charged. When nothing of them runs: gatelift cluster fenced {name}"
+            if awaits_person(found, session):
+                message += f". Nothing new is placed there; for that alone: gatelift cluster cordon {name} --off"
+        out.append(
+            Condition(
+                type=type_,
+                status="False" if over else "True",
+                reason="Settled" if over else reason,
+                message=message,
+                observed_generation=found.metadata.generation,
+            )
         )
-    else:
-        status, reason, message = "False", "Accepted", "A person has said that it may get work again"
-    return Condition(
-        type=RESTORED, status=status, reason=reason, message=message, observed_generation=found.metadata.generation
-    )
+    return tuple(out)
 
 
 def _fenced(found: WorkerCluster, facts: Facts) -> Condition | None:
@@ -254,7 +286,7 @@ def _fenced(found: WorkerCluster, facts: Facts) -> Condition | None:
 
 def _conditions(found: WorkerCluster, facts: Facts) -> tuple[Condition, ...]:
     foreign = foreign_runs.condition(found, facts.foreign)
-    said = (_condition(found, facts), _restored(found, facts), _fenced(found, facts), foreign)
+    said = (_condition(found, facts), *_doubts(found, facts), _fenced(found, facts), foreign)
     return tuple(condition for condition in said if condition is not None)
 
 

@@ -17,11 +17,13 @@ from gatelift.core import (
     retention,
     shown_end,
     texts,
+    unexplained,
     verdicts,
 )
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.dispatch_values import backoff
 from gatelift.core.knowledge import Owner
+from gatelift.core.link_values import LinkState
 from gatelift.core.record import Record, Requeue
 from gatelift.core.state import Core
 from gatelift_kinds import kind as kinds
@@ -95,6 +97,8 @@ def fenced(core: Core, attempt: Attempt) -> None:
         return
     if max(attempt.heard_session, attempt.listed_session) > view.fenced_through:
         return
+    if view.state is not LinkState.LOST and not unexplained.is_compared(core, view):
+        return  # its inventory is to say first what it knows
     who = view.fenced_by
     core.remember_fenced(attempt.key, who)
     outcome = Outcome(how=Internal.FENCE, message=texts.fenced_by(attempt.cluster, who), cluster=attempt.cluster)

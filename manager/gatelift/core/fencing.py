@@ -1,8 +1,9 @@
 """A person's word that nothing runs any more on a worker cluster: when it counts, and how it is answered. Pure.
 
 It comes as an annotation (`gatelift cluster fenced`, or by hand). It counts for one session: the one that the status
-names while the cluster is shown as lost in it. Every other word is refused at once and taken away, with the reason, so
-that none lies there until a loss months later makes it count. Neighbour: `cluster_record` (writes it, rule R2).
+names while the cluster is shown as lost in it; or, where who serves the cluster is in doubt, the last one of before.
+Every other word is refused at once and taken away, with the reason, so that none lies there until a loss months later
+makes it count. Neighbour: `cluster_record` (writes it, rule R2).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from gatelift.core import identity
 from gatelift.core.cluster_status import (
     ANNOTATION_FENCE_REFUSED,
     ANNOTATION_FENCED_BY,
@@ -54,6 +56,8 @@ def refusal(found: WorkerCluster, word: Word, *, shown_lost: bool) -> str:
         return ""
     if not word.through:
         return f"{ANNOTATION_FENCED_THROUGH}: is no session number of at most 18 digits; {again}"
+    if word.through == identity.doubted_in(found.status) - 1:
+        return ""  # about the former cluster, or what this one has forgotten, while it is connected or lost
     if not shown_lost:
         return f"Through session {word.through}: {name} is not lost, so nobody can know that; wait until it is"
     if word.through != session:

@@ -17,17 +17,29 @@ class Known:
     written_revision: int
     commit_session: int = 0
     commit_sequence: int = 0
+    heard_session: int = 0
+    """The last session in which its cluster was told of it, or listed it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inventory:
-    """The facts of an inventory. `applied`: the last command sequence that the agent had applied when it answered."""
+    """The facts of an inventory. `applied`: the last command sequence that the agent had applied when it answered.
+
+    `unproven`: the worker was restored, or is another cluster than before: it cannot be expected to know of what was
+    placed in a session up to `unproven_through`.
+    """
 
     session: int
     latest_session: int
     record_revision: int
     applied: int
-    restored: bool = False
+    unproven: bool = False
+    unproven_through: int = 0
+
+
+def is_unexplained(known: Known, inventory: Inventory) -> bool:
+    """Say whether nothing that this cluster does not list of the placement proves anything: only a person can say."""
+    return inventory.unproven and known.heard_session <= inventory.unproven_through
 
 
 def is_gone(known: Known, inventory: Inventory) -> bool:
@@ -37,7 +49,7 @@ def is_gone(known: Known, inventory: Inventory) -> bool:
     over resumed sessions, so a commit of another session counts as applied only if its number says so or the session
     number is lower and the inventory belongs to the latest one.
     """
-    if inventory.restored or inventory.session != inventory.latest_session:
+    if is_unexplained(known, inventory) or inventory.session != inventory.latest_session:
         return False
     if known.written_revision > inventory.record_revision:
         return False

@@ -10,7 +10,7 @@ from collections import deque
 
 from gatelift.core import belief, endings, placing, predecessors, reports, texts
 from gatelift.core.attempts import LIVE, Attempt, AttemptState, Outcome, Wire
-from gatelift.core.gone import Inventory, Known, is_gone
+from gatelift.core.gone import Inventory, Known, is_gone, is_unexplained
 from gatelift.core.link_values import PlacementsInventoried
 from gatelift.core.state import Core
 from gatelift_wire.keys import PlacementKey
@@ -53,7 +53,8 @@ class Comparison:
             latest_session=_latest(core, self._upcall),
             record_revision=self._upcall.record_revision,
             applied=self._upcall.applied,
-            restored=self._upcall.restored,
+            unproven=self._upcall.unproven,
+            unproven_through=self._upcall.unproven_through,
         )
         for _ in range(min(COMPARED_PER_CALL, len(self._left))):
             _compare(core, self._upcall.cluster, self._left.popleft(), self._listed, facts)
@@ -78,6 +79,8 @@ def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, Inve
             _listed(core, attempt, entry, facts.session)
         elif placing.runs_here(core, attempt) is not None:
             attempt.wants_objects = True  # the user's own object runs, whatever its labels say: the agent is told which
+        elif is_unexplained(_known(attempt), facts):
+            placing.lose(core, attempt)
         elif attempt.state is AttemptState.CHOSEN:
             # Nobody has heard of it since the record was written: it is committed (again), and the agent, which keeps
             # no commit without a live hold and no epoch twice (R5), refuses if it cannot be.
@@ -98,6 +101,7 @@ def _known(attempt: Attempt) -> Known:
         written_revision=attempt.written_revision,
         commit_session=attempt.commit_session,
         commit_sequence=attempt.commit_sequence,
+        heard_session=max(attempt.heard_session, attempt.listed_session),
     )
 
 

@@ -6,7 +6,7 @@ events here), `gatelift_wire.session` (the machine inside).
 
 from __future__ import annotations
 
-from gatelift.core import cluster_status, foreign_runs
+from gatelift.core import cluster_status, foreign_runs, identity
 from gatelift.core.cluster_record import ClusterRecord
 from gatelift.core.cluster_status import Facts
 from gatelift.core.commands import CloseStream, IssueCertificate, Note, SendFrame
@@ -59,9 +59,10 @@ class Link:
         self._hello: Hello | None = None
         self._suspect = False
         self._fenced_told = (0, "")
+        self._work_told = False
         self._requests: dict[int, int] = {}
         self._request = 0
-        self._open_session = 0
+        self._open_session = self._resynced = 0
         self._credits = 0
         self._capacity: Capacity | None = None
         self._certificate_not_before = 0.0
@@ -113,9 +114,9 @@ class Link:
     def view(self, now: float) -> ClusterView:
         """Return what dispatch and explain see; made anew only when that has changed, which it does rarely."""
         facts, open_ = self.facts, self._sendable(now)
-        record = self._record.fenced()
+        record = (self._record.fenced(), self._record.unproven, self._record.unproven_through, self._resynced)
         said = (self.object, self._hello, self._capacity, self._credits, self._open_session, self.state(), record)
-        of = (open_, facts.restored_session, facts.api_reachable, facts.replicas, facts.foreign, said)
+        of = (open_, facts.api_reachable, facts.replicas, facts.foreign, said)
         if self._view is None or self._view[0] != of:
             self._view = (of, self._make_view(open_=open_))
         return self._view[1]
@@ -129,7 +130,7 @@ class Link:
             state=self.state(),
             session=self._open_session,
             open=open_,
-            cordoned=found.spec.cordoned or cluster_status.awaits_person(found, self.facts.restored_session),
+            cordoned=found.spec.cordoned or not self._record.may_get_work(found),
             draining=found.spec.drain,
             kinds=frozenset(hello.kinds if hello else ()),
             accepted_namespaces=frozenset(capacity.namespaces) if capacity else None,
@@ -144,8 +145,20 @@ class Link:
             predecessors=found.status.predecessors,
             fenced_through=fenced_through,
             fenced_by=fenced_by,
+            resynced_session=self._resynced,
+            unproven=self._record.unproven,
+            unproven_through=self._record.unproven_through,
             foreign=foreign_runs.awaited(found, self.facts.foreign),
         )
+
+    def counted(self, placements: int, offers: int, unexplained: int | None) -> bool:
+        """Take how much is placed and offered here, and what the last inventory left unexplained; False: no news."""
+        facts = self.facts
+        before = (facts.placements, facts.offers, facts.unexplained, facts.opened_session)
+        facts.placements, facts.offers = placements, offers
+        if self._open_session and unexplained is not None:
+            self._record.compared(self._resynced, unexplained)
+        return before != (facts.placements, facts.offers, facts.unexplained, facts.opened_session)
 
     def next_deadline(self) -> float | None:
         """Return when `tick` has something to do."""
@@ -314,12 +327,27 @@ class Link:
                 )
                 out.commands.append(Note(level="warning", text=text, cluster=self.name))
             case Purpose.FENCED | Purpose.INFO:
-                pass  # a word is told from what the status says
+                self._settled(now, out)  # and a word is told from what the status says
+
+    def _settled(self, now: float, out: Outcome) -> None:
+        """Go on after what was written of a doubt about who serves the cluster."""
+        found = self.object
+        gets_work = found is not None and self._record.may_get_work(found)
+        if self._work_told != gets_work:
+            self._work_told = gets_work
+            out.upcalls.append(ClusterChanged(cluster=self.name))
+        if 0 < self._open_session < identity.doubted_in(self.facts):
+            text = "what is charged here was placed before this WorkerCluster was made; greet anew"
+            for stream_id in tuple(self._keys):
+                bad = wire.BadFrame(stream_id=stream_id, reason=CloseReason.SHUTTING_DOWN, text=text)
+                self._take(self._session.handle(bad, now), now, out)
 
     def _welcome(self, greeting: wire.GreetingReceived, number: int, now: float, out: Outcome) -> None:
         self._record.greeting, self._record.lost_session = None, None
         self._hello, self._suspect = greeting.hello, False
-        resume = greeting.resumable and not self._record.restored
+        resume = greeting.resumable and self._record.may_resume()
+        if not resume:
+            self._record.resyncs(number)
         self._take(
             self._session.welcome(greeting.stream_id, number, self._leading.origin, now, resume_allowed=resume),
             now,
@@ -340,6 +368,7 @@ class Link:
                     self._delivered(output, now, out)
                 case wire.LeaseRenewed():
                     self._record.renewal, self.facts.replicas = output, output.replicas
+                    self.facts.mark = max(self.facts.mark, output.mark)
                     self.facts.last_seen = self._leading.wall.text(now)
                     self._grant(now, out)
                 case wire.CreditsGranted():
@@ -352,8 +381,7 @@ class Link:
         """Take what changes the session's own standing."""
         match output:
             case wire.GreetingReceived():
-                self._record.greeting, self.facts.last_seen = output, self._leading.wall.text(now)
-                self._record.hurry(now)
+                self._greeted(output, now, out)
             case wire.GreetingEnded():
                 self._record.greeting = None
             case wire.Welcomed(resumed=False):
@@ -366,14 +394,13 @@ class Link:
             case wire.Opened():
                 self._open_session, self.facts.session_open = output.session, True
                 if not output.resumed:
-                    # The agent keeps the number before it answers the inventory; of a resumed session it may forget.
-                    self.facts.opened_session = output.session
+                    self._resynced, self._record.awaits_comparison = output.session, True
                 self._credits = self._credits or (self._hello.credits if self._hello else 0)
                 out.upcalls.append(LinkOpened(cluster=self.name, session=output.session, resumed=output.resumed))
             case wire.SessionEnded():
                 self._certificate_wanted = b""
                 self._open_session, self._record.renewal, self._credits = 0, None, 0
-                self.facts.session_open = False
+                self.facts.session_open = self._record.awaits_comparison = False
                 out.upcalls.append(LinkBroken(cluster=self.name, session=output.session))
                 out.commands.append(Note(level="info", text=f"session ended: {output.text}", cluster=self.name))
             case wire.SuspectReached():
@@ -386,6 +413,18 @@ class Link:
                 self._record.doubted_term = output.term
             case _:
                 pass
+
+    def _greeted(self, output: wire.GreetingReceived, now: float, out: Outcome) -> None:
+        self.facts.last_seen = self._leading.wall.text(now)
+        recorded = self.object.status.session if self.object is not None else 0
+        text = identity.too_high(output.hello, recorded)
+        if text:
+            refused = self._session.refuse(output.stream_id, CloseReason.SESSION_TOO_HIGH, text, now)
+            self._take(refused, now, out)
+            out.commands.append(Note(level="warning", text=f"greeting refused: {text}", cluster=self.name))
+            return
+        self._record.greeting = output
+        self._record.hurry(now)
 
     def _delivered(self, output: wire.Delivered, now: float, out: Outcome) -> None:
         message = output.message
@@ -426,7 +465,8 @@ class Link:
             record_revision=self._requests.pop(output.request, 0),
             applied=output.applied,
             entries=output.entries,
-            restored=self._record.restored,
+            unproven=self._record.unproven,
+            unproven_through=self._record.unproven_through,
         )
 
     def _grant(self, now: float, out: Outcome) -> None:

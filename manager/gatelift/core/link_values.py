@@ -53,6 +53,7 @@ class ClusterView:
     leader lease is valid. `accepted_namespaces` is the worker's own word (`Capacity.namespaces`), None until it said
     so. `allowed_namespaces` is the person's (WorkerCluster.spec), empty means no limit. `capacity` is empty when the
     worker does no quota of its own. `fenced_through`, `fenced_by`: a person's word that counts now, 0 for none.
+    `resynced_session`: the session of the last inventory. `unproven`, `unproven_through`: see `PlacementsInventoried`.
     """
 
     name: str
@@ -76,6 +77,9 @@ class ClusterView:
     fenced_by: str = ""
     foreign: tuple[ForeignRun, ...] = ()
     """What other management clusters left there and may run, but for those that a person said not to wait for."""
+    resynced_session: int = 0
+    unproven: bool = False
+    unproven_through: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +136,8 @@ class PlacementsInventoried:
 
     `record_revision` is what `Links.handle` was given when the inventory was asked for, `applied` the last command
     sequence that the agent had applied: the two facts of rule R4. The machine decides by `gone.is_gone`.
-    `restored`: the worker came back from a backup, so absence proves nothing.
+    `unproven`: the worker came back from a backup, or is another cluster than before, so absence of what was placed in
+    a session up to `unproven_through` proves nothing.
     """
 
     cluster: str
@@ -140,7 +145,8 @@ class PlacementsInventoried:
     record_revision: int
     applied: int
     entries: tuple[InventoryEntry, ...]
-    restored: bool = False
+    unproven: bool = False
+    unproven_through: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,8 +242,12 @@ class Links(Protocol):
         """Put messages into the session's outbox and frame them, in order; nothing is kept if the link is not open."""
         ...
 
-    def place_counts(self, cluster: str, *, placements: int, offers: int) -> None:
-        """Tell how many placements and offers the cluster has, for WorkerCluster.status (coalesced by the links)."""
+    def place_counts(self, cluster: str, *, placements: int, offers: int, unexplained: int | None) -> None:
+        """Tell how many placements and offers the cluster has, for WorkerCluster.status (coalesced by the links).
+
+        `unexplained`: how many of them its inventory does not list while that proves nothing; None while that inventory
+        is not compared.
+        """
         ...
 
     def remember(self, cluster: str, predecessors: tuple[Predecessor, ...], over: frozenset[PlacementKey]) -> None:

@@ -117,11 +117,10 @@ class Links:
         session = link.open_session if first else 0
         return Sent(commands=tuple(out.commands), session=session, first_sequence=first)
 
-    def place_counts(self, cluster: str, *, placements: int, offers: int) -> None:
-        """Note how much is there, for the status."""
+    def place_counts(self, cluster: str, *, placements: int, offers: int, unexplained: int | None) -> None:
+        """Note how much is there, for the status; see `link_values.Links.place_counts`."""
         link = self._links.get(cluster)
-        if link is not None and (link.facts.placements, link.facts.offers) != (placements, offers):
-            link.facts.placements, link.facts.offers = placements, offers
+        if link is not None and link.counted(placements, offers, unexplained):
             self._after(link)
 
     def remember(self, cluster: str, predecessors: tuple[Predecessor, ...], over: frozenset[PlacementKey]) -> None:

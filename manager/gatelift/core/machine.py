@@ -27,6 +27,7 @@ from gatelift.core import (
     reconcile,
     telling,
     texts,
+    unexplained,
     write_failures,
 )
 from gatelift.core.agenda import Key, Look
@@ -237,7 +238,8 @@ class Machine:
             placed = core.on_cluster.get(cluster, set())
             offered = core.unapplied.get(cluster, set())
             placements = len(placed) + core.predecessors.count(cluster)
-            core.links.place_counts(cluster, placements=placements, offers=len(offered - placed))
+            left = unexplained.count(core, cluster)
+            core.links.place_counts(cluster, placements=placements, offers=len(offered - placed), unexplained=left)
             core.tidy(cluster)
         core.touched.clear()
 

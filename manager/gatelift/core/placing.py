@@ -14,6 +14,7 @@ from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView
 from gatelift.core.record import Record
 from gatelift.core.state import Core, ref_of
+from gatelift.core.unexplained import is_unexplained
 from gatelift_kinds.kind import KindError
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
@@ -30,7 +31,10 @@ def open_view(core: Core, cluster: str) -> ClusterView | None:
 def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner, now: float) -> None:
     """Tell the cluster of a live placement what it has to know in the present session."""
     view = open_view(core, attempt.cluster)
-    if view is None or core.caution.halted:
+    if view is None or core.caution.halted or attempt.state is AttemptState.LOST:
+        return
+    if is_unexplained(attempt, view):
+        lose(core, attempt)
         return
     if (attempt.state in UNLIFTED or attempt.wants_objects) and attempt.heard_session != view.session:
         if attempt.cluster != LOCAL_CLUSTER and rec.term != core.term:
@@ -137,7 +141,11 @@ def stop(core: Core, attempt: Attempt, ending: Ending, now: float) -> None:
         core.ledger.drain(attempt.uid, now)
     if attempt.state is not AttemptState.ENDING or _kept(core, attempt, attempt.stop_session):
         return
-    if open_view(core, attempt.cluster) is None:
+    view = open_view(core, attempt.cluster)
+    if view is None:
+        return
+    if is_unexplained(attempt, view):
+        lose(core, attempt)  # that nothing of it is there, by the word of who never had it, would prove nothing
         return
     message = Stop(key=attempt.key, reason=ending.reason, message=ending.message)
     sent = core.send(attempt.cluster, (*_named(core, attempt), message), now)
@@ -238,8 +246,14 @@ def leave(core: Core, attempt: Attempt) -> None:
 
 
 def lose(core: Core, attempt: Attempt) -> None:
-    """Show that the cluster of a placement is unreachable; it keeps its charge, nothing is moved (policy wait)."""
+    """Show that the cluster of a placement is unreachable, or is not the one that was placed on, or has forgotten it.
+
+    It keeps its charge, nothing is moved (policy wait).
+    """
+    if attempt.state is AttemptState.LOST:
+        return
     attempt.follow(Internal.LOSE)
+    core.touched.add(attempt.cluster)
     known = core.knowledge.workloads.get(attempt.workload)
     if known is not None:
         text = texts.unreachable(attempt.cluster)

@@ -10,7 +10,7 @@ asks, `intake` tells of Workloads that vanish, `reports` and `inventories` bring
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gatelift.core import foreign_runs, texts
@@ -88,6 +88,10 @@ class Predecessors:
     def count(self, cluster: str) -> int:
         """Return how many placements of a cluster are remembered."""
         return len(self.by_cluster.get(cluster, ()))
+
+    def unheard(self, cluster: str, through: int) -> int:
+        """Return how many of them no session after `through` has shown."""
+        return sum(memory.session <= through for memory in self.by_cluster.get(cluster, {}).values())
 
     def at(self, place: UserObject) -> tuple[tuple[str, PlacementKey], ...]:
         """Return (cluster, placement) of what may run in the place of an object."""
@@ -196,7 +200,7 @@ def compared(core: Core, cluster: str, entries: tuple[InventoryEntry, ...], fact
     for memory in tuple(core.predecessors.by_cluster.get(cluster, {}).values()):
         if memory.key in listed or (memory.place == ANY and unexplained):
             memory.session = max(memory.session, facts.session)
-        elif is_gone(memory.known, facts):
+        elif is_gone(replace(memory.known, heard_session=memory.session), facts):
             ended(core, cluster, memory.key)
     show(core, cluster)
     adopt(core, cluster)

@@ -10,6 +10,7 @@ from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.caution import Ahead
 from gatelift.core.link_values import LinkState, Reported
 from gatelift.core.state import Core, ref_of
+from gatelift.core.unexplained import is_unexplained
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
@@ -45,6 +46,8 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
         return
     attempt = core.attempts.get(message.key.uid)
     if attempt is not None and attempt.key == message.key and placing.is_live_at(attempt, upcall.cluster):
+        if is_unexplained(attempt, view):
+            return  # who serves the cluster now does not know of it, so it cannot tell of it
         _live(core, attempt, message, now)
         return
     if belief.ignores(core, upcall.cluster, message.key):

@@ -15,18 +15,24 @@ class LeadershipGained:
     """This replica holds the agent's Lease in the worker (R8); its quorum lists come after it (`Synced`).
 
     `settle_seconds`: how long a write of the predecessor may still be in flight. 0 only where there was none, or it
-    gave the Lease back after its last write was answered.
+    gave the Lease back after its last write was answered. `mark`: what the Lease counted when it was taken over, 0 for
+    one that does not count.
     """
 
     term: int
     settle_seconds: float = WRITE_SECONDS_MAX
+    mark: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeadershipExtended:
-    """The replica's own Lease is valid until `valid_until` on this process's clock (CLOCK_BOOTTIME)."""
+    """The replica's own Lease is valid until `valid_until` on this process's clock (CLOCK_BOOTTIME).
+
+    `mark`: what the Lease counts now, 0 if it does not count.
+    """
 
     valid_until: float
+    mark: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,10 +17,13 @@ class Leadership:
     held: bool = False
     valid_until: float = 0.0
     lists_from: float = 0.0
+    mark: int = 0
+    """What the Lease counted when it was taken over."""
 
-    def gain(self, term: int, lists_from: float) -> None:
+    def gain(self, term: int, lists_from: float, mark: int = 0) -> None:
         """Take over; objects are listed from `lists_from` on."""
         self.term, self.held, self.lists_from, self.valid_until = term, True, lists_from, 0.0
+        self.mark = mark
 
     def extend(self, valid_until: float) -> None:
         """Take the elector's word that the Lease was renewed; ignored by a replica that does not lead."""

@@ -40,7 +40,7 @@ class Link:
         """Work for a new world: this replica lost its lead and may gain it again."""
         self._world = world
 
-    def start(self, last_session: int, last_term: int, now: float) -> None:
+    def start(self, last_session: int, last_term: int, cluster_uid: str, now: float) -> None:
         """Dial the manager from now on; `last_session` and `last_term` are what is kept in the worker."""
         if self._session is None:
             settings = self._world.settings
@@ -53,8 +53,14 @@ class Link:
             )
         else:
             self._session.recall(last_session, last_term)
+        self._session.identify(cluster_uid, self._world.leadership.mark)
         self._tell_facts(now)
         self._carry_out(self._session.start(now), now)
+
+    def set_mark(self, mark: int) -> None:
+        """Take what the Lease counts now; it is said with the next renewal."""
+        if self._session is not None:
+            self._session.set_mark(mark)
 
     def drop(self, reason: CloseReason, text: str, now: float) -> None:
         """End the session and dial no more; the next one, if any, is not a resume."""

@@ -27,6 +27,9 @@ from gatelift_wire.refusals import CloseReason
 
 ALL_NAMESPACES = ("",)
 
+SYSTEM_NAMESPACE = "kube-system"
+"""Every cluster has it from its first moment and cannot delete it, so its UID is the cluster's (as KEP-2149 has it)."""
+
 CAPACITY_SECONDS = 1.0
 """Capacity is told this often at most: the manager's picture of free room is a hint, the bid decides."""
 
@@ -115,11 +118,12 @@ class Machine:
                 self._listed.add(namespace)
             case events.LeadershipGained():
                 self._lose(now)
-                self._world.leadership.gain(event.term, now + event.settle_seconds)
+                self._world.leadership.gain(event.term, now + event.settle_seconds, event.mark)
                 self._lists_due = now + event.settle_seconds
-            case events.LeadershipExtended(valid_until=valid_until):
+            case events.LeadershipExtended(valid_until=valid_until, mark=mark):
                 could = world.leadership.acts(now)
                 world.leadership.extend(valid_until)
+                self._link.set_mark(mark)
                 if not could:
                     world.look_at_all()
             case events.LeadershipLost():
@@ -265,7 +269,9 @@ class Machine:
         world.standing.origin = world.standing.origin or state.origin
         world.standing.away_since = now
         rebuilding.rebuild(world, now)
-        self._link.start(state.session, state.term, now)
+        system = world.namespaces.get(SYSTEM_NAMESPACE)
+        cluster_uid = system.metadata.uid if system is not None else ""
+        self._link.start(state.session, state.term, cluster_uid, now)
 
     def _namespaces_changed(self) -> None:
         """Watch the namespaces that accept work, and those in which objects of ours may be left.

@@ -1,0 +1,58 @@
+"""Which cluster is this: whether who greets under a name is who was placed on, and remembers all of it. Pure.
+
+Absence from an inventory proves that something is gone only if the agent would know of it (rule R4). It would not if
+another cluster was enrolled under the name, or if the worker (its etcd, or the agent's own objects) is older than what
+is recorded of it. Both are *in doubt*: what its inventory does not list stays charged, nothing new is placed, until a
+person says what became of the former cluster's work, or until nothing is charged there that it does not list.
+Neighbours: `cluster_record` (writes it), `cluster_status` (the fields), `gone` (what absence proves).
+"""
+
+from __future__ import annotations
+
+import enum
+
+from gatelift.core.cluster_status import Facts
+from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
+from gatelift_wire.messages import Hello
+
+SESSION_JUMP_MAX = 2**32
+"""How far above the recorded session an agent's last one may lie. A WorkerCluster that was made anew begins with 0, and
+its agent may have had a session a second for 136 years; who says more would use up numbers, which have 18 digits."""
+
+
+class Doubt(enum.Enum):
+    """Why an inventory proves nothing by absence."""
+
+    REPLACED = "another cluster"
+    RESTORED = "older than what is recorded"
+
+
+def doubt_of(found: WorkerCluster, facts: Facts, hello: Hello) -> Doubt | None:
+    """Compare a greeting with what is recorded; `facts` may know a later mark than what is written already.
+
+    A first UID is no doubt. An agent that does not say which cluster it serves, where that is recorded, may be another.
+    """
+    status = found.status
+    if status.cluster_uid and hello.cluster_uid != status.cluster_uid:
+        return Doubt.REPLACED
+    if hello.mark < max(facts.mark, status.mark):
+        return Doubt.RESTORED
+    if hello.instance != status.agent_instance and hello.last_session < status.opened_session:
+        return Doubt.RESTORED  # the same process cannot have forgotten
+    return None
+
+
+def doubted_in(said: Facts | WorkerClusterStatus) -> int:
+    """Return the session in which a doubt arose that nobody has settled yet, 0 when there is none."""
+    latest = max(said.restored_session, said.replaced_session)
+    return latest if latest > said.settled_session else 0
+
+
+def too_high(hello: Hello, recorded: int) -> str:
+    """Return why a greeting is refused for the session that it names, "" when it is not."""
+    if hello.last_session - recorded <= SESSION_JUMP_MAX:
+        return ""
+    return (
+        f"Hello.last_session: must be at most {SESSION_JUMP_MAX} above the recorded {recorded}, is "
+        f"{hello.last_session}; delete the agent's ConfigMap gatelift-agent-state if that is what it holds"
+    )

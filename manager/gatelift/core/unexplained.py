@@ -1,0 +1,35 @@
+"""What is charged to a cluster that is connected and does not know of it, while that proves nothing (rule R4).
+
+The worker was restored from a backup, or is another cluster than the one that was placed on (`identity`). Such a
+placement counts as lost: it stays charged, nothing is said about it to who does not know it, and no answer about it is
+believed. It ends by a person's word, or goes on when an inventory lists it after all. Neighbours: `inventories`,
+`placing`, `reports`.
+"""
+
+from __future__ import annotations
+
+from gatelift.core.attempts import Attempt, AttemptState
+from gatelift.core.link_values import ClusterView
+from gatelift.core.state import Core
+
+
+def is_unexplained(attempt: Attempt, view: ClusterView) -> bool:
+    """Say whether who serves the cluster now cannot be expected to know of a placement, and has not listed it."""
+    return view.unproven and max(attempt.heard_session, attempt.listed_session) <= view.unproven_through
+
+
+def is_compared(core: Core, view: ClusterView) -> bool:
+    """Say whether the inventory of a cluster's present session has been compared with the record."""
+    return view.open and core.resynced.get(view.name) == view.resynced_session
+
+
+def count(core: Core, cluster: str) -> int | None:
+    """Return how many placements are charged to a cluster and unexplained; None while its inventory is not compared."""
+    view = core.view(cluster)
+    if view is None or not is_compared(core, view):
+        return None
+    if not view.unproven:
+        return 0
+    placed = (core.attempts[uid] for uid in core.on_cluster.get(cluster, ()) if uid in core.attempts)
+    lost = sum(attempt.state is AttemptState.LOST for attempt in placed)
+    return lost + core.predecessors.unheard(cluster, view.unproven_through)
