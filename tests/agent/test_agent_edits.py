@@ -135,6 +135,7 @@ def test_hd_3_a_job_that_somebody_suspends_is_evicted_after_our_own_stop(restart
     else:
         stage.change(JOB, "j", {"spec": {"suspend": True}})
     assert stage.peer.of(m.Evicted) == []
+    assert stage.state() == "Draining"
     assert stage.job()["metadata"]["annotations"]["gatelift.dev/stopping"] == str(KEY), "a write of ours (R7)"
     _end(stage, cluster)
     [evicted] = stage.peer.of(m.Evicted)

@@ -181,6 +181,37 @@ def test_after_a_restart_what_was_let_go_is_known_by_its_labels() -> None:
     assert len(stage.peer.of(m.Finished)) == 1
 
 
+def _runs_without_labels() -> Stage:
+    """Return a stage whose agent was restarted after somebody took our labels off the pod that runs."""
+    stage = _stage()
+    _user_pod(stage)
+    stage.place()
+    stage.run()
+    stage.crash()
+    ours = dict.fromkeys(("gatelift.dev/origin", "gatelift.dev/workload-uid", "gatelift.dev/epoch"))
+    stage.change(POD, "p", {"metadata": {"labels": ours}})
+    stage.start()
+    assert stage.placement() is None
+    return stage
+
+
+def test_hd_55_what_runs_without_labels_is_taken_up_by_its_uid_and_by_nothing_else() -> None:
+    stage = _runs_without_labels()
+    [template] = commit_messages()[1].objects
+    named = replace(template, template="uid-of-another")
+    stage.send(replace(commit_messages()[1], objects=(named,)))
+    assert [refused.refusal for refused in stage.peer.of(m.Refused)] == [Refusal.HOLD_EXPIRED]
+    assert stage.placement() is None
+
+
+def test_hd_55_what_runs_without_labels_is_not_taken_up_for_an_epoch_that_was_stopped() -> None:
+    stage = _runs_without_labels()
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+    stage.commit()
+    assert [refused.refusal for refused in stage.peer.of(m.Refused)] == [Refusal.EPOCH_STALE]
+    assert stage.placement() is None
+
+
 def _flavor() -> Any:
 
     return ResourceFlavor(spec=ResourceFlavorSpec(node_labels={"pool": "spot"}))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
 import pytest
 from scripts import mutants
 from scripts.mutants import Edit, Mutant, Ran, SecondWall, Verdict
+
+LEAST = 60
+"""A table that shrinks below this has lost what it is for."""
 
 CODE = "def may_start(lease: float, now: float) -> bool:\n    return lease > now\n"
 TEST = "def test_a_lease_that_ran_out() -> None:\n    assert True\n"
@@ -35,6 +39,14 @@ def _changed(**fields: object) -> Mutant:
 def test_each_anchor_of_the_table_is_in_the_tree_exactly_once_and_each_test_is_there() -> None:
     """HD-55: who moves a line that decides moves its mutant with it, and learns so at once."""
     assert mutants.misfits(mutants.load()) == []
+
+
+def test_the_table_has_every_rule_and_the_fifteen_conditions_that_nothing_missed() -> None:
+    table = mutants.load()
+    assert len(table) >= LEAST
+    rules = set(re.findall(r"^\| ([RP]\d+) \|", (mutants.ROOT / "docs/protocol.md").read_text(), re.MULTILINE))
+    assert rules - {rule for mutant in table for rule in mutant.rules} == set()
+    assert len([mutant.id for mutant in table if "HD-54" in mutant.rules]) == 15
 
 
 def test_a_mutant_that_fits_has_nothing_against_it(tree: Path) -> None:

@@ -112,6 +112,7 @@ def test_hd_11_a_word_that_lay_there_before_the_loss_is_answered_before_the_loss
 
 
 def test_hd_12_each_leader_comes_again_to_what_a_person_said_while_the_cluster_is_lost_in_that_session() -> None:
+    """HD-54, at its end: a person's word is dropped when the cluster returns."""
     api = Api()
     first = Manager(api)
     first.dial()
@@ -136,6 +137,7 @@ def test_hd_12_each_leader_comes_again_to_what_a_person_said_while_the_cluster_i
 
 
 def test_hd_13_a_word_ends_nothing_before_it_is_written_and_nothing_when_its_write_conflicts() -> None:
+    """HD-54: a person's word only after its conditional write."""
     manager = Manager(Api())
     manager.dial()
     manager.pass_time(80)
