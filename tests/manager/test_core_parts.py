@@ -314,6 +314,15 @@ def test_what_is_written_of_a_winner_is_read_back() -> None:
     assert read.admitted
 
 
+def test_hd_55_the_epoch_of_a_reservation_is_the_one_that_was_written_with_it() -> None:
+    """HD-30: whatever the annotation says by then, which anybody may raise."""
+    body = record.admission_write(workload(), ADMISSION, ("dispatch",), "Quota reserved", CHOICE, NOW)
+    reserved = written(body)
+    reserved.metadata.annotations["gatelift.dev/epoch"] = "9"
+    read = record.read(reserved, travels=True)
+    assert (read.epoch, read.highest_epoch) == (CHOICE.epoch, 9)
+
+
 def test_a_local_placement_is_told_by_its_admission() -> None:
     choice = record.Choice(cluster="local", epoch=2, term=5, policy=DisconnectPolicy.WAIT)
     body = record.admission_write(workload(), ADMISSION, (), "Quota reserved", choice, "2026-11-21T00:00:00Z")

@@ -85,3 +85,19 @@ def test_hd_34_a_person_who_declares_the_cluster_fenced_ends_the_hold() -> None:
     world.upcall(FencedByPerson(cluster="b", through_session=world.sessions["b"], who="a person"))
     world.settle()
     assert not world.machine.core.caution.holds(key.uid)
+
+
+def test_hd_55_a_workload_of_which_a_cluster_names_a_later_epoch_is_started_nowhere() -> None:
+    """What was evicted meanwhile waits: it may run there, in an epoch that the record does not know."""
+    world, _, key = running()
+    world.agents["b"].say(GatesLifted(key=PlacementKey(key.uid, 7)))
+    world.settle()
+    meta = world.find("Workload")["metadata"]
+    ref = ObjectRef(WORKLOAD, ObjectKey(meta["namespace"], meta["name"]))
+    for active in (False, True):
+        world.api.edit(ref, lambda workload, active=active: workload["spec"].update(active=active))  # type: ignore[misc]  # mypy cannot infer it
+        world.advance(60.0)
+    assert [commit.key for _, commit in world.messages(Commit)] == [key]
+    world.connect("b")
+    world.advance(60.0)
+    assert len(world.messages(Commit)) == 2, "it lists nothing of it any more"

@@ -191,6 +191,8 @@ def test_quota_is_not_given_to_another_while_a_winner_may_still_be_written() -> 
     world.cut("b")
     world.api.apply(a_pod("two").document())
     world.advance(3.0)
+    known = world.api.objects[late[0].ref]["metadata"]["resourceVersion"]
+    assert f'"resourceVersion":"{known}"'.encode() in late[0].body, "nothing else is written while this may still land"
     world.api.carry_out(late[0])
     world.connect("a")
     world.connect("b")
