@@ -173,7 +173,7 @@ def test_what_is_owed_to_a_cluster_ends_with_a_resync_that_lists_it() -> None:
 
 def test_quota_is_not_given_to_another_while_a_winner_may_still_be_written() -> None:
     world = a_world(a_setting(cpu=1))
-    late: list[Create | Patch | Delete] = []
+    late: list[Patch] = []
     write = world._write
 
     def land_later(command: Create | Patch | Delete) -> None:
