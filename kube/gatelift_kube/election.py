@@ -4,13 +4,19 @@ The Lease's times are written for people. What decides is how long its record ha
 and, for the holder, when it sent the renewal that succeeded. A Lease that is not there is waited for as one that was
 seen to change at that moment: only one that was given back is free at once. Each acquisition raises `leaseTransitions`,
 so the term grows with every change of holder, also when the same process comes back after a lapse.
+
+A Lease may also count (`counts`): each create, take and renewal raises a number that stands in an annotation, beside
+the list of who took over at which number. So a Lease that was restored from a backup can be told from one that was not,
+by whoever brings back a later number; and who takes over knows whether it saw the number grow a moment ago, or found a
+Lease that may be old.
 """
 
 from __future__ import annotations
 
 import enum
+import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gatelift_kube import timestamps
@@ -18,6 +24,14 @@ from gatelift_kube.objects.core import Lease
 from gatelift_kube.resources import LEASE, ObjectKey
 
 NEVER = -math.inf
+ANNOTATION_COUNTER = "gatelift.dev/lease-counter"
+"""How often the Lease was written by those who held it."""
+ANNOTATION_HOLDERS = "gatelift.dev/lease-holders"
+"""Who took over, and at which number, oldest first: `DIGEST:NUMBER`, separated by blanks."""
+TENURES_MAX = 64
+"""Holders that are listed: some weeks of daily restarts, in 2 KB."""
+DIGITS_MAX = 18
+"""Digits of a number that is believed: it fits into 63 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,11 +54,26 @@ class ElectionTimes:
 
 
 @dataclass(frozen=True, slots=True)
+class Tenure:
+    """Who held the Lease, by a digest of its identity, and the number that it found when it took over."""
+
+    holder: str
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
-    """Whether we lead: `term` is 0 and `valid_until` in the past where we do not."""
+    """Whether we lead: `term` is 0 and `valid_until` in the past where we do not.
+
+    `counter` is the number that stands in the Lease, `tenures` who took over, the last of them we. `warm`: this process
+    saw the number grow a moment before it took over; else the Lease may be one of long ago.
+    """
 
     term: int = 0
     valid_until: float = NEVER
+    counter: int = 0
+    tenures: tuple[Tenure, ...] = ()
+    warm: bool = False
 
     def leads(self, now: float) -> bool:
         """Return whether the lease is still ours by our own clock."""
@@ -61,9 +90,14 @@ class Step(enum.Enum):
 
 
 class Election:
-    """What one candidate knows. `floor` is a term that ours must exceed (the highest that anybody has recorded)."""
+    """What one candidate knows. `floor` is a term that ours must exceed (the highest that anybody has recorded).
 
-    def __init__(self, key: ObjectKey, identity: str, times: ElectionTimes, *, floor: int = 0) -> None:
+    `counts`: the Lease counts, see above.
+    """
+
+    def __init__(
+        self, key: ObjectKey, identity: str, times: ElectionTimes, *, floor: int = 0, counts: bool = False
+    ) -> None:
         self.key = key
         self.identity = identity
         self.times = times
@@ -72,6 +106,11 @@ class Election:
         self._lease: Lease | None = None
         self._seen_since = NEVER
         self._vacant_from = NEVER
+        self._counts = counts
+        self._counter_floor = 0
+        self._grew_after = NEVER
+        self._looked_at = NEVER
+        self._warm = False
 
     @property
     def holder(self) -> str:
@@ -88,13 +127,21 @@ class Election:
             self._vacant_from = now + self.times.lease_seconds
         if version != known or self._seen_since == NEVER:
             self._seen_since = now
-        self._lease = lease
+        before, after = counter_of(self._lease), counter_of(lease)
+        if self._lease is not None and after != before:
+            # Some time after our last look at it. One that went back proves nothing.
+            self._grew_after = self._looked_at if after > before else NEVER
+        self._lease, self._looked_at = lease, now
         if lease is not None:
             self._floor = max(self._floor, lease.spec.lease_transitions or 0)
 
     def raise_floor(self, term: int) -> None:
         """Never use a term at or below `term`: somebody has recorded it."""
         self._floor = max(self._floor, term)
+
+    def raise_counter(self, number: int) -> None:
+        """Go on from `number` at least when the Lease is taken next."""
+        self._counter_floor = max(self._counter_floor, number)
 
     def step(self, now: float) -> Step:
         """Return what to do, given what was read last."""
@@ -120,6 +167,8 @@ class Election:
         """Return why we do not lead any more, or an empty text."""
         if self._lease is None:
             return "the Lease was deleted"
+        if self._is_held_by_us() and not self._is_ours():
+            return f"the Lease counts {counter_of(self._lease)}, we wrote {self.standing.counter}: was it restored?"
         if not self._is_ours():
             return f"the Lease is held by {self.holder or 'nobody'}"
         if not self.standing.leads(now):
@@ -129,18 +178,25 @@ class Election:
     def acquired(self, lease: Lease, sent_at: float, now: float) -> None:
         """Take in that our create or take succeeded; the request was sent at `sent_at`."""
         self.observe(lease, now)
-        self.standing = Standing(lease.spec.lease_transitions or 0, sent_at + self.times.renew_seconds)
+        self.standing = Standing(
+            lease.spec.lease_transitions or 0,
+            sent_at + self.times.renew_seconds,
+            counter_of(lease),
+            tenures_of(lease),
+            self._warm,
+        )
 
     def renewed(self, lease: Lease, sent_at: float, now: float) -> None:
         """Take in that our renewal succeeded."""
         self.observe(lease, now)
-        self.standing = Standing(self.standing.term, sent_at + self.times.renew_seconds)
+        until = sent_at + self.times.renew_seconds
+        self.standing = replace(self.standing, valid_until=until, counter=counter_of(lease))
 
     def resigned(self) -> None:
         """Lead no more, from now on."""
         self.standing = Standing()
 
-    def body(self, step: Step, wall: float) -> dict[str, Any]:
+    def body(self, step: Step, wall: float, now: float = NEVER) -> dict[str, Any]:
         """Return the document to create, or the merge patch that takes or renews, on the version last read."""
         moment = timestamps.to_micro_text(wall)
         spec: dict[str, Any] = {
@@ -151,10 +207,25 @@ class Election:
         }
         if step is not Step.RENEW:
             spec |= {"acquireTime": moment, "leaseTransitions": self._floor + 1}
+            # As long as nobody takes over, plus two looks of ours at it: a moment ago.
+            self._warm = now - self._grew_after <= self.times.lease_seconds + 2 * self.times.retry_seconds
+        marks = {"annotations": self._count(step)} if self._counts else {}
         if self._lease is None:
-            metadata = {"name": self.key.name, "namespace": self.key.namespace}
+            metadata = {"name": self.key.name, "namespace": self.key.namespace, **marks}
             return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata, "spec": spec}
-        return {"metadata": self._preconditions(), "spec": spec}
+        return {"metadata": {**self._preconditions(), **marks}, "spec": spec}
+
+    def _count(self, step: Step) -> dict[str, str]:
+        """Return the annotations of the next write."""
+        found = counter_of(self._lease)
+        if step is Step.RENEW:
+            return {ANNOTATION_COUNTER: str(found + 1)}
+        # Raised above all that a restored record does not know: who led before is of no account any more.
+        before = tenures_of(self._lease) if self._counter_floor <= found else ()
+        found = max(found, self._counter_floor)
+        tenures = (*before, Tenure(holder_digest(self.identity), found))[-TENURES_MAX:]
+        text = " ".join(f"{each.holder}:{each.found}" for each in tenures)
+        return {ANNOTATION_COUNTER: str(found + 1), ANNOTATION_HOLDERS: text}
 
     def release_body(self, wall: float) -> dict[str, Any] | None:
         """Return the merge patch that gives the lease back, or None where there is nothing to give."""
@@ -167,9 +238,37 @@ class Election:
         return {"resourceVersion": self._lease.metadata.resource_version} if self._lease is not None else {}
 
     def _is_ours(self) -> bool:
+        return self._is_held_by_us() and counter_of(self._lease) >= self.standing.counter
+
+    def _is_held_by_us(self) -> bool:
         lease = self._lease
         return (
             lease is not None
             and lease.spec.holder_identity == self.identity
             and (lease.spec.lease_transitions or 0) == self.standing.term
         )
+
+
+def holder_digest(identity: str) -> str:
+    """Return the short name of a holder in the list of those who took over: 16 hexadecimal digits."""
+    return hashlib.sha256(identity.encode()).hexdigest()[:16]
+
+
+def counter_of(lease: Lease | None) -> int:
+    """Return the number that stands in a Lease; 0 without one, and where somebody wrote something else there."""
+    return _number(lease.metadata.annotations.get(ANNOTATION_COUNTER, "")) if lease is not None else 0
+
+
+def tenures_of(lease: Lease | None) -> tuple[Tenure, ...]:
+    """Return who took over, oldest first; what somebody wrote there that is none is left out."""
+    text = lease.metadata.annotations.get(ANNOTATION_HOLDERS, "") if lease is not None else ""
+    parts = (part.partition(":") for part in text.split()[-TENURES_MAX:])
+    return tuple(Tenure(holder, _number(found)) for holder, _, found in parts if _is_digest(holder))
+
+
+def _is_digest(text: str) -> bool:
+    return len(text) == 16 and all(letter in "0123456789abcdef" for letter in text)
+
+
+def _number(text: str) -> int:
+    return int(text) if len(text) <= DIGITS_MAX and text.isascii() and text.isdigit() else 0

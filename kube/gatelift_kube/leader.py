@@ -111,7 +111,7 @@ class Elector:
         self._election.observe(_lease(served.object), self._clock())
 
     async def _write(self, step: Step) -> Lease:
-        body = msgspec.json.encode(self._election.body(step, self._wall()))
+        body = msgspec.json.encode(self._election.body(step, self._wall(), self._clock()))
         seconds = self._try_seconds()
         if step is Step.CREATE:
             served = await self._client.create(LEASE, self._ref.key.namespace, body, seconds=seconds)
@@ -167,7 +167,7 @@ class LeaderElector:
     """Runs for the Lease `namespace/name` as `identity` (unique to this process) on a thread of its own.
 
     `on_acquired(term)` and `on_lost(reason)` are posted to the event loop that called `start`. `floor` is the highest
-    term known from elsewhere: a Lease that was deleted must not make terms go back.
+    term known from elsewhere: a Lease that was deleted must not make terms go back. `counts`: see `election`.
     """
 
     def __init__(
@@ -181,6 +181,7 @@ class LeaderElector:
         on_lost: Callable[[str], None],
         times: ElectionTimes | None = None,
         floor: int = 0,
+        counts: bool = False,
         clock: Clock = monotonic,
         user_agent: str = "gatelift-elector",
     ) -> None:
@@ -190,7 +191,9 @@ class LeaderElector:
         self._user_agent = user_agent
         self._on_acquired = on_acquired
         self._on_lost = on_lost
-        self._election = Election(ObjectKey(namespace, name), identity, times or ElectionTimes(), floor=floor)
+        self._election = Election(
+            ObjectKey(namespace, name), identity, times or ElectionTimes(), floor=floor, counts=counts
+        )
         self._thread: threading.Thread | None = None
         self._main: asyncio.AbstractEventLoop | None = None
         self._own: asyncio.AbstractEventLoop | None = None
@@ -223,6 +226,10 @@ class LeaderElector:
     def raise_floor(self, term: int) -> None:
         """Make the next term exceed `term`, which somebody has recorded."""
         self._election.raise_floor(term)
+
+    def raise_counter(self, number: int) -> None:
+        """Make the Lease count on from `number` at least when it is taken next."""
+        self._election.raise_counter(number)
 
     def start(self) -> None:
         """Become a candidate. Call once, in the event loop that shall get the callbacks."""

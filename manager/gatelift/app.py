@@ -27,6 +27,7 @@ from gatelift.adapters.standing import StartRefusedError, mark_leader, origin_of
 from gatelift.assembly import new_machine
 from gatelift.config import METRICS_OFF, Configuration
 from gatelift.core import commands, events
+from gatelift.core.recovery_values import floors
 from gatelift_admission.engine import is_compiled
 from gatelift_agent.app import LocalAgent, start_local_agent
 from gatelift_kube import collector
@@ -119,6 +120,7 @@ class _Process:
                 renew_seconds=election.renew_deadline,
                 retry_seconds=election.retry_period,
             ),
+            counts=True,
         )
         self._local = LocalStream(self._loop.post)
         self._local_agent: LocalAgent | None = None
@@ -211,18 +213,21 @@ class _Process:
         about = {"workload": note.workload, "epoch": note.epoch, "cluster": note.cluster}
         log(note.text, **{key: value for key, value in about.items() if value}, **dict(note.fields))
 
-    async def _highest_term(self) -> int:
-        terms = [0]
+    async def _floors(self) -> tuple[int, int]:
+        """Return the term and the counter that the next ones must exceed, as far as the clusters' objects know."""
+        found: list[WorkerCluster] = []
         async for page in self._client.list(WORKER_CLUSTER):
-            terms += [each.object.status.term for each in page.items if isinstance(each.object, WorkerCluster)]
-        return max(terms)
+            found += [each.object for each in page.items if isinstance(each.object, WorkerCluster)]
+        return floors(found)
 
     async def _become_candidate(self) -> None:
         """Run for leader only when every kind is listed: an inventory may be judged only then (R4)."""
         await self._api.wait_synced()
         collector.settle()
         # A Lease that somebody deleted starts counting anew; the clusters remember how far the terms had come.
-        self._elector.raise_floor(await self._highest_term())
+        term, counter = await self._floors()
+        self._elector.raise_floor(term)
+        self._elector.raise_counter(counter)
         self._elector.start()
 
     # --- standing --------------------------------------------------------------------------------------------------
@@ -233,8 +238,19 @@ class _Process:
     def _acquired(self, term: int) -> None:
         self._log.info("leading", term=term)
         self._metrics.leader.set(term)
-        self._loop.post(events.LeadershipExtended(valid_until=self._elector.valid_until()))
-        self._loop.post(events.LeadershipGained(term=term))
+        standing = self._elector.standing
+        self._log.info("its Lease", counter=standing.counter, seen_moving=standing.warm)
+        self._loop.post(events.LeadershipExtended(valid_until=standing.valid_until, counter=standing.counter))
+        self._loop.post(
+            events.LeadershipGained(
+                term=term,
+                warm=standing.warm,
+                holder=self._instance,
+                counter=standing.counter,
+                tenures=standing.tenures,
+                seal_key=self._authority.state.seal_key,
+            )
+        )
         self._supervisor.spawn("leader label", mark_leader(self._client, leads=True))
         self._supervisor.spawn("local agent", self._start_local(term))
 
@@ -261,7 +277,8 @@ class _Process:
         while True:
             await asyncio.sleep(EXTEND_SECONDS)
             if self._elector.leads():
-                self._loop.post(events.LeadershipExtended(valid_until=self._elector.valid_until()))
+                standing = self._elector.standing
+                self._loop.post(events.LeadershipExtended(valid_until=standing.valid_until, counter=standing.counter))
             if monotonic() - clock_at >= CLOCK_SECONDS:
                 clock_at = monotonic()
                 self._loop.post(events.ClockRead(unix_seconds=wall()))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gatelift_wire import limits
 
@@ -19,6 +20,16 @@ class Standing(enum.Enum):
     CURRENT = "current"
     SUSPECT = "suspect"
     LOST = "lost"
+
+
+class Sealed(NamedTuple):
+    """How often the leader's own Lease had been written when a grant was given, and the manager's proof of it."""
+
+    counter: int = 0
+    seal: bytes = b""
+
+
+UNCOUNTED = Sealed()
 
 
 def start_right_seconds(seconds: float, drift: float = limits.CLOCK_DRIFT) -> float:

@@ -45,6 +45,9 @@ STATUS_BYTES_MAX = 3 * MEBIBYTE // 2
 NESTING_MAX = 64
 """Depth of JSON inside a message: Kubernetes objects have about fifteen. Whoever reads it later may recurse."""
 
+SEAL_BYTES_MAX = 64
+"""Proof of the leader's counter, which agents bring back: 40 bytes today."""
+
 CERTIFICATE_BYTES_MAX = 256 * KIBIBYTE
 """A chain, a bundle or a signing request."""
 

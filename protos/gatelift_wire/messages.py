@@ -49,6 +49,8 @@ class Hello:
     cluster this is: the UID of its namespace kube-system ("" from an agent that does not know). `mark` is the number
     that the agent's Lease in the worker counted when this process took it over, until a session has begun; then what
     `LeaseRenew.mark` says. 0: it does not count.
+    `counter` and `seal` are those of the grant with the highest counter that it ever got, as they came: they prove how
+    far the manager had come.
     """
 
     instance: str
@@ -65,6 +67,8 @@ class Hello:
     api_reachable: bool = True
     cluster_uid: str = ""
     mark: int = 0
+    counter: int = 0
+    seal: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,10 +153,16 @@ class Welcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseGranted:
-    """The lease runs `seconds` from the moment the agent sent the renewal with this `sent_at`."""
+    """The lease runs `seconds` from the moment the agent sent the renewal with this `sent_at`.
+
+    `counter` is how often the leader's own Lease was written, `seal` the manager's proof of it, opaque to agents; both
+    come back in `Hello`. 0 and empty where nobody counts.
+    """
 
     sent_at: float
     seconds: float
+    counter: int = 0
+    seal: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

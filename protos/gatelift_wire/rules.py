@@ -207,6 +207,7 @@ _AMOUNTS = _many(_pair(_AMOUNT), limits.PAIRS_MAX)
 _POD_SETS = _many(_measure, limits.POD_SETS_MAX)
 _OBJECT_REPORTS = _many(_measure, limits.OBJECTS_MAX)
 _JSON = _json_object(limits.STATUS_BYTES_MAX)
+_SEAL = _raw(limits.SEAL_BYTES_MAX)
 _PEM = _raw(limits.CERTIFICATE_BYTES_MAX)
 _ENDING = {"key": _key, "reason": _WORD_MAYBE, "message": _TEXT}
 
@@ -235,6 +236,8 @@ RULES: dict[type, dict[str, Rule]] = {
         "api_reachable": _flag,
         "cluster_uid": _UID_MAYBE,
         "mark": _NUMBER,
+        "counter": _NUMBER,
+        "seal": _SEAL,
     },
     messages.LeaseRenew: {"sent_at": _SECONDS, "api_reachable": _flag, "replicas": _COUNT, "mark": _NUMBER},
     messages.CreditGrant: {"credits": _COUNT},
@@ -272,7 +275,12 @@ RULES: dict[type, dict[str, Rule]] = {
         "renew_seconds": _real(1.0, limits.LEASE_SECONDS_MAX),
         "credit_window": _COUNT,
     },
-    messages.LeaseGranted: {"sent_at": _SECONDS, "seconds": _real(0.0, limits.LEASE_SECONDS_MAX)},
+    messages.LeaseGranted: {
+        "sent_at": _SECONDS,
+        "seconds": _real(0.0, limits.LEASE_SECONDS_MAX),
+        "counter": _NUMBER,
+        "seal": _SEAL,
+    },
     messages.InventoryRequest: {"request": _NUMBER},
     messages.Close: {"reason": _choice, "text": _TEXT, "retry_after_seconds": _SECONDS},
     messages.PodSetRequest: {

@@ -42,6 +42,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from gatelift_wire.leases import Sealed
 from gatelift_wire.messages import Close, ForeignRun, Frame, Hello, InventoryEntry, Message
 from gatelift_wire.refusals import CloseReason
 
@@ -167,6 +168,14 @@ class GreetingReceived:
     stream_id: int
     hello: Hello
     resumable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterShown:
+    """Manager: an agent greets, whatever comes of it, and brings back the highest counter that it was ever granted."""
+
+    sealed: Sealed
+    term: int  # the highest that it has seen, by its own word
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,6 +312,7 @@ SessionOutput = (
     | Transmit
     | CloseStream
     | GreetingReceived
+    | CounterShown
     | GreetingEnded
     | Welcomed
     | Opened

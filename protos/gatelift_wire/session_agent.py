@@ -12,7 +12,7 @@ from typing import ClassVar, get_args
 from gatelift_wire import limits
 from gatelift_wire.cutting import inventory_chunks
 from gatelift_wire.keys import PROTOCOL_VERSION, PROTOCOL_VERSION_MIN
-from gatelift_wire.leases import AgentLease
+from gatelift_wire.leases import UNCOUNTED, AgentLease, Sealed
 from gatelift_wire.messages import (
     Close,
     Command,
@@ -90,6 +90,8 @@ class AgentSession(SessionCore):
         super().__init__(instance)
         self.session = last_session
         self.seen_term = last_term
+        self.sealed = UNCOUNTED
+        """The grant with the highest counter: it says how far the manager's record had come, and never goes back."""
         self._agent_version = agent_version
         self._versions = versions
         self._fraction = jitter % 1.0
@@ -115,7 +117,7 @@ class AgentSession(SessionCore):
 
     # --- the doors ---------------------------------------------------------------------------------------------
 
-    def recall(self, last_session: int, last_term: int) -> None:
+    def recall(self, last_session: int, last_term: int, sealed: Sealed = UNCOUNTED) -> None:
         """Take what is kept in the worker by now, before `start`: another process may have had the lead since.
 
         A greeting with a session of before would pass for a worker that was restored from a backup.
@@ -124,6 +126,15 @@ class AgentSession(SessionCore):
             self._forget_lineage()
             self.session = last_session
         self.seen_term = max(self.seen_term, last_term)
+        self._count(sealed)
+
+    def forget_counter(self) -> None:
+        """Forget the counter of a former manager: it is of another Lease."""
+        self.sealed = UNCOUNTED
+
+    def _count(self, sealed: Sealed) -> None:
+        if sealed.counter > self.sealed.counter:
+            self.sealed = sealed
 
     def identify(self, cluster_uid: str, mark: int) -> None:
         """Take which cluster this is, and what its Lease counted when this replica took it over, before `start`.
@@ -284,6 +295,8 @@ class AgentSession(SessionCore):
                     api_reachable=self._api_reachable,
                     cluster_uid=self._cluster_uid,
                     mark=self._greeting_mark,
+                    counter=self.sealed.counter,
+                    seal=self.sealed.seal,
                 ),
             )
         )
@@ -401,20 +414,21 @@ class AgentSession(SessionCore):
 
     def _take_control(self, control: Control, now: float) -> None:
         match control:
-            case LeaseGranted(sent_at=sent_at, seconds=seconds):
-                self._take_grant(sent_at, seconds, now)
+            case LeaseGranted(sent_at=sent_at, seconds=seconds, counter=counter, seal=seal):
+                self._take_grant(sent_at, seconds, Sealed(counter, seal), now)
             case InventoryRequest(request=request):
                 self._asked = request
                 self._out.append(InventoryAsked(session=self.session, request=request))
             case _:
                 self._violation(f"control: {type(control).__name__} is not the manager's to send", now)
 
-    def _take_grant(self, sent_at: float, seconds: float, now: float) -> None:
+    def _take_grant(self, sent_at: float, seconds: float, sealed: Sealed, now: float) -> None:
         if sent_at not in self._renewals:
             self._violation(f"LeaseGranted.sent_at: no renewal of this session was sent at {sent_at:g}", now)
             return
         while self._renewals and self._renewals[0] <= sent_at:
             self._renewals.popleft()
+        self._count(sealed)
         self._lease = self._lease.granted(sent_at, seconds)
         if self._lease.until is None or self._lease.acknowledged_at is None or not self._lease.valid(now):
             return

@@ -11,7 +11,7 @@ from typing import ClassVar, get_args
 
 from gatelift_wire import limits
 from gatelift_wire.keys import PROTOCOL_VERSION, PROTOCOL_VERSION_MIN, PlacementKey
-from gatelift_wire.leases import ManagerLease, Standing, start_right_seconds
+from gatelift_wire.leases import UNCOUNTED, ManagerLease, Sealed, Standing, start_right_seconds
 from gatelift_wire.messages import (
     Close,
     Control,
@@ -29,6 +29,7 @@ from gatelift_wire.messages import (
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session import (
     CloseStream,
+    CounterShown,
     CreditsGranted,
     GreetingEnded,
     GreetingReceived,
@@ -234,10 +235,13 @@ class ManagerSession(SessionCore):
         self._transmit((InventoryRequest(request=request),))
         return self._take_out()
 
-    def grant(self, now: float, *, seconds: float | None = None, sent_at: float | None = None) -> list[SessionOutput]:
+    def grant(
+        self, now: float, *, seconds: float | None = None, sent_at: float | None = None, sealed: Sealed = UNCOUNTED
+    ) -> list[SessionOutput]:
         """Answer the youngest renewal: the lease runs `seconds` (default: the session's) from its sending.
 
         With `sent_at`, only if the youngest is still that one: its facts were written, those of another were not (P4).
+        `sealed` is what the agent is to bring back at its next greeting.
 
         Nothing happens without an unanswered renewal or without a session. The caller's own leader lease is valid: a
         manager that may not lead extends nobody's right. A longer grant than the default is recorded before (P3).
@@ -253,7 +257,7 @@ class ManagerSession(SessionCore):
         self._renewal = None
         self._lease = self._lease.granted(received_at, length)
         self._standing_told = Standing.CURRENT
-        self._transmit((LeaseGranted(sent_at=renewed_at, seconds=length),))
+        self._transmit((LeaseGranted(sent_at=renewed_at, seconds=length, counter=sealed.counter, seal=sealed.seal),))
         return self._take_out()
 
     def standing(self, now: float) -> Standing:
@@ -325,6 +329,8 @@ class ManagerSession(SessionCore):
             served = f"versions {least} to {most} are served here, {hello.version_min} to {hello.version_max} there"
             self._reject_stranger(stream, CloseReason.VERSION_UNSUPPORTED, f"{served}; upgrade the older end")
             return
+        if hello.counter or hello.seal:
+            self._out.append(CounterShown(sealed=Sealed(hello.counter, hello.seal), term=hello.last_term))
         if hello.last_term > self.term:
             text = f"term: {self.term} is over, the agent has seen {hello.last_term}"
             self._reject_stranger(stream, CloseReason.TERM_STALE, text)

@@ -68,6 +68,11 @@ class Layout:
         return self.folder / "pki"
 
     @property
+    def data(self) -> Path:
+        """Folder of etcd's data."""
+        return self.folder / "etcd"
+
+    @property
     def logs(self) -> Path:
         """Folder of the logs, one file a process."""
         return self.folder / "logs"
@@ -140,7 +145,7 @@ def _etcd(layout: Layout) -> list[str]:
     peer = f"http://127.0.0.1:{layout.ports.etcd_peer}"
     return [
         "--name=sandbox",
-        f"--data-dir={layout.folder / 'etcd'}",
+        f"--data-dir={layout.data}",
         f"--listen-client-urls={layout.etcd_url}",
         f"--advertise-client-urls={layout.etcd_url}",
         f"--listen-peer-urls={peer}",

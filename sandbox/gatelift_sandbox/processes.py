@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import shutil
 import signal
 import time
 from collections.abc import Sequence
@@ -86,6 +87,31 @@ class LocalProvider:
                     binaries = await asyncio.to_thread(build.ensure, self._settings.say)
                     entry = self._start(entry, API_SERVER, binaries)
                 await self._ready(_layout(entry), entry.children[API_SERVER])
+
+    async def back_up(self, name: str, to: Path) -> None:
+        """Copy the data of a cluster's etcd, which stands still meanwhile: what a crash at that moment would leave."""
+        entry = self._entry(name)
+        etcd = entry.children[ETCD]
+        children.signal_child(etcd, signal.SIGSTOP)
+        try:
+            await asyncio.to_thread(shutil.copytree, _layout(entry).data, to)
+        finally:
+            children.signal_child(etcd, signal.SIGCONT)
+
+    async def restore(self, name: str, from_: Path) -> None:
+        """Put a copy of etcd's data back: the whole control plane ends, and starts from it."""
+        entry = self._entry(name)
+        layout, binaries = _layout(entry), await asyncio.to_thread(build.ensure, self._settings.say)
+        mine = [process for process in START_ORDER if process in entry.children]
+        for process in reversed(mine):
+            await children.stop(entry.children[process])
+        await asyncio.to_thread(shutil.rmtree, layout.data)
+        await asyncio.to_thread(shutil.copytree, from_, layout.data)
+        for process in mine[:2]:
+            entry = self._start(entry, process, binaries)
+        await self._ready(layout, *(entry.children[process] for process in mine[:2]))
+        for process in mine[2:]:
+            entry = self._start(entry, process, binaries)
 
     def memory_bytes(self, name: str) -> dict[str, int]:
         """Return the resident memory of each process of a cluster."""

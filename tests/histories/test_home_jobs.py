@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gatelift.core.recovery_values import Finding
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.behaviour import RUN_SECONDS
 from support.builders_manager import a_job
@@ -195,7 +196,9 @@ def test_hd_1_nobody_is_suspended_while_dispatch_is_halted() -> None:
     history = History()
     history.job("work", "stays", cpu="1", pods=5)
     history.passes(5.0)
-    history.leader.machine.core.caution.halted = "as told"
+    caution = history.leader.machine.core.caution
+    caution.recovery.finding = Finding(why="as told", since="", counter=0, term=0)
+    caution.halted = "as told"
     start_by_hand(history)
     history.passes(30.0)
     assert not suspended(history)

@@ -124,7 +124,7 @@ def test_hd_54_workloads_are_read_again_before_a_stray_of_an_inventory_is_stoppe
     """The watch may be behind: only the API server itself says that no Workload explains what a cluster lists."""
     world = a_world(a_setting())
     stray = PlacementKey("uid-of-nobody", 3)
-    world.agents["a"].placements[stray] = Held(state="Running", lifted=True)
+    world.agents["a"].placements[stray] = Held(state="Applying")
     reads: list[ReadAll] = []
     carry_out = world._carry_out
 

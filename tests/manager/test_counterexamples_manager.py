@@ -292,7 +292,7 @@ def test_r3_an_unknown_placement_is_stopped_only_after_the_record_was_read_again
     agent = world.agents["a"]
     unknown = PlacementKey("uid-of-nobody", 3)
     world.watch_late = True
-    agent.say(GatesLifted(key=unknown))
+    agent.say(Applied(key=unknown))
     world.settle()
     reads = [command for command in world.history if type(command).__name__ == "ReadAll"]
     assert len(reads) == 1

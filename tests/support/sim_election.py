@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gatelift_kube.election import ElectionTimes
+from gatelift_kube.election import NEVER, TENURES_MAX, ElectionTimes, Tenure, holder_digest
 from support.sim_clock import Timeline
 
 TIMES = ElectionTimes()
@@ -22,6 +22,8 @@ class SimLease:
     holder: str = ""
     term: int = 0
     version: int = 0
+    counter: int = 0
+    tenures: tuple[Tenure, ...] = ()
 
 
 class SimElector:
@@ -49,6 +51,11 @@ class SimElector:
         self._gained, self._extended, self._lost = gained, extended, lost
         self._seen = -1
         self._seen_since = 0.0
+        self._counted, self._looked_at = -1, NEVER
+        self._grew_after = NEVER
+        self.counter, self.warm = 0, True
+        self.tenures: tuple[Tenure, ...] = ()
+        self.floors: Callable[[], tuple[int, int]] = lambda: (0, 0)
         timeline.after(timeline.between(0.05, 0.5), self._look)
 
     def leads(self) -> bool:
@@ -76,6 +83,9 @@ class SimElector:
             return
         if version != self._seen:
             self._seen, self._seen_since = version, sent
+        if self._counted >= 0 and self._lease.counter != self._counted:
+            self._grew_after = self._looked_at if self._lease.counter > self._counted else NEVER
+        self._counted, self._looked_at = self._lease.counter, sent
         if not self._lease.holder or sent >= self._seen_since + TIMES.lease_seconds:
             self._time.after(self._time.between(0.001, 0.05), lambda: self._take(sent, version))
 
@@ -83,16 +93,32 @@ class SimElector:
         lease = self._lease
         if self.over or term != self.term or (lease.holder, lease.term) != (self._who, term):
             return
+        if lease.counter < self.counter:
+            self._restored()
+            return
         lease.version += 1
+        lease.counter += 1
+        self.counter = lease.counter
         self.valid_until = sent + TIMES.renew_seconds
         self._extended(self.valid_until)
+
+    def _restored(self) -> None:
+        self.term = 0
+        self._lost()
 
     def _take(self, sent: float, version: int) -> None:
         lease = self._lease
         if self.over or lease.version != version:
             return
         vacant = not lease.holder
-        lease.holder, lease.version, lease.term = self._who, version + 1, lease.term + 1
+        term, counter = self.floors()
+        lease.holder, lease.version, lease.term = self._who, version + 1, max(lease.term, term) + 1
+        found = max(lease.counter, counter)
+        tenure = Tenure(holder_digest(self._who), found)
+        lease.tenures = (*(lease.tenures if found == lease.counter else ()), tenure)[-TENURES_MAX:]
+        self.counter = lease.counter = found + 1
+        self.tenures = lease.tenures
+        self.warm = self._time.now - self._grew_after <= TIMES.lease_seconds + 2 * TIMES.retry_seconds
         self.term, self.valid_until = lease.term, sent + TIMES.renew_seconds
         self._time.say(self._who, f"leads with term {self.term}")
         self._gained(self.term, self.valid_until, vacant)

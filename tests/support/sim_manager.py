@@ -9,7 +9,9 @@ from gatelift.assembly import new_machine
 from gatelift.config import Configuration
 from gatelift.core import commands, events
 from gatelift.core.invariants import check
-from gatelift_kube.resources import ObjectRef
+from gatelift.core.recovery_values import floors
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.resources import WORKER_CLUSTER, ObjectRef
 from gatelift_kube.writes import Create, Delete, EmitEvent, Patch
 from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from support.sim_agent import SimAgent
@@ -18,6 +20,7 @@ from support.sim_election import SimElector, SimLease
 from support.sim_port import ApiPort, SimReflector
 from support.sim_process import SimProcess
 
+STORED = (WORKER_CLUSTER.group, WORKER_CLUSTER.plural)
 REQUEUE_BASE_SECONDS, REQUEUE_MAX_SECONDS = 1.0, 20.0
 """Shorter than a deployment's, so that a simulation's end comes in minutes."""
 
@@ -53,6 +56,11 @@ class SimManager:
             extended=self._extended,
             lost=self._lost,
         )
+        self.elector.floors = self._floors
+
+    def _floors(self) -> tuple[int, int]:
+        found = (self.cluster.typed(WORKER_CLUSTER, one) for one in self.cluster.store.all(STORED))
+        return floors(each for each in found if isinstance(each, WorkerCluster))
 
     def check(self) -> None:
         """Check what the manager's core promises of itself."""
@@ -66,12 +74,22 @@ class SimManager:
         self.process.post(event)
 
     def _gained(self, term: int, until: float, _vacant: bool) -> None:
-        self.process.post(events.LeadershipExtended(valid_until=until))
-        self.process.post(events.LeadershipGained(term=term))
+        elector = self.elector
+        self.process.post(events.LeadershipExtended(valid_until=until, counter=elector.counter))
+        self.process.post(
+            events.LeadershipGained(
+                term=term,
+                warm=elector.warm,
+                holder=self.name,
+                counter=elector.counter,
+                tenures=elector.tenures,
+                seal_key=b"the key of the seals, of 32 byte",
+            )
+        )
         self.local.serve(term, until)
 
     def _extended(self, until: float) -> None:
-        self.process.post(events.LeadershipExtended(valid_until=until))
+        self.process.post(events.LeadershipExtended(valid_until=until, counter=self.elector.counter))
         self.local.extend(until)
 
     def _lost(self) -> None:

@@ -51,7 +51,7 @@ def _field(hint: Any, name: str) -> st.SearchStrategy[Any]:
     if hint is float:
         return st.floats(1.0, limits.LEASE_SECONDS_MAX)
     if hint is bytes:
-        return JSON
+        return st.binary(max_size=limits.SEAL_BYTES_MAX) if name == "seal" else JSON
     return {int: NUMBER, str: TEXT, bool: st.booleans()}[hint]
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import hashlib
+import hmac
 import ipaddress
+import secrets
 from dataclasses import dataclass, field, replace
 
 from cryptography import x509
@@ -22,6 +24,9 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 CA_LIFETIME = dt.timedelta(days=3650)
 CLOCK_SKEW = dt.timedelta(minutes=5)
 """Certificates start to be valid this much earlier: the peer's clock may be behind."""
+
+SEAL_KEY_BYTES = 32
+"""Of the key of the leader's counter: as long as its MAC."""
 
 REQUEST_BYTES_MAX = 16 * 1024
 """A signing request of one key is below 2 KiB; anything larger is no honest request."""
@@ -50,6 +55,8 @@ class AuthorityState:
     current: KeyPair
     following: KeyPair | None = None
     old_certificate: bytes | None = None
+    seal_key: bytes = field(default=b"", repr=False)
+    """Seals the leader's counter for those who bring it back; stays over rotations."""
 
     @property
     def bundle(self) -> bytes:
@@ -68,6 +75,8 @@ class AuthorityState:
             plain |= {"next.crt": self.following.certificate, "next.key": self.following.key}
         if self.old_certificate is not None:
             plain["old.crt"] = self.old_certificate
+        if self.seal_key:
+            plain["seal.key"] = self.seal_key
         return {name: base64.b64encode(value).decode() for name, value in plain.items()}
 
     @classmethod
@@ -77,7 +86,9 @@ class AuthorityState:
             plain = {name: base64.b64decode(value, validate=True) for name, value in data.items()}
             current = KeyPair(plain["ca.crt"], plain["ca.key"])
             following = KeyPair(plain["next.crt"], plain["next.key"]) if "next.crt" in plain else None
-            state = cls(current=current, following=following, old_certificate=plain.get("old.crt"))
+            state = cls(
+                current=current, following=following, old_certificate=plain.get("old.crt"), seal_key=_seal_key(plain)
+            )
             for pair in (state.current, state.following):
                 if pair is not None:
                     _load(pair)
@@ -93,9 +104,14 @@ class AuthorityState:
         return state
 
 
+def _seal_key(plain: dict[str, bytes]) -> bytes:
+    """Return the key of the seals. A Secret from before there was one has its first CA's; a rotation writes it down."""
+    return plain.get("seal.key") or hmac.new(plain["ca.key"], b"gatelift.dev/seal", hashlib.sha256).digest()
+
+
 def new_state(now: dt.datetime) -> AuthorityState:
     """Make a first authority."""
-    return AuthorityState(current=_new_ca(now))
+    return AuthorityState(current=_new_ca(now), seal_key=secrets.token_bytes(SEAL_KEY_BYTES))
 
 
 def announce(state: AuthorityState, now: dt.datetime) -> AuthorityState:
@@ -111,7 +127,7 @@ def switch(state: AuthorityState) -> AuthorityState:
     """Sign with the next CA from now on; the present one stays trusted."""
     if state.following is None:
         raise AuthorityError("no next CA is announced: run 'gatelift ca announce' first and let every agent renew")
-    return AuthorityState(current=state.following, old_certificate=state.current.certificate)
+    return AuthorityState(current=state.following, old_certificate=state.current.certificate, seal_key=state.seal_key)
 
 
 def retire(state: AuthorityState) -> AuthorityState:

@@ -80,7 +80,7 @@ async def declare_fenced(client: Client, name: str, tell: Callable[[str], None])
     if found.status.fenced_through_session >= session:
         word = Word(session=session, who=found.status.fenced_by, of_before=of_before)
     else:
-        word = Word(session=session, who=await _who_am_i(client), of_before=of_before)
+        word = Word(session=session, who=await who_am_i(client), of_before=of_before)
         annotations = {
             ANNOTATION_FENCED_THROUGH: str(word.session),
             ANNOTATION_FENCED_BY: word.who,
@@ -168,7 +168,8 @@ async def _read(client: Client, name: str) -> WorkerCluster:
     return found
 
 
-async def _who_am_i(client: Client) -> str:
+async def who_am_i(client: Client) -> str:
+    """Return the name by which the API server knows who asks."""
     document = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     answer = await client.raw("POST", WHO_AM_I, body=json.dumps(document).encode())
     return msgspec.json.decode(answer, type=_Answer).status.user.username or "unknown"

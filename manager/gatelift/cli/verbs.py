@@ -23,6 +23,7 @@ VERBS = {
     "up": "sandbox:up",
     "down": "sandbox:down",
     "cluster": "clusters:app",
+    "recover": "recover:recover",
     "get": "listing:app",
     "ca": "authority:app",
     "version": "version:version",

@@ -235,6 +235,7 @@ class Attempt:
     wants_objects: bool = False
     stop_session: int = 0
     forgotten: bool = False
+    unreported: bool = False  # its end was seen at the user's own object, and its cluster has not told it yet
     ending: Ending | None = None
     outcome: Outcome | None = None
     reports: dict[str, ObjectReport] = field(default_factory=dict)

@@ -6,8 +6,10 @@ never holds more than that. Neighbours: `reports` (where doubts come from), `dis
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
+from gatelift.core.recovery_values import Recovery
 from gatelift_wire.keys import PlacementKey
 
 AHEAD_MAX = 10_000
@@ -21,6 +23,8 @@ class Ahead:
     key: PlacementKey
     over: bool
     """Whether nothing of it runs there any more, by the cluster's word."""
+    spared: bool = False
+    """Whether it runs since before a recovery: nobody is mistaken, and it is left to come to its own end."""
 
 
 @dataclass(slots=True)
@@ -30,9 +34,12 @@ class Caution:
     halted: str = ""
     nobodys: dict[str, set[PlacementKey]] = field(default_factory=dict)
     """Cluster -> what its last inventory lists that only wears our labels (`belief`); no more than it may list."""
+    recovery: Recovery = field(default_factory=Recovery)
     _ahead: dict[str, dict[str, Ahead]] = field(default_factory=dict)  # UID -> cluster -> what it names
     _clusters: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs
     _count: int = 0
+    _suspected: Counter[str] = field(default_factory=Counter)  # cluster -> how many it names that nobody explains
+    _doubted: set[str] = field(default_factory=set)  # clusters whose last greeting brought a seal that is not ours
 
     def holds(self, uid: str) -> bool:
         """Say whether nothing new of a workload is started: some cluster names a later epoch of it."""
@@ -40,7 +47,18 @@ class Caution:
 
     def cordons(self, cluster: str) -> bool:
         """Say whether a cluster gets no new work."""
-        return cluster in self._clusters
+        return cluster in self._suspected or cluster in self._doubted
+
+    def doubt_seal(self, cluster: str, *, doubted: bool) -> bool:
+        """Take whether the seal of a cluster's last greeting is in doubt; True when that is another answer."""
+        if doubted == (cluster in self._doubted):
+            return False
+        (self._doubted.add if doubted else self._doubted.discard)(cluster)
+        return True
+
+    def named_by(self, cluster: str) -> tuple[Ahead, ...]:
+        """Return what a cluster names with a later epoch than the record's."""
+        return tuple(self._ahead[uid][cluster] for uid in sorted(self._clusters.get(cluster, ())))
 
     def named(self, uid: str) -> tuple[tuple[str, Ahead], ...]:
         """Return which clusters name a later epoch of a workload, and what exactly."""
@@ -53,16 +71,24 @@ class Caution:
         if before == ahead or (before is None and self._count >= AHEAD_MAX):
             return False
         self._count += before is None
+        self._suspect(cluster, (not ahead.spared) - (before is not None and not before.spared))
         self._ahead.setdefault(uid, {})[cluster] = ahead
         self._clusters.setdefault(cluster, set()).add(uid)
         return before is None
 
+    def _suspect(self, cluster: str, more: int) -> None:
+        self._suspected[cluster] += more
+        if not self._suspected[cluster]:
+            del self._suspected[cluster]
+
     def settle(self, cluster: str, uid: str) -> bool:
         """Take that nothing of a workload is at a cluster any more; True when nobody holds the workload any longer."""
-        named = self._ahead.get(uid)
-        if named is None or named.pop(cluster, None) is None:
+        named = self._ahead.get(uid, {})
+        before = named.pop(cluster, None)
+        if before is None:
             return False
         self._count -= 1
+        self._suspect(cluster, -(not before.spared))
         here = self._clusters[cluster]
         here.discard(uid)
         if not here:

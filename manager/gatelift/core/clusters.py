@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, predecessors, reports
+from gatelift.core import dispatch, predecessors, recovery, reports
 from gatelift.core.agenda import Key, Look
 from gatelift.core.link_values import (
     ClusterChanged,
+    CounterShown,
     FencedByPerson,
     HigherTermRead,
     LinkBroken,
@@ -34,12 +35,16 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
             core.note("session open", cluster=upcall.cluster, fields=_session(upcall))
             _look_at_all(core, upcall.cluster)
             _changed(core, upcall.cluster, now)
+        case CounterShown():
+            recovery.shown(core, upcall)
         case LinkBroken():
+            recovery.over(core, upcall.cluster)
             core.drop_session(upcall.cluster, upcall.session)
             core.open_offers.session_ended(upcall.cluster)
             core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", upcall.cluster)))
             _look_at_all(core, upcall.cluster)
         case LinkLost():
+            recovery.lost(core, upcall.cluster)
             core.note("cluster lost: its lease ran out", warning=True, cluster=upcall.cluster)
             for uid in core.on_cluster.get(upcall.cluster, ()):  # before anything is decided; the passes follow
                 core.ledger.engine.set_unreachable(uid, unreachable=True)
@@ -77,6 +82,7 @@ def _changed(core: Core, cluster: str, now: float) -> None:
     core.failures.cluster_changed(cluster)
     if core.links.state(cluster) is None:
         reports.let_go(core, cluster)
+        recovery.forget(core, cluster)
     core.touched.add(cluster)
     view = core.view(cluster)
     room = dispatch.room_at(core, view, now) if view is not None and view.open else 0

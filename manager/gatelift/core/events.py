@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gatelift_kube.election import Tenure
 from gatelift_kube.resources import ObjectRef
 from gatelift_kube.writes import ApiEvent, KubeObject
 from gatelift_wire.messages import Frame
@@ -11,16 +12,30 @@ from gatelift_wire.messages import Frame
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeadershipGained:
-    """This process leads, under `term` (grows with each change of leader, taken from the Lease object)."""
+    """This process leads, under `term` (grows with each change of leader, taken from the Lease object).
+
+    `warm`: it saw the Lease move a moment before it took it, so the record is the newest; else the Lease, and with it
+    all records, may be of long ago. `counter`, `tenures`: what the Lease counts, and who took over when; `holder` is
+    who we are there. `seal_key` seals the counter for those who bring it back; without one nobody counts.
+    """
 
     term: int
+    warm: bool = True
+    holder: str = ""
+    counter: int = 0
+    tenures: tuple[Tenure, ...] = ()
+    seal_key: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeadershipExtended:
-    """The own leader Lease was renewed: it is valid until `valid_until` on this process's monotonic clock."""
+    """The own leader Lease was renewed: it is valid until `valid_until` on this process's monotonic clock.
+
+    `counter` is the number that stands in it now.
+    """
 
     valid_until: float
+    counter: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from gatelift.core import belief, endings, placing, predecessors, reports, texts
+from gatelift.core import belief, endings, placing, predecessors, recovery, reports, texts
 from gatelift.core.attempts import LIVE, Attempt, AttemptState, Outcome, Wire
 from gatelift.core.gone import Inventory, Known, is_gone, is_unexplained
 from gatelift.core.link_values import PlacementsInventoried
@@ -45,6 +45,7 @@ class Comparison:
         core.owed.pop(upcall.cluster, None)
         belief.begin(core, upcall.cluster)
         reports.let_go(core, upcall.cluster)
+        recovery.forget(core, upcall.cluster)
 
     def step(self, core: Core, now: float) -> bool:
         """Compare some more; True when all is compared."""
@@ -60,6 +61,10 @@ class Comparison:
             _compare(core, self._upcall.cluster, self._left.popleft(), self._listed, facts)
         if self._left:
             return False
+        if core.caution.halted:  # nothing is concluded from what is missing, or from what nothing explains
+            self._note(core)
+            core.comparing.discard(self._upcall.cluster)
+            return True
         core.comparing.discard(self._upcall.cluster)
         if self._strays is None:
             alive = tuple(entry for entry in self._upcall.entries if not _over(entry))
@@ -68,6 +73,16 @@ class Comparison:
         for _ in range(min(COMPARED_PER_CALL, len(self._strays))):
             _drop(core, self._upcall.cluster, self._strays.popleft(), now)
         return not self._strays
+
+    def _note(self, core: Core) -> None:
+        """Note what the record does not explain, and leave it alone."""
+        for entry in self._listed.values():
+            if entry.state.upper() in HELD or _over(entry) or belief.is_nobodys(core, self._upcall.cluster, entry):
+                continue
+            if _unexplained(core, self._upcall.cluster, entry):
+                recovery.leave_alone(core, self._upcall.cluster, entry.key, entry.namespace)
+            else:
+                reports.look_ahead(core, self._upcall.cluster, entry.key, over=False, gated=not entry.lifted)
 
 
 def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, InventoryEntry], facts: Inventory) -> None:
@@ -85,7 +100,7 @@ def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, Inve
             # Nobody has heard of it since the record was written: it is committed (again), and the agent, which keeps
             # no commit without a live hold and no epoch twice (R5), refuses if it cannot be.
             attempt.wants_objects = True
-        elif is_gone(_known(attempt), facts):
+        elif not core.caution.halted and is_gone(_known(attempt), facts):
             text = texts.gone_from(cluster)
             endings.end(core, attempt, Wire.ABSENT, Outcome(how=Wire.ABSENT, message=text, cluster=cluster))
         core.mark_attempt(attempt)
@@ -121,18 +136,17 @@ def _droppable(
     core: Core, cluster: str, entries: list[InventoryEntry], upcall: PlacementsInventoried
 ) -> list[InventoryEntry]:
     """Return what the record does not know; without what no Workload explains if that is suspiciously much."""
-    unknown = [entry for entry in entries if _unexplained(core, entry)]
+    unknown = [entry for entry in entries if _unexplained(core, cluster, entry)]
     total = len(upcall.entries)
     if len(unknown) <= max(UNKNOWN_MAX, total * UNKNOWN_SHARE_MAX):
         return entries
     text = f"{len(unknown)} of {total} placements on cluster {cluster} are in no record: none of them is dropped"
     core.note(f"{text}; see docs/operations.md if the management cluster was restored", warning=True)
-    return [entry for entry in entries if not _unexplained(core, entry)]
+    return [entry for entry in entries if not _unexplained(core, cluster, entry)]
 
 
-def _unexplained(core: Core, entry: InventoryEntry) -> bool:
-    known = core.knowledge
-    return known.workload_of(entry.key.uid) is None and not known.saw_go(entry.key.uid)
+def _unexplained(core: Core, cluster: str, entry: InventoryEntry) -> bool:
+    return core.knowledge.workload_of(entry.key.uid) is None and not reports.is_past(core, cluster, entry.key)
 
 
 def _drop(core: Core, cluster: str, entry: InventoryEntry, now: float) -> None:
@@ -141,10 +155,12 @@ def _drop(core: Core, cluster: str, entry: InventoryEntry, now: float) -> None:
     if entry.state.upper() in HELD:
         if placing.open_view(core, cluster) is not None and not _awaits_bid(core, cluster, entry):
             core.send(cluster, (Withdraw(key=entry.key),), now)
-    elif _unexplained(core, entry):
+    elif _unexplained(core, cluster, entry) and entry.lifted and not _over(entry):
+        recovery.leave_alone(core, cluster, entry.key, entry.namespace)
+    elif _unexplained(core, cluster, entry):
         core.ask_all(cluster, entry.key, entry.namespace, over=_over(entry))
     else:
-        reports.stray(core, cluster, entry.key, now, over=_over(entry))
+        reports.stray(core, cluster, entry.key, now, over=_over(entry), gated=not entry.lifted)
 
 
 def _over(entry: InventoryEntry) -> bool:

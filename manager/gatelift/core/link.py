@@ -382,6 +382,8 @@ class Link:
         match output:
             case wire.GreetingReceived():
                 self._greeted(output, now, out)
+            case wire.CounterShown():
+                out.upcalls.append(self._leading.shown(self.name, output))
             case wire.GreetingEnded():
                 self._record.greeting = None
             case wire.Welcomed(resumed=False):
@@ -451,10 +453,7 @@ class Link:
         self._certificates.add(request_id)
         out.commands.append(
             IssueCertificate(
-                request_id=request_id,
-                cluster=self.name,
-                request=wanted,
-                key_digest=self.object.status.key_digest,
+                request_id=request_id, cluster=self.name, request=wanted, key_digest=self.object.status.key_digest
             )
         )
 
@@ -478,7 +477,8 @@ class Link:
             return  # P3: recorded with the session's number; an object that was made anew has none yet
         self._record.renewal = None
         recovered, self._suspect = self._suspect, False
-        self._take(self._session.grant(now, sent_at=renewal.sent_at), now, out)
+        sealed = self._leading.counter.sealed(self.name)
+        self._take(self._session.grant(now, sent_at=renewal.sent_at, sealed=sealed), now, out)
         if recovered:
             out.upcalls.append(LinkRecovered(cluster=self.name))
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gatelift.core.commands import Command
+from gatelift.core.counter import Proof
 from gatelift.core.events import Event
 from gatelift_kube.objects.gatelift import ForeignRun, Predecessor
 from gatelift_wire.keys import PlacementKey
@@ -150,6 +151,16 @@ class PlacementsInventoried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CounterShown:
+    """An agent greets, whatever comes of it: what the counter proves that it brings back, and the term it has seen."""
+
+    cluster: str
+    proof: Proof
+    counter: int = 0
+    term: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSuspect:
     """No renewal for a while: no new offers, nothing else."""
 
@@ -211,6 +222,7 @@ Upcall = (
     | ClusterChanged
     | FencedByPerson
     | HigherTermRead
+    | CounterShown
 )
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gatelift.core.commands import Command
-from gatelift.core.link_values import Upcall, WriteIds
+from gatelift.core.counter import Counter
+from gatelift.core.link_values import CounterShown, Upcall, WriteIds
 from gatelift.core.wall import Wall
+from gatelift_wire import session as wire
 
 
 @dataclass(slots=True)
@@ -30,6 +32,12 @@ class Leading:
     term: int = 0
     valid_until: float = 0.0
     record_revision: int = 0
+    counter: Counter = field(default_factory=Counter)
+
+    def shown(self, cluster: str, output: wire.CounterShown) -> CounterShown:
+        """Judge the counter that an agent of `cluster` brings back."""
+        proof = self.counter.judge(cluster, output.sealed)
+        return CounterShown(cluster=cluster, proof=proof, counter=output.sealed.counter, term=output.term)
 
     def valid(self, now: float) -> bool:
         """Say whether this process may command: it leads and its own Lease is valid."""

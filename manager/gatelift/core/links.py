@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from gatelift.core import events
 from gatelift.core.cluster_record import RETRY_SECONDS
 from gatelift.core.commands import AnswerEnrolment, CloseStream, EnrolmentVerdict, Note
+from gatelift.core.counter import Counter
 from gatelift.core.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.link import Link
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinksOutcome, Sent, WriteIds
@@ -164,6 +165,7 @@ class Links:
         leading = self._leading
         if isinstance(event, events.LeadershipExtended):
             leading.valid_until = event.valid_until
+            leading.counter.recorded = max(leading.counter.recorded, event.counter)
             for link in self._links.values():
                 if link.held and leading.valid(now):
                     link.extended(now, out)
@@ -171,6 +173,7 @@ class Links:
             return
         if isinstance(event, events.LeadershipGained):
             leading.term = event.term
+            leading.counter = Counter.of(event, leading.origin)
             for link in self._each():
                 link.lead(now, out)
                 self._after(link)

@@ -25,6 +25,7 @@ from gatelift.core import (
     predecessors,
     readiness,
     reconcile,
+    recovery,
     telling,
     texts,
     unexplained,
@@ -179,9 +180,11 @@ class Machine:
                 core.ledger.engine.wall_clock(event.unix_seconds, now)
             case LeadershipGained():
                 core.term = event.term
+                recovery.leads(core, warm=event.warm, counter=event.counter)
                 self._pass_on(event, now)
             case LeadershipExtended():
                 core.leads_until = event.valid_until
+                core.caution.recovery.counter = max(core.caution.recovery.counter, event.counter)
                 self._pass_on(event, now)
             case LeadershipLost():
                 self._pass_on(event, now)
@@ -201,6 +204,7 @@ class Machine:
     def _object(self, event: ObjectSeen | ObjectGone, now: float) -> None:
         if event.resource == WORKER_CLUSTER:
             self._pass_on(event, now)
+            recovery.take(self.core, event)
         elif isinstance(event, ObjectSeen):
             intake.seen(self.core, event.resource, event.object, event.raw, now)
         else:
@@ -217,6 +221,7 @@ class Machine:
     def _caught_up(self, now: float) -> bool:
         """Take what the links said, in order; False when a large inventory needs another call to be compared."""
         core = self.core
+        self._upcalls.extend(core.caution.recovery.take_again())
         while self._upcalls:
             head = self._upcalls[0]
             if isinstance(head, PlacementsInventoried):
@@ -226,9 +231,11 @@ class Machine:
                 if not self._comparison.step(core, now):
                     return False
                 self._comparison = None
+                recovery.listed(core, head)
             else:
                 clusters.take(core, head, now)
             self._upcalls.popleft()
+            self._upcalls.extend(core.caution.recovery.take_again())
         return True
 
     def _count_placements(self) -> None:
@@ -333,8 +340,7 @@ class Machine:
         if namespace is None:
             return
         for (cluster, key), over in core.doubts.pop(namespace, {}).items():
-            if core.knowledge.workload_of(key.uid) is None:
-                core.knowledge.has_gone(key.uid)
+            if core.knowledge.workload_of(key.uid) is None and not recovery.leaves(core, cluster, key):
                 placing.drop_stray(core, cluster, key, now, over=over)
 
     def _look_at(self, ref: ObjectRef) -> None:
@@ -452,6 +458,7 @@ class Machine:
 
 def _cluster_changed(core: Core, key: ObjectKey, now: float) -> None:
     placing.pay(core, key.name, now)
+    recovery.look(core, key.name, now)
     checks.mark_checks(core)
 
 
@@ -461,6 +468,7 @@ _LOOKS = {
     LOCAL_QUEUE: Look.LOCAL_QUEUE,
     COHORT: Look.COHORT,
     ADMISSION_CHECK: Look.CHECK,
+    WORKER_CLUSTER: Look.CLUSTER,
 }
 
 _PASSES: dict[Look, Callable[[Core, ObjectKey, float], None]] = {

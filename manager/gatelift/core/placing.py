@@ -31,7 +31,8 @@ def open_view(core: Core, cluster: str) -> ClusterView | None:
 def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner, now: float) -> None:
     """Tell the cluster of a live placement what it has to know in the present session."""
     view = open_view(core, attempt.cluster)
-    if view is None or core.caution.halted or attempt.state is AttemptState.LOST:
+    held = core.caution.halted or core.caution.holds(attempt.uid)
+    if view is None or held or attempt.state is AttemptState.LOST:
         return
     if is_unexplained(attempt, view):
         lose(core, attempt)
@@ -182,7 +183,8 @@ def forget(core: Core, attempt: Attempt, now: float) -> None:
     """Acknowledge the final state, once. Where the link is down it is owed until the session goes on."""
     if attempt.forgotten or not attempt.cluster:
         return
-    _tell(core, attempt.cluster, attempt.key, Forget(key=attempt.key), now)
+    if not attempt.unreported:
+        _tell(core, attempt.cluster, attempt.key, Forget(key=attempt.key), now)
     attempt.forgotten = True
 
 

@@ -20,6 +20,7 @@ from gatelift.core import (
     priorities,
     readiness,
     record,
+    recovery,
     reports,
     requeueing,
     retention,
@@ -39,8 +40,6 @@ from gatelift_kube.conditions import find
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
 
-NO_WINNER = frozenset({AttemptState.PENDING, AttemptState.RESERVED, AttemptState.OFFERED})
-
 
 def workload(core: Core, key: ObjectKey, now: float) -> None:
     """Look at one Workload."""
@@ -57,8 +56,9 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     attempt = attempt_for(core, known, rec, kind, now)
     if not rec.finished:
         settle_queueing(core, known, rec, attempt, now)
-    if core.caution.holds(rec.uid):
-        reports.drop_raised(core, rec.uid, rec.highest_epoch, now)
+    if recovery.raise_epoch(core, known, rec):
+        return
+    reports.drop_raised(core, rec.uid, rec.highest_epoch, now)
     if _over(core, known, owner, kind):
         endings.deleted(core, known, rec, attempt, owner, now)
     elif rec.finished:
@@ -103,10 +103,11 @@ def _own_end(core: Core, attempt: Attempt, owner: Owner | None, now: float) -> b
     outcome = owner.kind.outcome(owner.object)
     if outcome is None:
         return False
-    if attempt.state in NO_WINNER:
+    if attempt.state in reports.NO_WINNER:
         endings.close(core, attempt, now)
         attempt.outcome = endings.finished_as(outcome)
         return True
+    attempt.unreported = attempt.live  # it is acknowledged when it is told: what runs is not forgotten, but ended
     return endings.end(core, attempt, Wire.FINISHED, endings.finished_as(outcome))
 
 
@@ -161,7 +162,7 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         attempt.follow(Internal.RESERVE)
         if kind is None and rec.admitted:
             attempt.follow(Internal.ADMIT)
-    if attempt.state in NO_WINNER and rec.reserved and rec.cluster and not rec.finished:
+    if attempt.state in reports.NO_WINNER and rec.reserved and rec.cluster and not rec.finished:
         core.ledger.charge(rec.uid, attempt.epoch, now)
         attempt.follow(Internal.WRITTEN)
         attempt.cluster, attempt.policy = rec.cluster, rec.policy
@@ -220,7 +221,7 @@ def _onward(
             requeueing.pending(core, known, rec, attempt, now)
     elif rec.reserved and _given_up(core, known, rec, attempt, owner, now):
         pass  # a write is on its way, or its end is in the attempt
-    elif attempt.state in NO_WINNER:
+    elif attempt.state in reports.NO_WINNER:
         _towards_admission(core, known, rec, attempt, kind, owner, now)
     elif kind is not None and owner is not None and attempt.live:
         placing.converse(core, known, rec, attempt, owner, now)

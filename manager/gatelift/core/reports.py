@@ -5,7 +5,7 @@ Neighbours: `clusters` brings the upcalls of a session, `inventories` the answer
 
 from __future__ import annotations
 
-from gatelift.core import belief, dispatch, endings, epochs, mirror, placing, predecessors, telling, texts
+from gatelift.core import belief, dispatch, endings, epochs, mirror, placing, predecessors, recovery, telling, texts
 from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.caution import Ahead
 from gatelift.core.link_values import LinkState, Reported
@@ -30,6 +30,7 @@ from gatelift_wire.messages import (
 )
 from gatelift_wire.refusals import Refusal
 
+NO_WINNER = frozenset({AttemptState.PENDING, AttemptState.RESERVED, AttemptState.OFFERED})
 Placed = Applied | GatesLifted | ObjectReport | CountsReport | Finished | Stopped | Refused | Evicted
 
 
@@ -55,7 +56,7 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
     over = isinstance(message, Finished | Stopped | Refused | Evicted)
     if over:
         predecessors.ended(core, upcall.cluster, message.key)
-    stray(core, upcall.cluster, message.key, now, over=over)
+    stray(core, upcall.cluster, message.key, now, over=over, gated=isinstance(message, Applied))
 
 
 def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
@@ -141,24 +142,60 @@ def mark_owner_of(core: Core, attempt: Attempt) -> None:
         core.mark_owner(owner)
 
 
-def stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool) -> None:
+def stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool, gated: bool = False) -> None:
     """Answer a report of a placement that is not live (P7), having made sure of that (R3)."""
     known = core.knowledge.workload_of(key.uid)
     attempt = core.attempts.get(key.uid)
-    if known is not None and key.epoch > _highest(known, attempt):
-        _hold(core, cluster, known, attempt, Ahead(key, over))
+    if look_ahead(core, cluster, key, over=over, gated=gated):
         return
+    if over:
+        recovery.is_over(core, cluster, key)
     if attempt is not None and attempt.key == key and _end_is_being_written(attempt, cluster):
+        attempt.unreported = attempt.unreported and not over
         return  # it is acknowledged after that
     if known is not None and key in core.fenced:
         text = f"cluster {cluster}, declared fenced by {core.fenced.pop(key)}: {texts.FINISHED_ON_LOST}"
         core.event(ref_of(known), key.uid, "FinishedAfterFenced" if over else "RanAfterFenced", text, warning=True)
-    if known is None and not core.knowledge.saw_go(key.uid):
+    if known is None and not (core.knowledge.saw_go(key.uid) or (over and is_past(core, cluster, key))):
+        if core.caution.halted or recovery.leaves(core, cluster, key):
+            return  # what was listed is looked at again when it goes on
+        if not (over or gated or is_past(core, cluster, key)):
+            recovery.leave_alone(core, cluster, key, "")
+            return
         core.ask_all(cluster, key, "", over=over)
         return
     placing.drop_stray(core, cluster, key, now, over=over)
     if over and core.caution.settle(cluster, key.uid):
         core.mark_later((key.uid,))
+
+
+def is_past(core: Core, cluster: str, key: PlacementKey) -> bool:
+    """Say whether a placement is known to be of a Workload that is gone.
+
+    This leader saw it go, or it is remembered, or it was looked for and its cluster has been told in this session.
+    """
+    if core.knowledge.saw_go(key.uid) or key in core.predecessors.by_cluster.get(cluster, {}):
+        return True
+    view = core.links.state(cluster)
+    return view is not None and key in core.strays.get((cluster, view.session), {})
+
+
+def look_ahead(core: Core, cluster: str, key: PlacementKey, *, over: bool, gated: bool) -> bool:
+    """Hold a workload of which a cluster names an epoch that its record has not come to; True if it is held.
+
+    An epoch that is not used, of a workload that is placed nowhere, has not come either: it has no winner. What runs
+    since before a recovery is older than what that raised, and left to its own end all the same.
+    """
+    known, attempt = core.knowledge.workload_of(key.uid), core.attempts.get(key.uid)
+    if known is None:
+        return False
+    highest = _highest(known, attempt)
+    unplaced = attempt is not None and attempt.state in NO_WINNER and not epochs.used(known) >= key.epoch
+    spared = not (over or gated) and recovery.spares(core, cluster, key, known)
+    if not spared and (key.epoch < highest or (key.epoch == highest and not unplaced)):
+        return False
+    _hold(core, cluster, known, attempt, Ahead(key, over, spared))
+    return True
 
 
 def _highest(known: Workload, attempt: Attempt | None) -> int:
@@ -173,6 +210,7 @@ def _hold(core: Core, cluster: str, known: Workload, attempt: Attempt | None, ah
     """
     if not core.caution.name(cluster, ahead):
         return
+    core.agenda.mark(recovery.LOOK)
     why = why_held(core, ahead.key.uid, _highest(known, attempt))
     core.note(why, attempt, warning=True, cluster=cluster)
     core.event(ref_of(known), ahead.key.uid, texts.EPOCH_AHEAD, why, warning=True)
@@ -183,6 +221,8 @@ def _hold(core: Core, cluster: str, known: Workload, attempt: Attempt | None, ah
 def why_held(core: Core, uid: str, highest: int) -> str:
     """Return what people are told of a workload of which some cluster names a later epoch."""
     cluster, ahead = core.caution.named(uid)[0]
+    if ahead.spared:
+        return texts.runs_on(cluster, ahead.key.epoch)
     return texts.epoch_ahead(cluster, ahead.key.epoch, highest)
 
 
@@ -197,7 +237,7 @@ def drop_raised(core: Core, uid: str, highest: int, now: float) -> None:
     It holds the workload until the cluster says that nothing of it is left.
     """
     for cluster, ahead in core.caution.named(uid):
-        if ahead.key.epoch <= highest:
+        if ahead.key.epoch <= highest and not ahead.spared:
             placing.drop_stray(core, cluster, ahead.key, now, over=ahead.over)
             if ahead.over and core.caution.settle(cluster, uid):
                 core.mark_later((uid,))

@@ -451,6 +451,7 @@ class Core:
             attempt = self.attempts.get(self.later.popleft())
             if attempt is not None:
                 self.mark_attempt(attempt)
+                self.mark_owners_waiting_for(attempt.workload)
 
     def mark_attempt(self, attempt: Attempt) -> None:
         """Look at an attempt's Workload soon."""

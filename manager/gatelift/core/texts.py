@@ -96,6 +96,63 @@ PREDECESSOR_UNREACHABLE = "PredecessorUnreachable"
 PREDECESSOR_NOT_STOPPED = "PredecessorNotStopped"
 PREDECESSOR_FOREIGN = "PredecessorOfAnotherManager"
 EPOCH_AHEAD = "EpochAhead"
+SEAL_UNVERIFIED = "SealUnverified"
+RESTORED = "Restored"
+SETTLING = "Settling"
+UNEXPLAINED = "Unexplained"
+
+
+def restored(cluster: str) -> str:
+    """Return why all dispatch has stopped: a cluster has proven that the record is not the newest."""
+    return (
+        f"cluster {cluster} brings back a number that a manager gave and the record does not know: the management "
+        "cluster was restored from a backup. Nothing new is placed, nothing that runs is stopped: see gatelift recover"
+    )
+
+
+def settling(names: list[str], since: str) -> str:
+    """Return why a leader that found an old Lease places nothing yet."""
+    return (
+        f"the Lease was not seen moving before it was taken at {since}, so the record may be of long ago: nothing is "
+        f"placed before {listing(names)} {'has' if len(names) == 1 else 'have'} said what runs there, or counts as lost"
+    )
+
+
+def recovery_waits(names: list[str]) -> str:
+    """Return for whom a recovery waits."""
+    waits = f"waits for {listing(names)} to say what runs there, or to be declared fenced" if names else "goes on"
+    return f"the recovery of the management cluster {waits}"
+
+
+def recovery_raises(count: int) -> str:
+    """Return what a recovery does when it has heard all clusters."""
+    return f"the recovery of the management cluster raises the epochs of {count} workloads"
+
+
+def seal_unverified(cluster: str) -> str:
+    """Return why a cluster is cordoned whose agent brings back a number that is not sealed by us."""
+    return (
+        f"cluster {cluster} brings back a number of the leader's Lease whose seal is not ours, or is too old to tell: "
+        "it gets no new work before its next greeting; look what runs there, then restart its agent"
+    )
+
+
+def unexplained(cluster: str) -> str:
+    """Return what is left alone on a cluster."""
+    return (
+        f"cluster {cluster} runs what no Workload explains: it is left alone, since the record may be too old; see "
+        "gatelift recover"
+    )
+
+
+NAMES_MAX = 10
+"""Clusters that a text names; of more it says how many."""
+
+
+def listing(names: list[str]) -> str:
+    """Return some names, and how many there are besides."""
+    more = f" and {len(names) - NAMES_MAX} more" if len(names) > NAMES_MAX else ""
+    return f"{', '.join(names[:NAMES_MAX])}{more}"
 
 
 LABELS_NOT_BELIEVED = "LabelsNotBelieved"
@@ -106,6 +163,14 @@ def labels_not_believed(cluster: str, name: str, epoch: str) -> str:
     return (
         f"cluster {cluster}: {name} carries Gatelift's labels of this workload (epoch {epoch}) and is not what was "
         "placed: it is left alone and counts as nothing; take the labels off it, or delete it"
+    )
+
+
+def runs_on(cluster: str, epoch: int) -> str:
+    """Return why a workload waits that runs since before a recovery, under an epoch that the record did not know."""
+    return (
+        f"cluster {cluster} runs epoch {epoch} of this workload since before the management cluster was recovered: it "
+        f"is not started anew before that has ended; gatelift recover --stop {cluster} ends it"
     )
 
 

@@ -2,7 +2,8 @@
 
 Two things. *State*: the manager's origin, the last session and term (a Hello below what the manager recorded means a
 restored worker), and every namespace in which objects were ever made, written before the first create there: after a
-restart all of them are listed, whatever their labels say by then, so that absence from an inventory is a fact (R7).
+restart all of them are listed, whatever their labels say by then, so that absence from an inventory is a fact (R7). The
+leader's counter of the last grant goes along, and is written once a minute at least (`count`).
 *Records*: final states that the manager could not be told of within the time that a deletion may be held up.
 
 Writes are batched: one under way for each ConfigMap, records at most once a second. `local` keeps nothing.
@@ -18,7 +19,9 @@ from gatelift_agent.core.placements import Placement
 from gatelift_kube.objects.core import ConfigMap
 from gatelift_kube.resources import CONFIG_MAP, ObjectKey, ObjectRef
 from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
+from gatelift_wire import limits
 from gatelift_wire.keys import PlacementKey
+from gatelift_wire.leases import UNCOUNTED, Sealed
 
 STATE_NAME = "gatelift-agent-state"
 SHARD_PREFIX = "gatelift-agent-records-"
@@ -29,6 +32,8 @@ SHARDS_MAX = 64
 SHARD_BYTES_MAX = 700_000
 """An object may have 1 MiB in all; with 64 shards some fifteen thousand final states are kept."""
 
+COUNT_SECONDS = 60.0
+"""How old the kept counter may be: what a restart forgets of it is what a restored manager could hide."""
 BATCH_SECONDS = 1.0
 RETRY_SECONDS = 2.0
 
@@ -38,6 +43,8 @@ class _State(msgspec.Struct, frozen=True, omit_defaults=True):
     session: int = 0
     term: int = 0
     namespaces: tuple[str, ...] = ()
+    counter: int = 0
+    seal: str = ""
 
 
 _STATE = msgspec.json.Decoder(_State)
@@ -73,12 +80,36 @@ class Keeper:
         self._places: dict[str, str] = {}
         self.state = _State()
         self.full = False
+        self._count_at = 0.0
 
     # --- state --------------------------------------------------------------------------------------------------
 
     def remember(self, origin: str, session: int, term: int) -> None:
         """Keep who the manager is and how far session and term have come."""
+        if origin != self.state.origin:  # the counter is of another Lease
+            self.state = msgspec.structs.replace(self.state, counter=0, seal="")
         self._set(msgspec.structs.replace(self.state, origin=origin, session=session, term=term))
+
+    def count(self, sealed: Sealed, now: float) -> None:
+        """Keep how far the manager's record has come: with the next write that is made anyway, or once a minute."""
+        if not self._keeps or sealed.counter <= self.state.counter:
+            return
+        state = msgspec.structs.replace(self.state, counter=sealed.counter, seal=sealed.seal.hex())
+        if now >= self._count_at:
+            self._count_at = now + COUNT_SECONDS
+            self._set(state)
+        else:
+            self.state = state
+
+    @property
+    def sealed(self) -> Sealed:
+        """What was kept of that; nothing of it where a person has edited it into something else."""
+        try:
+            kept = Sealed(self.state.counter, bytes.fromhex(self.state.seal))
+        except ValueError:
+            return UNCOUNTED
+        fits = 0 < kept.counter <= limits.NUMBER_MAX and len(kept.seal) <= limits.SEAL_BYTES_MAX
+        return kept if fits else UNCOUNTED
 
     def remembers(self, session: int) -> bool:
         """Say whether a restart would know of this session: that much is written."""

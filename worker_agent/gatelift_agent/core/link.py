@@ -12,6 +12,7 @@ from gatelift_agent.core import commands, events, foreign, inventory, orders, re
 from gatelift_agent.core.placements import STARTING
 from gatelift_agent.core.world import World
 from gatelift_wire import session
+from gatelift_wire.leases import Sealed
 from gatelift_wire.messages import Message
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession
@@ -40,8 +41,8 @@ class Link:
         """Work for a new world: this replica lost its lead and may gain it again."""
         self._world = world
 
-    def start(self, last_session: int, last_term: int, cluster_uid: str, now: float) -> None:
-        """Dial the manager from now on; `last_session` and `last_term` are what is kept in the worker."""
+    def start(self, last_session: int, last_term: int, sealed: Sealed, cluster_uid: str, now: float) -> None:
+        """Dial the manager from now on; the numbers are what is kept in the worker."""
         if self._session is None:
             settings = self._world.settings
             self._session = AgentSession(
@@ -51,8 +52,7 @@ class Link:
                 last_term=last_term,
                 agent_version=settings.agent_version,
             )
-        else:
-            self._session.recall(last_session, last_term)
+        self._session.recall(last_session, last_term, sealed)
         self._session.identify(cluster_uid, self._world.leadership.mark)
         self._tell_facts(now)
         self._carry_out(self._session.start(now), now)
@@ -149,6 +149,7 @@ class Link:
                     # Before the outputs behind it: an inventory must hold what `applied` says was applied (R4).
                     orders.obey(world, message, now)
                 case session.LeaseExtended(until=until):
+                    self._keep_counter(now)
                     self._extended(until, now)
                 case session.SessionEnded(reason=reason, text=text):
                     self._asked = None
@@ -170,6 +171,8 @@ class Link:
         standing.session = output.session
         if standing.origin != output.origin:
             rebuilding.change_origin(self._world, output.origin, now)
+            if self._session is not None:
+                self._session.forget_counter()
         self._world.keeper.remember(output.origin, output.session, output.term)
 
     def _answer_inventory(self, now: float) -> None:
@@ -192,6 +195,10 @@ class Link:
         world.fresh = False
         for placement in tuple(world.placements.values()):
             reports.everything(world, placement)
+
+    def _keep_counter(self, now: float) -> None:
+        if self._session is not None:
+            self._world.keeper.count(self._session.sealed, now)
 
     def _extended(self, until: float, now: float) -> None:
         standing = self._world.standing

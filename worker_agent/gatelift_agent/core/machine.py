@@ -271,7 +271,7 @@ class Machine:
         rebuilding.rebuild(world, now)
         system = world.namespaces.get(SYSTEM_NAMESPACE)
         cluster_uid = system.metadata.uid if system is not None else ""
-        self._link.start(state.session, state.term, cluster_uid, now)
+        self._link.start(state.session, state.term, world.keeper.sealed, cluster_uid, now)
 
     def _namespaces_changed(self) -> None:
         """Watch the namespaces that accept work, and those in which objects of ours may be left.

@@ -1,0 +1,225 @@
+"""`gatelift recover`: what the manager found of a management cluster that was restored from a backup, and going on.
+
+Three things, each of which may be said again: show (without options), `--go-on` (a person's word, written on the
+WorkerCluster `local`; then what the manager does is told until it is done), `--stop CLUSTER` (a word about what runs
+there and no record explains). Nothing is decided here. Neighbour: `gatelift.core.recovery`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+import typer
+
+from gatelift.cli.connection import NOT_FOUND, TIMED_OUT, CliError, run
+from gatelift.cli.fencing import who_am_i
+from gatelift.cli.render import Output, show
+from gatelift.cli.target import target_of
+from gatelift.core import epochs
+from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.recovery_values import (
+    ANNOTATION_RECOVER,
+    ANNOTATION_STOP_UNEXPLAINED,
+    EPOCHS_MAX,
+    Finding,
+    Found,
+    Told,
+    Word,
+    is_fenced,
+    told,
+    word,
+)
+from gatelift_kube import conditions
+from gatelift_kube.client import Client
+from gatelift_kube.errors import NotFoundError
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
+
+EPOCHS_ABOVE = 1000
+"""How far epochs are raised above the highest that the record knows: more attempts than one workload has between a
+backup and its restore."""
+
+LOOK_SECONDS = 0.5
+"""How often is looked how far it has come."""
+
+STILL_SECONDS = 120.0
+"""Nothing having changed for this long the verb ends; saying it again goes on waiting. A cluster that does not come
+back is lost within a minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The WorkerClusters as they are, and what stands on `local`."""
+
+    clusters: tuple[WorkerCluster, ...]
+    told: Told
+    word: Word | None
+
+    @property
+    def finding(self) -> Finding | None:
+        """What was found and is not over."""
+        return self.told.finding
+
+    @property
+    def said(self) -> bool:
+        """Whether a person has said to go on after this very finding."""
+        return self.finding is not None and self.word is not None and self.word.since == self.finding.since
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Clusters that have not said yet what runs there, and are not declared fenced."""
+        return tuple(
+            found.metadata.name
+            for found in self.clusters
+            if found.status.session and not found.spec.revoked and not self._found(found).heard and not is_fenced(found)
+        )
+
+    def rows(self) -> list[tuple[object, ...]]:
+        """Return what was found, by cluster."""
+        return [
+            (found.metadata.name, state_of(found), "yes" if one.heard else "no", one.listed, one.ahead, one.unexplained)
+            for found in self.clusters
+            for one in (self._found(found),)
+        ]
+
+    def _found(self, found: WorkerCluster) -> Found:
+        return self.told.clusters.get(found.metadata.name, Found())
+
+
+def recover(
+    context: typer.Context,
+    go_on: Annotated[
+        bool, typer.Option("--go-on", help="Raise term and epochs, hear all clusters, then dispatch again.")
+    ] = False,
+    stop: Annotated[
+        str, typer.Option(metavar="CLUSTER", help="Stop what runs on this cluster and no record explains.")
+    ] = "",
+    output: Annotated[Output, typer.Option("--output", "-o")] = Output.TABLE,
+) -> None:
+    """Show what was found of a restored management cluster, and go on when a person has looked.
+
+    Nothing that runs is stopped, except by --stop.
+    """
+    target = target_of(context)
+    if stop:
+        session = run(target, lambda client: _stop(client, stop))
+        typer.echo(f"what {stop} listed in session {session} and no record explains is being stopped")
+        return
+    if go_on:
+        run(target, _go_on)
+        return
+    found = run(target, _look)
+    _show(found, output)
+
+
+def _show(found: Situation, output: Output) -> None:
+    show(
+        ("Cluster", "State", "Heard", "Placements", "Later", "Unexplained"),
+        found.rows(),
+        output,
+        nothing="No worker clusters.",
+    )
+    if output is Output.TABLE:
+        typer.echo()
+        typer.echo(_advice(found))
+
+
+def _advice(found: Situation) -> str:
+    finding = found.finding
+    if finding is None:
+        return "No sign of a restore that is not over: nothing is held back for one."
+    if found.said:
+        waits = f"waits for {', '.join(found.missing)}" if found.missing else f"stage {found.told.stage.value}"
+        return f"Found {finding.since}; a person has said to go on: {waits}. 'gatelift recover --go-on' follows it."
+    return (
+        f"Found {finding.since}: {finding.why}\n"
+        "Look what runs on the clusters above; the record does not know the placements under Later and Unexplained.\n"
+        "Then: gatelift recover --go-on"
+    )
+
+
+async def _look(client: Client) -> Situation:
+    found = []
+    async for page in client.list(WORKER_CLUSTER):
+        found += [each.object for each in page.items if isinstance(each.object, WorkerCluster)]
+    found.sort(key=lambda each: each.metadata.name)
+    local = next((each for each in found if each.metadata.name == LOCAL_CLUSTER), None)
+    if local is None:
+        text = "no WorkerCluster local: start the manager, which makes it"
+        raise CliError(text, NOT_FOUND)
+    return Situation(tuple(found), told(local) or Told(), word(local))
+
+
+async def _go_on(client: Client) -> None:
+    """Say the word, unless it is said, and tell how far it has come until it is over."""
+    found = await _look(client)
+    finding = found.finding
+    if finding is None:
+        typer.echo("No sign of a restore that is not over: there is nothing to go on with.")
+        return
+    if not found.said:
+        said = Word(since=finding.since, epochs=await _epochs(client), who=await who_am_i(client))
+        await _annotate(client, LOCAL_CLUSTER, ANNOTATION_RECOVER, msgspec.json.encode(said).decode())
+        typer.echo(f"epochs are raised to {said.epochs}, says {said.who}; whoever leads next raises term and counter")
+    await _follow(client, finding)
+    typer.echo("recovered: dispatch goes on")
+
+
+async def _follow(client: Client, finding: Finding) -> None:
+    before, still = "", 0.0
+    while True:
+        found = await _look(client)
+        if found.finding is None or found.finding.since != finding.since:
+            return
+        now = f"{found.told.stage.value}: {', '.join(found.missing) or 'all clusters heard'}"
+        if now != before:
+            typer.echo(now)
+            before, still = now, 0.0
+        if still >= STILL_SECONDS:
+            lost = ", ".join(each for each in found.missing) or "the manager"
+            text = f"nothing has changed for {STILL_SECONDS:g} s; {lost} did not say what runs there"
+            raise CliError(
+                f"{text}: mend it, or look there and say 'gatelift cluster fenced NAME'; then say this again", TIMED_OUT
+            )
+        await asyncio.sleep(LOOK_SECONDS)
+        still += LOOK_SECONDS
+
+
+async def _epochs(client: Client) -> int:
+    """Return an epoch above all that the record knows."""
+    highest = 0
+    async for page in client.list(WORKLOAD):
+        for each in page.items:
+            if isinstance(each.object, Workload):
+                highest = max(highest, epochs.annotated(each.object), epochs.used(each.object))
+    return min(highest + EPOCHS_ABOVE, EPOCHS_MAX)
+
+
+async def _stop(client: Client, name: str) -> int:
+    """Write the word to stop what nothing explains; return the session whose inventory it is about."""
+    try:
+        served = await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))
+    except NotFoundError as error:
+        text = f"no WorkerCluster {name}: 'gatelift cluster list' shows those that are there"
+        raise CliError(text, NOT_FOUND) from error
+    found = served.object
+    if not isinstance(found, WorkerCluster) or not found.status.session:
+        raise CliError(f"{name}: its agent has never had a session, so nothing is known of what runs there")
+    await _annotate(client, name, ANNOTATION_STOP_UNEXPLAINED, str(found.status.session))
+    return found.status.session
+
+
+async def _annotate(client: Client, name: str, annotation: str, text: str) -> None:
+    body = {"metadata": {"annotations": {annotation: text}}}
+    await client.patch(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)), json.dumps(body).encode())
+
+
+def state_of(found: WorkerCluster) -> str:
+    """Return how a cluster is shown."""
+    connected = conditions.find(found.status.conditions, "Connected")
+    return connected.reason if connected is not None else "NeverConnected"

@@ -1,0 +1,333 @@
+"""A record that may not be the newest: when nothing is placed and nothing concluded from absence, and how it goes on.
+
+Three causes, of falling certainty. A cluster brings back a counter that our record does not know: *restored*, all
+dispatch halts until a person says so, whoever leads. A leader found a Lease that may be old (*cold*): it waits for each
+cluster that the record calls connected, which resyncs or counts as lost, so the wait is bounded. A cluster lists what
+no Workload explains: that is left alone, for ever if need be, until a person says that it is to stop (H19).
+
+Neighbours: `recovery_values` (what stands in the API), `machine`, `clusters`, `inventories`, `reconcile` (who call).
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from gatelift.core import epochs, placing, record, texts
+from gatelift.core.agenda import Key, Look
+from gatelift.core.counter import Proof
+from gatelift.core.link_values import LOCAL_CLUSTER, CounterShown, PlacementsInventoried
+from gatelift.core.record import Record
+from gatelift.core.recovery_values import (
+    ANNOTATION_RECOVERY,
+    Finding,
+    Found,
+    Stage,
+    Told,
+    is_fenced,
+    session_to_stop,
+    told,
+    word,
+)
+from gatelift.core.state import Core
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.writes import ObjectGone, ObjectSeen
+from gatelift_wire.keys import PlacementKey
+
+UNEXPLAINED_MAX = 100_000
+"""Placements of a cluster that no Workload explains and that are remembered: as many as an inventory has."""
+LOOK = Key(Look.CLUSTER, ObjectKey("", LOCAL_CLUSTER))
+
+# --- how certain the record is ------------------------------------------------------------------------------------
+
+
+def leads(core: Core, *, warm: bool, counter: int) -> None:
+    """Begin a term. `warm`: this process saw the Lease move a moment before it took it."""
+    state = core.caution.recovery
+    state.cold, state.counter, state.began = not warm, counter, core.wall.text(core.now)
+    state.awaited = {name for name, found in state.clusters.items() if _is_awaited(core, found)}
+    if state.cold and not state.awaited:
+        state.cold = False
+    _settle(core)
+    if core.caution.halted:
+        core.note(core.caution.halted, warning=True)
+    if state.cold:
+        _tell(core, LOCAL_CLUSTER, texts.SETTLING, core.caution.halted)
+    core.agenda.mark(LOOK)
+
+
+def _is_awaited(core: Core, found: WorkerCluster) -> bool:
+    if found.spec.revoked:
+        return False
+    if core.caution.recovery.finding is not None:
+        return found.status.session > 0 and not is_fenced(found)
+    return found.status.connected
+
+
+def seen(core: Core, found: WorkerCluster) -> None:
+    """Take a WorkerCluster as it is now; on `local` stands what was found, and what a person said."""
+    state, name = core.caution.recovery, found.metadata.name
+    state.clusters[name] = found
+    if found.spec.revoked or (state.finding is not None and is_fenced(found)):
+        heard(core, name)
+    if session_to_stop(found) and session_to_stop(found) == found.status.session:
+        core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", name)))
+    if name != LOCAL_CLUSTER:
+        return
+    before = state.stage
+    read = told(found)
+    if not core.term and read is not None:  # who leads knows better than what it wrote a moment ago
+        state.finding = read.finding
+    state.word = word(found)
+    if before is Stage.HALTED and state.stage is Stage.WAITING:
+        _begin(core)
+    _settle(core)
+    core.agenda.mark(LOOK)
+
+
+def take(core: Core, event: ObjectSeen | ObjectGone) -> None:
+    """Take what happened to a WorkerCluster."""
+    if isinstance(event.object, WorkerCluster) and isinstance(event, ObjectSeen):
+        seen(core, event.object)
+    else:
+        gone(core, event.object.metadata.name)
+
+
+def gone(core: Core, name: str) -> None:
+    """Take that a WorkerCluster is deleted."""
+    core.caution.recovery.clusters.pop(name, None)
+    heard(core, name)
+
+
+def shown(core: Core, upcall: CounterShown) -> None:
+    """Take what a greeting proves of our record."""
+    state = core.caution.recovery
+    unverified = upcall.proof in {Proof.UNVERIFIED, Proof.FORMER} and state.stage in {Stage.DONE, Stage.HALTED}
+    if core.caution.doubt_seal(upcall.cluster, doubted=unverified) and unverified:
+        text = texts.seal_unverified(upcall.cluster)
+        core.note(text, warning=True, cluster=upcall.cluster)
+        _tell(core, upcall.cluster, texts.SEAL_UNVERIFIED, text)
+    later = upcall.proof is Proof.FORMER and upcall.term > core.term and state.stage is Stage.WAITING
+    if upcall.proof is not Proof.RESTORED and not later:
+        return
+    finding, why = state.finding, texts.restored(upcall.cluster)
+    if finding is None:
+        since = core.wall.text(core.now)
+        state.finding = Finding(why=why, since=since, counter=upcall.counter, term=upcall.term)
+        state.awaited |= {name for name, found in state.clusters.items() if _is_awaited(core, found)}
+        core.note(why, warning=True, cluster=upcall.cluster)
+        _tell(core, LOCAL_CLUSTER, texts.RESTORED, why)
+    else:
+        counter, term = max(finding.counter, upcall.counter), max(finding.term, upcall.term)
+        state.finding = msgspec.structs.replace(finding, counter=counter, term=term)
+    _settle(core)
+    core.agenda.mark(LOOK)
+
+
+def _tell(core: Core, cluster: str, reason: str, text: str) -> None:
+    found = core.caution.recovery.clusters.get(cluster)
+    if found is not None:
+        core.event(ObjectRef(WORKER_CLUSTER, ObjectKey("", cluster)), found.metadata.uid, reason, text, warning=True)
+
+
+# --- how it goes on -----------------------------------------------------------------------------------------------
+
+
+def _begin(core: Core) -> None:
+    """Begin what a person asked for: under a term and a counter above all that was shown, which a new leader takes."""
+    state = core.caution.recovery
+    finding = state.finding
+    if finding is not None and core.term and (core.term <= finding.term or state.counter <= finding.counter):
+        core.step_down("a person said recover: whoever leads next raises term and counter")
+
+
+def heard(core: Core, name: str) -> None:
+    """Take that a cluster has listed what it has, or need not be waited for."""
+    state = core.caution.recovery
+    if name in state.awaited:
+        state.awaited.discard(name)
+        _settle(core)
+        core.agenda.mark(LOOK)
+
+
+def lost(core: Core, name: str) -> None:
+    """Take that a cluster counts as lost: enough where the record is only old, not where it is proven to be."""
+    if core.caution.recovery.finding is None:
+        heard(core, name)
+
+
+def _settle(core: Core) -> None:
+    """See how far it has come, and go on when nothing speaks against it."""
+    state = core.caution.recovery
+    if state.stage is Stage.WAITING and not state.awaited and core.rebuilt:
+        _raise_all(core)
+    if state.stage is Stage.RAISING and not state.to_raise:
+        state.finding, state.raising = None, False
+    if state.finding is None and state.cold and not state.awaited:
+        state.cold = False
+    before, core.caution.halted = core.caution.halted, _why(core)
+    if before and not core.caution.halted:
+        _go_on(core)
+
+
+def _why(core: Core) -> str:
+    """Return why nothing is placed, "" when nothing speaks against it."""
+    state = core.caution.recovery
+    if state.stage is Stage.HALTED and state.finding is not None:
+        return state.finding.why
+    if state.stage is Stage.WAITING:
+        return texts.recovery_waits(sorted(state.awaited))
+    if state.stage is Stage.RAISING:
+        return texts.recovery_raises(len(state.to_raise))
+    return texts.settling(sorted(state.awaited), state.began) if state.cold else ""
+
+
+def _raise_all(core: Core) -> None:
+    """Raise the epochs of all Workloads that the restored record has: higher ones may have been used since."""
+    state = core.caution.recovery
+    state.raising = True
+    least = state.word.epochs if state.word is not None else 0
+    state.to_raise = {
+        key
+        for key, known in core.knowledge.workloads.items()
+        if epochs.annotated(known) < least and not core.knowledge.readings[key][1].finished
+    }
+    core.mark_later(core.knowledge.workloads[key].metadata.uid for key in state.to_raise)
+
+
+def raise_epoch(core: Core, known: Workload, rec: Record) -> bool:
+    """Raise the epoch of a Workload of the restored record; True if a write was asked for. A run keeps its own."""
+    state, key = core.caution.recovery, rec.ref.key
+    if state.word is None or key not in state.to_raise:
+        return False
+    if not rec.finished and epochs.annotated(known) < state.word.epochs:
+        core.patch_workload(known, record.epoch_patch(known, state.word.epochs), "raise epoch", status=False)
+        return True
+    raised(core, key)
+    return False
+
+
+def raised(core: Core, key: ObjectKey) -> None:
+    """Take that a Workload has its epoch, or is gone."""
+    state = core.caution.recovery
+    if key in state.to_raise:
+        state.to_raise.discard(key)
+        if not state.to_raise:
+            core.agenda.mark(LOOK)
+
+
+def _go_on(core: Core) -> None:
+    """Place again: what was listed meanwhile is compared first, and no cluster is told anything before that."""
+    state = core.caution.recovery
+    core.note("dispatch goes on: all that was waited for has been heard")
+    for cluster in sorted(state.held):
+        state.again.append(state.held.pop(cluster))
+        core.comparing.add(cluster)
+    core.mark_later(sorted(core.attempts))
+    for cluster in state.clusters:
+        core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
+
+
+def look(core: Core, cluster: str, now: float) -> None:
+    """Do what stands on a WorkerCluster: write the finding down, stop what a person said is to stop."""
+    state = core.caution.recovery
+    found = state.clusters.get(cluster)
+    if found is None:
+        return
+    if session_to_stop(found) == found.status.session and not core.caution.halted:
+        for key in sorted(state.unexplained.get(cluster, {})):
+            placing.drop_stray(core, cluster, key, now, over=False)
+        for ahead in core.caution.named_by(cluster):
+            if ahead.spared:
+                placing.drop_stray(core, cluster, ahead.key, now, over=ahead.over)
+    if cluster == LOCAL_CLUSTER:
+        _settle(core)
+        _write(core, found, now)
+
+
+def _write(core: Core, found: WorkerCluster, now: float) -> None:
+    """Write down what was found, where the next leader and people see it."""
+    state = core.caution.recovery
+    wanted = Told(stage=state.stage, finding=state.finding, clusters=_found(core))
+    if wanted == (told(found) or Told()):
+        return
+    ref = ObjectRef(WORKER_CLUSTER, ObjectKey("", LOCAL_CLUSTER))
+    if core.blocked(ref, LOOK, now):
+        return
+    text = msgspec.json.encode(wanted).decode()
+    body = {"metadata": {"uid": found.metadata.uid, "annotations": {ANNOTATION_RECOVERY: text}}}
+    core.patch(ref, msgspec.json.encode(body), "recovery", decided_on=found.metadata.resource_version)
+
+
+def _found(core: Core) -> dict[str, Found]:
+    """Return what each cluster has, while that matters to anybody."""
+    state = core.caution.recovery
+    every = state.finding is not None
+    found = {}
+    for name in sorted(state.clusters):
+        ahead, unexplained = len(core.caution.named_by(name)), len(state.unexplained.get(name, ()))
+        if every or ahead or unexplained:
+            listed = state.listed.get(name)
+            found[name] = Found(heard=listed is not None, listed=listed or 0, ahead=ahead, unexplained=unexplained)
+    return found
+
+
+# --- what clusters list -------------------------------------------------------------------------------------------
+
+
+def spares(core: Core, cluster: str, key: PlacementKey, known: Workload) -> bool:
+    """Say whether a placement of an epoch that a recovery has skipped is left to its own end: nobody said *stop*."""
+    state = core.caution.recovery
+    found = state.clusters.get(cluster)
+    if state.word is None or not key.epoch < state.word.epochs <= epochs.annotated(known):
+        return False
+    return found is None or session_to_stop(found) != found.status.session
+
+
+def listed(core: Core, upcall: PlacementsInventoried) -> None:
+    """Take that a cluster has listed what it has, and that this was looked at."""
+    state, cluster = core.caution.recovery, upcall.cluster
+    state.listed[cluster] = len(upcall.entries)
+    if core.caution.halted:
+        state.held[cluster] = upcall
+    heard(core, cluster)
+    core.agenda.mark(LOOK)
+
+
+def over(core: Core, cluster: str) -> None:
+    """Take that a session is over: what it listed counts no more."""
+    core.caution.recovery.held.pop(cluster, None)
+
+
+def forget(core: Core, cluster: str) -> None:
+    """Forget what a cluster had that nothing explains: it lists all anew, or is not expected any more."""
+    state = core.caution.recovery
+    state.listed.pop(cluster, None)
+    if state.unexplained.pop(cluster, None):
+        core.agenda.mark(LOOK)
+
+
+def leave_alone(core: Core, cluster: str, key: PlacementKey, namespace: str) -> None:
+    """Leave alone what runs and no Workload explains, since the record may be too old; a person may have it stopped."""
+    mine = core.caution.recovery.unexplained.setdefault(cluster, {})
+    if key in mine or len(mine) >= UNEXPLAINED_MAX:
+        return
+    mine[key] = namespace
+    if len(mine) == 1:
+        text = texts.unexplained(cluster)
+        core.note(text, warning=True, cluster=cluster)
+        _tell(core, cluster, texts.UNEXPLAINED, text)
+    core.agenda.mark(LOOK)
+
+
+def leaves(core: Core, cluster: str, key: PlacementKey) -> bool:
+    """Say whether a placement is left alone: it runs, and nothing explains it."""
+    return key in core.caution.recovery.unexplained.get(cluster, {})
+
+
+def is_over(core: Core, cluster: str, key: PlacementKey) -> None:
+    """Take that something that nothing explained has ended."""
+    mine = core.caution.recovery.unexplained.get(cluster, {})
+    if mine.pop(key, None) is not None:
+        core.agenda.mark(LOOK)

@@ -1,0 +1,172 @@
+"""What stands on the WorkerCluster `local` about a restored management cluster: the manager's finding, a person's word.
+
+Both are annotations, so that they outlive every leader: the finding halts all dispatch, and only the word that names
+that very finding goes on. Pure. Neighbours: `recovery` decides; the CLI's `recover` reads the one and writes the other.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from gatelift.core.link_values import LOCAL_CLUSTER, PlacementsInventoried
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.resources import ObjectKey
+from gatelift_wire.keys import PlacementKey
+
+ANNOTATION_RECOVERY = "gatelift.dev/recovery"
+"""On `local`, the manager's: what it found, and how far the recovery has come (`Told`)."""
+ANNOTATION_RECOVER = "gatelift.dev/recover"
+"""On `local`, a person's: go on after the finding that it names (`Word`)."""
+ANNOTATION_STOP_UNEXPLAINED = "gatelift.dev/stop-unexplained"
+"""On any WorkerCluster, a person's: the session in which it listed what no record explains, and what is to stop."""
+
+EPOCHS_MAX = 10**15 - 1
+"""What people may raise epochs to (15 digits); ours have three more."""
+NUMBER_MAX = 2**62
+"""A counter or term above this is none of ours."""
+COUNTER_JUMP = 10**9
+"""How far a recovery moves the counter above the highest that was shown: sixty years of renewals, so that whatever the
+clusters hold that could not be asked is below it."""
+TEXT_BYTES_MAX = 256 * 1024
+"""Annotations of one object may have so much in all."""
+
+
+class Stage(enum.StrEnum):
+    """How far a recovery has come."""
+
+    HALTED = "halted"
+    """Found; nothing is placed until a person says so."""
+    WAITING = "waiting"
+    """A person has said so; each cluster has to list what it has, or be declared fenced."""
+    RAISING = "raising"
+    """All are heard; the epochs of all Workloads are being raised."""
+    DONE = "done"
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """That the record is not the newest. `counter` and `term`: the highest that was proven. `since`: wall time."""
+
+    why: str
+    since: str
+    counter: int
+    term: int
+
+
+class Found(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a cluster has, by its inventory of this term. `heard` false: nothing of it is known yet."""
+
+    heard: bool = False
+    listed: int = 0
+    ahead: int = 0
+    unexplained: int = 0
+
+
+class Told(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The manager's annotation."""
+
+    stage: Stage = Stage.DONE
+    finding: Finding | None = None
+    clusters: dict[str, Found] = {}
+
+
+class Word(msgspec.Struct, frozen=True):
+    """A person's annotation: go on after the finding of `since`, with all epochs at `epochs` or above."""
+
+    since: str
+    epochs: int
+    who: str = ""
+
+
+def told(found: WorkerCluster) -> Told | None:
+    """Return what a manager wrote; None for nothing, or for what is none of it."""
+    text = found.metadata.annotations.get(ANNOTATION_RECOVERY, "")
+    if not text or len(text) > TEXT_BYTES_MAX:
+        return None
+    try:
+        read = msgspec.json.decode(text, type=Told)
+    except msgspec.DecodeError:
+        return None
+    finding = read.finding
+    if finding is not None and not (0 <= finding.counter <= NUMBER_MAX and 0 <= finding.term <= NUMBER_MAX):
+        return None
+    return read
+
+
+def word(found: WorkerCluster) -> Word | None:
+    """Return what a person wrote; None for nothing, or for what is no such word."""
+    text = found.metadata.annotations.get(ANNOTATION_RECOVER, "")
+    if not text or len(text) > TEXT_BYTES_MAX:
+        return None
+    try:
+        read = msgspec.json.decode(text, type=Word)
+    except msgspec.DecodeError:
+        return None
+    return read if 0 < read.epochs <= EPOCHS_MAX else None
+
+
+def session_to_stop(found: WorkerCluster) -> int:
+    """Return the session of a person's word to stop what nothing explains; 0 without one."""
+    text = found.metadata.annotations.get(ANNOTATION_STOP_UNEXPLAINED, "")
+    return int(text) if len(text) <= len(str(EPOCHS_MAX)) and text.isascii() and text.isdigit() else 0
+
+
+def floors(clusters: Iterable[WorkerCluster]) -> tuple[int, int]:
+    """Return the term that the next one must exceed, and the counter from which it counts on, by what stands here."""
+    terms, counter = [0], 0
+    for found in clusters:
+        terms.append(found.status.term)
+        if found.metadata.name == LOCAL_CLUSTER:
+            read, said = told(found), word(found)
+            finding = read.finding if read is not None else None
+            if finding is not None and said is not None and said.since == finding.since:
+                terms.append(finding.term)
+                counter = finding.counter + COUNTER_JUMP
+    return max(terms), counter
+
+
+def is_fenced(found: WorkerCluster) -> bool:
+    """Say whether a person's word covers all that was ever placed there."""
+    return found.status.fenced_through_session >= found.status.session
+
+
+@dataclass(slots=True)
+class Recovery:
+    """What one leader knows of the age of its record.
+
+    `cold`: it found a Lease that may be old, and has not heard all clusters of its record yet (`awaited`). `held`:
+    inventories that came while nothing was concluded from them; they are compared once it goes on.
+    """
+
+    clusters: dict[str, WorkerCluster] = field(default_factory=dict)
+    finding: Finding | None = None
+    word: Word | None = None
+    cold: bool = False
+    began: str = ""
+    """When the term began, for people."""
+    awaited: set[str] = field(default_factory=set)
+    held: dict[str, PlacementsInventoried] = field(default_factory=dict)
+    again: list[PlacementsInventoried] = field(default_factory=list)
+    listed: dict[str, int] = field(default_factory=dict)
+    unexplained: dict[str, dict[PlacementKey, str]] = field(default_factory=dict)  # -> the namespace it is in
+    to_raise: set[ObjectKey] = field(default_factory=set)
+    raising: bool = False
+    counter: int = 0
+    """The number in our own Lease."""
+
+    def take_again(self) -> list[PlacementsInventoried]:
+        """Return the inventories that are to be compared now, once."""
+        again, self.again = self.again, []
+        return again
+
+    @property
+    def stage(self) -> Stage:
+        """How far it has come."""
+        if self.finding is None:
+            return Stage.DONE
+        if self.word is None or self.word.since != self.finding.since:
+            return Stage.HALTED
+        return Stage.RAISING if self.raising else Stage.WAITING

@@ -1,0 +1,184 @@
+"""HD-33: `gatelift recover` shows what was found by cluster, writes a person's word once, and follows it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from gatelift.cli import recover
+from gatelift.cli.connection import NOT_FOUND, TIMED_OUT, CliError
+from gatelift.core.recovery_values import (
+    ANNOTATION_RECOVER,
+    ANNOTATION_RECOVERY,
+    ANNOTATION_STOP_UNEXPLAINED,
+    Finding,
+    Found,
+    Stage,
+    Told,
+    Word,
+)
+from gatelift_kube.client import Client
+from gatelift_kube.decoding import Page, Served
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import WORKER_CLUSTER, ObjectRef, Resource
+from support import cli_stage
+from support.fake_apiserver import merged
+
+FINDING = Finding(why="cluster a brings back a number", since="2026-01-01T00:00:00Z", counter=7, term=3)
+HALTED = Told(
+    stage=Stage.HALTED,
+    finding=FINDING,
+    clusters={"a": Found(heard=True, listed=5, ahead=1, unexplained=2), "b": Found(), "local": Found(heard=True)},
+)
+
+
+def cluster(name: str, **annotations: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "resourceVersion": "1", "annotations": annotations},
+        "status": {"session": 4},
+    }
+
+
+def text(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def local(told: Told, **annotations: str) -> dict[str, Any]:
+    return cluster("local", **{ANNOTATION_RECOVERY: text(told), **annotations})
+
+
+class Server:
+    """A management cluster as the verb sees it; `lives` is what its manager does at each look, once it was told."""
+
+    def __init__(self, told: Told, *lives: Callable[[Server], None]) -> None:
+        self.clusters = {"a": cluster("a"), "b": cluster("b"), "local": local(told)}
+        self.lives = list(lives)
+        self.written: list[tuple[str, dict[str, Any]]] = []
+
+    def tell(self, told: Told) -> None:
+        self.clusters["local"]["metadata"]["annotations"][ANNOTATION_RECOVERY] = text(told)
+
+    async def list(self, resource: Resource) -> AsyncGenerator[Page, None]:
+        if resource != WORKER_CLUSTER:
+            made = {"metadata": {"name": "w", "annotations": {"gatelift.dev/epoch": "40"}}}
+            yield Page(items=[served(msgspec.convert(made, Workload))], next="", resource_version="1")
+            return
+        if self.lives and self.written:
+            self.lives.pop(0)(self)
+        found = [served(msgspec.convert(each, WorkerCluster)) for each in self.clusters.values()]
+        yield Page(items=found, next="", resource_version="1")
+
+    async def get(self, ref: ObjectRef) -> Served:
+        return served(msgspec.convert(self.clusters[ref.key.name], WorkerCluster))
+
+    async def patch(self, ref: ObjectRef, body: bytes) -> None:
+        self.written.append((ref.key.name, json.loads(body)))
+        self.clusters[ref.key.name] = merged(self.clusters[ref.key.name], json.loads(body))
+
+    async def raw(self, _method: str, _path: str, *, body: bytes) -> bytes:
+        del body
+        return b'{"status": {"userInfo": {"username": "jane"}}}'
+
+
+def served(found: Any) -> Served:
+    return Served(found, b"{}")
+
+
+def go_on(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recover, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(recover, "STILL_SECONDS", 0.01)
+    asyncio.run(recover._go_on(cast("Client", server)))
+
+
+def waiting(server: Server) -> None:
+    server.tell(msgspec.structs.replace(HALTED, stage=Stage.WAITING))
+
+
+def raising(server: Server) -> None:
+    heard = {name: Found(heard=True) for name in server.clusters}
+    server.tell(msgspec.structs.replace(HALTED, stage=Stage.RAISING, clusters=heard))
+
+
+def done(server: Server) -> None:
+    server.tell(Told())
+
+
+def test_hd_33_going_on_is_a_word_about_that_finding_and_is_followed_until_it_is_over(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = Server(HALTED, waiting, raising, done)
+    go_on(server, monkeypatch)
+    ((name, body),) = server.written
+    said = msgspec.json.decode(body["metadata"]["annotations"][ANNOTATION_RECOVER], type=Word)
+    assert (name, said) == ("local", Word(since=FINDING.since, epochs=40 + recover.EPOCHS_ABOVE, who="jane"))
+    assert capsys.readouterr().out.splitlines() == [
+        "epochs are raised to 1040, says jane; whoever leads next raises term and counter",
+        "waiting: b",
+        "raising: all clusters heard",
+        "recovered: dispatch goes on",
+    ]
+
+
+def test_hd_33_said_again_it_writes_nothing_and_follows_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(HALTED)
+    with pytest.raises(CliError, match="b did not say what runs there: mend it, or look there") as failed:
+        go_on(server, monkeypatch)
+    assert failed.value.code == TIMED_OUT
+    server.lives = [waiting, done]
+    go_on(server, monkeypatch)
+    assert len(server.written) == 1
+
+
+def test_hd_33_a_word_about_an_earlier_finding_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(HALTED, done)
+    old = Word(since="2025-01-01T00:00:00Z", epochs=9)
+    server.clusters["local"]["metadata"]["annotations"][ANNOTATION_RECOVER] = text(old)
+    go_on(server, monkeypatch)
+    assert len(server.written) == 1
+
+
+def test_hd_33_with_nothing_found_there_is_nothing_to_go_on_with(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = Server(Told())
+    go_on(server, monkeypatch)
+    assert "nothing to go on with" in capsys.readouterr().out
+    assert not server.written
+
+
+def test_hd_33_what_was_found_is_shown_by_cluster(stage: cli_stage.Stage) -> None:
+    for name, told in (("a", None), ("b", None), ("local", HALTED)):
+        annotations = {ANNOTATION_RECOVERY: text(told)} if told is not None else {}
+        stage.server.put(WORKER_CLUSTER, name, "", metadata={"annotations": annotations}, status={"session": 4})
+    said = stage.run("recover")
+    assert said.code == 0
+    rows = [line.split() for line in said.out.splitlines()[:4]]
+    assert rows[0] == ["CLUSTER", "STATE", "HEARD", "PLACEMENTS", "LATER", "UNEXPLAINED"]
+    assert rows[1] == ["a", "NeverConnected", "yes", "5", "1", "2"]
+    assert "Then: gatelift recover --go-on" in said.out
+    (first, *_) = json.loads(stage.run("recover", "-o", "json").out)
+    assert (first["cluster"], first["unexplained"]) == ("a", 2)
+
+
+def test_hd_33_a_word_to_stop_is_about_the_session_that_listed_it(stage: cli_stage.Stage) -> None:
+    stage.server.put(WORKER_CLUSTER, "a", "", status={"session": 4})
+    assert stage.run("recover", "--stop", "a").code == 0
+    written = stage.server.find(WORKER_CLUSTER, "a")
+    assert written is not None
+    assert written["metadata"]["annotations"][ANNOTATION_STOP_UNEXPLAINED] == "4"
+    assert stage.run("recover", "--stop", "nobody").code == NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    "written", ["", "x", "{}", '{"stage":"halted","finding":{"why":"w","since":"s","counter":-1,"term":0}}']
+)
+def test_hd_33_what_is_no_finding_is_none(written: str) -> None:
+    server = Server(Told())
+    server.clusters["local"]["metadata"]["annotations"][ANNOTATION_RECOVERY] = written
+    assert asyncio.run(recover._look(cast("Client", server))).finding is None

@@ -1,0 +1,173 @@
+"""HD-33: going on after a restore of the management cluster, on both real cores; every step may be repeated."""
+
+from __future__ import annotations
+
+import msgspec
+
+from gatelift.core.recovery_values import (
+    ANNOTATION_RECOVER,
+    ANNOTATION_STOP_UNEXPLAINED,
+    Finding,
+    Stage,
+    Told,
+    Word,
+    told,
+)
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
+from support.history import History
+from support.restoring import backup, restore
+from support.sim_truth import epoch_of
+
+EPOCHS = 1000
+
+
+def found(history: History) -> Told:
+    """Return what stands on `local`."""
+    document = history.home.look(WORKER_CLUSTER, "local")
+    assert document is not None
+    return told(msgspec.convert(document, WorkerCluster, strict=False)) or Told()
+
+
+def until_found(history: History) -> Finding:
+    history.until("the restore is written down", lambda: found(history).finding is not None)
+    finding = found(history).finding
+    assert finding is not None
+    return finding
+
+
+def say(history: History, finding: Finding) -> None:
+    said = Word(since=finding.since, epochs=EPOCHS, who="a person")
+    annotations = {ANNOTATION_RECOVER: msgspec.json.encode(said).decode()}
+    history.edit("home", WORKER_CLUSTER, "local", {"metadata": {"annotations": annotations}})
+
+
+def recovered(history: History) -> bool:
+    return found(history).finding is None and any(each.elector.leads() for each in history.world.managers)
+
+
+def cordon(history: History, cluster: str, *, on: bool = True) -> None:
+    history.edit("home", WORKER_CLUSTER, cluster, {"spec": {"cordoned": on}})
+
+
+def set_active(history: History, name: str, *, active: bool) -> None:
+    workload = history.workload(name)
+    assert workload is not None
+    history.edit("home", WORKLOAD, workload["metadata"]["name"], {"spec": {"active": active}})
+
+
+def placed_between(*, seconds: float = 0.0) -> History:
+    """Return a restored history: `stayed` ran on a before the backup, `moved` from a to b since, `made` waited then."""
+    history = History()
+    cordon(history, "b")
+    for name in ("stayed", "moved"):
+        history.pod(name, seconds=900.0 if name == "stayed" else 0.0)
+        assert history.until_runs(name) == "a"
+    cordon(history, "a")
+    history.pod("made", seconds=seconds)
+    history.passes(20.0)
+    kept = backup(history)
+    set_active(history, "moved", active=False)
+    history.until("it has stopped", lambda: not history.runs("moved"))
+    cordon(history, "b", on=False)
+    set_active(history, "moved", active=True)
+    assert history.until_runs("moved") == "b"
+    assert history.until_runs("made") == "b"
+    history.passes(90.0)
+    restore(history, kept)
+    cordon(history, "b", on=False)
+    return history
+
+
+def test_hd_33_recover_raises_term_and_epochs_hears_all_and_dispatches_again() -> None:
+    """HD-33: nothing that runs is stopped, nothing runs twice, and new work is placed under epochs never used."""
+    history = placed_between()
+    finding = until_found(history)
+    term = history.leader.elector.term
+    say(history, finding)
+    history.until("dispatch goes on", lambda: recovered(history))
+    assert history.leader.elector.term > max(term, finding.term)
+    assert history.world.manager_lease.counter > finding.counter
+    history.pod("new")
+    history.until_runs("new")
+    history.passes(120.0)
+    assert [history.runs(name) for name in ("stayed", "moved", "made")] == [{"a"}, {"b"}, {"b"}]
+    assert all(epoch_of(each) >= EPOCHS for each in history.home.all(WORKLOAD) if "new" not in each["metadata"]["name"])
+
+
+def test_hd_33_what_ran_since_before_the_restore_is_started_anew_only_when_it_has_ended() -> None:
+    """HD-33: the record did not know of `made`; it runs to its end, and then the user's pod is run under the record."""
+    history = placed_between(seconds=400.0)
+    say(history, until_found(history))
+    history.until("dispatch goes on", lambda: recovered(history))
+    assert history.containers("made") == 1
+    history.until("it is finished under its own record", lambda: history.shows("made", "Finished"), 1500.0)
+    workload = history.workload("made")
+    assert workload is not None
+    uid = workload["metadata"]["uid"]
+    assert sorted(epoch for run, epoch, _ in history.world.truth.runs if run == uid) == [1, EPOCHS]
+
+
+def test_hd_33_a_person_stops_what_no_record_explains() -> None:
+    """HD-32, HD-33: left alone until then; said for the session whose inventory it is about, and repeated."""
+    history = History()
+    kept = backup(history)
+    history.pod("one")
+    cluster = history.until_runs("one")
+    history.passes(60.0)
+    restore(history, kept)
+    say(history, until_found(history))
+    history.until("dispatch goes on", lambda: recovered(history))
+    history.passes(100.0)
+    assert found(history).clusters[cluster].unexplained == 1
+    assert len(history.objects(cluster, POD)) == 1
+    session = str(history.status(cluster)["session"])
+    for _ in range(2):
+        annotations = {ANNOTATION_STOP_UNEXPLAINED: session}
+        history.edit("home", WORKER_CLUSTER, cluster, {"metadata": {"annotations": annotations}})
+        history.until("nothing of it is left", lambda: not history.objects(cluster, POD))
+    history.until("nothing is unexplained", lambda: not found(history).clusters)
+
+
+def test_hd_33_a_cluster_that_does_not_come_back_is_waited_for_until_it_is_declared_fenced() -> None:
+    """HD-33: lost is not enough once a restore is proven; the leader may die at any step."""
+    history = placed_between()
+    finding = until_found(history)
+    history.cut("b")
+    say(history, finding)
+    history.until_lost("b")
+    history.kill_leader()
+    history.passes(200.0)
+    assert found(history).stage is Stage.WAITING
+    history.pod("new")
+    history.passes(60.0)
+    assert not history.runs("new")
+    for name in ("moved", "made"):  # the machines of b are switched off
+        history.delete("b", POD, name)
+    history.passes(60.0)
+    history.say_fenced("b")
+    history.until("dispatch goes on", lambda: recovered(history))
+    cordon(history, "a", on=False)
+    assert history.until_runs("new") == "a"
+    history.passes(100.0)
+    assert history.runs("moved") == {"a"}
+
+
+def test_hd_33_a_word_about_an_earlier_restore_says_nothing_about_a_later_one() -> None:
+    """HD-33: recovered once, restored again."""
+    history = placed_between()
+    first = until_found(history)
+    say(history, first)
+    history.until("dispatch goes on", lambda: recovered(history))
+    history.passes(60.0)
+    kept = backup(history)
+    history.pod("later")
+    history.until_runs("later")
+    history.passes(60.0)
+    restore(history, kept)
+    second = until_found(history)
+    assert second.since != first.since
+    history.passes(100.0)
+    assert found(history).stage is Stage.HALTED
+    say(history, second)
+    history.until("dispatch goes on", lambda: recovered(history))

@@ -1,0 +1,151 @@
+"""HD-31, HD-32: etcd of the management cluster restored to before what runs now, on both real cores."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift.core.recovery_values import ANNOTATION_RECOVERY
+from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
+from gatelift_sandbox.records import Record
+from support.history import History
+from support.restoring import Backup, backup, restore
+
+
+def cordon(history: History, cluster: str, *, on: bool = True) -> None:
+    history.edit("home", WORKER_CLUSTER, cluster, {"spec": {"cordoned": on}})
+
+
+def moved() -> tuple[History, Backup]:
+    """Return a history in which a pod ran on a, was copied in a backup, and runs on b since."""
+    history = History()
+    cordon(history, "b")
+    history.pod("one")
+    assert history.until_runs("one") == "a"
+    history.passes(20.0)
+    kept = backup(history)
+    cordon(history, "a")
+    cordon(history, "b", on=False)
+    workload = history.workload("one")
+    assert workload is not None
+    name = workload["metadata"]["name"]
+    history.edit("home", WORKLOAD, name, {"spec": {"active": False}})
+    history.until("it has stopped", lambda: not history.runs("one"))
+    history.edit("home", WORKLOAD, name, {"spec": {"active": True}})
+    assert history.until_runs("one") == "b"
+    history.passes(90.0)  # agents keep the counter once a minute
+    return history, kept
+
+
+def halted(history: History) -> str:
+    history.until("somebody leads", lambda: any(each.elector.leads() for each in history.world.managers))
+    return history.leader.machine.core.caution.halted
+
+
+def finding(history: History) -> str:
+    found = history.home.look(WORKER_CLUSTER, "local") or {}
+    return str(found.get("metadata", {}).get("annotations", {}).get(ANNOTATION_RECOVERY, ""))
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+@pytest.mark.parametrize("restart", [False, True], ids=["same-agents", "agents-restarted"])
+def test_hd_31_a_record_restored_to_before_the_run_moved_halts_and_runs_nothing_twice(
+    first: str, *, restart: bool
+) -> None:
+    """HD-31: (1, a) is restored while (2, b) runs, whoever greets first, and whether the agents were restarted."""
+    history, kept = moved()
+    second = "b" if first == "a" else "a"
+    history.cut(second)
+    restore(history, kept)
+    if restart:
+        for cluster in ("a", "b"):
+            history.kill_agent(cluster)
+    history.passes(200.0)
+    history.mend(second)
+    history.passes(200.0)
+    assert history.runs("one") == {"b"}
+    assert history.containers("one") == 1
+    assert "restored from a backup" in halted(history)
+
+
+def test_hd_31_the_halt_is_kept_in_an_object_and_outlives_the_manager() -> None:
+    """HD-31: the next leader halts before any cluster has said anything."""
+    history, kept = moved()
+    restore(history, kept)
+    history.until("it is written down", lambda: '"stage":"halted"' in finding(history))
+    for cluster in ("a", "b"):
+        history.cut(cluster)
+    history.kill_leader()
+    history.passes(200.0)
+    assert "restored from a backup" in halted(history)
+    history.pod("two")
+    history.passes(60.0)
+    assert not history.runs("two")
+
+
+def test_hd_31_restored_long_ago_is_found_however_far_the_new_leader_has_counted() -> None:
+    """HD-31: a cluster that is cut off since before the restore comes back when the counter has passed its own."""
+    history, kept = moved()
+    for cluster in ("a", "b"):
+        history.cut(cluster)
+    restore(history, kept)
+    before = history.world.manager_lease.counter
+    history.until("it has counted on", lambda: history.world.manager_lease.counter > before + 400, 3000.0)
+    history.mend("b")
+    history.until("it halts", lambda: "restored from a backup" in halted(history))
+
+
+def test_hd_31_a_leader_that_finds_an_old_lease_waits_for_the_clusters_of_its_record() -> None:
+    """HD-31: it places nothing before each that is called connected has resynced, or is lost; then it goes on alone."""
+    history = History()
+    history.cut("b")
+    history.kill_leader()
+    history.pod("one")
+    history.until("a is back", lambda: history.connected("a"))
+    history.passes(5.0)
+    assert "b" in halted(history)
+    assert not history.runs("one")
+    history.until_runs("one")
+    assert history.lost("b")
+
+
+def test_hd_31_a_warm_change_of_leader_waits_for_nobody() -> None:
+    """HD-31: a standby that saw the Lease move goes on at once, though a cluster hangs."""
+    history = History()
+    history.world.start_manager()
+    history.passes(30.0)
+    history.cut("b")
+    history.kill_leader()
+    history.pod("one")
+    history.until("another leads", lambda: any(each.elector.leads() for each in history.world.managers))
+    assert not halted(history)
+    assert history.until_runs("one") == "a"
+    assert not history.lost("b")
+
+
+def test_hd_32_what_a_restored_record_does_not_explain_is_stopped_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HD-32: restored to before six Workloads were made; their six runs go on."""
+    history = History()
+    kept = backup(history)
+    names = [f"pod-{number}" for number in range(6)]
+    for name in names:
+        history.pod(name, cpu="250m")
+    for name in names:
+        history.until_runs(name)
+    history.passes(30.0)
+    stopped: list[Record] = []
+    noted = history.world.truth.noted
+
+    def note(cluster: str, record: Record) -> None:
+        if record.stopped is not None:
+            stopped.append(record)
+        noted(cluster, record)
+
+    monkeypatch.setattr(history.world.truth, "noted", note)
+    restore(history, kept)
+    history.passes(400.0)
+    assert not stopped
+    assert sum(len(history.objects(cluster, POD)) for cluster in ("a", "b")) == len(names)
+    history.kill_leader()
+    history.passes(200.0)
+    assert not stopped
+    assert '"unexplained"' in finding(history)

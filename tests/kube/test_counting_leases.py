@@ -1,0 +1,175 @@
+"""HD-31: a Lease that counts: what each write raises, who is listed, and who saw it grow a moment before taking it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from gatelift_kube.election import (
+    ANNOTATION_COUNTER,
+    ANNOTATION_HOLDERS,
+    TENURES_MAX,
+    Election,
+    ElectionTimes,
+    Step,
+    counter_of,
+    holder_digest,
+    tenures_of,
+)
+from gatelift_kube.objects.core import Lease
+from gatelift_kube.resources import ObjectKey
+
+TIMES = ElectionTimes()
+KEY = ObjectKey("gatelift-system", "manager")
+
+
+class Stored:
+    """The Lease as an API server keeps it."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.metadata: dict[str, Any] = {"name": KEY.name, "namespace": KEY.namespace, "annotations": {}}
+        self.spec: dict[str, Any] = {}
+
+    def take(self, body: dict[str, Any]) -> Lease:
+        self.version += 1
+        self.metadata["annotations"] |= body["metadata"].get("annotations", {})
+        self.spec |= body["spec"]
+        return self.lease()
+
+    def lease(self) -> Lease:
+        metadata = {**self.metadata, "resourceVersion": str(self.version)}
+        return msgspec.convert({"metadata": metadata, "spec": self.spec}, Lease)
+
+    def count(self, number: int) -> Lease:
+        """Let its holder renew it, up to a number."""
+        return self.take({"metadata": {"annotations": {ANNOTATION_COUNTER: str(number)}}, "spec": {}})
+
+
+def candidate(identity: str = "me") -> Election:
+    return Election(KEY, identity, TIMES, counts=True)
+
+
+def take(election: Election, stored: Stored, now: float) -> None:
+    step = election.step(now)
+    assert step in {Step.CREATE, Step.TAKE}
+    election.acquired(stored.take(election.body(step, 0.0, now)), now, now)
+
+
+def renew(election: Election, stored: Stored, now: float) -> None:
+    assert election.step(now) is Step.RENEW
+    election.renewed(stored.take(election.body(Step.RENEW, 0.0, now)), now, now)
+
+
+def held_by_another(counter: int = 40) -> Stored:
+    stored = Stored()
+    other = candidate("other")
+    other.observe(None, -15.0)
+    take(other, stored, 0.0)
+    stored.count(counter)
+    return stored
+
+
+def test_hd_31_each_write_of_the_holder_raises_the_number_by_one() -> None:
+    stored, election = Stored(), candidate()
+    election.observe(None, -15.0)
+    take(election, stored, 0.0)
+    renew(election, stored, 2.0)
+    renew(election, stored, 4.0)
+    assert counter_of(stored.lease()) == election.standing.counter == 3
+    assert [(each.holder, each.found) for each in tenures_of(stored.lease())] == [(holder_digest("me"), 0)]
+
+
+def test_hd_31_who_takes_over_is_listed_with_the_number_that_it_found() -> None:
+    stored, election = held_by_another(), candidate()
+    election.observe(stored.lease(), 0.0)
+    take(election, stored, 15.0)
+    assert [(each.holder, each.found) for each in election.standing.tenures] == [
+        (holder_digest("other"), 0),
+        (holder_digest("me"), 40),
+    ]
+    assert election.standing.counter == 41
+
+
+def test_hd_31_the_list_of_holders_is_bounded_and_what_is_none_of_it_is_left_out() -> None:
+    stored = Stored()
+    for number in range(TENURES_MAX + 3):
+        election = candidate(f"holder-{number}")
+        election.observe(stored.lease() if number else None, 20.0 * number - (0.0 if number else 15.0))
+        take(election, stored, 20.0 * number + 15.0 if number else 0.0)
+    assert len(tenures_of(stored.lease())) == TENURES_MAX
+    stored.metadata["annotations"] |= {ANNOTATION_HOLDERS: "x:1 0123456789abcdef:7", ANNOTATION_COUNTER: "9" * 19}
+    assert [each.found for each in tenures_of(stored.lease())] == [7]
+    assert counter_of(stored.lease()) == 0
+
+
+def test_hd_31_who_saw_the_lease_move_within_its_time_is_warm() -> None:
+    stored, election = held_by_another(40), candidate()
+    election.observe(stored.lease(), 100.0)
+    election.observe(stored.count(41), 102.0)
+    take(election, stored, 117.0)
+    assert election.standing.warm
+
+
+def seen_once(election: Election, stored: Stored) -> float:
+    election.observe(stored.lease(), 100.0)
+    return 115.0
+
+
+def given_back(election: Election, stored: Stored) -> float:
+    election.observe(stored.take({"metadata": {}, "spec": {"holderIdentity": ""}}), 100.0)
+    return 100.0
+
+
+def looked_away(election: Election, stored: Stored) -> float:
+    """See that it grew between two looks, nobody knows when: the first was long ago."""
+    election.observe(stored.lease(), 100.0)
+    election.observe(stored.count(90), 4000.0)
+    return 4015.0
+
+
+def went_back(election: Election, stored: Stored) -> float:
+    election.observe(stored.lease(), 100.0)
+    election.observe(stored.count(30), 102.0)
+    return 117.0
+
+
+def restored_on_the_way(election: Election, stored: Stored) -> float:
+    election.observe(stored.lease(), 100.0)
+    election.observe(stored.count(41), 102.0)
+    election.observe(stored.count(12), 104.0)
+    return 119.0
+
+
+@pytest.mark.parametrize("story", [seen_once, given_back, looked_away, went_back, restored_on_the_way])
+def test_hd_31_whatever_else_it_saw_the_lease_counts_as_old(story: Any) -> None:
+    stored, election = held_by_another(40), candidate()
+    take(election, stored, story(election, stored))
+    assert not election.standing.warm
+
+
+def test_hd_31_a_holder_that_finds_its_own_lease_set_back_leads_no_more() -> None:
+    stored, election = Stored(), candidate()
+    election.observe(None, -15.0)
+    take(election, stored, 0.0)
+    renew(election, stored, 2.0)
+    renew(election, stored, 4.0)
+    election.observe(stored.count(2), 5.0)
+    assert election.lost(5.0) == "the Lease counts 2, we wrote 3: was it restored?"
+    assert election.step(5.0) is Step.WAIT
+
+
+def test_hd_31_a_recovery_goes_on_above_what_was_shown_and_lists_nobody_from_before() -> None:
+    stored, election = held_by_another(40), candidate()
+    election.raise_counter(1000)
+    election.observe(stored.lease(), 0.0)
+    take(election, stored, 15.0)
+    assert (election.standing.counter, [each.found for each in election.standing.tenures]) == (1001, [1000])
+
+
+def test_hd_31_a_lease_that_does_not_count_is_written_as_ever() -> None:
+    election = Election(KEY, "me", TIMES)
+    election.observe(None, -15.0)
+    assert "annotations" not in election.body(Step.CREATE, 0.0, 0.0)["metadata"]

@@ -1,0 +1,88 @@
+"""HD-31: what the leader's counter proves that an agent brings back, and what its seal keeps anybody from inventing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gatelift.core.counter import Counter, Proof
+from gatelift.core.link_values import CounterShown
+from gatelift_kube.election import Tenure, holder_digest
+from gatelift_wire.leases import UNCOUNTED, Sealed
+from gatelift_wire.messages import Commit
+from support.builders_manager import a_pod, a_setting
+from support.manager_world import a_world
+
+KEY = bytes(range(32))
+
+
+def tenure(holder: str, found: int) -> Tenure:
+    return Tenure(holder_digest(holder), found)
+
+
+FIRST = Counter(KEY, "origin", "m1", 100, (tenure("m1", 0),))
+SECOND = Counter(KEY, "origin", "m2", 180, (tenure("m1", 0), tenure("m2", 120)))
+"""It took over when the Lease counted 120."""
+RESTORED = Counter(KEY, "origin", "m3", 500, (tenure("m1", 0), tenure("m3", 90)))
+"""It began from a backup of when m1 led and the Lease counted 90, and has counted on since."""
+
+
+def test_hd_31_what_was_granted_in_the_history_of_the_record_is_older() -> None:
+    assert SECOND.judge("a", FIRST.sealed("a")) is Proof.OLDER
+    assert SECOND.judge("a", SECOND.sealed("a")) is Proof.OLDER
+    assert SECOND.judge("a", UNCOUNTED) is Proof.SILENT
+
+
+@pytest.mark.parametrize("counter", [FIRST, SECOND, replace(FIRST, recorded=91)], ids=["m1", "m2", "m1-just-after"])
+def test_hd_31_what_was_granted_after_the_backup_proves_a_restore_however_far_the_new_leader_counts(
+    counter: Counter,
+) -> None:
+    assert RESTORED.judge("a", counter.sealed("a")) is Proof.RESTORED
+    assert RESTORED.judge("a", replace(FIRST, recorded=90).sealed("a")) is Proof.OLDER
+
+
+def test_hd_31_a_worker_can_repeat_a_seal_and_not_invent_one() -> None:
+    true = FIRST.sealed("a")
+    forged = [
+        Sealed(true.counter + 1, true.seal),
+        Sealed(true.counter, true.seal[:8] + bytes(40)),
+        Sealed(true.counter, b""),
+        Sealed(true.counter, true.seal[:16]),
+        Sealed(0, true.seal),
+        FIRST.sealed("b"),
+        replace(FIRST, key=bytes(32)).sealed("a"),
+    ]
+    assert [SECOND.judge("a", each) for each in forged] == [Proof.UNVERIFIED] * len(forged)
+
+
+def test_hd_31_the_number_of_another_management_cluster_says_nothing_about_ours() -> None:
+    assert SECOND.judge("a", replace(FIRST, origin="elsewhere").sealed("a")) is Proof.SILENT
+
+
+def test_hd_31_after_a_recovery_nobody_can_tell_what_an_older_number_proves() -> None:
+    recovered = Counter(KEY, "origin", "m4", 10_002, (tenure("m4", 10_000),))
+    assert recovered.judge("a", SECOND.sealed("a")) is Proof.FORMER
+    assert recovered.judge("a", recovered.sealed("a")) is Proof.OLDER
+
+
+def test_hd_31_without_a_key_nobody_counts() -> None:
+    keyless = replace(FIRST, key=b"")
+    assert keyless.sealed("a") == UNCOUNTED
+    assert keyless.judge("a", FIRST.sealed("a")) is Proof.SILENT
+    assert "00010203" not in repr(FIRST)
+    assert "key" not in repr(FIRST)
+
+
+@pytest.mark.parametrize("proof", [Proof.UNVERIFIED, Proof.FORMER])
+def test_hd_31_a_seal_that_does_not_verify_cordons_that_cluster_until_its_next_greeting(proof: Proof) -> None:
+    world = a_world(a_setting())
+    world.upcall(CounterShown(cluster="a", proof=proof, counter=7))
+    for name in ("one", "two"):
+        world.api.apply(a_pod(name).document())
+    world.advance(5.0)
+    assert {cluster for cluster, _ in world.messages(Commit)} == {"b"}
+    assert not world.machine.core.caution.halted
+
+    world.upcall(CounterShown(cluster="a", proof=Proof.OLDER, counter=9))
+    assert not world.machine.core.caution.cordons("a")
