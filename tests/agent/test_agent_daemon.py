@@ -159,8 +159,8 @@ async def test_hd_44_a_lease_that_somebody_deleted_is_waited_for_and_then_the_pr
     gained: list[tuple[float, LeadershipGained]] = []
     usual = leadership.gained
 
-    def noted(term: int, free_term: int, its: ElectionTimes) -> LeadershipGained:
-        event = usual(term, free_term, its)
+    def noted(term: int, free_term: int, its: ElectionTimes, mark: int) -> LeadershipGained:
+        event = usual(term, free_term, its, mark)
         gained.append((monotonic(), event))
         return event
 
@@ -189,15 +189,21 @@ async def test_a_clean_stop_gives_the_lease_back_and_the_next_process_goes_on_at
     gained: list[float] = []
     usual = leadership.gained
 
-    def noted(term: int, free_term: int, times: ElectionTimes) -> LeadershipGained:
-        event = usual(term, free_term, times)
+    marks: list[int] = []
+
+    def noted(term: int, free_term: int, times: ElectionTimes, mark: int) -> LeadershipGained:
+        event = usual(term, free_term, times, mark)
         gained.append(event.settle_seconds)
+        marks.append(event.mark)
         return event
 
     monkeypatch.setattr(leadership, "gained", noted)
     await running.start()
     await until(lambda: running.edge.is_open("w1"), "the second session opens")
     assert gained == [0.0], "nothing of the first process is under way, so nothing is waited for"
+    counted = int(lease["metadata"]["annotations"]["gatelift.dev/lease-counter"])
+    assert marks == [counted], "HD-22: what the Lease counted when the first process gave it back"
+    assert counted > 0
     found = running.cluster.store.look(("", "pods"), TEAM, "p")
     assert found is not None
     assert not found["metadata"].get("deletionTimestamp")

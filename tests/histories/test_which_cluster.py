@@ -40,7 +40,7 @@ def enrol_another(history: History, cluster: str) -> SimCluster:
 def start_agent(history: History, other: SimCluster, lease: SimLease) -> None:
     """Start the agent of another cluster."""
     world = history.world
-    agent = SimAgent(other, f"{other.name}-other-{lease.version}", world.board)
+    agent = SimAgent(other, f"{other.name}-other-{lease.counter}", world.board)
     agent.stand(lease)
     world.agents[other.name] = [*world.alive(other.name), agent]
 
@@ -91,7 +91,7 @@ def test_hd_20_the_empty_inventory_of_another_cluster_under_the_name_ends_nothin
     history.passes(MINUTES)
     assert is_charged(history), "and not under the next leader either"
     history.kill_agent(cluster, again=False)
-    start_agent(history, other, SimLease(version=1000))
+    start_agent(history, other, SimLease(counter=1000))
     history.passes(MINUTES)
     assert is_charged(history), "nor in its next sessions, which it remembers well"
     switch_off(history, former)
@@ -164,11 +164,11 @@ def test_hd_22_a_worker_restored_to_the_same_session_proves_nothing_about_what_w
     history.pod("one")
     cluster = history.until_runs("one")
     world, worker = history.world, history.workers[cluster]
-    backup = world.leases[cluster].version
+    backup = world.leases[cluster].counter
     history.passes(30.0)
     history.kill_agent(cluster, again=False)
     switch_off(history, worker)  # the object is gone with its etcd; that its containers stopped, too, nobody can know
-    world.leases[cluster] = SimLease(holder="", term=world.leases[cluster].term, version=backup)
+    world.leases[cluster] = SimLease(term=world.leases[cluster].term, counter=backup)
     world.start_agent(cluster)
     history.until("it is shown", lambda: shown(history, cluster, "Restored") == "OlderThanItsRecord")
     history.passes(MINUTES)

@@ -63,14 +63,14 @@ class SimAgent:
             events.LeadershipGained(
                 term=term,
                 settle_seconds=0.0 if vacant and term == 1 else settle_seconds(TIMES),
-                mark=self._lease.version - 1,
+                mark=self._lease.counter - 1,
             )
         )
         self.extend(until)
 
     def extend(self, until: float) -> None:
         """Hear that the Lease was renewed."""
-        self.process.post(events.LeadershipExtended(valid_until=until, mark=self._lease.version))
+        self.process.post(events.LeadershipExtended(valid_until=until, mark=self._lease.counter))
 
     def serve(self, term: int, until: float) -> None:
         """Act for `local` under the manager's lead."""

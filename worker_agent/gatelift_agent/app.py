@@ -145,6 +145,7 @@ class _Process:
             on_lost=self._lost,
             times=self._times,
             clock=boottime,
+            counts=True,
             user_agent="gatelift-agent-elector",
         )
         self._free_term = leadership.UNKNOWN_TERM
@@ -221,7 +222,8 @@ class _Process:
                 self._log.error("no identity", problem=str(error))
                 await asyncio.sleep(REFUSED_SECONDS)
         if self._elector.term == term:
-            self._post(leadership.gained(term, self._free_term, self._times))
+            mark = leadership.found_mark(self._elector.standing)
+            self._post(leadership.gained(term, self._free_term, self._times, mark))
             self._post(events.LeadershipExtended(valid_until=self._elector.valid_until()))
 
     def _lost(self, reason: str) -> None:
@@ -232,7 +234,8 @@ class _Process:
         self._post(events.LeadershipLost())
 
     async def _keep_told(self) -> None:
-        await leadership.keep_told(self._post, self._elector.valid_until, self._elector.leads)
+        elector = self._elector
+        await leadership.keep_told(self._post, elector.valid_until, elector.leads, lambda: elector.standing.counter)
 
     # --- certificate --------------------------------------------------------------------------------------------
 

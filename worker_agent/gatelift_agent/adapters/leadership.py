@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from gatelift_agent.core.events import Event, LeadershipExtended, LeadershipGained
 from gatelift_kube.client import Client
-from gatelift_kube.election import ElectionTimes
+from gatelift_kube.election import ElectionTimes, Standing
 from gatelift_kube.errors import KubeError
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.resources import LEASE, ObjectKey, ObjectRef
@@ -45,14 +45,25 @@ async def vacant_term(client: Client, namespace: str, name: str) -> int:
     return (lease.spec.lease_transitions or 0) + 1
 
 
-def gained(term: int, free_term: int, times: ElectionTimes) -> LeadershipGained:
+def gained(term: int, free_term: int, times: ElectionTimes, mark: int = 0) -> LeadershipGained:
     """Return the event of a takeover; `free_term` as `vacant_term` said before the candidacy began."""
-    return LeadershipGained(term=term, settle_seconds=0.0 if term == free_term else settle_seconds(times))
+    settle = 0.0 if term == free_term else settle_seconds(times)
+    return LeadershipGained(term=term, settle_seconds=settle, mark=mark)
 
 
-async def keep_told(post: Callable[[Event], None], valid_until: Callable[[], float], leads: Callable[[], bool]) -> None:
-    """Tell the core again and again until when this replica leads."""
+def found_mark(standing: Standing) -> int:
+    """Return what the Lease counted when we took it over, 0 while it is not ours."""
+    return standing.tenures[-1].found if standing.tenures else 0
+
+
+async def keep_told(
+    post: Callable[[Event], None],
+    valid_until: Callable[[], float],
+    leads: Callable[[], bool],
+    mark: Callable[[], int] = int,
+) -> None:
+    """Tell the core again and again until when this replica leads, and what its Lease counts (0: it does not)."""
     while True:
         await asyncio.sleep(EXTEND_SECONDS)
         if leads():
-            post(LeadershipExtended(valid_until=valid_until()))
+            post(LeadershipExtended(valid_until=valid_until(), mark=mark()))
