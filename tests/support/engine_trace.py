@@ -36,6 +36,9 @@ class Nobody:
     def remove(self, *_: Any) -> None:
         """Ignore the end of an object."""
 
+    def reach(self, *_: Any, **__: Any) -> None:
+        """Ignore who cannot be stopped now."""
+
 
 @dataclass(slots=True)
 class Alone(Fed):
