@@ -241,6 +241,10 @@ def test_a_pod_deleted_before_it_started_never_runs() -> None:
     rig = Rig()
     rig.a_pod()
     rig.delete()
+    told = rig.write()
+    assert isinstance(told, Patch)
+    assert json.loads(told.body)["status"]["phase"] == "Failed", "as a kubelet says before it lets a pod go"
+    rig.done(told)
     assert isinstance(rig.write(), Delete)
     assert rig.notes == []
 
@@ -285,6 +289,7 @@ def test_a_deletion_of_which_nothing_is_known_is_tried_again_and_one_of_nothing_
     rig = Rig()
     rig.a_pod()
     rig.delete()
+    rig.done(rig.write())
     rig.fail(rig.write(), WriteError.UNKNOWN)
     rig.pass_time(1)
     rig.fail(rig.write(), WriteError.NOT_FOUND)

@@ -12,6 +12,7 @@ the garbage collector never looks at them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gatelift_sandbox.embedded import admission, builtin, crds, patching
@@ -61,6 +62,14 @@ class Identities(Protocol):
     def suffix(self) -> str:
         """Return five letters for the end of a generated name."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A backup of a store."""
+
+    version: int
+    objects: dict[StorageKey, tuple[Stored, ...]]
 
 
 class Store:
@@ -142,6 +151,27 @@ class Store:
     def drop_watches(self, kind: Kind) -> int:
         """End all watches of a kind; return how many there were."""
         return self._shelf(kind.storage).history.close_all()
+
+    def copy(self) -> Copy:
+        """Return what a backup of etcd holds: all objects, and the version at which it was made."""
+        return Copy(self.version, {storage: tuple(shelf) for storage, shelf in self._shelves.items()})
+
+    def restore(self, copy: Copy) -> None:
+        """Put everything back as it was: versions go on from there, all watches end, and no history is known.
+
+        Listeners hear of what is gone and of what is there again, as if each had been written.
+        """
+        self.version = copy.version
+        for storage in list(self._shelves):
+            before, after = self._shelves[storage], Shelf()
+            for stored in copy.objects.get(storage, ()):
+                after.put(stored)
+            after.history.forget(copy.version)
+            self._shelves[storage] = after
+            before.history.close_all()
+            for change in _differences(before, after):
+                for listener in self._listeners:
+                    listener(storage, change)
 
     def listen(self, listener: Callable[[StorageKey, Change], None]) -> None:
         """Call `listener` after each write, in the order of the writes. It must not write."""
@@ -355,6 +385,17 @@ class Store:
         if shelf is None:
             shelf = self._shelves[storage] = Shelf()
         return shelf
+
+
+def _differences(before: Shelf, after: Shelf) -> list[Change]:
+    """Return what changes from one shelf to the other, first what goes."""
+    gone = [each for each in before if after.get((each.namespace, each.name)) is None]
+    found = [Change(each, each, removed=True) for each in gone]
+    for each in after:
+        old = before.get((each.namespace, each.name))
+        if old is not each:
+            found.append(Change(old, each, removed=False))
+    return found
 
 
 def patcher(kind: Kind, body: bytes, media_type: str) -> Callable[[Document], Any]:

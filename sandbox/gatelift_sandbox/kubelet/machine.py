@@ -43,6 +43,7 @@ CONFLICT_SECONDS = 0.05
 FAILURE_SECONDS = 1.0
 """After any other failure of a write; the executor has already retried what a moment heals."""
 UNREADABLE_EXIT = 128
+NEVER_STARTED = "The pod was deleted before its containers were started"
 TERMINAL = ("Succeeded", "Failed")
 
 
@@ -214,11 +215,16 @@ class KubeletMachine:
             return []
         view = pod.view
         deleted = pod.gone or view.metadata.deletion_timestamp is not None
-        if view.status.phase in TERMINAL or (deleted and view.status.phase != "Running"):
+        if view.status.phase in TERMINAL:
             pod.over = True
             return []
         self._started += 1
         ip = f"10.244.{self._started // 250 % 250}.{self._started % 250 + 1}"
+        if deleted and view.status.phase != "Running":  # never to be started; a kubelet says so before it lets it go
+            pod.run = Run(behaviour=Behaviour(), ip=ip, started=now, running_since=None)
+            pod.run.ended = Ended(exit_code=SIGKILL_EXIT, reason=pods.NEVER_STARTED, at=now, message=NEVER_STARTED)
+            pod.over = True
+            return []
         try:
             told = behaviour.from_annotations(view.metadata.annotations)
         except BehaviourError as problem:

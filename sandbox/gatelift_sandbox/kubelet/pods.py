@@ -18,6 +18,8 @@ RESTART_SECONDS = 10.0
 RESTART_SECONDS_MAX = 300.0
 """A kubelet's back-off between restarts of a container: none, then 10 s, doubled up to five minutes."""
 UNREADABLE = "InvalidSandboxAnnotation"
+NEVER_STARTED = "ContainerStatusUnknown"
+"""As a kubelet says of containers whose end it did not see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

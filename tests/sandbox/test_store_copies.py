@@ -1,0 +1,69 @@
+"""A store is put back to a copy, as etcd is restored from a backup."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gatelift_kube.resources import CONFIG_MAP, NAMESPACE
+from gatelift_sandbox.embedded.failures import ApiError
+from gatelift_sandbox.embedded.kinds import StorageKey
+from gatelift_sandbox.embedded.store import EVERYTHING, Store
+from gatelift_sandbox.embedded.watches import Change
+from support.sim_cluster import Names
+
+KEY: StorageKey = ("", "configmaps")
+
+
+def a_store() -> Store:
+    store = Store(Names("c"))
+    namespace: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}
+    store.create(store.kinds.of(NAMESPACE), "", namespace, 0.0)
+    return store
+
+
+def made(store: Store, name: str) -> None:
+    document: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+    store.create(store.kinds.of(CONFIG_MAP), "n", document, 0.0)
+
+
+def test_what_was_made_since_is_gone_and_versions_go_on_from_the_copy() -> None:
+    store = a_store()
+    made(store, "old")
+    copy = store.copy()
+    made(store, "new")
+    store.restore(copy)
+    assert [each.name for each in store.all(KEY)] == ["old"]
+    assert store.version == copy.version
+    made(store, "next")
+    assert store.version == copy.version + 1
+
+
+def test_listeners_hear_of_what_goes_and_of_what_comes_back() -> None:
+    store = a_store()
+    made(store, "old")
+    copy = store.copy()
+    store.patch(store.kinds.of(CONFIG_MAP), "n", "old", b'{"data":{"a":"b"}}', "application/merge-patch+json", 0.0)
+    made(store, "new")
+    heard: list[tuple[str, bool]] = []
+
+    def listen(_key: StorageKey, change: Change) -> None:
+        heard.append((change.after.name, change.removed))
+
+    store.listen(listen)
+    store.restore(copy)
+    assert heard == [("new", True), ("old", False)]
+
+
+def test_watches_end_and_no_history_is_known() -> None:
+    store = a_store()
+    made(store, "old")
+    copy = store.copy()
+    kind = store.kinds.of(CONFIG_MAP)
+    watch = store.watch(kind, EVERYTHING, store.version)
+    made(store, "new")
+    store.restore(copy)
+    assert watch.closed
+    with pytest.raises(ApiError):
+        store.watch(kind, EVERYTHING, 0)
