@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 
 from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e_world import GRACE_SECONDS, MODULE_SECONDS, WORKERS, World
+from support.e2e_books import Books
+from support.e2e_world import GRACE_SECONDS, MODULE_SECONDS, NAMESPACE, WORKERS, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 
@@ -20,6 +23,13 @@ back, which here is never."""
 DRAIN_SECONDS = HELD_SECONDS + GRACE_SECONDS + MARGIN_SECONDS
 LONG_ENOUGH = Behaviour(run_seconds=15.0)
 """It runs, is seen to, and its daemon is killed before it ends: on a busy machine nobody looks for seconds."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session", autouse=True)
+async def books(world: World) -> AsyncIterator[Books]:
+    """Keep books of what runs and what is charged through all crashes of this module."""
+    async with Books(world.clients, NAMESPACE, "mgmt").kept() as kept:
+        yield kept
 
 
 async def test_an_agent_that_is_killed_and_restarted_touches_no_pod(world: World) -> None:
@@ -174,3 +184,8 @@ async def test_a_drained_nodes_pod_is_held_up_no_longer_than_a_minute_while_the_
 
 async def test_no_two_epochs_of_a_workload_ran_at_the_same_time_in_spite_of_crashes(world: World) -> None:
     assert world.overlaps() == []
+
+
+async def test_hd_8_nothing_ran_that_nobody_was_charged_for_in_spite_of_crashes(books: Books) -> None:
+    assert books.wrong == []
+    assert books.account.checks, "they were kept"

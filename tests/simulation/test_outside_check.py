@@ -20,7 +20,7 @@ JUDGED = ("gatelift", "gatelift_agent", "gatelift_kinds", "gatelift_admission", 
 _IMPORT = "import sys, support.{module}; print(*sorted({{each.partition('.')[0] for each in sys.modules}}))"
 
 
-@pytest.mark.parametrize("module", ["sim_truth", "sim_attribution"])
+@pytest.mark.parametrize("module", ["sim_truth", "sim_attribution", "sim_account", "sim_objects"])
 def test_hd_50_the_outside_check_imports_nothing_of_what_it_judges(module: str) -> None:
     tests = Path(__file__).parent.parent
     done = subprocess.run(  # noqa: S603 (our own interpreter and program)

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD, Resource
+from gatelift_kube.resources import JOB, POD, WORKLOAD, Resource
 from support.builders_manager import a_job
 from support.sim_agent import SimAgent
 from support.sim_attribution import Work
 from support.sim_cluster import TEAM, Doc, SimCluster
 from support.sim_faults import Faults
 from support.sim_manager import SimManager
-from support.sim_truth import holds
+from support.sim_objects import holds
+from support.sim_persons import is_lost, say_fenced, status_of
 from support.sim_world import RUN_SECONDS, STOP_SECONDS, Plan, SimWorld
 
 QUIET = Plan(faults=Faults(), break_every=0.0, user_every=0.0, workloads=0)
@@ -30,7 +31,6 @@ QUIET = Plan(faults=Faults(), break_every=0.0, user_every=0.0, workloads=0)
 CONNECT_SECONDS = 60.0
 UNTIL_SECONDS = 300.0
 """Longer than any pause of a world without faults: LOST and a redial behind it."""
-FENCED_THROUGH, FENCED_BY = "gatelift.dev/fenced-through-session", "gatelift.dev/fenced-by"
 
 
 class History:
@@ -71,11 +71,12 @@ class History:
         cpu: str = "500m",
         *,
         pods: int = 1,
+        completions: int | None = None,
         seconds: float = 0.0,
         stops_in: float = 0.0,
     ) -> None:
-        """Let a user create a suspended Job of that many pods; in `stays` it runs at home."""
-        document = a_job(name, parallelism=pods, cpu=cpu)
+        """Let a user create a suspended Job of that many pods at once; in `stays` it runs at home."""
+        document = a_job(name, parallelism=pods, completions=completions, cpu=cpu)
         document["metadata"]["namespace"] = TEAM
         document["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = queue
         document["spec"]["template"]["metadata"]["annotations"] = _told(seconds, stops_in)
@@ -120,8 +121,7 @@ class History:
 
     def status(self, cluster: str) -> Doc:
         """Return the status of a WorkerCluster."""
-        found = self.home.look(WORKER_CLUSTER, cluster)
-        return found.get("status", {}) if found is not None else {}
+        return status_of(self.world, cluster)
 
     def connected(self, cluster: str) -> bool:
         """Say whether a WorkerCluster is shown as connected."""
@@ -129,7 +129,7 @@ class History:
 
     def lost(self, cluster: str) -> bool:
         """Say whether a WorkerCluster is shown as lost."""
-        return any(one.get("reason") == "Lost" for one in self.status(cluster).get("conditions", []))
+        return is_lost(self.status(cluster))
 
     @property
     def leader(self) -> SimManager:
@@ -174,8 +174,7 @@ class History:
     def say_fenced(self, cluster: str, session: int | None = None) -> None:
         """Let a person say that a worker is fenced, through the session shown or a given one. Nobody asks if it is."""
         number = self.status(cluster).get("session", 0) if session is None else session
-        said = {FENCED_THROUGH: str(number), FENCED_BY: "a person"}
-        self.home.change(WORKER_CLUSTER, cluster, {"metadata": {"annotations": said}})
+        say_fenced(self.world, cluster, number)
 
     def edit(self, cluster: str, resource: Resource, name: str, patch: Doc, subresource: str = "") -> None:
         """Let a person change an object by a merge patch, around all policies; AssertionError when it is refused."""

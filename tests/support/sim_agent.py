@@ -15,6 +15,7 @@ from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, EmitEvent, ObjectSeen, Patch, Synced
 from gatelift_sandbox.embedded.selection import Selection, parse_labels
+from support.sim_clock import ProcessClock
 from support.sim_cluster import SYSTEM, SimCluster
 from support.sim_election import TIMES, SimElector, SimLease
 from support.sim_port import ApiPort, SimReflector
@@ -26,7 +27,9 @@ Dial = Callable[["SimAgent", int], None]
 class SimAgent:
     """One replica. `dial`, `send` and `hang_up` are the network's side of its streams."""
 
-    def __init__(self, cluster: SimCluster, name: str, network: Any, *, local: bool = False) -> None:
+    def __init__(self, cluster: SimCluster, name: str, network: Any, *, beside: ProcessClock | None = None) -> None:
+        """`beside`: the agent of `local`, in the manager's process, whose clock it shares."""
+        local = beside is not None
         self.cluster = cluster
         self.name = name
         self.local = local
@@ -35,8 +38,9 @@ class SimAgent:
         mode = Mode.LOCAL if local else Mode.REMOTE
         settings = Settings(mode=mode, instance=name, policy=Policy(any_namespace=local))
         self.machine = Machine(settings, jitter=timeline.rng.random())
-        self.process = SimProcess(timeline, name, self.machine, self._perform, events.Ticked())
-        self.port = ApiPort(cluster, self.process.post, name)
+        clock = beside or timeline.clock(cluster.faults.clock_drift)
+        self.process = SimProcess(timeline, name, self.machine, self._perform, events.Ticked(), clock)
+        self.port = ApiPort(cluster, self.process.post, name, clock)
         self.elector: SimElector | None = None
         self._lease = SimLease()
         self._cluster_watches: list[SimReflector] = []
@@ -49,6 +53,7 @@ class SimAgent:
         self._lease = lease
         self.elector = SimElector(
             self.cluster.timeline,
+            self.process.clock,
             lease,
             self.name,
             stands=lambda: not (self.process.dead or self.process.paused),

@@ -10,12 +10,30 @@ import heapq
 import random
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
 START = 1000.0
 WALL = 1_795_000_000.0
 """Wall time minus simulated time; only texts for people show it."""
 TRACE_LINES = 4000
 """Lines kept for a failure's report; the hash covers all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessClock:
+    """A process's own monotonic clock: it began somewhere else, and runs a little fast or slow."""
+
+    offset: float = 0.0
+    rate: float = 1.0
+    """Seconds of this clock in a true second."""
+
+    def at(self, true: float) -> float:
+        """Return what this clock shows at a true moment."""
+        return true if self.rate == 1.0 and not self.offset else self.offset + self.rate * true
+
+    def lasts(self, seconds: float) -> float:
+        """Return how many true seconds some seconds of this clock last."""
+        return seconds / self.rate
 
 
 class Timeline:
@@ -64,6 +82,12 @@ class Timeline:
         line = f"{self.now:10.4f} {who}: {text}"
         self.trace.append(line)
         self._digest.update(line.encode())
+
+    def clock(self, drift: float) -> ProcessClock:
+        """Draw the clock of a process that starts: up to `drift` fast or slow (0: a true one)."""
+        if not drift:
+            return ProcessClock()
+        return ProcessClock(offset=self.between(-900.0, 100_000.0), rate=1.0 + self.between(-drift, drift))
 
     def chance(self, probability: float) -> bool:
         """Draw."""

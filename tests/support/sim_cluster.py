@@ -33,12 +33,13 @@ from gatelift_kube.writes import (
 from gatelift_sandbox.controllers.collecting import Collector
 from gatelift_sandbox.controllers.jobs import Jobs
 from gatelift_sandbox.controllers.loop import attach, settle
+from gatelift_sandbox.controllers.namespaces import Namespaces
 from gatelift_sandbox.controllers.scheduling import Scheduler
 from gatelift_sandbox.embedded import builtin, crds
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_sandbox.embedded.kinds import Kind
-from gatelift_sandbox.embedded.store import Store
+from gatelift_sandbox.embedded.store import Copy, Store
 from gatelift_sandbox.embedded.watches import Change, Stored
 from gatelift_sandbox.kubelet.documents import NodeSettings
 from gatelift_sandbox.kubelet.machine import Command, Event, KubeletMachine, Note, TimePassed
@@ -85,17 +86,22 @@ class SimCluster:
         name: str,
         *,
         management: bool = False,
+        known_as: str = "",
         noted: Callable[[str, Record], None],
     ) -> None:
         self.timeline = timeline
         self.faults = faults
         self.name = name
+        self.known_as = known_as or name
+        """Under which name the manager knows it; another cluster may have had that name before."""
+        self.ended = False
+        self.restoring = False
         self.store = Store(Names(name), management_kinds() if management else None)
         self.by_hand = False
         """Whether the write of this moment is a person's, not one of a process of ours, a controller or kubelet."""
         self._noted = noted
         self._typed: dict[int, KubeObject] = {}
-        self._controllers = [Collector(), Jobs(), Scheduler()]
+        self._controllers = [Collector(), Jobs(), Scheduler(), *([] if management else [Namespaces("")])]
         node = NodeSettings(name=f"{name}-node", capacity={"cpu": "64", "memory": "64Gi", "pods": "500"})
         self._kubelet = KubeletMachine(name, [node], now=timeline.now, wall_offset=WALL)
         self._news: list[Event] = []
@@ -208,12 +214,27 @@ class SimCluster:
         deleted = self.store.delete(kind, namespace, name, deletion, wall)
         return None if deleted.gone else deleted.stored
 
+    def restore(self, copy: Copy) -> None:
+        """Restore etcd from a copy: all watches end, and versions are given again."""
+        self._typed.clear()
+        self.restoring = True
+        with self._hand():
+            self.store.restore(copy)
+        self.restoring = False
+        self._typed.clear()
+
+    def end(self) -> None:
+        """End with all machines: nothing moves any more."""
+        self.ended = True
+
     # --- controllers and kubelet ----------------------------------------------------------------------------------
 
     def _changed(self, storage: tuple[str, str], change: Change) -> None:
         if storage == (POD.group, POD.plural):
             found = self.typed(POD, change.after)
             self._news.append(ObjectGone(POD, found) if change.removed else ObjectSeen(POD, found, change.after.raw))
+        elif storage == (NODE.group, NODE.plural) and not change.removed:
+            self._news.append(ObjectSeen(NODE, self.typed(NODE, change.after), change.after.raw))
         if not self._step_wanted:
             self._step_wanted = True
             slow = self.timeline.chance(self.faults.pod_slow)
@@ -221,6 +242,8 @@ class SimCluster:
 
     def _step(self) -> None:
         self._step_wanted = False
+        if self.ended:
+            return
         settle(self.store, self._controllers, self.timeline.wall)
         news, self._news = self._news, []
         self._feed(news)

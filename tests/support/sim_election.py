@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gatelift_kube.election import NEVER, TENURES_MAX, ElectionTimes, Tenure, holder_digest
-from support.sim_clock import Timeline
+from support.sim_clock import ProcessClock, Timeline
 
 TIMES = ElectionTimes()
 
@@ -24,6 +24,19 @@ class SimLease:
     version: int = 0
     counter: int = 0
     tenures: tuple[Tenure, ...] = ()
+    gone: bool = False
+    """Somebody has deleted it: it is waited for as one that ran out (a first start of a simulation waits for none)."""
+
+    @property
+    def vacant(self) -> bool:
+        """Say whether it was given back, or never was: it is taken at once."""
+        return not self.holder and not self.gone
+
+    def delete(self) -> None:
+        """Delete the object; whoever holds it learns of that when it renews."""
+        self.holder, self.term, self.counter, self.tenures = "", 0, 0, ()
+        self.version += 1
+        self.gone = True
 
 
 class SimElector:
@@ -32,6 +45,7 @@ class SimElector:
     def __init__(
         self,
         timeline: Timeline,
+        clock: ProcessClock,
         lease: SimLease,
         who: str,
         *,
@@ -45,6 +59,7 @@ class SimElector:
         self.term = 0
         self.over = False
         self._time = timeline
+        self._clock = clock
         self._lease = lease
         self._who = who
         self._stands, self._reaches = stands, reaches
@@ -60,7 +75,7 @@ class SimElector:
 
     def leads(self) -> bool:
         """Say whether the lead is ours by our own clock."""
-        return self.term > 0 and self._time.now < self.valid_until
+        return self.term > 0 and self._clock.at(self._time.now) < self.valid_until
 
     def look_now(self) -> None:
         """Notice what a pause has done."""
@@ -71,13 +86,13 @@ class SimElector:
     def _look(self) -> None:
         if self.over:
             return
-        self._time.after(TIMES.retry_seconds * self._time.between(0.8, 1.2), self._look)
+        self._time.after(self._clock.lasts(TIMES.retry_seconds) * self._time.between(0.8, 1.2), self._look)
         if not self._stands():
             return
         self.look_now()
         if self.over or not self._reaches():
             return
-        sent, version = self._time.now, self._lease.version
+        sent, version = self._clock.at(self._time.now), self._lease.version
         if self.term:
             self._time.after(self._time.between(0.001, 0.05), lambda: self._renew(sent, self.term))
             return
@@ -86,7 +101,7 @@ class SimElector:
         if self._counted >= 0 and self._lease.counter != self._counted:
             self._grew_after = self._looked_at if self._lease.counter > self._counted else NEVER
         self._counted, self._looked_at = self._lease.counter, sent
-        if not self._lease.holder or sent >= self._seen_since + TIMES.lease_seconds:
+        if self._lease.vacant or sent >= self._seen_since + TIMES.lease_seconds:
             self._time.after(self._time.between(0.001, 0.05), lambda: self._take(sent, version))
 
     def _renew(self, sent: float, term: int) -> None:
@@ -110,7 +125,7 @@ class SimElector:
         lease = self._lease
         if self.over or lease.version != version:
             return
-        vacant = not lease.holder
+        vacant, lease.gone = lease.vacant, False
         term, counter = self.floors()
         lease.holder, lease.version, lease.term = self._who, version + 1, max(lease.term, term) + 1
         found = max(lease.counter, counter)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field, fields
+
+CLOCK_DRIFT_MAX = 0.01
+"""What the protocol's margins allow for; a clock of a computer is a hundred times better."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -18,6 +22,10 @@ class Faults:
     """A write lands; its answer is lost."""
     write_late: float = 0.0
     """The answer is `unknown` at once, and the write lands after it."""
+    write_after: float = 0.0
+    """A write lands after its time limit, seconds after everybody has given it up."""
+    answer_refused: float = 0.0
+    """A write is answered 403, 409, 422, 429 or 500, by no fault of its own."""
     watch_lag: float = 0.0
     """A watch is seconds behind."""
     watch_break: float = 0.0
@@ -34,6 +42,16 @@ class Faults:
     """A dial reaches a manager that does not lead."""
     pod_slow: float = 0.0
     """Controllers and kubelets take up to seconds."""
+    clock_drift: float = 0.0
+    """How much faster or slower than true a process's clock may run; each has one of its own."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """How often each of them came true."""
+
+    def end(self) -> None:
+        """Let nothing fail any more."""
+        for each in fields(self):
+            if each.name != "counts":
+                setattr(self, each.name, 0.0)
 
 
 def drawn(rng: random.Random) -> Faults:
@@ -47,6 +65,8 @@ def drawn(rng: random.Random) -> Faults:
         write_lost=some(0.08),
         answer_lost=some(0.08),
         write_late=some(0.08),
+        write_after=rng.choice((0.0, 0.0, 0.0, 0.01, 0.05)),
+        answer_refused=rng.choice((0.0, 0.0, 0.01, 0.05)),
         watch_lag=some(0.1),
         watch_break=some(0.05),
         watch_gone=some(0.05),
@@ -55,4 +75,5 @@ def drawn(rng: random.Random) -> Faults:
         stream_break=some(0.01),
         wrong_manager=some(0.3),
         pod_slow=some(0.3),
+        clock_drift=rng.choice((0.0, CLOCK_DRIFT_MAX, CLOCK_DRIFT_MAX)),
     )

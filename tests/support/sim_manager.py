@@ -17,6 +17,7 @@ from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from support.sim_agent import SimAgent
 from support.sim_cluster import SimCluster
 from support.sim_election import SimElector, SimLease
+from support.sim_objects import milli
 from support.sim_port import ApiPort, SimReflector
 from support.sim_process import SimProcess
 
@@ -35,9 +36,10 @@ class SimManager:
         self._network = network
         self.machine = new_machine(Configuration(), origin, name)
         self.machine.core.settings = _hurried(self.machine.core.settings)
-        self.process = SimProcess(timeline, name, self.machine, self._perform, events.Ticked())
-        self.port = ApiPort(cluster, self.process.post, name)
-        self.local = SimAgent(cluster, f"{name}-local", network, local=True)
+        clock = timeline.clock(cluster.faults.clock_drift)
+        self.process = SimProcess(timeline, name, self.machine, self._perform, events.Ticked(), clock)
+        self.port = ApiPort(cluster, self.process.post, name, clock)
+        self.local = SimAgent(cluster, f"{name}-local", network, beside=clock)
         self.process.post(events.ClockRead(unix_seconds=timeline.wall))
         self._unsynced = {resource for resource, _ in WATCHED}
         self._watches = [
@@ -48,6 +50,7 @@ class SimManager:
         ]
         self.elector = SimElector(
             timeline,
+            clock,
             lease,
             name,
             stands=lambda: not (self.process.dead or self.process.paused or self._unsynced),
@@ -64,7 +67,15 @@ class SimManager:
 
     def check(self) -> None:
         """Check what the manager's core promises of itself."""
-        check(self.machine.core, self.cluster.timeline.now)
+        check(self.machine.core, self.process.now)
+
+    def charges(self, queue: str) -> int:
+        """Return the milli-CPU that the manager's engine charges in a ClusterQueue."""
+        figures = self.machine.core.ledger.engine.cluster_queue_status(queue)
+        if figures is None:
+            return 0
+        cells = [one for flavor in figures.flavors_reservation for one in flavor.resources if one.name == "cpu"]
+        return sum(milli(str(one.total)) for one in cells)
 
     # --- life ---------------------------------------------------------------------------------------------------
 

@@ -45,6 +45,7 @@ class SimNet:
 
     def __init__(self, timeline: Timeline, faults: Faults) -> None:
         self.cut: set[str] = set()
+        self._severed: set[str] = set()
         self._time = timeline
         self._faults = faults
         self._streams: list[SimStream] = []
@@ -126,8 +127,15 @@ class SimNet:
                 self._notice(stream.agent)
                 self._notice(stream.manager)
 
+    def sever(self, cluster: str) -> None:
+        """Let nothing through, for ever."""
+        self._severed.add(cluster)
+        self.partition(cluster)
+
     def mend(self, cluster: str) -> None:
         """Let frames through again: what stalled comes now, on streams that live; some of it on others too."""
+        if cluster in self._severed:
+            return
         self.cut.discard(cluster)
         for stream in self._streams:
             stalled, stream.stalled = stream.stalled, []

@@ -11,7 +11,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from gatelift_kube.cache import Cache, key_of
+from gatelift_kube.errors import from_status, write_error
 from gatelift_kube.resources import JOB, POD, WORKLOAD, ObjectRef, Resource
 from gatelift_kube.writes import (
     WRITE_SECONDS_MAX,
@@ -26,18 +29,26 @@ from gatelift_kube.writes import (
 from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_sandbox.embedded.selection import Selection
 from gatelift_sandbox.embedded.watches import Happened, Watch
+from support.sim_clock import ProcessClock
 from support.sim_cluster import SimCluster
 
 Post = Callable[[Any], None]
+AFTER_SECONDS_MAX = 20.0
+"""How long after its time limit a write may still land that nobody waits for."""
+REASONS = {403: "Forbidden", 409: "Conflict", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError"}
+REFUSALS = tuple(REASONS)
 
 
 class ApiPort:
     """What one process has of one cluster."""
 
-    def __init__(self, cluster: SimCluster, post: Post, who: str) -> None:
+    def __init__(self, cluster: SimCluster, post: Post, who: str, clock: ProcessClock) -> None:
         self.cluster = cluster
         self.who = who
+        self._clock = clock
         self.over = False
+        self.dies_after: tuple[Resource, Callable[[], None]] | None = None
+        """A kind after whose next write that lands the process dies."""
         self.down = False
         self._timeline = cluster.timeline
         self._post = post
@@ -54,7 +65,7 @@ class ApiPort:
         """Take a write."""
         if command.ref.resource in (POD, JOB, WORKLOAD):
             self._timeline.moment("write")
-        deadline = self._timeline.now + WRITE_SECONDS_MAX
+        deadline = self._timeline.now + self._clock.lasts(WRITE_SECONDS_MAX)
         lane = self._lanes.setdefault(command.ref, deque())
         lane.append((command, deadline))
         if len(lane) == 1:
@@ -65,6 +76,13 @@ class ApiPort:
         left = deadline - time.now
         if left <= 0 or self.down or time.chance(faults.write_lost):
             time.after(left if self.down else time.between(0.0, max(0.0, left)), lambda: self._unsure(command))
+            return
+        if time.chance(faults.answer_refused):
+            time.after(min(left, time.between(0.001, 0.02)), lambda: self._refuse(command))
+            return
+        if time.chance(faults.write_after):
+            time.after(left, lambda: self._unsure(command))
+            time.after(left + time.between(0.0, AFTER_SECONDS_MAX), lambda: self._land(command, answered=False))
             return
         if time.chance(faults.write_late):
             first = time.between(0.0, left)
@@ -79,14 +97,32 @@ class ApiPort:
         time.after(way, lambda: self._land(command, answered=True))
 
     def _land(self, command: ApiWrite, *, answered: bool) -> None:
+        if self.cluster.ended:
+            return
         outcome = self.cluster.carry_out(command)
         said = outcome.error.value if isinstance(outcome, WriteFailed) else "done"
         verb = type(command).__name__
         self._timeline.say(
             self.who, f"{verb} {command.ref.resource.kind} {command.ref.key} {said}{'' if answered else ' (unheard)'}"
         )
+        if self.dies_after is not None and command.ref.resource == self.dies_after[0]:
+            self._timeline.after(0.0, self.dies_after[1])
+            self.dies_after = None
+            return  # who wrote it never hears of it
         if answered:
             self._timeline.after(self._timeline.between(0.0005, 0.01), lambda: self._answer(command, outcome))
+
+    def _refuse(self, command: ApiWrite) -> None:
+        """Answer with an error that is none of the command's fault; behind a 500 it may have been done."""
+        code = self._timeline.rng.choice(REFUSALS)
+        if code == 500 and self._timeline.chance(0.5):
+            self._land(command, answered=False)
+        self._timeline.say(self.who, f"{type(command).__name__} {command.ref} answered {code}")
+        self.cluster.faults.counts[f"answer_{code}"] += 1
+        status = {"kind": "Status", "code": code, "reason": REASONS[code], "message": "as a fault of the simulation"}
+        failed = write_error(from_status(code, msgspec.json.encode(status)))
+        text = f"{command.ref}: answered {code}"
+        self._answer(command, WriteFailed(write_id=command.write_id, error=failed, message=text))
 
     def _unsure(self, command: ApiWrite) -> None:
         self._timeline.say(self.who, f"{type(command).__name__} {command.ref} unknown")
@@ -203,6 +239,7 @@ class SimReflector:
             return
         faults = self._port.cluster.faults
         gone = self._time.chance(faults.watch_gone)
+        gone = gone or self._watch.closed  # the server has lost its history
         if gone or self._port.down or self._time.chance(faults.watch_break):
             self._drop()
             self._version = -1 if gone else self._version

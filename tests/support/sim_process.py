@@ -6,17 +6,29 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from support.sim_clock import Timeline
+from support.sim_clock import ProcessClock, Timeline
 
 TICKS_AT_ONCE_MAX = 2000
 """A machine that asks for so many ticks at one moment never moves on."""
+
+ROUNDING_SECONDS = 1e-6
+"""A wake-up is never a rounding error too early by the process's own clock."""
 
 
 class SimProcess:
     """Feeds a machine. `perform` carries out its commands and must not call `post` before it returns."""
 
-    def __init__(self, timeline: Timeline, name: str, machine: Any, perform: Callable[[Any], None], tick: Any) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        name: str,
+        machine: Any,
+        perform: Callable[[Any], None],
+        tick: Any,
+        clock: ProcessClock,
+    ) -> None:
         self.timeline = timeline
+        self.clock = clock
         self.name = name
         self.machine = machine
         self.dead = False
@@ -28,12 +40,17 @@ class SimProcess:
         self._due = float("inf")
 
     @property
+    def now(self) -> float:
+        """Return what the process's own clock shows."""
+        return self.clock.at(self.timeline.now)
+
+    @property
     def is_idle(self) -> bool:
         """Say whether all that came is handled and nothing is due at this moment."""
         if self.dead or self.paused or self._inbox:
             return False
         deadline = self.machine.next_deadline()
-        return deadline is None or deadline > self.timeline.now
+        return deadline is None or deadline > self.now
 
     def post(self, event: Any) -> None:
         """Put an event into the inbox and drain it, unless the process stands still."""
@@ -52,7 +69,7 @@ class SimProcess:
                 while self._inbox and not self.dead:
                     self._handle(self._inbox.popleft())
                 deadline = self.machine.next_deadline()
-                if self.dead or deadline is None or deadline > self.timeline.now:
+                if self.dead or deadline is None or deadline > self.now:
                     break
                 self._handle(self._tick)
             else:
@@ -63,19 +80,20 @@ class SimProcess:
             self._wake(self.machine.next_deadline())
 
     def _handle(self, event: Any) -> None:
-        for command in self.machine.handle(event, self.timeline.now):
+        for command in self.machine.handle(event, self.now):
             if self.dead:
                 return
             self._perform(command)
 
     def _wake(self, deadline: float | None) -> None:
-        if deadline is None or (deadline >= self._due > self.timeline.now):
+        now = self.now
+        if deadline is None or (deadline >= self._due > now):
             return
         self._due = deadline
-        self.timeline.after(deadline - self.timeline.now, self._woken)
+        self.timeline.after(self.clock.lasts(deadline - now) + ROUNDING_SECONDS, self._woken)
 
     def _woken(self) -> None:
-        if self.timeline.now >= self._due:
+        if self.now >= self._due:
             self._due = float("inf")
         self.run()
 

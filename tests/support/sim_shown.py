@@ -14,8 +14,11 @@ from gatelift_kube.resources import WORKLOAD, ObjectKey, Resource
 from support.shown import LOOKS, moves, queue_is_wrong
 from support.sim_cluster import Doc, SimCluster
 from support.sim_manager import SimManager
-from support.sim_truth import Truth, holds, milli
+from support.sim_objects import holds, milli
+from support.sim_truth import Truth
 
+PREDECESSOR = ("PredecessorUnreachable", "PredecessorNotStopped")
+"""The manager's own reason to wait, before the engine is asked."""
 Charge = dict[tuple[str, str], int]
 """Milli-CPU by flavor and resource."""
 
@@ -69,7 +72,7 @@ class Shown:
         if charged != due:
             found.append(f"Workload {meta['name']} is shown with {due}; the engine charges {charged}")
         want = engine.state.entries[meta["uid"]].want if shown is Phase.PENDING else None
-        if want is not None and _said(document) != want:
+        if want is not None and _said(document) != want and _said(document)[0] not in PREDECESSOR:
             found.append(f"Workload {meta['name']} says {_said(document)}; the engine {want}")
         return found
 
@@ -78,11 +81,11 @@ class Shown:
         return [(ObjectKey(one["metadata"].get("namespace", ""), one["metadata"]["name"]), one) for one in documents]
 
 
-def idle_leader(managers: list[SimManager], now: float) -> SimManager | None:
+def idle_leader(managers: list[SimManager]) -> SimManager | None:
     """Return the manager that leads, if it has handled all that came and has nothing due at this moment."""
     for manager in managers:
         machine, process = manager.machine, manager.process
-        leads = manager.elector.leads() and machine.core.leads(now) and machine.core.rebuilt
+        leads = manager.elector.leads() and machine.core.leads(process.now) and machine.core.rebuilt
         if leads and not manager.port.down and process.is_idle:
             return manager
     return None

@@ -88,7 +88,7 @@ class Switchboard:
         self._managers[manager.name, number] = stream
         self.net.join(stream)
         self._time.say("net", f"{agent.name} stream {stream_id} is {manager.name} stream {number}")
-        cluster = "local" if agent.local else agent.cluster.name
+        cluster = "local" if agent.local else agent.cluster.known_as
         digest = "" if agent.local else KEY_DIGEST
         manager.process.post(manager_events.StreamOpened(stream_id=number, cluster=cluster, key_digest=digest))
         agent.process.post(agent_events.StreamOpened(stream_id=stream_id))

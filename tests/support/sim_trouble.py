@@ -6,32 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from gatelift.core.cluster_status import ANNOTATION_FENCED_BY as FENCED_BY
-from gatelift.core.cluster_status import ANNOTATION_FENCED_THROUGH as FENCED_THROUGH
-from gatelift_kube.resources import CLUSTER_QUEUE, JOB, NAMESPACE, POD, WORKER_CLUSTER, WORKLOAD, Resource
+from gatelift_kube.resources import CLUSTER_QUEUE, JOB, NAMESPACE, POD, WORKER_CLUSTER, WORKLOAD
 from support.sim_agent import SimAgent
-from support.sim_cluster import ACCEPT, TEAM, Doc
-from support.sim_world import QUEUES, WORKERS, SimWorld
-
-
-def anew(document: Doc) -> Doc:
-    """Return an object as its user would create it again: gated or suspended, without what the API server added."""
-    meta, spec = document["metadata"], document["spec"]
-    kept = {key: meta[key] for key in ("name", "namespace", "labels", "annotations") if key in meta}
-    own = ("gatelift.dev/", "kueue.x-k8s.io/cluster-queue", "kueue.x-k8s.io/podset")
-    for marks in ("labels", "annotations"):
-        kept[marks] = {key: value for key, value in kept.get(marks, {}).items() if not key.startswith(own)}
-    if "template" not in spec:
-        fresh = {key: spec[key] for key in ("containers", "restartPolicy", "schedulingGates") if key in spec}
-        for container in fresh["containers"]:
-            container.pop("volumeMounts", None)
-        fresh["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
-        return {"metadata": {**kept, "finalizers": ["kueue.x-k8s.io/managed"]}, "spec": fresh}
-    template = {"spec": {key: spec["template"]["spec"][key] for key in ("containers", "restartPolicy")}}
-    marks = spec["template"].get("metadata", {}).get("annotations", {})
-    template["metadata"] = {"annotations": {key: marks[key] for key in marks if not key.startswith(own)}}
-    fresh = {key: spec[key] for key in ("parallelism", "completions", "managedBy", "backoffLimit") if key in spec}
-    return {"metadata": kept, "spec": {**fresh, "suspend": True, "template": template}}
+from support.sim_by_hand import make_again
+from support.sim_cluster import ACCEPT, TEAM
+from support.sim_persons import fence
+from support.sim_world import QUEUES, SimWorld
 
 
 class Trouble:
@@ -81,6 +61,7 @@ class Trouble:
                 return
             weights = [weight for weight, _ in choices]
             (chosen,) = time.rng.choices([each for _, each in choices], weights)
+            self.world.counts[chosen.__name__] += 1
             chosen()
             self._again(every, choices)
 
@@ -92,7 +73,7 @@ class Trouble:
         if not self.world.troubled:
             return
         message, _, cluster = what.partition(" ")
-        if message in {"Commit", "Confirm", "Stop"} and cluster in WORKERS and time.chance(plan.strand):
+        if message in {"Commit", "Confirm", "Stop"} and cluster in self.world.names and time.chance(plan.strand):
             time.after(time.between(0.0, 0.06), lambda: self.strand(cluster) if self.world.troubled else None)
         elif time.chance(plan.strike):
             weights = [weight for weight, _ in self._breakages]
@@ -117,22 +98,7 @@ class Trouble:
             self.world.time.say("user", f"deletes {resource.kind} {name}")
             self.world.home.delete(resource, name)
             if not chosen["metadata"].get("ownerReferences") and self.world.time.chance(0.5):
-                self._again_later(resource, chosen)
-
-    def _again_later(self, resource: Resource, document: Doc) -> None:
-        """Let the user create the same once more, under the same name, as soon as that is free."""
-        world, name = self.world, document["metadata"]["name"]
-
-        def act() -> None:
-            if not world.troubled:
-                return
-            if world.home.look(resource, name) is not None:
-                world.time.after(world.time.between(0.05, 2.0), act)
-                return
-            world.time.say("user", f"creates {resource.kind} {name} again")
-            world.home.create(resource, anew(document))
-
-        world.time.after(world.time.between(0.01, 2.0), act)
+                make_again(self.world, resource, chosen)
 
     def delete_workload(self) -> None:
         """Delete the Workload of an object that stays: it is stopped, and gets another one."""
@@ -143,7 +109,7 @@ class Trouble:
 
     def cordon(self) -> None:
         """Let a person cordon a worker for a while."""
-        world, name = self.world, self._some(list(WORKERS))
+        world, name = self.world, self._some(list(self.world.names))
         world.time.say("person", f"cordons {name}")
         world.home.change(WORKER_CLUSTER, name, {"spec": {"cordoned": True}})
         back = {"spec": {"cordoned": False}}
@@ -152,7 +118,7 @@ class Trouble:
     def close_namespace(self) -> None:
         """Let a worker's owner accept no work in the namespace for a while."""
         world = self.world
-        worker = world.workers[self._some(list(WORKERS))]
+        worker = world.workers[self._some(list(self.world.names))]
         world.time.say("person", f"closes the namespace on {worker.name}")
         worker.change(NAMESPACE, TEAM, {"metadata": {"labels": {ACCEPT: None}}})
         back = {"metadata": {"labels": {ACCEPT: "true"}}}
@@ -180,7 +146,7 @@ class Trouble:
 
     def delete_on_worker(self) -> None:
         """Let somebody delete an object of ours on a worker."""
-        worker = self.world.workers[self._some(list(WORKERS))]
+        worker = self.world.workers[self._some(list(self.world.names))]
         resource = self._some([POD, JOB])
         chosen = self._some(worker.all(resource))
         if chosen is not None:
@@ -205,7 +171,7 @@ class Trouble:
 
     def crash_agent(self) -> None:
         """Kill an agent; another starts."""
-        world, name = self.world, self._some(list(WORKERS))
+        world, name = self.world, self._some(list(self.world.names))
         agent = self._some(world.alive(name))
         if agent is None:
             return
@@ -215,7 +181,7 @@ class Trouble:
 
     def pause_agent(self) -> None:
         """Stop an agent's process for a while."""
-        agent = self._some(self.world.alive(self._some(list(WORKERS))))
+        agent = self._some(self.world.alive(self._some(list(self.world.names))))
         if agent is None or agent.process.paused:
             return
         self.world.time.say("chaos", f"pauses agent {agent.name}")
@@ -224,7 +190,7 @@ class Trouble:
 
     def second_replica(self) -> None:
         """Start another replica of an agent."""
-        name = self._some(list(WORKERS))
+        name = self._some(list(self.world.names))
         if len(self.world.alive(name)) < 2:
             agent = self.world.start_agent(name)
             self.world.time.say("chaos", f"starts a replica {agent.name}")
@@ -256,30 +222,30 @@ class Trouble:
 
     def cut(self) -> None:
         """Cut a worker off for seconds or minutes."""
-        world, name = self.world, self._some(list(WORKERS))
-        if name in world.net.cut:
+        world, name = self.world, self._some(list(self.world.names))
+        if world.workers[name].name in world.net.cut:
             return
         world.time.say("chaos", f"cuts {name} off")
-        world.net.partition(name)
+        world.net.partition(world.workers[name].name)
         seconds = world.time.between(0.1, self._some([2.0, 30.0, 120.0]))
-        self._later(seconds, lambda: world.net.mend(name))
+        self._later(seconds, lambda: world.net.mend(world.workers[name].name))
 
     def lose_worker(self, name: str = "") -> None:
         """Cut a worker off for long; a person may look there and say that nothing runs."""
-        world, name = self.world, name or self._some(list(WORKERS))
-        if name in world.net.cut:
+        world, name = self.world, name or self._some(list(self.world.names))
+        if world.workers[name].name in world.net.cut:
             return
         world.time.say("chaos", f"cuts {name} off for long")
-        world.net.partition(name)
+        world.net.partition(world.workers[name].name)
         seconds = world.time.between(60.0, 150.0)
         for _ in range(4):
-            self._later(world.time.between(55.0, seconds), lambda: self.declare_fenced(name))
-        self._later(seconds, lambda: world.net.mend(name))
+            self._later(world.time.between(55.0, seconds), lambda: fence(world, name))
+        self._later(seconds, lambda: world.net.mend(world.workers[name].name))
 
     def strand(self, name: str) -> None:
         """Cut a worker off for long while its agent stands still, has no API server, or dies and comes back there."""
         world, time = self.world, self.world.time
-        if name in world.net.cut:
+        if world.workers[name].name in world.net.cut:
             return
         self.lose_worker(name)
         for agent in world.alive(name):
@@ -299,27 +265,14 @@ class Trouble:
         if not agent.process.dead:
             agent.reach(reachable=True)
 
-    def declare_fenced(self, name: str) -> None:
-        """Let a person who sees that a cluster is lost, and that nothing runs there, say so: a true statement."""
-        world = self.world
-        found = world.home.look(WORKER_CLUSTER, name)
-        status = found.get("status", {}) if found is not None else {}
-        lost = any(one.get("reason") == "Lost" for one in status.get("conditions", []))
-        runs = any(cluster == name for live in world.truth.all_live().values() for _, cluster in live)
-        if not lost or runs:
-            return
-        world.time.say("person", f"says that {name} is fenced through session {status['session']}")
-        said = {FENCED_THROUGH: str(status["session"]), FENCED_BY: "a person"}
-        world.home.change(WORKER_CLUSTER, name, {"metadata": {"annotations": said}})
-
     def break_stream(self) -> None:
         """Break the streams of a worker."""
-        self.world.net.break_all(self._some(list(WORKERS)))
+        self.world.net.break_all(self.world.workers[self._some(list(self.world.names))].name)
 
     def lose_api(self) -> None:
         """Take an API server away from one process."""
         world = self.world
-        process = self._some([*world.managers, *(each for name in WORKERS for each in world.alive(name))])
+        process = self._some([*world.managers, *(each for name in world.names for each in world.alive(name))])
         if process is None:
             return
         world.time.say("chaos", f"{process.name} does not reach its API server")

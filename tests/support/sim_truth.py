@@ -10,7 +10,7 @@ broken promise by itself; two runs of one object always are.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -18,15 +18,8 @@ from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Change
 from gatelift_sandbox.records import Record
-from support.sim_attribution import EPOCH, LOCAL, QUEUE, Attribution, Belongs, Doc, Work, number
-
-GATE = "kueue.x-k8s.io/admission"
-Run = tuple[int, str]
-"""Epoch and cluster."""
-
-
-class TruthError(AssertionError):
-    """A promise is broken; the text says which, for which workload."""
+from support.sim_attribution import LOCAL, QUEUE, Attribution, Belongs, Doc, Work
+from support.sim_objects import Run, TruthError, epoch_of, finalizers, holds, job_is_free, milli, place_of, pod_is_free
 
 
 class Cluster(Protocol):
@@ -34,6 +27,10 @@ class Cluster(Protocol):
 
     name: str
     store: Store
+    ended: bool
+    """Whether nothing is left of it: what is written there from then on is nobody's."""
+    restoring: bool
+    """Whether the write of this moment puts its etcd back to a copy."""
     by_hand: bool
     """Whether the write of this moment is a person's, not one of a process of ours, a controller or kubelet."""
 
@@ -56,10 +53,17 @@ class Truth:
         """All (workload, epoch, cluster) that were ever let go."""
         self.checks = 0
         self.whose = Attribution()
+        self.known_as: dict[str, str] = {}
+        """Under which name the record knows a cluster that has another one."""
         self._users: set[str] = set()
         self._lifted: dict[Work, dict[str, Belongs]] = {}
         self._running: dict[Work, dict[str, Belongs]] = {}
         self._by_hand: set[str] = set()  # roots that a person let go
+        self._revived: set[str] = set()  # roots that a backup of their own cluster brought back
+        self._renumbered: set[str] = (
+            set()
+        )  # Workloads whose epoch a person wrote: what runs keeps the one it began with
+        self._stripped: set[str] = set()  # Workloads that a person took the finalizers off
         self._charges: Counter[tuple[str, int]] = Counter()
         self._releases: Counter[tuple[str, int]] = Counter()
 
@@ -67,11 +71,16 @@ class Truth:
         """Look at each write of a cluster from now on."""
 
         def changed(storage: tuple[str, str], change: Change) -> None:
+            if cluster.ended:
+                return
             if management and storage == (WORKLOAD.group, WORKLOAD.plural):
                 self._workload(change, by_hand=cluster.by_hand)
             elif storage in ((POD.group, POD.plural), (JOB.group, JOB.plural)):
                 kind = POD if storage == (POD.group, POD.plural) else JOB
-                self._object(LOCAL if management else cluster.name, kind.kind, change, by_hand=cluster.by_hand)
+                where = LOCAL if management else cluster.name
+                if cluster.restoring and not change.removed:
+                    self._revive(where, change.after.uid)
+                self._object(where, kind.kind, change, by_hand=cluster.by_hand)
 
         cluster.store.listen(changed)
 
@@ -79,14 +88,18 @@ class Truth:
         """Take from a kubelet that containers have started or stopped."""
         name = f"container {cluster}/{record.pod_uid}"
         belongs = self.whose.of(cluster, record.pod_uid)
-        if belongs is None or not belongs.workload:
+        if belongs is None:
             return
         running = self._running.setdefault(belongs.work, {})
         if record.stopped is not None:
             running.pop(name, None)
             return
-        lifted = self._lifted.get(belongs.work, {})
-        running[name] = lifted.get(f"{cluster}/Pod/{record.pod_uid}", belongs)
+        runs_as = self._lifted.get(belongs.work, {}).get(f"{cluster}/Pod/{record.pod_uid}", belongs)
+        if not runs_as.workload:
+            return  # nobody's but its user's
+        if belongs.root in self._revived:
+            return
+        running[name] = runs_as
         self._check(belongs.work)
 
     # --- the records --------------------------------------------------------------------------------------------
@@ -96,7 +109,7 @@ class Truth:
         uid = stored.uid
         if change.removed:
             self.workloads.pop(uid, None)
-            if self.live(uid) and not by_hand:
+            if self._granted_lives(uid) and not by_hand and uid not in self._stripped:
                 raise TruthError(f"workload {stored.name} ({uid}) is gone while {self.live(uid)} may run")
             return
         document, before = msgspec.json.decode(stored.raw), self.workloads.get(uid)
@@ -104,6 +117,10 @@ class Truth:
         highest = self.whose.epoch_of(uid)
         self.whose.workload(document)
         if by_hand:
+            if before is not None and len(finalizers(document)) < len(finalizers(before)):
+                self._stripped.add(uid)
+            if epoch_of(document) != highest:
+                self._renumbered.add(uid)
             return
         epoch = epoch_of(document)
         if epoch < highest:
@@ -114,6 +131,18 @@ class Truth:
         owner = self.whose.owner_of(uid)
         if owner is not None:
             self._check(owner[0])
+
+    def _revive(self, cluster: str, uid: str) -> None:
+        """Take that a backup of its own cluster brings an object back: what had ended runs again for a while."""
+        belongs = self.whose.of(cluster, uid)
+        if belongs is not None and not any(each.root == belongs.root for each in self.lives(belongs.work)):
+            self._revived.add(belongs.root)
+
+    def _granted_lives(self, uid: str) -> bool:
+        """Say whether something of a Workload may run that no person let go."""
+        owner = self.whose.owner_of(uid)
+        lives = self.lives(owner[0]) if owner is not None else []
+        return any(each.workload == uid and each.root not in self._by_hand for each in lives)
 
     def _transition(self, name: str, uid: str, before: Doc, after: Doc) -> None:
         epoch = epoch_of(after)
@@ -155,24 +184,28 @@ class Truth:
             known.pop(key, None)
             if meta["uid"] == belongs.root and not by_hand:
                 self._by_hand.discard(belongs.root)  # it was stopped: who lets it go once more is asked again
-        elif key not in known:
+        elif key not in known and belongs.root not in self._revived:
             known[key] = self._let_go(key, meta, belongs)
             self._check(belongs.work)
 
     def _let_go(self, key: str, meta: Doc, belongs: Belongs) -> Belongs:
         """Return what an object runs as that was let go just now, checked against the record."""
-        if belongs.cluster == LOCAL and meta["uid"] == belongs.root:
+        unowned = not belongs.workload and meta["uid"] != belongs.root  # a pod that was there before the Workload was
+        if belongs.cluster == LOCAL and (meta["uid"] == belongs.root or unowned):
             workload = self.whose.workload_of(belongs.root)
             epoch = self.whose.epoch_of(workload)
             belongs = Belongs(belongs.work, belongs.user, LOCAL, belongs.root, workload, epoch)
         self.runs.add((belongs.workload, belongs.epoch, belongs.cluster))
-        if belongs.root in self._by_hand:
+        if belongs.root in self._by_hand or unowned:
             return belongs
         record = self.workloads.get(belongs.workload)
         if record is None:
             raise TruthError(f"{key} ({meta['name']}) is let go, and no workload {belongs.workload} is there")
         stands = place_of(record)
-        if stands != (belongs.epoch, belongs.cluster) or not holds(record, "QuotaReserved"):
+        runs_as = belongs.epoch, self.known_as.get(belongs.cluster, belongs.cluster)
+        if belongs.workload in self._renumbered:
+            stands = belongs.epoch, stands[1]
+        if stands != runs_as or not holds(record, "QuotaReserved"):
             raise TruthError(
                 f"{key} ({meta['name']}) is let go with epoch {belongs.epoch} on {belongs.cluster}; the record says "
                 f"{stands}, reserved {holds(record, 'QuotaReserved')}"
@@ -184,6 +217,19 @@ class Truth:
         managed = QUEUE in meta.get("labels", {}) and not meta.get("ownerReferences")
         if managed and free and belongs.root not in self._by_hand:
             raise TruthError(f"{meta['name']} ({meta['uid']}) is let go at home, and no workload is its own")
+
+    def destroyed(self, cluster: str) -> None:
+        """Take that nothing is left of a cluster: all that ran there has ended."""
+        for known in (*self._lifted.values(), *self._running.values()):
+            for key in [key for key, each in known.items() if each.cluster == cluster]:
+                del known[key]
+
+    def restored(self) -> None:
+        """Take that records were put back to an earlier time: what they have said since was never said."""
+        self._charges.clear()
+        self._releases.clear()
+        for known in (*self._lifted.values(), *self._running.values()):
+            self._by_hand.update(each.root for each in known.values())
 
     def lives(self, work: Work) -> list[Belongs]:
         """Return all that may run of a user's object at this moment."""
@@ -245,64 +291,4 @@ class Truth:
                 raise TruthError(f"queue {name} has admitted {amount} of {queues[name]} milli-CPU")
 
 
-def wanted(workload: Doc) -> int:
-    """Return the milli-CPU that a workload asks for."""
-    return sum(
-        each.get("count", 1)
-        * sum(milli(container["resources"]["requests"]["cpu"]) for container in each["template"]["spec"]["containers"])
-        for each in workload["spec"]["podSets"]
-    )
-
-
-def milli(quantity: str) -> int:
-    """Return a CPU quantity in milli-units."""
-    return int(quantity[:-1]) if quantity.endswith("m") else int(quantity) * 1000
-
-
-def holds(document: Doc, condition: str) -> bool:
-    """Say whether a condition is True."""
-    return any(
-        each["type"] == condition and each["status"] == "True"
-        for each in document.get("status", {}).get("conditions", [])
-    )
-
-
-def epoch_of(workload: Doc) -> int:
-    """Return the epoch in the record."""
-    return number(workload["metadata"].get("annotations", {}).get(EPOCH, "1"))
-
-
-def place_of(workload: Doc) -> Run:
-    """Return (epoch, cluster) of the record; `local` where it names none."""
-    return epoch_of(workload), workload.get("status", {}).get("clusterName") or LOCAL
-
-
-def pod_is_free(pod: Doc) -> bool:
-    """Say whether a pod may run: not gated by us, not over, not deleted before it was bound."""
-    spec, status = pod["spec"], pod.get("status", {})
-    if any(gate["name"] == GATE for gate in spec.get("schedulingGates") or ()):
-        return False
-    if status.get("phase") in ("Succeeded", "Failed"):
-        return False
-    return bool(spec.get("nodeName")) or not pod["metadata"].get("deletionTimestamp")
-
-
-def is_over(document: Doc) -> bool:
-    """Say whether a pod or Job shows that it has ended: who then deletes its Workload gets no other one."""
-    status = document.get("status", {})
-    return status.get("phase") in ("Succeeded", "Failed") or holds(document, "Complete") or holds(document, "Failed")
-
-
-def job_is_free(job: Doc) -> bool:
-    """Say whether a Job may make pods."""
-    spec, status = job["spec"], job.get("status", {})
-    over = any(
-        each["type"] in ("Complete", "Failed") and each["status"] == "True" for each in status.get("conditions", [])
-    )
-    elsewhere = (spec.get("managedBy") or "kubernetes.io/job-controller") != "kubernetes.io/job-controller"
-    return not (spec.get("suspend") or over or elsewhere or job["metadata"].get("deletionTimestamp"))
-
-
-def names(documents: list[Doc]) -> list[Any]:
-    """Return the names of objects, for messages."""
-    return [each["metadata"]["name"] for each in documents]
+__all__ = ["Cluster", "Truth", "TruthError", "epoch_of", "holds", "job_is_free", "milli", "place_of", "pod_is_free"]

@@ -6,8 +6,9 @@ users delete everything and nothing may be left. The seed decides all of it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gatelift_kube.resources import (
@@ -22,26 +23,34 @@ from gatelift_kube.resources import (
     WORKER_CLUSTER,
     WORKLOAD,
 )
+from gatelift_sandbox.embedded.watches import Change
 from gatelift_sandbox.records import Record
 from support.builders_manager import a_job, a_pod, kueue_object
+from support.sim_account import Account
 from support.sim_agent import SimAgent
+from support.sim_attacks import begin, drawn_attacks
 from support.sim_clock import Timeline
 from support.sim_cluster import ACCEPT, TEAM, Doc, SimCluster
+from support.sim_disasters import RESTORED
 from support.sim_election import SimLease
+from support.sim_endings import left_over, unsettled
 from support.sim_faults import Faults, drawn
 from support.sim_manager import SimManager
 from support.sim_net import SimNet
+from support.sim_persons import fence
 from support.sim_shown import Shown, idle_leader
 from support.sim_switchboard import KEY_DIGEST, Switchboard
-from support.sim_truth import Truth, TruthError, holds, is_over, names, wanted
+from support.sim_truth import Truth, TruthError
 
-WORKERS = ("a", "b")
 QUEUES = {"travels": 3000, "stays": 2000}
 RUN_SECONDS = "sandbox.gatelift.dev/run-seconds"
 STOP_SECONDS = "sandbox.gatelift.dev/stop-seconds"
 EXIT_CODE = "sandbox.gatelift.dev/exit-code"
 CALM_SECONDS_MAX = 1200.0
 """Longer than the longest pause that anything may make: LOST, a hopeless redial, a backoff, all behind each other."""
+UNJUDGED_SECONDS = 300.0
+"""Of a calm in which only safety is judged: a loss, a redial, and a second run if there is one."""
+FENCE_AGAIN_SECONDS = 30.0
 STEPS_MAX = 400_000
 """More than any run needs; a run that needs more is a loop."""
 
@@ -59,12 +68,18 @@ class Plan:
     strand: float = 0.0
     """Probability that a worker is cut off for long, its agent struck, just after a command to it."""
     faults: Faults | None = None
+    workers: tuple[str, ...] = ("a", "b")
+    attacks: tuple[str, ...] = ()
+    """What else is done to it (`sim_attacks`); a seed without a plan draws."""
+    attack_every: float = 20.0
 
 
 STEADY = Plan()
 STORM = Plan(trouble_seconds=60.0, user_every=1.0, break_every=1.5, workloads=12)
 SNIPER = Plan(trouble_seconds=90.0, user_every=2.0, break_every=0.0, workloads=12, strike=0.1)
 SIEGE = Plan(trouble_seconds=300.0, user_every=6.0, break_every=60.0, workloads=12, strike=0.01, strand=0.3)
+LONG = Plan(trouble_seconds=400.0, user_every=6.0, break_every=12.0, workloads=30)
+DRAWN_WORKERS = (("a", "b"), ("a", "b"), ("a", "b", "c"), ("a", "b", "c", "d"))
 PLANS = (STEADY, STORM, SNIPER, SIEGE)
 """Kinds of trouble; a seed draws one."""
 
@@ -75,34 +90,70 @@ class SimWorld:
     def __init__(self, seed: int, plan: Plan | None = None) -> None:
         self.time = Timeline(seed)
         self.plan = plan or self.time.rng.choice(PLANS)
-        self.faults = self.plan.faults or drawn(self.time.rng)
+        self.names = self.plan.workers if plan is not None else self.time.rng.choice(DRAWN_WORKERS)
+        """What the workers are called; `workers` has the cluster that is found under each name now."""
+        self.attacks = self.plan.attacks if plan is not None else drawn_attacks(self.time.rng)
+        self.queues = QUEUES
+        self.faults = replace(self.plan.faults, counts=Counter()) if self.plan.faults else drawn(self.time.rng)
+        self.counts = self.faults.counts
+        """How often each thing was done to it: breakages, faults and attacks."""
         self.truth = Truth()
+        self.account = Account(self.truth.whose)
         self.net = SimNet(self.time, self.faults)
         self.board = Switchboard(self.time, self.faults, self.net)
-        self.home = SimCluster(self.time, self.faults, "home", management=True, noted=self._noted)
-        self.workers = {name: SimCluster(self.time, self.faults, name, noted=self._noted) for name in WORKERS}
+        self.home = SimCluster(self.time, self.faults, "home", management=True, noted=self.noted)
+        self.workers = {name: SimCluster(self.time, self.faults, name, noted=self.noted) for name in self.names}
+        self.lost_for_good: set[str] = set()
+        """Clusters of which nothing is left: their machines are gone, and all that ran on them."""
+        self.former: dict[str, list[SimAgent]] = {}
+        """Agents of clusters whose names others have now."""
+        self.unjudged: set[str] = set()
+        """Attacks after which a person has to say more than a simulation does: only safety is judged from then on."""
         self.shown = Shown(self.home, self.truth)
         self.truth.follow(self.home, management=True)
+        self._keep_books(self.home)
         for worker in self.workers.values():
-            self.truth.follow(worker, management=False)
+            self.follow(worker)
         self.manager_lease = SimLease()
-        self.leases = {name: SimLease() for name in WORKERS}
-        self.agents: dict[str, list[SimAgent]] = {name: [] for name in WORKERS}
+        self.leases = {name: SimLease() for name in self.names}
+        self.agents: dict[str, list[SimAgent]] = {name: [] for name in self.names}
         self.troubled = True
         self.judges_shown = True
         """Whether what people are shown is compared with what the engine has."""
         self.made = 0
         self._processes = 0
         self._last_version = 0
+        self._last_checks = 0
         self._set_up()
         self.start_manager()
-        for name in WORKERS:
+        for name in self.names:
             self.start_agent(name)
 
-    def _noted(self, cluster: str, record: Record) -> None:
+    def noted(self, cluster: str, record: Record) -> None:
         where = "local" if cluster == "home" else cluster
         self.time.say(cluster, f"pod {record.name} {'runs' if record.stopped is None else 'stopped'}")
         self.truth.noted(where, record)
+
+    def follow(self, worker: SimCluster) -> None:
+        """Judge what happens in a worker from now on."""
+        self.truth.follow(worker, management=False)
+        self._keep_books(worker)
+
+    def _keep_books(self, cluster: SimCluster) -> None:
+        """Tell the account of each write of a cluster."""
+        account, name = self.account, "local" if cluster is self.home else cluster.name
+
+        def changed(storage: tuple[str, str], change: Change) -> None:
+            if cluster.ended:
+                return
+            told = {"removed": change.removed, "by_hand": cluster.by_hand}
+            if storage == (WORKLOAD.group, WORKLOAD.plural) and cluster is self.home:
+                account.workload(change.after.document(), self.time.now, **told)
+            elif storage in ((POD.group, POD.plural), (JOB.group, JOB.plural)):
+                kind = POD if storage == (POD.group, POD.plural) else JOB
+                account.object(name, kind.kind, change.after.document(), self.time.now, **told)
+
+        cluster.store.listen(changed)
 
     def _set_up(self) -> None:
         home = self.home
@@ -118,8 +169,8 @@ class SimWorld:
         parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "all"}
         check = {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": parameters}
         home.create(ADMISSION_CHECK, kueue_object("AdmissionCheck", "dispatch", check))
-        home.create(MULTIKUEUE_CONFIG, kueue_object("MultiKueueConfig", "all", {"clusters": list(WORKERS)}))
-        for name in WORKERS:
+        home.create(MULTIKUEUE_CONFIG, kueue_object("MultiKueueConfig", "all", {"clusters": list(self.names)}))
+        for name in self.names:
             home.create(WORKER_CLUSTER, {"metadata": {"name": name}, "spec": {}})
             home.change(WORKER_CLUSTER, name, {"status": {"keyDigest": KEY_DIGEST}}, "status")
 
@@ -138,11 +189,13 @@ class SimWorld:
         self.board.managers = [*self.managers, manager]
         return manager
 
-    def start_agent(self, cluster: str) -> SimAgent:
+    def start_agent(self, cluster: str, lease: SimLease | None = None) -> SimAgent:
         self._processes += 1
         agent = SimAgent(self.workers[cluster], f"{cluster}{self._processes}", self.board)
-        agent.stand(self.leases[cluster])
+        agent.stand(lease or self.leases[cluster])
         self.agents[cluster] = [*self.alive(cluster), agent]
+        if agent.cluster.name in self.lost_for_good:
+            agent.kill()  # there is no machine left that it could run on
         return agent
 
     def alive(self, cluster: str) -> list[SimAgent]:
@@ -171,61 +224,86 @@ class SimWorld:
         if self.home.store.version != self._last_version:
             self._last_version = self.home.store.version
             self.truth.check_quota(QUEUES)
+        if self.account.checks != self._last_checks:
+            self._last_checks = self.account.checks
+            self._compare()
+
+    def _compare(self) -> None:
+        """Compare what runs with what the leading manager charges by its own word, once it has taken over."""
+        if RESTORED in self.unjudged:
+            return  # the manager has yet to see what its record does not know
+        for manager in self.managers:
+            core = manager.machine.core
+            if manager.elector.leads() and core.leads(manager.process.now) and core.rebuilt:
+                self.account.compare(manager.charges)
 
     def _check_shown(self) -> None:
         if not self.judges_shown:
             return
-        wrong = self.shown.wrong(idle_leader(self.managers, self.time.now))
+        wrong = self.shown.wrong(idle_leader(self.managers))
         if wrong:
             raise TruthError(f"shown for ever: {'; '.join(wrong)}")
 
     def at_rest(self) -> bool:
         """Say whether everything that people are shown is what it will stay, if nobody does anything."""
-        return not self.shown.moving(idle_leader(self.managers, self.time.now))
+        return not self.shown.moving(idle_leader(self.managers))
 
     def run(self) -> SimWorld:
         """Live through trouble, calm and the end."""
-        self._begin_trouble()
+        self.begin_trouble()
         self.pass_seconds(self.plan.trouble_seconds)
         self.calm()
-        if not self.pass_seconds(CALM_SECONDS_MAX, lambda: not self.unsettled()):
-            raise TruthError(f"not settled after {CALM_SECONDS_MAX:g} s of calm: {self.unsettled()}")
+        if self.unjudged:
+            self.pass_seconds(UNJUDGED_SECONDS)
+            return self
+        if not self.pass_seconds(CALM_SECONDS_MAX, lambda: not unsettled(self)):
+            raise TruthError(f"not settled after {CALM_SECONDS_MAX:g} s of calm: {unsettled(self)}")
         self.rest()
         self.delete_all()
-        if not self.pass_seconds(CALM_SECONDS_MAX, lambda: not self.left_over()):
-            raise TruthError(f"left after {CALM_SECONDS_MAX:g} s: {self.left_over()}")
+        if not self.pass_seconds(CALM_SECONDS_MAX, lambda: not left_over(self)):
+            raise TruthError(f"left after {CALM_SECONDS_MAX:g} s: {left_over(self)}")
         self.rest()
         return self
 
     def rest(self) -> None:
         """Go on until all that people are shown stays as it is, which then has been compared with what is."""
         if not self.pass_seconds(CALM_SECONDS_MAX, self.at_rest):
-            moving = self.shown.moving(idle_leader(self.managers, self.time.now))
+            moving = self.shown.moving(idle_leader(self.managers))
             raise TruthError(f"not at rest after {CALM_SECONDS_MAX:g} s: {moving}")
 
-    def _begin_trouble(self) -> None:
+    def begin_trouble(self) -> None:
+        """Let users and trouble begin."""
         from support.sim_trouble import Trouble  # noqa: PLC0415 (it drives a world, which it has to know)
 
         Trouble(self).begin()
+        begin(self, self.attacks, self.plan.attack_every)
 
     def calm(self) -> None:
         """End all trouble."""
         self.troubled = False
         self.time.say("world", "calm")
-        for name in self.faults.__slots__:
-            setattr(self.faults, name, 0.0)
-        for name in WORKERS:
+        self.faults.end()
+        for name in self.names:
             self.home.change(WORKER_CLUSTER, name, {"spec": {"cordoned": False}})
-            self.workers[name].change(NAMESPACE, TEAM, {"metadata": {"labels": {ACCEPT: "true"}}})
-            self.net.mend(name)
+            worker = self.workers[name]
+            if worker.name in self.lost_for_good:
+                self._fence_for_good(name)
+                continue
+            worker.change(NAMESPACE, TEAM, {"metadata": {"labels": {ACCEPT: "true"}}})
+            self.net.mend(worker.name)
             if not self.alive(name):
                 self.start_agent(name)
-        for process in [*self.managers, *(each for name in WORKERS for each in self.alive(name))]:
+        for process in [*self.managers, *(each for name in self.names for each in self.alive(name))]:
             self.restore(process)
         for name in QUEUES:
             self.home.change(CLUSTER_QUEUE, name, {"spec": {"stopPolicy": "None"}})
         for each in self.home.all(WORKLOAD):
             self.home.change(WORKLOAD, each["metadata"]["name"], {"spec": {"active": True}})
+
+    def _fence_for_good(self, name: str) -> None:
+        """Let a person say of a cluster that is no more, again and again, that it is fenced, as soon as it is lost."""
+        fence(self, name)
+        self.time.after(FENCE_AGAIN_SECONDS, lambda: self._fence_for_good(name))
 
     def restore(self, process: Any) -> None:
         """Undo pauses and cuts of a process."""
@@ -245,86 +323,22 @@ class SimWorld:
             for each in self.home.all(resource):
                 self.home.delete(resource, each["metadata"]["name"])
 
-    # --- what has to be in the end ----------------------------------------------------------------------------------
-
-    def unsettled(self) -> list[str]:
-        """Return what is neither finished nor running where its record says."""
-        problems = []
-        live, used = self.truth.all_live(), self.truth.used()
-        for uid, document in self.truth.workloads.items():
-            name = document["metadata"]["name"]
-            if holds(document, "Finished"):
-                if live.get(uid):
-                    problems.append(f"{name} is finished and runs: {live[uid]}")
-            elif not live.get(uid):
-                reserved, queue = holds(document, "QuotaReserved"), document["spec"]["queueName"]
-                if not reserved and wanted(document) > QUEUES[queue] - used[queue]:
-                    continue  # it waits for others, which run
-                problems.append(f"{name} waits (reserved {reserved}, {document.get('status', {}).get('clusterName')})")
-        owned = {
-            owner["uid"]
-            for each in self.truth.workloads.values()
-            for owner in each["metadata"].get("ownerReferences", [])
-        }
-        problems += [
-            f"{resource.kind} {each['metadata']['name']} has no workload"
-            for resource in (POD, JOB)
-            for each in self.home.all(resource)
-            if "kueue.x-k8s.io/queue-name" in each["metadata"]["labels"]
-            and each["metadata"]["uid"] not in owned
-            and not is_over(each)
-        ]
-        return [*problems, *self._strays(live)]
-
-    def _strays(self, live: dict[str, Any]) -> list[str]:
-        """Return objects on workers that belong to no workload that runs there."""
-        problems = []
-        for name, worker in self.workers.items():
-            for resource in (POD, JOB):
-                for each in worker.all(resource):
-                    belongs = self.truth.whose.of(name, each["metadata"]["uid"])
-                    if belongs is None:
-                        continue  # a tenant's own
-                    if not any(cluster == name for _, cluster in live.get(belongs.workload, ())):
-                        text = f"{resource.kind} {each['metadata']['name']} of {belongs.workload} is left on {name}"
-                        problems.append(text)
-        return problems
-
-    def left_over(self) -> list[str]:
-        """Return what is left after everything was deleted."""
-        left = [
-            f"{resource.kind}s at home: {names(self.home.all(resource))}"
-            for resource in (POD, JOB, WORKLOAD)
-            if self.home.all(resource)
-        ]
-        left += [f"{uid} runs: {live}" for uid, live in self.truth.all_live().items()]
-        left += self._strays({})
-        for manager in self.managers:
-            core = manager.machine.core
-            if not core.stepped_down and manager.elector.leads() and (core.attempts or core.ledger.charges):
-                left.append(f"{manager.name} remembers {sorted(core.attempts)} charges {sorted(core.ledger.charges)}")
-        for name in WORKERS:
-            for agent in self.alive(name):
-                if agent.machine.world.ready and agent.machine.world.placements:
-                    left.append(f"{agent.name} remembers {[str(key) for key in agent.machine.world.placements]}")
-        return left
-
     # --- users ------------------------------------------------------------------------------------------------------
 
-    def make(self) -> None:
-        """Let a user create a pod or a Job."""
+    def make(self, queue: str = "", *, job: bool = False) -> None:
+        """Let a user create a pod or a Job, where nothing is said as chance will have it."""
         if self.made >= self.plan.workloads:
             return
         self.made += 1
         rng = self.time.rng
-        queue = rng.choice(("travels", "travels", "travels", "stays"))
+        queue = queue or rng.choice(("travels", "travels", "travels", "stays"))
         cpu = rng.choice(("500m", "1", "1500m"))
         told = {RUN_SECONDS: f"{rng.choice((0.5, 3, 20, 60)):g}"} if rng.random() < 0.8 else {}
         if rng.random() < 0.3:
             told[STOP_SECONDS] = f"{rng.choice((1, 5, 20)):g}"
         if rng.random() < 0.1:
             told[EXIT_CODE] = "1"
-        if rng.random() < 0.5:
+        if not job and rng.random() < 0.5:
             self.make_pod(f"pod-{self.made}", queue, cpu, told)
         else:
             self._make_job(f"job-{self.made}", queue, cpu, told)

@@ -1,0 +1,209 @@
+"""Books of its own: per queue and object, what is charged and what the pods that may run ask for, from objects alone.
+
+After every write `charged + ghost >= requests of the pods that may run`: lifted, not terminal, terminating included,
+made by us or by anybody for a managed object. *Ghost* is what nobody granted, since a person went around everything:
+it begins with the write that shows it, falls with what runs of it, and must be gone again within a bound. Charged is
+what the Workloads say and, where somebody asks it, what the leading manager says it charges. Knows no core and no kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from support.sim_attribution import LOCAL, Attribution, Belongs, Doc, Work
+from support.sim_objects import TruthError, holds, job_is_free, milli, pod_is_free
+
+GHOST_SECONDS_MAX = 180.0
+"""While nothing is broken: a lost cluster is back, or told fenced, and an edit by hand is put back or ended in this."""
+
+
+class AccountError(TruthError):
+    """Something runs that nobody is charged for; the text says what."""
+
+
+@dataclass(slots=True)
+class Page:
+    """What is known of one user's object."""
+
+    queue: str = ""
+    charges: dict[str, int] = field(default_factory=dict)
+    """Milli-CPU by Workload."""
+    pods: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Milli-CPU of pods that may run, by cluster and UID."""
+    going: set[tuple[str, str]] = field(default_factory=set)
+    """Those of them that are being deleted: their Jobs make others at once."""
+    jobs: dict[tuple[str, str], int] = field(default_factory=dict)
+    """What Jobs that are not suspended may have running at once, by cluster and UID."""
+    ghost: int = 0
+    ghost_since: float = 0.0
+
+    @property
+    def runs(self) -> int:
+        """Return what the pods that may run ask for."""
+        return sum(self.pods.values())
+
+    @property
+    def excess(self) -> int:
+        """Return what runs, or is let go to run beside what is going, beyond the charge."""
+        going = sum(self.pods[key] for key in self.going)
+        may = sum(self.jobs.values()) + going if self.jobs else 0
+        return max(self.runs, may) - sum(self.charges.values())
+
+
+class Account:
+    """Takes each write of each cluster, in order. `bears` seconds of a shortfall are borne (0: none at all)."""
+
+    def __init__(self, whose: Attribution | None = None, *, bears: float = 0.0) -> None:
+        self.pages: dict[Work, Page] = {}
+        self.checks = 0
+        self._whose = whose or Attribution()
+        self._bears = bears
+        self._short_since: dict[Work, float] = {}
+
+    # --- what is written ----------------------------------------------------------------------------------------
+
+    def workload(self, document: Doc, now: float, *, removed: bool = False, by_hand: bool = False) -> None:
+        """Take a version of a Workload."""
+        self._whose.workload(document)
+        uid = document["metadata"]["uid"]
+        owner = self._whose.owner_of(uid)
+        if owner is None:
+            return
+        page = self._page(owner[0])
+        queue, amount = charge_of(document)
+        page.queue = queue or page.queue or document["spec"].get("queueName", "")
+        if removed or not amount:
+            page.charges.pop(uid, None)
+        else:
+            page.charges[uid] = amount
+        self._settle(owner[0], page, now, by_hand=by_hand or removed)  # a record that goes too soon `sim_truth` judges
+
+    def object(
+        self, cluster: str, kind: str, document: Doc, now: float, *, removed: bool = False, by_hand: bool = False
+    ) -> None:
+        """Take a version of a pod or Job; `cluster` is `local` in the management cluster."""
+        belongs = self._whose.seen(cluster, kind, document)
+        if belongs is None or not self._managed(belongs):
+            return
+        page = self._page(belongs.work)
+        known = page.pods if kind == "Pod" else page.jobs
+        may_run = pod_is_free(document) if kind == "Pod" else job_is_free(document)
+        key = cluster, document["metadata"]["uid"]
+        page.going.discard(key)
+        if removed or not may_run:
+            known.pop(key, None)
+        else:
+            if kind == "Pod" and document["metadata"].get("deletionTimestamp"):
+                page.going.add(key)
+            known[key] = asked_by(document["spec"]) if kind == "Pod" else allowed_by(document)
+        self._settle(belongs.work, page, now, by_hand=by_hand)
+
+    def destroyed(self, cluster: str) -> None:
+        """Take that nothing is left of a cluster: nothing asks for anything there."""
+        for page in self.pages.values():
+            page.going = {key for key in page.going if key[0] != cluster}
+            for known in (page.pods, page.jobs):
+                for key in [key for key in known if key[0] == cluster]:
+                    del known[key]
+
+    def _managed(self, belongs: Belongs) -> bool:
+        """Say whether it is a managed object's run: at home nobody's pod is, until it has a Workload."""
+        return belongs.cluster != LOCAL or bool(self._whose.workload_of(belongs.root))
+
+    def _page(self, work: Work) -> Page:
+        return self.pages.setdefault(work, Page())
+
+    # --- what must hold --------------------------------------------------------------------------------------------
+
+    def _settle(self, work: Work, page: Page, now: float, *, by_hand: bool) -> None:
+        self.checks += 1
+        excess = max(0, page.excess)
+        if by_hand and excess > page.ghost:
+            page.ghost_since = page.ghost_since if page.ghost else now
+            page.ghost = excess
+        page.ghost = min(page.ghost, excess)
+        if page.runs > sum(page.charges.values()) + page.ghost:
+            since = self._short_since.setdefault(work, now)
+            if now - since >= self._bears:
+                raise AccountError(self._told(work, page))
+        else:
+            self._short_since.pop(work, None)
+
+    def _told(self, work: Work, page: Page) -> str:
+        pods = [f"{cluster}/{uid} {amount}m" for (cluster, uid), amount in sorted(page.pods.items())]
+        return (
+            f"{work} in {page.queue}: pods that may run ask for {page.runs}m ({', '.join(pods)}), charged is "
+            f"{page.charges}, ghost {page.ghost}m"
+        )
+
+    def look(self, now: float) -> None:
+        """Raise AccountError for a shortfall that is borne no longer."""
+        for work, since in self._short_since.items():
+            if now - since >= self._bears:
+                raise AccountError(self._told(work, self.pages[work]))
+
+    def compare(self, charged: Callable[[str], int]) -> None:
+        """Raise AccountError where a queue's manager, by its own word, charges less than what runs, without ghosts."""
+        for queue, (runs, ghost) in self.totals().items():
+            if runs > charged(queue) + ghost:
+                told = [self._told(work, page) for work, page in self._of(queue)]
+                raise AccountError(
+                    f"queue {queue}: pods that may run ask for {runs}m, the manager charges {charged(queue)}m, ghost "
+                    f"{ghost}m: {'; '.join(told)}"
+                )
+
+    def totals(self) -> Mapping[str, tuple[int, int]]:
+        """Return what the pods of each queue ask for, and how much of it is ghost."""
+        found: dict[str, tuple[int, int]] = {}
+        for page in self.pages.values():
+            if page.pods:
+                runs, ghost = found.get(page.queue, (0, 0))
+                found[page.queue] = runs + page.runs, ghost + page.ghost
+        return found
+
+    def ghosts(self) -> dict[Work, float]:
+        """Return since when something runs of an object that nobody granted."""
+        return {work: page.ghost_since for work, page in self.pages.items() if page.ghost}
+
+    def overdue(self, now: float) -> list[str]:
+        """Return what runs for longer than the bound and nobody granted; for a time in which nothing is broken."""
+        return [
+            self._told(work, page)
+            for work, page in self.pages.items()
+            if page.ghost and now - page.ghost_since > GHOST_SECONDS_MAX
+        ]
+
+    def _of(self, queue: str) -> Iterator[tuple[Work, Page]]:
+        return ((work, page) for work, page in self.pages.items() if page.queue == queue and page.pods)
+
+
+def charge_of(workload: Doc) -> tuple[str, int]:
+    """Return the queue and the milli-CPU that a Workload is shown as charged with, without what is reclaimable."""
+    status = workload.get("status", {})
+    admission = status.get("admission")
+    if admission is None or not holds(workload, "QuotaReserved") or holds(workload, "Finished"):
+        return "", 0
+    over = {one["name"]: one["count"] for one in status.get("reclaimablePods", [])}
+    total = 0
+    for one in admission["podSetAssignments"]:
+        count = one.get("count", 1)
+        each = milli(one.get("resourceUsage", {}).get("cpu", "0")) // max(1, count)
+        total += each * max(0, count - over.get(one["name"], 0))
+    return admission["clusterQueue"], total
+
+
+def asked_by(spec: Doc) -> int:
+    """Return the milli-CPU that a pod asks for: those of simulation and scenarios have plain containers only."""
+    return sum(
+        milli(each.get("resources", {}).get("requests", {}).get("cpu", "0")) for each in spec.get("containers", [])
+    )
+
+
+def allowed_by(job: Doc) -> int:
+    """Return the milli-CPU that a Job's pods may ask for at once."""
+    spec, status = job["spec"], job.get("status", {})
+    parallel = spec.get("parallelism", 1)
+    completions = spec.get("completions")
+    left = parallel if completions is None else max(0, completions - status.get("succeeded", 0))
+    return int(min(parallel, left)) * asked_by(spec["template"]["spec"])

@@ -1,0 +1,215 @@
+"""Attacks: people edit, suspend, resize and delete by hand, around every webhook and policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gatelift_kube.resources import JOB, POD, WORKLOAD, Resource
+from support.sim_attribution import Work
+from support.sim_cluster import TEAM, Doc, SimCluster
+from support.sim_draws import a_worker, some
+from support.sim_objects import holds, is_over
+
+if TYPE_CHECKING:
+    from support.sim_world import SimWorld
+
+OURS = "gatelift.dev/"
+
+
+def _ours(worker: SimCluster) -> list[tuple[Any, Doc]]:
+    return [
+        (resource, each)
+        for resource in (POD, JOB)
+        for each in worker.all(resource)
+        if any(key.startswith(OURS) for key in each["metadata"].get("labels", {}))
+    ]
+
+
+def workers_finalizer_edited(world: SimWorld) -> bool:
+    """Take the finalizers off an object on a worker."""
+    _, worker = a_worker(world)
+    found = some(world, [pair for pair in _ours(worker) if pair[1]["metadata"].get("finalizers")])
+    if found is None:
+        return False
+    resource, document = found
+    return _changed(worker, resource, document, {"metadata": {"finalizers": None}})
+
+
+def homes_finalizer_edited(world: SimWorld) -> bool:
+    """Take the finalizers off a user's pod."""
+    found = some(world, [each for each in world.home.all(POD) if each["metadata"].get("finalizers")])
+    return found is not None and _changed(world.home, POD, found, {"metadata": {"finalizers": None}})
+
+
+def workloads_finalizer_edited(world: SimWorld) -> bool:
+    """Take the finalizers off a Workload without quota: while it has some, a policy keeps them Gatelift's."""
+    found = some(world, [each for each in world.home.all(WORKLOAD) if not holds(each, "QuotaReserved")])
+    return found is not None and _changed(world.home, WORKLOAD, found, {"metadata": {"finalizers": None}})
+
+
+def workers_label_edited(world: SimWorld) -> bool:
+    """Take a label of ours off an object on a worker, or change it."""
+    _, worker = a_worker(world)
+    found = some(world, _ours(worker))
+    if found is None:
+        return False
+    resource, document = found
+    label = some(world, sorted(key for key in document["metadata"]["labels"] if key.startswith(OURS)))
+    value = some(world, [None, "7", "somebody"])
+    return _changed(worker, resource, document, {"metadata": {"labels": {label: value}}})
+
+
+def homes_label_edited(world: SimWorld) -> bool:
+    """Take the labels of ours off a user's pod."""
+    found = some(world, [each for each in world.home.all(POD) if not _gated(each)])
+    if found is None:
+        return False
+    off = {key: None for key in found["metadata"]["labels"] if key.startswith(OURS)}
+    return _changed(world.home, POD, found, {"metadata": {"labels": off}})
+
+
+def epoch_edited(world: SimWorld) -> bool:
+    """Raise the epoch of a Workload by hand."""
+    found = some(world, world.home.all(WORKLOAD))
+    if found is None:
+        return False
+    epoch = int(found["metadata"].get("annotations", {}).get("gatelift.dev/epoch", "1"))
+    more = str(epoch + world.time.rng.choice((1, 5, 1000)))
+    return _changed(world.home, WORKLOAD, found, {"metadata": {"annotations": {"gatelift.dev/epoch": more}}})
+
+
+def workers_job_suspended(world: SimWorld) -> bool:
+    """Suspend a Job on a worker, or let one go."""
+    _, worker = a_worker(world)
+    found = some(world, worker.all(JOB))
+    return found is not None and _changed(worker, JOB, found, {"spec": {"suspend": not found["spec"].get("suspend")}})
+
+
+def workers_job_resized(world: SimWorld) -> bool:
+    """Change how many pods of a Job run at once on a worker."""
+    _, worker = a_worker(world)
+    found = some(world, worker.all(JOB))
+    return found is not None and _changed(
+        worker, JOB, found, {"spec": {"parallelism": world.time.rng.choice((1, 3, 5))}}
+    )
+
+
+def _some_local(world: SimWorld, *, suspended: bool) -> Doc | None:
+    """Return a Job of `local` that is so; where there is none its user makes one for the next time."""
+    found: Doc | None = some(world, [each for each in _local_jobs(world, suspended=suspended) if not is_over(each)])
+    if found is None and world.made < world.plan.workloads:
+        world.make("stays", job=True)
+    return found
+
+
+def _local_jobs(world: SimWorld, *, suspended: bool) -> list[Doc]:
+    jobs = [each for each in world.home.all(JOB) if each["metadata"].get("labels", {}).get("kueue.x-k8s.io/queue-name")]
+    return [
+        each for each in jobs if bool(each["spec"].get("suspend")) is suspended and not each["spec"].get("managedBy")
+    ]
+
+
+def homes_job_suspended(world: SimWorld) -> bool:
+    """Let a user suspend a Job that runs at home."""
+    found = _some_local(world, suspended=False)
+    return found is not None and _changed(world.home, JOB, found, {"spec": {"suspend": True}})
+
+
+def homes_job_unsuspended(world: SimWorld) -> bool:
+    """Let a user unsuspend a Job that waits, around the webhook."""
+    found = _some_local(world, suspended=True)
+    return found is not None and _changed(world.home, JOB, found, {"spec": {"suspend": False}})
+
+
+def homes_job_resized(world: SimWorld) -> bool:
+    """Let a user change how many pods of his running Job run at once, around the webhook."""
+    found = _some_local(world, suspended=False)
+    return found is not None and _changed(
+        world.home, JOB, found, {"spec": {"parallelism": world.time.rng.choice((1, 2, 3))}}
+    )
+
+
+def counts_lowered(world: SimWorld) -> bool:
+    """Lower the counts of a Workload that has its quota."""
+    found = some(world, [each for each in world.home.all(WORKLOAD) if holds(each, "QuotaReserved")])
+    if found is None or found["spec"]["podSets"][0].get("count", 1) < 2:
+        return False
+    sets = [{**one, "count": 1} for one in found["spec"]["podSets"]]
+    return _changed(world.home, WORKLOAD, found, {"spec": {"podSets": sets}})
+
+
+def force_deleted(world: SimWorld) -> bool:
+    """Delete a pod on a worker with no grace: its object is gone at once, its containers some time later."""
+    _, worker = a_worker(world)
+    found = some(world, worker.all(POD))
+    if found is None:
+        return False
+    worker.delete(POD, found["metadata"]["name"], grace_seconds=0)
+    return True
+
+
+def _gated(pod: Doc) -> bool:
+    return bool(pod["spec"].get("schedulingGates"))
+
+
+def _changed(cluster: SimCluster, resource: Any, document: Doc, patch: Doc) -> bool:
+    cluster.timeline.say("by hand", f"{resource.kind} {document['metadata']['name']} on {cluster.name}: {patch}")
+    return cluster.change(resource, document["metadata"]["name"], patch) is not None
+
+
+def again_while_it_runs(world: SimWorld) -> bool:
+    """Delete a user's object whose cluster is cut off, and let its user make it again under the same name at once."""
+    _, worker = a_worker(world)
+    found = some(
+        world, [(kind, each) for kind, each in _ours(worker) if world.home.look(kind, each["metadata"]["name"])]
+    )
+    if found is None:
+        return False
+    resource, document = found
+    user = world.home.look(resource, document["metadata"]["name"])
+    if user is None or user["metadata"].get("ownerReferences"):
+        return False
+    if worker.name not in world.net.cut:
+        world.net.partition(worker.name)
+        world.time.after(world.time.between(60.0, 200.0), lambda: world.net.mend(worker.name))
+    world.home.delete(resource, user["metadata"]["name"])
+    make_again(world, resource, user, while_it_runs=True)
+    return True
+
+
+def make_again(world: SimWorld, resource: Resource, document: Doc, *, while_it_runs: bool = False) -> None:
+    """Let the user create the same once more under the same name, as soon as that is free, or nothing runs of it."""
+    name = document["metadata"]["name"]
+    work = Work(resource.kind, TEAM, name)
+
+    def act() -> None:
+        if not world.troubled:
+            return
+        runs = not while_it_runs and world.truth.lives(work)
+        if runs or world.home.look(resource, name) is not None:
+            world.time.after(world.time.between(0.05, 2.0), act)
+            return
+        world.time.say("user", f"creates {resource.kind} {name} again")
+        world.home.create(resource, anew(document))
+
+    world.time.after(world.time.between(0.01, 2.0), act)
+
+
+def anew(document: Doc) -> Doc:
+    """Return an object as its user would create it again: gated or suspended, without what the API server added."""
+    meta, spec = document["metadata"], document["spec"]
+    kept = {key: meta[key] for key in ("name", "namespace", "labels", "annotations") if key in meta}
+    own = ("gatelift.dev/", "kueue.x-k8s.io/cluster-queue", "kueue.x-k8s.io/podset")
+    for marks in ("labels", "annotations"):
+        kept[marks] = {key: value for key, value in kept.get(marks, {}).items() if not key.startswith(own)}
+    if "template" not in spec:
+        fresh = {key: spec[key] for key in ("containers", "restartPolicy", "schedulingGates") if key in spec}
+        for container in fresh["containers"]:
+            container.pop("volumeMounts", None)
+        fresh["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
+        return {"metadata": {**kept, "finalizers": ["kueue.x-k8s.io/managed"]}, "spec": fresh}
+    template = {"spec": {key: spec["template"]["spec"][key] for key in ("containers", "restartPolicy")}}
+    marks = spec["template"].get("metadata", {}).get("annotations", {})
+    template["metadata"] = {"annotations": {key: marks[key] for key in marks if not key.startswith(own)}}
+    fresh = {key: spec[key] for key in ("parallelism", "completions", "managedBy", "backoffLimit") if key in spec}
+    return {"metadata": kept, "spec": {**fresh, "suspend": True, "template": template}}

@@ -1,0 +1,177 @@
+"""Attacks: clusters, stores, nodes, and what an agent rests on, are lost, replaced, restored or doubled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, SERVICE_ACCOUNT, WORKER_CLUSTER
+from gatelift_sandbox.behaviour import LOST as NODE_LOST
+from support.sim_cluster import ACCEPT, SYSTEM, TEAM, SimCluster
+from support.sim_draws import a_worker, later
+from support.sim_election import SimLease
+from support.sim_persons import fence
+from support.sim_switchboard import KEY_DIGEST
+
+if TYPE_CHECKING:
+    from support.sim_world import SimWorld
+
+STATE_LABEL = "gatelift.dev/agent-state"
+RESTORED = "restored"
+"""In `SimWorld.unjudged`."""
+
+
+def worker_cluster_made_anew(world: SimWorld) -> bool:
+    """Delete a WorkerCluster and make it again, approved with the same key."""
+    name, _ = a_worker(world)
+    if world.home.look(WORKER_CLUSTER, name) is None:
+        return False
+    world.home.delete(WORKER_CLUSTER, name)
+
+    def again() -> None:
+        if world.home.look(WORKER_CLUSTER, name) is not None:
+            later(world, again, 2.0)
+            return
+        world.home.create(WORKER_CLUSTER, {"metadata": {"name": name}, "spec": {}})
+        world.home.change(WORKER_CLUSTER, name, {"status": {"keyDigest": KEY_DIGEST}}, "status")
+
+    later(world, again)
+    return True
+
+
+def gone_for_good(world: SimWorld) -> bool:
+    """Lose a cluster with all that runs on it; it never comes back."""
+    left = [each for each in world.names if world.workers[each].name not in world.lost_for_good]
+    if len(left) < 2:
+        return False
+    name, worker = a_worker(world)
+    destroy(world, name, worker)
+
+    def told() -> None:
+        fence(world, name)
+        if world.troubled:
+            later(world, told)
+
+    later(world, told)
+    return True
+
+
+def destroy(world: SimWorld, name: str, worker: SimCluster) -> None:
+    """End all processes and containers of a cluster."""
+    world.lost_for_good.add(worker.name)
+    world.net.sever(worker.name)
+    for agent in world.alive(name):
+        if agent.cluster is worker:
+            agent.kill()
+    worker.end()
+    world.truth.destroyed(worker.name)
+    world.account.destroyed(worker.name)
+
+
+def another_cluster_under_a_name(world: SimWorld) -> bool:
+    """Cut a cluster off and enrol a new one under its name; the former one runs on."""
+    name, former = a_worker(world)
+    if former.name != name:
+        return False
+    world.net.sever(former.name)
+    for agent in world.alive(name):
+        world.time.say("chaos", f"{agent.name} runs on without a network")
+    world.former[name] = world.alive(name)
+    made = SimCluster(world.time, world.faults, f"{name}-anew", known_as=name, noted=world.noted)
+    world.truth.known_as[made.name] = name
+    world.follow(made)
+    world.workers[name], world.leases[name], world.agents[name] = made, SimLease(), []
+    world.start_agent(name)
+    world.unjudged.add("another_cluster_under_a_name")
+    return True
+
+
+def worker_restored(world: SimWorld) -> bool:
+    """Restore a worker's etcd from a copy that was made some time ago."""
+    name, worker = a_worker(world)
+    return _restored(world, worker, f"worker {name}")
+
+
+def home_restored(world: SimWorld) -> bool:
+    """Restore the management cluster's etcd from a copy that was made some time ago."""
+    return _restored(world, world.home, "home")
+
+
+def _restored(world: SimWorld, cluster: SimCluster, what: str) -> bool:
+    copy = cluster.store.copy()
+
+    def back() -> None:
+        if not world.troubled or cluster.name in world.lost_for_good:
+            return
+        world.time.say("chaos", f"{what} is restored to a copy of {copy.version}")
+        cluster.restore(copy)
+        world.truth.restored()
+        world.unjudged.add(RESTORED)
+
+    later(world, back, 60.0)
+    return True
+
+
+# --- what an agent rests on -------------------------------------------------------------------------------------------
+
+
+def namespace_deleted(world: SimWorld) -> bool:
+    """Delete the namespace of the work on a worker; its owner makes it again."""
+    _, worker = a_worker(world)
+    if worker.look(NAMESPACE, TEAM) is None:
+        return False
+    worker.delete(NAMESPACE, TEAM)
+
+    def again() -> None:
+        if worker.look(NAMESPACE, TEAM) is not None:
+            later(world, again, 5.0)
+            return
+        worker.create(NAMESPACE, {"metadata": {"name": TEAM, "labels": {ACCEPT: "true"}}})
+        worker.create(SERVICE_ACCOUNT, {"metadata": {"name": "default", "namespace": TEAM}})
+
+    later(world, again)
+    return True
+
+
+def agents_lease_deleted(world: SimWorld) -> bool:
+    """Delete the agent's Lease."""
+    name, _ = a_worker(world)
+    world.leases[name].delete()
+    return True
+
+
+def agents_state_deleted(world: SimWorld) -> bool:
+    """Delete what an agent has written down of itself."""
+    _, worker = a_worker(world)
+    found = [each for each in worker.all(CONFIG_MAP) if STATE_LABEL in each["metadata"].get("labels", {})]
+    for each in found:
+        worker.delete(CONFIG_MAP, each["metadata"]["name"], namespace=SYSTEM)
+    if found:
+        world.unjudged.add("agents_state_deleted")
+    return bool(found)
+
+
+def second_lease(world: SimWorld) -> bool:
+    """Start another agent of the same identity in the same cluster, with a Lease of its own."""
+    name, _ = a_worker(world)
+    if len(world.alive(name)) > 1:
+        return False
+    agent = world.start_agent(name, SimLease())
+
+    def over() -> None:
+        agent.kill()
+        if not world.alive(name):
+            world.start_agent(name)  # the first one has died meanwhile, and its Deployment starts another
+
+    later(world, over, 60.0)
+    return True
+
+
+def node_lost(world: SimWorld) -> bool:
+    """Cut a worker's node off its API server for a while; what runs there runs on."""
+    _, worker = a_worker(world)
+    name = f"{worker.name}-node"
+    if worker.look(NODE, name) is None:
+        return False
+    worker.change(NODE, name, {"metadata": {"annotations": {NODE_LOST: "true"}}})
+    later(world, lambda: worker.change(NODE, name, {"metadata": {"annotations": {NODE_LOST: None}}}), 60.0)
+    return True

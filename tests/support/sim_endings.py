@@ -1,0 +1,81 @@
+"""What has to be when all is calm again: everything finished or running where its record says, and later nothing left.
+
+Asked of a world, of the outside check, and at the very end of the cores, which then must remember nothing. Neighbours:
+`sim_world` asks, `sim_truth` knows what may run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gatelift_kube.resources import JOB, POD, WORKLOAD
+from support.sim_objects import holds, is_over, names, wanted
+
+if TYPE_CHECKING:
+    from support.sim_world import SimWorld
+
+
+def unsettled(world: SimWorld) -> list[str]:
+    """Return what is neither finished nor running where its record says."""
+    problems = []
+    live, used = world.truth.all_live(), world.truth.used()
+    for uid, document in world.truth.workloads.items():
+        name = document["metadata"]["name"]
+        if holds(document, "Finished"):
+            if live.get(uid):
+                problems.append(f"{name} is finished and runs: {live[uid]}")
+        elif not live.get(uid):
+            reserved, queue = holds(document, "QuotaReserved"), document["spec"]["queueName"]
+            if not reserved and wanted(document) > world.queues[queue] - used[queue]:
+                continue  # it waits for others, which run
+            problems.append(f"{name} waits (reserved {reserved}, {document.get('status', {}).get('clusterName')})")
+    owned = {
+        owner["uid"] for each in world.truth.workloads.values() for owner in each["metadata"].get("ownerReferences", [])
+    }
+    problems += [
+        f"{resource.kind} {each['metadata']['name']} has no workload"
+        for resource in (POD, JOB)
+        for each in world.home.all(resource)
+        if "kueue.x-k8s.io/queue-name" in each["metadata"]["labels"]
+        and each["metadata"]["uid"] not in owned
+        and not is_over(each)
+    ]
+    problems += [f"{work} runs, and nobody granted it, since {since}" for work, since in world.account.ghosts().items()]
+    return [*problems, *strays(world, live)]
+
+
+def strays(world: SimWorld, live: dict[str, Any]) -> list[str]:
+    """Return objects on workers that belong to no workload that runs there."""
+    problems = []
+    for name, worker in world.workers.items():
+        if worker.name in world.lost_for_good:
+            continue
+        for resource in (POD, JOB):
+            for each in worker.all(resource):
+                belongs = world.truth.whose.of(worker.name, each["metadata"]["uid"])
+                if belongs is None:
+                    continue  # a tenant's own
+                if not any(cluster == worker.name for _, cluster in live.get(belongs.workload, ())):
+                    text = f"{resource.kind} {each['metadata']['name']} of {belongs.workload} is left on {name}"
+                    problems.append(text)
+    return problems
+
+
+def left_over(world: SimWorld) -> list[str]:
+    """Return what is left after everything was deleted."""
+    left = [
+        f"{resource.kind}s at home: {names(world.home.all(resource))}"
+        for resource in (POD, JOB, WORKLOAD)
+        if world.home.all(resource)
+    ]
+    left += [f"{uid} runs: {live}" for uid, live in world.truth.all_live().items()]
+    left += strays(world, {})
+    for manager in world.managers:
+        core = manager.machine.core
+        if not core.stepped_down and manager.elector.leads() and (core.attempts or core.ledger.charges):
+            left.append(f"{manager.name} remembers {sorted(core.attempts)} charges {sorted(core.ledger.charges)}")
+    for name in world.names:
+        for agent in world.alive(name):
+            if agent.machine.world.ready and agent.machine.world.placements:
+                left.append(f"{agent.name} remembers {[str(key) for key in agent.machine.world.placements]}")
+    return left
