@@ -42,6 +42,7 @@ from support.sim_shown import Shown, idle_leader
 from support.sim_switchboard import KEY_DIGEST, Switchboard
 from support.sim_truth import Truth, TruthError
 
+WORKERS = ("a", "b")
 QUEUES = {"travels": 3000, "stays": 2000}
 RUN_SECONDS = "sandbox.gatelift.dev/run-seconds"
 STOP_SECONDS = "sandbox.gatelift.dev/stop-seconds"
@@ -68,7 +69,7 @@ class Plan:
     strand: float = 0.0
     """Probability that a worker is cut off for long, its agent struck, just after a command to it."""
     faults: Faults | None = None
-    workers: tuple[str, ...] = ("a", "b")
+    workers: tuple[str, ...] = WORKERS
     attacks: tuple[str, ...] = ()
     """What else is done to it (`sim_attacks`); a seed without a plan draws."""
     attack_every: float = 20.0
@@ -79,7 +80,7 @@ STORM = Plan(trouble_seconds=60.0, user_every=1.0, break_every=1.5, workloads=12
 SNIPER = Plan(trouble_seconds=90.0, user_every=2.0, break_every=0.0, workloads=12, strike=0.1)
 SIEGE = Plan(trouble_seconds=300.0, user_every=6.0, break_every=60.0, workloads=12, strike=0.01, strand=0.3)
 LONG = Plan(trouble_seconds=400.0, user_every=6.0, break_every=12.0, workloads=30)
-DRAWN_WORKERS = (("a", "b"), ("a", "b"), ("a", "b", "c"), ("a", "b", "c", "d"))
+DRAWN_WORKERS = (WORKERS, WORKERS, ("a", "b", "c"), ("a", "b", "c", "d"))
 PLANS = (STEADY, STORM, SNIPER, SIEGE)
 """Kinds of trouble; a seed draws one."""
 
