@@ -30,7 +30,7 @@ def unheard(history: History, cluster: str) -> None:
 def enrol_another(history: History, cluster: str) -> SimCluster:
     """Enrol another, empty cluster under the name of one that is not heard of."""
     world = history.world
-    other = SimCluster(world.time, world.faults, f"{cluster}-new", noted=world.noted)
+    other = SimCluster(world.time, world.faults, f"{cluster}-new", known_as=cluster, noted=world.noted)
     world.truth.follow(other, management=False)
     other.name = cluster
     start_agent(history, other, SimLease())

@@ -35,7 +35,9 @@ class Attack:
 ATTACKS = {
     each.name: each
     for each in (
-        Attack(disasters.worker_cluster_made_anew),
+        Attack(
+            disasters.worker_cluster_made_anew, "with a word as it greets a placement is explained by nobody (HD-21)"
+        ),
         Attack(disasters.gone_for_good),
         Attack(
             disasters.another_cluster_under_a_name, "an empty inventory ends what runs in the former cluster (HD-20)"

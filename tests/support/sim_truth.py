@@ -195,6 +195,9 @@ class Truth:
             workload = self.whose.workload_of(belongs.root)
             epoch = self.whose.epoch_of(workload)
             belongs = Belongs(belongs.work, belongs.user, LOCAL, belongs.root, workload, epoch)
+        above = self._lifted.get(belongs.work, {}).get(f"{LOCAL}/{JOB.kind}/{belongs.root}")
+        if belongs.cluster == LOCAL and above is not None and meta["uid"] != belongs.root:
+            belongs = above  # the Job's run goes on in the epoch in which it was let go, whatever somebody writes since
         self.runs.add((belongs.workload, belongs.epoch, belongs.cluster))
         if belongs.root in self._by_hand or unowned:
             return belongs
