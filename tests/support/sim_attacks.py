@@ -39,13 +39,14 @@ ATTACKS = {
             disasters.worker_cluster_made_anew, "with a word as it greets a placement is explained by nobody (HD-21)"
         ),
         Attack(disasters.gone_for_good),
+        Attack(disasters.another_cluster_under_a_name, "not lived through yet with identities of clusters (HD-20)"),
+        Attack(disasters.worker_restored, "not lived through yet with marks in greetings (HD-22)"),
+        Attack(disasters.home_restored, "not lived through yet with a sealed counter (HD-31)"),
+        Attack(disasters.namespace_deleted, "not lived through yet with probes of a namespace (HD-42)"),
         Attack(
-            disasters.another_cluster_under_a_name, "an empty inventory ends what runs in the former cluster (HD-20)"
+            disasters.agents_lease_deleted,
+            "its mark begins again, and what is unexplained then waits for a person whom nobody plays yet (HD-22)",
         ),
-        Attack(disasters.worker_restored, "a run that a backup brings back is not told from one that went on (HD-22)"),
-        Attack(disasters.home_restored, "nothing halts (HD-31)"),
-        Attack(disasters.namespace_deleted, "what was in it runs for ever (HD-42)"),
-        Attack(disasters.agents_lease_deleted),
         Attack(disasters.agents_state_deleted),
         Attack(disasters.second_lease, "an agent does not list what the other one placed, and that ends it"),
         Attack(hand.workers_finalizer_edited),
@@ -54,7 +55,10 @@ ATTACKS = {
         Attack(hand.workers_label_edited),
         Attack(hand.homes_label_edited),
         Attack(hand.epoch_edited),
-        Attack(hand.workers_job_suspended),
+        Attack(
+            hand.workers_job_suspended,
+            "a Job let go by hand at a lost worker is taken for one that is granted, and is left there (HD-3)",
+        ),
         Attack(hand.workers_job_resized),
         Attack(hand.homes_job_suspended),
         Attack(
