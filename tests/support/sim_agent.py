@@ -18,7 +18,7 @@ from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from support.sim_clock import ProcessClock
 from support.sim_cluster import SYSTEM, SimCluster
 from support.sim_election import TIMES, SimElector, SimLease
-from support.sim_port import ApiPort, SimReflector
+from support.sim_port import ApiPort, SimReflector, die_after
 from support.sim_process import SimProcess
 
 Dial = Callable[["SimAgent", int], None]
@@ -90,6 +90,15 @@ class SimAgent:
         self.port.end()
         self._network.died(self)
         self._stop_watching()
+
+    @property
+    def ports(self) -> tuple[ApiPort, ...]:
+        """Return its ways to API servers."""
+        return (self.port,)
+
+    def dies_after_write(self, number: int = 1) -> None:
+        """Let the process die when so many of its writes have landed."""
+        die_after(self.ports, self.kill, number)
 
     def pause(self) -> None:
         self.process.pause()

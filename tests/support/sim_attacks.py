@@ -71,6 +71,7 @@ ATTACKS = {
         Attack(words.word_at_any_time),
         Attack(words.word_as_it_greets),
         Attack(words.leader_dies_after_a_write),
+        Attack(words.agent_dies_after_a_write),
         Attack(hand.again_while_it_runs),
     )
 }

@@ -237,7 +237,7 @@ class SimCluster:
             self._news.append(ObjectSeen(NODE, self.typed(NODE, change.after), change.after.raw))
         if not self._step_wanted:
             self._step_wanted = True
-            slow = self.timeline.chance(self.faults.pod_slow)
+            slow = self.faults.strikes("pod_slow", self.timeline)
             self.timeline.after(self.timeline.between(0.001, 3.0 if slow else 0.05), self._step)
 
     def _step(self) -> None:

@@ -6,6 +6,8 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field, fields
 
+from support.sim_clock import Timeline
+
 CLOCK_DRIFT_MAX = 0.01
 """What the protocol's margins allow for; a clock of a computer is a hundred times better."""
 
@@ -46,6 +48,13 @@ class Faults:
     """How much faster or slower than true a process's clock may run; each has one of its own."""
     counts: Counter[str] = field(default_factory=Counter)
     """How often each of them came true."""
+
+    def strikes(self, name: str, time: Timeline) -> bool:
+        """Draw whether a fault comes true now, and count it."""
+        if not time.chance(getattr(self, name)):
+            return False
+        self.counts[name] += 1
+        return True
 
     def end(self) -> None:
         """Let nothing fail any more."""

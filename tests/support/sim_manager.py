@@ -11,14 +11,14 @@ from gatelift.core import commands, events
 from gatelift.core.invariants import check
 from gatelift.core.recovery_values import floors
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectRef
+from gatelift_kube.resources import WORKER_CLUSTER, ObjectRef, Resource
 from gatelift_kube.writes import Create, Delete, EmitEvent, Patch
 from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from support.sim_agent import SimAgent
 from support.sim_cluster import SimCluster
 from support.sim_election import SimElector, SimLease
 from support.sim_objects import milli
-from support.sim_port import ApiPort, SimReflector
+from support.sim_port import ApiPort, SimReflector, die_after
 from support.sim_process import SimProcess
 
 STORED = (WORKER_CLUSTER.group, WORKER_CLUSTER.plural)
@@ -119,6 +119,15 @@ class SimManager:
         self._network.died(self)
         for watch in self._watches:
             watch.end()
+
+    @property
+    def ports(self) -> tuple[ApiPort, ...]:
+        """Return its ways to API servers."""
+        return (self.port, self.local.port)
+
+    def dies_after_write(self, number: int = 1, kind: Resource | None = None) -> None:
+        """Let the process die when so many of its writes, its local agent's too, have landed."""
+        die_after(self.ports, self.kill, number, kind)
 
     def pause(self) -> None:
         self.process.pause()

@@ -59,15 +59,15 @@ class SimNet:
         """Put a frame on its way."""
         if stream.broken:
             return
-        if self._time.chance(self._faults.stream_break):
+        if self._faults.strikes("stream_break", self._time):
             self.break_off(stream)
             return
         self._deliver(stream, to, lambda: to.frame(frame))
-        if self._time.chance(self._faults.frame_twice):
+        if self._faults.strikes("frame_twice", self._time):
             self._deliver(stream, to, lambda: to.frame(frame))
 
     def _deliver(self, stream: SimStream, to: End, act: Callable[[], None]) -> None:
-        slow = self._time.chance(self._faults.frame_slow)
+        slow = self._faults.strikes("frame_slow", self._time)
         at = max(to.last_at, self._time.now + self._time.between(0.0005, 4.0 if slow else 0.02))
         to.last_at = at
 

@@ -8,7 +8,7 @@ last state of each object comes in the end.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -47,8 +47,8 @@ class ApiPort:
         self.who = who
         self._clock = clock
         self.over = False
-        self.dies_after: tuple[Resource, Callable[[], None]] | None = None
-        """A kind after whose next write that lands the process dies."""
+        self.dies_after: Callable[[ApiWrite], bool] = lambda _command: False
+        """Asked of each write that has landed: whether the process dies now and never hears of it."""
         self.down = False
         self._timeline = cluster.timeline
         self._post = post
@@ -74,23 +74,23 @@ class ApiPort:
     def _send(self, command: ApiWrite, deadline: float) -> None:
         time, faults = self._timeline, self.cluster.faults
         left = deadline - time.now
-        if left <= 0 or self.down or time.chance(faults.write_lost):
+        if left <= 0 or self.down or faults.strikes("write_lost", time):
             time.after(left if self.down else time.between(0.0, max(0.0, left)), lambda: self._unsure(command))
             return
-        if time.chance(faults.answer_refused):
+        if faults.strikes("answer_refused", time):
             time.after(min(left, time.between(0.001, 0.02)), lambda: self._refuse(command))
             return
-        if time.chance(faults.write_after):
+        if faults.strikes("write_after", time):
             time.after(left, lambda: self._unsure(command))
             time.after(left + time.between(0.0, AFTER_SECONDS_MAX), lambda: self._land(command, answered=False))
             return
-        if time.chance(faults.write_late):
+        if faults.strikes("write_late", time):
             first = time.between(0.0, left)
             time.after(first, lambda: self._unsure(command))
             time.after(time.between(first, left), lambda: self._land(command, answered=False))
             return
-        way = time.between(0.0, left) if time.chance(faults.write_slow) else min(left, time.between(0.001, 0.02))
-        if time.chance(faults.answer_lost):
+        way = time.between(0.0, left) if faults.strikes("write_slow", time) else min(left, time.between(0.001, 0.02))
+        if faults.strikes("answer_lost", time):
             time.after(way, lambda: self._land(command, answered=False))
             time.after(time.between(way, left), lambda: self._unsure(command))
             return
@@ -105,10 +105,8 @@ class ApiPort:
         self._timeline.say(
             self.who, f"{verb} {command.ref.resource.kind} {command.ref.key} {said}{'' if answered else ' (unheard)'}"
         )
-        if self.dies_after is not None and command.ref.resource == self.dies_after[0]:
-            self._timeline.after(0.0, self.dies_after[1])
-            self.dies_after = None
-            return  # who wrote it never hears of it
+        if not self.over and isinstance(outcome, WriteDone) and self.dies_after(command):
+            return
         if answered:
             self._timeline.after(self._timeline.between(0.0005, 0.01), lambda: self._answer(command, outcome))
 
@@ -147,11 +145,28 @@ class ApiPort:
         time = self._timeline
 
         def look() -> None:
-            fails = self.down or time.chance(self.cluster.faults.write_lost)
+            fails = self.down or self.cluster.faults.strikes("write_lost", time)
             found = failed() if fails else answer()
             time.after(time.between(0.0005, 0.05), lambda: None if self.over else self._post(found))
 
         time.after(time.between(0.0005, 0.05), look)
+
+
+def die_after(ports: Sequence[ApiPort], kill: Callable[[], None], number: int, kind: Resource | None = None) -> None:
+    """Let a process with these ports die when so many of its writes (of one kind, or of any) have landed."""
+    left = number
+
+    def landed(command: ApiWrite) -> bool:
+        nonlocal left
+        if kind is not None and command.ref.resource != kind:
+            return False
+        left -= 1
+        if left == 0:
+            ports[0].cluster.timeline.after(0.0, kill)
+        return left == 0
+
+    for port in ports:
+        port.dies_after = landed
 
 
 class SimReflector:
@@ -230,7 +245,7 @@ class SimReflector:
         if self._reading or self._over:
             return
         self._reading = True
-        lag = self._time.chance(self._port.cluster.faults.watch_lag)
+        lag = self._port.cluster.faults.strikes("watch_lag", self._time)
         self._time.after(self._time.between(0.0005, 5.0 if lag else 0.02), self._read)
 
     def _read(self) -> None:
@@ -238,9 +253,9 @@ class SimReflector:
         if self._over or self._watch is None:
             return
         faults = self._port.cluster.faults
-        gone = self._time.chance(faults.watch_gone)
+        gone = faults.strikes("watch_gone", self._time)
         gone = gone or self._watch.closed  # the server has lost its history
-        if gone or self._port.down or self._time.chance(faults.watch_break):
+        if gone or self._port.down or faults.strikes("watch_break", self._time):
             self._drop()
             self._version = -1 if gone else self._version
             self._time.after(self._time.between(0.1, 3.0), self._begin)

@@ -65,7 +65,7 @@ class Switchboard:
         alive = [each for each in self.managers if not each.process.dead]
         if not alive:
             return None
-        if len(alive) > 1 and self._time.chance(self._faults.wrong_manager):
+        if len(alive) > 1 and self._faults.strikes("wrong_manager", self._time):
             return alive[self._time.rng.randrange(len(alive))]
         leading = [each for each in alive if each.elector.leads()]
         return leading[-1] if leading else alive[0]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gatelift_kube.resources import WORKER_CLUSTER
+from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD
 from support.sim_draws import a_worker, later, some
 from support.sim_persons import fence, nothing_runs, say_fenced, status_of
 
 if TYPE_CHECKING:
     from support.sim_world import SimWorld
+
+WRITES_MAX = 6
+"""Writes before the last one of a process that dies after a write."""
 
 
 def word_at_any_time(world: SimWorld) -> bool:
@@ -46,11 +49,29 @@ def word_as_it_greets(world: SimWorld) -> bool:
 
 
 def leader_dies_after_a_write(world: SimWorld) -> bool:
-    """Kill the leader just after its next write of a WorkerCluster has landed; a standby of any age may be there."""
+    """Kill the leader just after one of its next writes has landed; a standby of any age may be there."""
     leader = some(world, [each for each in world.managers if each.elector.leads()])
     if leader is None:
         return False
     if world.time.chance(0.6) and len(world.managers) < 2:
         world.start_manager()
-    leader.port.dies_after = WORKER_CLUSTER, leader.kill
+    leader.dies_after_write(world.time.rng.randint(1, WRITES_MAX), some(world, [WORKER_CLUSTER, WORKLOAD, None]))
+    return True
+
+
+def agent_dies_after_a_write(world: SimWorld) -> bool:
+    """Kill an agent just after one of its next writes has landed; another one starts within seconds of it."""
+    name, _ = a_worker(world)
+    agent = some(world, world.alive(name))
+    if agent is None:
+        return False
+    agent.dies_after_write(world.time.rng.randint(1, WRITES_MAX))
+
+    def again() -> None:
+        if not agent.process.dead:
+            later(world, again)  # it has not written so often yet, and may still do so in the calm
+        elif not world.alive(name):
+            world.start_agent(name)
+
+    later(world, again)
     return True
