@@ -164,6 +164,10 @@ class BareKind:
         """Return nothing: whoever runs it says so in its status."""
         return ()
 
+    def pods_ended(self, obj: Workload) -> int:
+        """Return 0: nothing is made of it."""
+        return 0
+
     def user_gates_patch(self, obj: Workload, remaining: Sequence[str]) -> bytes | None:
         """Return nothing."""
         return None

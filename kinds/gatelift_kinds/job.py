@@ -29,7 +29,7 @@ from gatelift_kinds.patches import Json, decode, encode, guards, stop_marked
 from gatelift_kinds.pods import count_pods, holds_resources
 from gatelift_kinds.review import Correction, Verdict, WebhookFacts
 from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
-from gatelift_kube.objects.batch import Job
+from gatelift_kube.objects.batch import Job, UncountedTerminatedPods
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import PodSet, Workload
 from gatelift_kube.resources import JOB, Resource
@@ -290,6 +290,15 @@ class JobKind:
         count = job_running.pods_at_once(obj)
         reclaimed = count - min(count, max(completions - ended, 0))
         return ((markers.DEFAULT_POD_SET, reclaimed),) if reclaimed else ()
+
+    def pods_ended(self, obj: Job) -> int:
+        """Return the pods that succeeded, failed or were deleted, noted ones included.
+
+        Its controller counts a pod before it takes its finalizer off. Not counted are those it deletes itself: by a
+        suspension, or when there are to be fewer.
+        """
+        noted = obj.status.uncounted_terminated_pods or UncountedTerminatedPods()
+        return obj.status.succeeded + obj.status.failed + len(noted.succeeded) + len(noted.failed)
 
     def user_gates_patch(self, obj: Job, remaining: Sequence[str]) -> bytes | None:
         """Return nothing: gates of a Job's pods are in its template and are the user's to give."""

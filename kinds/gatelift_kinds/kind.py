@@ -304,6 +304,10 @@ class WorkerSide(Protocol[UserT_contra]):
         """
         ...
 
+    def pods_ended(self, obj: UserT_contra) -> int:
+        """Return how many pods its controller has counted as ended, for ever; 0 where it makes none."""
+        ...
+
     def user_gates_patch(self, obj: UserT_contra, remaining: Sequence[str]) -> bytes | None:
         """Return the JSON patch that removes the user's gates that are not in `remaining`; None when none is to go."""
         ...

@@ -291,6 +291,10 @@ class PodKind:
         """Return nothing: a single pod gives its quota back by finishing."""
         return ()
 
+    def pods_ended(self, obj: Pod) -> int:
+        """Return 0: it makes none."""
+        return 0
+
     def user_gates_patch(self, obj: Pod, remaining: Sequence[str]) -> bytes | None:
         """Return the patch that removes gates that the user has removed from the pod at home; ours is never touched."""
         keep = {*remaining, markers.ADMISSION_GATE}

@@ -18,12 +18,14 @@ class Lagging(Stage):
 
     blind = False
     unreadable = 0
+    lists = 0
 
     def _changed(self, storage: tuple[str, str], change: Change) -> None:
         if not (self.blind and storage == ("", "pods")):
             super()._changed(storage, change)
 
     def _carry(self, command: commands.Command) -> None:
+        self.lists += isinstance(command, commands.ReadPods)
         if isinstance(command, commands.ReadPods) and self.unreadable:
             self.unreadable -= 1
             self.events.append(events.PodsNotRead(read_id=command.read_id, message="timeout"))
@@ -85,3 +87,43 @@ def test_a_list_that_fails_is_asked_for_again() -> None:
     assert stage.peer.of(m.Stopped) == []
     stage.pass_seconds(30.0)
     assert len(stage.peer.of(m.Stopped)) == 1
+
+
+def _fails(stage: Lagging, counted: int) -> None:
+    """Let the Job's controller say Failed as in Kubernetes 1.30: when it deletes its pods, which it has counted."""
+    failed = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}
+    stage.change(JOB, "j", {"status": {"conditions": [failed], "failed": counted, "active": 0, "ready": 0}}, "status")
+
+
+def test_hd_81_a_job_that_failed_is_not_over_while_a_pod_runs_that_no_watch_has_shown() -> None:
+    stage, cluster = _runs_unseen()
+    _fails(stage, 2)
+    stage.pass_seconds(20.0)
+    assert stage.peer.of(m.Finished) == []
+    assert stage.state() == "Draining"
+    _pods_end(stage, cluster)
+    stage.pass_seconds(5.0)
+    (said,) = stage.peer.of(m.Finished)
+    assert not said.succeeded
+
+
+def test_a_job_whose_ended_pods_are_all_known_is_over_without_a_list() -> None:
+    stage = Lagging()
+    stage.start()
+    stage.place(kind="Job", name="j")
+    cluster = Cluster(stage, finishes=True)
+    while cluster.react():
+        pass
+    assert stage.peer.of(m.Finished)[0].succeeded
+    assert stage.lists == 0
+
+
+def test_hd_81_a_stop_that_comes_while_a_finished_jobs_pods_stop_is_answered_with_its_end() -> None:
+    stage, cluster = _runs_unseen()
+    _fails(stage, 2)
+    stage.send(m.Stop(key=KEY, reason="Preempted"))
+    stage.pass_seconds(3.0)
+    assert stage.peer.of(m.Stopped) == []
+    _pods_end(stage, cluster)
+    stage.pass_seconds(5.0)
+    assert len(stage.peer.of(m.Finished)) == len(stage.peer.of(m.Stopped)) == 1

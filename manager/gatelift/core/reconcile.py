@@ -30,7 +30,7 @@ from gatelift.core import (
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Wire
 from gatelift.core.knowledge import Owner
-from gatelift.core.link_values import LinkState
+from gatelift.core.link_values import LOCAL_CLUSTER, LinkState
 from gatelift.core.record import Record
 from gatelift.core.resting import RECLAIM
 from gatelift.core.state import Core, ref_of
@@ -107,6 +107,8 @@ def _own_end(core: Core, attempt: Attempt, owner: Owner | None, now: float) -> b
         endings.close(core, attempt, now)
         attempt.outcome = endings.finished_as(outcome)
         return True
+    if attempt.live and attempt.cluster == LOCAL_CLUSTER and owner.kind.pods_are_children:
+        return False  # its pods may run on: our agent says when they have ended
     attempt.unreported = attempt.live  # it is acknowledged when it is told: what runs is not forgotten, but ended
     return endings.end(core, attempt, Wire.FINISHED, endings.finished_as(outcome))
 

@@ -77,6 +77,8 @@ def _no_pod_unseen(world: World, placement: Placement, now: float) -> bool:
     exists = any(tracked.uid for tracked in placement.objects.values())
     if placement.pods_clear or not exists or not world.kind(placement).pods_are_children:
         return True
+    if _counted_all(world, placement):
+        return True
     if placement.pods_asked:
         return False
     if placement.pods_read_at > now:
@@ -84,6 +86,22 @@ def _no_pod_unseen(world: World, placement: Placement, now: float) -> bool:
     elif world.has_room(placement):
         world.ask_pods(placement, now)
     return False
+
+
+def _counted_all(world: World, placement: Placement) -> bool:
+    """Say whether each pod that its Job has counted is known here, and the Job is over: then it has made no others.
+
+    A Job's controller says the end only when it knows of all its pods, and counts each before that is let go.
+    """
+    kind = world.kind(placement)
+    found = [tracked.object for tracked in placement.objects.values() if tracked.object is not None]
+    over = len(found) == len(placement.objects) and all(kind.outcome(obj) is not None for obj in found)
+    return over and sum(map(kind.pods_ended, found)) <= ended_known(world, placement)
+
+
+def ended_known(world: World, placement: Placement) -> int:
+    """Return how many pods of a placement's Jobs were seen to end, or to vanish."""
+    return placement.children_gone + sum(map(pods.over, world.children(placement)))
 
 
 def pods_read(world: World, placement: Placement, found: Iterable[Pod] | None, now: float) -> None:

@@ -106,6 +106,7 @@ def child_gone(world: World, pod: Pod, now: float) -> None:
     uid = pod.metadata.uid
     for placement in world.placements_of(maker, pod.metadata.namespace):
         placement.hidden.pop(uid, None)
+        placement.children_gone += 1
         _doubt(world, pod, now)
         if world.nodes.may_run(uid, now):
             placement.lost_children[uid] = pod

@@ -2,7 +2,7 @@
 
 One attempt of one workload in this cluster. The table is the whole of what may follow what; `progress` asks for moves,
 `orders` feeds the manager's messages in. The way of a single pod: OFFERED, HELD, COMMITTED, APPLYING, GATED, RUNNING,
-then STOPPED (by its own end) or DRAINING and STOPPED (by a stop), REPORTED, and gone after Forget.
+then DRAINING and STOPPED (by a stop, or by its own end), REPORTED, and gone after Forget.
 
 Orthogonal to the state is `confirmed_session`: the session in which the manager last said that this placement is live
 (rule R1). Nothing is created or lifted in any other session.
@@ -54,9 +54,8 @@ class Move(enum.Enum):
     APPLY = "the first object is asked for"
     APPLIED = "every object exists, held back"
     LIFTED = "every object is let go"
-    END = "its end was decided: stop, refusal, eviction"
+    END = "its end was decided: stop, refusal, eviction, or the work says that it is over"
     FENCE = "its deadline passed without a renewed lease"
-    FINISHED = "the work came to its own end"
     STILL = "nothing of it runs or can start, and no write is in flight"
     REPORTED = "the final state was handed to the session"
     CLEARED = "the manager forgot it and nothing is left here"
@@ -72,13 +71,8 @@ TABLE: dict[State, dict[Move, State]] = {
         Move.FENCE: State.FENCING,
     },
     State.APPLYING: {Move.APPLIED: State.GATED, Move.END: State.DRAINING, Move.FENCE: State.FENCING},
-    State.GATED: {
-        Move.LIFTED: State.RUNNING,
-        Move.END: State.DRAINING,
-        Move.FENCE: State.FENCING,
-        Move.FINISHED: State.STOPPED,
-    },
-    State.RUNNING: {Move.END: State.DRAINING, Move.FENCE: State.FENCING, Move.FINISHED: State.STOPPED},
+    State.GATED: {Move.LIFTED: State.RUNNING, Move.END: State.DRAINING, Move.FENCE: State.FENCING},
+    State.RUNNING: {Move.END: State.DRAINING, Move.FENCE: State.FENCING},
     State.DRAINING: {Move.STILL: State.STOPPED, Move.FENCE: State.FENCING},
     State.FENCING: {Move.STILL: State.STOPPED, Move.END: State.FENCING},
     State.STOPPED: {Move.REPORTED: State.REPORTED, Move.CLEARED: State.GONE},
@@ -232,6 +226,8 @@ class Placement:
     """Pods of a Job that vanished without a terminal phase, by UID: their containers may still run (P10)."""
     hidden: dict[str, Hidden] = field(default_factory=dict)
     """Pods of a Job that the watch calls gone and nobody has asked for yet, by UID."""
+    children_gone: int = 0
+    """Pods of a Job that were seen here and are gone."""
     pods_asked: bool = False
     """A list of a Job's pods is under way; `pods_clear`: one that began after the stop showed none that may run."""
     pods_clear: bool = False

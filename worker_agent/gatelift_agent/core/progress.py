@@ -113,14 +113,13 @@ def _advance(world: World, placement: Placement, now: float) -> None:
         _lift(world, placement, now)
     if placement.state in {State.GATED, State.RUNNING}:
         outcome = _outcome(world, placement)
-        if outcome is not None:
-            kind = EndingKind.FINISHED
-            placement.ending = Ending(
-                kind=kind, reason=outcome.reason, message=outcome.message, succeeded=outcome.succeeded
-            )
-            placement.move(Move.FINISHED)
+        if outcome is None:
+            reports.observe(world, placement, now)
             return
-        reports.observe(world, placement, now)
+        # A Job may say its end while its pods stop (before Kubernetes 1.31), or of pods that it no longer knows (P10).
+        kind = EndingKind.FINISHED
+        said = Ending(kind=kind, reason=outcome.reason, message=outcome.message, succeeded=outcome.succeeded)
+        end(world, placement, said)
 
 
 # --- apply -------------------------------------------------------------------------------------------------------
