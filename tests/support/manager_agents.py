@@ -56,6 +56,7 @@ class ScriptedLinks:
     sequences: dict[str, int] = field(default_factory=dict)
     revision: int = 0
     predecessors: dict[str, tuple[Predecessor, ...]] = field(default_factory=dict)
+    inventories_compared: dict[str, int] = field(default_factory=dict)
     tell: Callable[[Any, Any], None] = lambda _who, _what: None
 
     def handle(self, event: events.Event, now: float, *, record_revision: int) -> LinksOutcome:
@@ -81,6 +82,9 @@ class ScriptedLinks:
 
     def place_counts(self, cluster: str, *, placements: int, offers: int, unexplained: int | None) -> None:
         self.counts = (cluster, placements, offers)
+
+    def compared(self, cluster: str, session: int) -> None:
+        self.inventories_compared[cluster] = session
 
     def remember(self, cluster: str, predecessors: tuple[Predecessor, ...], over: frozenset[PlacementKey]) -> None:
         self.predecessors[cluster] = predecessors

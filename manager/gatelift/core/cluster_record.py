@@ -54,6 +54,8 @@ class ClusterRecord:
         name was placed by way of an earlier object."""
         self.awaits_comparison = False
         """The inventory of a resync has come and dispatch has not said yet what it found missing."""
+        self.inventory_open = False
+        """An inventory was asked for whose comparison with the record has not come to its end."""
         self._settled_before = 0
         """Doubts that were over when this process took over: inventories decide about what was in them."""
         self._leading = leading
@@ -153,12 +155,17 @@ class ClusterRecord:
         return not cluster_status.awaits_person(found, identity.doubted_in(self.facts))
 
     def may_resume(self) -> bool:
-        """Say whether a session may go on without an inventory: not while who serves the cluster is in doubt."""
-        return not identity.doubted_in(self.facts)
+        """Say whether a session may go on without an inventory.
+
+        Not while who serves the cluster is in doubt, and not before dispatch is done with what was listed last: it
+        concludes nothing from the inventory of a session that is over, and would get no other one.
+        """
+        return not (self.inventory_open or identity.doubted_in(self.facts))
 
     def resyncs(self, session: int) -> None:
         """Take that a session is written and begins with an inventory."""
         self.facts.unexplained = None
+        self.inventory_open = True
         self._first = session if not self.facts.opened_session and self.name != LOCAL_CLUSTER else 0
 
     def compared(self, session: int, unexplained: int) -> None:

@@ -12,7 +12,7 @@ from gatelift.core import belief, endings, placing, predecessors, recovery, repo
 from gatelift.core.attempts import LIVE, Attempt, AttemptState, Outcome, Wire
 from gatelift.core.gone import Inventory, Known, is_gone, is_unexplained
 from gatelift.core.link_values import PlacementsInventoried
-from gatelift.core.state import Core
+from gatelift.core.state import DOUBTS, Core
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import InventoryEntry, Withdraw
 
@@ -66,13 +66,17 @@ class Comparison:
             core.comparing.discard(self._upcall.cluster)
             return True
         core.comparing.discard(self._upcall.cluster)
+        core.agenda.mark(DOUBTS)
         if self._strays is None:
             alive = tuple(entry for entry in self._upcall.entries if not _over(entry))
             predecessors.compared(core, self._upcall.cluster, alive, facts)
             self._strays = deque(_droppable(core, self._upcall.cluster, list(self._listed.values()), self._upcall))
         for _ in range(min(COMPARED_PER_CALL, len(self._strays))):
             _drop(core, self._upcall.cluster, self._strays.popleft(), now)
-        return not self._strays
+        if self._strays:
+            return False
+        core.links.compared(self._upcall.cluster, self._upcall.session)
+        return True
 
     def _note(self, core: Core) -> None:
         """Note what the record does not explain, and leave it alone."""
@@ -152,15 +156,16 @@ def _unexplained(core: Core, cluster: str, entry: InventoryEntry) -> bool:
 def _drop(core: Core, cluster: str, entry: InventoryEntry, now: float) -> None:
     if belief.is_nobodys(core, cluster, entry):
         return
+    over = _over(entry) or core.doubts.is_over(cluster, entry.key)
     if entry.state.upper() in HELD:
         if placing.open_view(core, cluster) is not None and not _awaits_bid(core, cluster, entry):
             core.send(cluster, (Withdraw(key=entry.key),), now)
-    elif _unexplained(core, cluster, entry) and entry.lifted and not _over(entry):
+    elif _unexplained(core, cluster, entry) and entry.lifted and not over:
         recovery.leave_alone(core, cluster, entry.key, entry.namespace)
     elif _unexplained(core, cluster, entry):
-        core.ask_all(cluster, entry.key, entry.namespace, over=_over(entry))
+        core.ask_all(cluster, entry.key, entry.namespace, over=over)
     else:
-        reports.stray(core, cluster, entry.key, now, over=_over(entry), gated=not entry.lifted)
+        reports.stray(core, cluster, entry.key, now, over=over, gated=not entry.lifted)
 
 
 def _over(entry: InventoryEntry) -> bool:

@@ -160,6 +160,11 @@ class Link:
             self._record.compared(self._resynced, unexplained)
         return before != (facts.placements, facts.offers, facts.unexplained, facts.opened_session)
 
+    def compared(self, session: int) -> None:
+        """Take that dispatch is done with the inventory of a session."""
+        if session == self._resynced:
+            self._record.inventory_open = False
+
     def next_deadline(self) -> float | None:
         """Return when `tick` has something to do."""
         certificate = self._certificate_not_before if self._certificate_wanted and not self._certificates else None

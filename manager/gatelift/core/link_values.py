@@ -262,6 +262,10 @@ class Links(Protocol):
         """
         ...
 
+    def compared(self, cluster: str, session: int) -> None:
+        """Tell that all has been concluded from the inventory of a session: only now may that session be resumed."""
+        ...
+
     def remember(self, cluster: str, predecessors: tuple[Predecessor, ...], over: frozenset[PlacementKey]) -> None:
         """Have these stand in WorkerCluster.status, and none of those that are over; others that do stay."""
         ...

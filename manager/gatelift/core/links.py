@@ -124,6 +124,12 @@ class Links:
         if link is not None and link.counted(placements, offers, unexplained):
             self._after(link)
 
+    def compared(self, cluster: str, session: int) -> None:
+        """Take that dispatch is done with an inventory; see `link_values.Links.compared`."""
+        link = self._links.get(cluster)
+        if link is not None:
+            link.compared(session)
+
     def remember(self, cluster: str, predecessors: tuple[Predecessor, ...], over: frozenset[PlacementKey]) -> None:
         """Have what is remembered of vanished placements written."""
         link = self._links.get(cluster)

@@ -26,6 +26,7 @@ from gatelift.core import (
     readiness,
     reconcile,
     recovery,
+    strays,
     telling,
     texts,
     unexplained,
@@ -304,10 +305,9 @@ class Machine:
         if isinstance(event, ReadAllDone):
             for obj, raw in event.objects:
                 intake.seen(core, WORKLOAD, obj, raw, now)
-            self._doubts_over(event, now)
+            strays.listed(core, event, now)
             return
-        if event.read_id in core.listing:
-            core.doubts.pop(core.listing.pop(event.read_id), None)  # reported again, asked again
+        if isinstance(event, ReadFailed) and strays.not_listed(core, event, now):
             return
         outstanding = core.inflight.end(event.read_id)
         if outstanding is None:
@@ -332,16 +332,6 @@ class Machine:
                 intake.gone(core, ref.resource, known)
         self._look_at(ref)
         core.forget_trouble(ref)
-
-    def _doubts_over(self, event: ReadAllDone, now: float) -> None:
-        """All Workloads of a namespace were read: placements that are still in no record are dropped (R3)."""
-        core = self.core
-        namespace = core.listing.pop(event.read_id, None)
-        if namespace is None:
-            return
-        for (cluster, key), over in core.doubts.pop(namespace, {}).items():
-            if core.knowledge.workload_of(key.uid) is None and not recovery.leaves(core, cluster, key):
-                placing.drop_stray(core, cluster, key, now, over=over)
 
     def _look_at(self, ref: ObjectRef) -> None:
         """Mark the key that belongs to an object."""
@@ -478,4 +468,5 @@ _PASSES: dict[Look, Callable[[Core, ObjectKey, float], None]] = {
     Look.LOCAL_QUEUE: checks.local_queue,
     Look.COHORT: checks.cohort,
     Look.CLUSTER: _cluster_changed,
+    Look.DOUBTS: strays.look,
 }

@@ -28,7 +28,7 @@ from gatelift.core.recovery_values import (
     told,
     word,
 )
-from gatelift.core.state import Core
+from gatelift.core.state import DOUBTS, Core
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
@@ -227,6 +227,7 @@ def _go_on(core: Core) -> None:
     core.mark_later(sorted(core.attempts))
     for cluster in state.clusters:
         core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
+    core.agenda.mark(DOUBTS)
 
 
 def look(core: Core, cluster: str, now: float) -> None:

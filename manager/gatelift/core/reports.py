@@ -150,6 +150,9 @@ def stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool
         return
     if over:
         recovery.is_over(core, cluster, key)
+    if core.caution.halted:
+        core.doubts.postpone(cluster, key, over=over, gated=gated)
+        return
     if attempt is not None and attempt.key == key and _end_is_being_written(attempt, cluster):
         attempt.unreported = attempt.unreported and not over
         return  # it is acknowledged after that
@@ -157,8 +160,8 @@ def stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool
         text = f"cluster {cluster}, declared fenced by {core.fenced.pop(key)}: {texts.FINISHED_ON_LOST}"
         core.event(ref_of(known), key.uid, "FinishedAfterFenced" if over else "RanAfterFenced", text, warning=True)
     if known is None and not (core.knowledge.saw_go(key.uid) or (over and is_past(core, cluster, key))):
-        if core.caution.halted or recovery.leaves(core, cluster, key):
-            return  # what was listed is looked at again when it goes on
+        if recovery.leaves(core, cluster, key):
+            return
         if not (over or gated or is_past(core, cluster, key)):
             recovery.leave_alone(core, cluster, key, "")
             return

@@ -15,8 +15,9 @@ from gatelift.core import blobs
 from gatelift.core.agenda import Agenda, Key, Look
 from gatelift.core.attempts import Attempt
 from gatelift.core.caution import Caution
-from gatelift.core.commands import Command, Note, Read, ReadAll, StepDown
+from gatelift.core.commands import Command, Note, Read, StepDown
 from gatelift.core.dispatch_values import Failures
+from gatelift.core.doubts import Doubts
 from gatelift.core.inflight import InFlight, Outstanding
 from gatelift.core.knowledge import Knowledge, Owner, key_of
 from gatelift.core.ledger import Ledger
@@ -45,8 +46,6 @@ from gatelift_wire.messages import Message, TemplateBlob
 
 EVENT_CHARS_MAX = 1024
 """Limit of the API server on an event's message."""
-DOUBTS_MAX = 10_000
-"""Unknown placements that wait for one list; above, they are answered when they are reported again."""
 MARKS_PER_CALL = 1000
 """Keys marked in one call when all of a cluster are to be looked at: about 2 us each."""
 FENCED_MAX = 10_000
@@ -55,6 +54,8 @@ CHARGING = frozenset({"winner", "reserve", "admit"})
 """Purposes of the writes that charge quota: while one may still land, what it takes is not given to somebody else."""
 INFORM = Key(Look.INFORM, ObjectKey("", ""))
 """Rings when there may be a token for whoever waits to inform."""
+DOUBTS = Key(Look.DOUBTS, ObjectKey("", ""))
+"""Marked when something waits for a list of Workloads, and when dispatch goes on."""
 UNSENT = Key(Look.UNSENT, ObjectKey("", ""))
 """Rings when objects whose write found no turn are looked at, should no other write end before."""
 UNSENT_SECONDS = 1.0
@@ -97,9 +98,8 @@ class Core:
     unsent: dict[ObjectRef, None] = field(default_factory=dict)  # objects whose write found no turn, oldest first
     held_back: dict[str, None] = field(default_factory=dict)  # UIDs that wait for those
     budget: StatusBudget = field(default_factory=StatusBudget)
-    doubts: dict[str, dict[tuple[str, PlacementKey], bool]] = field(default_factory=dict)
+    doubts: Doubts = field(default_factory=Doubts)
     creating: dict[ObjectKey, ObjectRef] = field(default_factory=dict)  # Workload -> the user's object
-    listing: dict[int, str] = field(default_factory=dict)  # read id -> namespace that is being listed
     now: float = 0.0
     shown_at: dict[Key, float] = field(default_factory=dict)  # queues and checks -> when their status was written
     blobs: dict[tuple[str, int], set[str]] = field(default_factory=dict)  # (cluster, session) -> hashes sent
@@ -304,13 +304,8 @@ class Core:
 
     def ask_all(self, cluster: str, key: PlacementKey, namespace: str, *, over: bool) -> None:
         """Read the Workloads of a namespace ("": all) before a placement that no cache knows is dropped (R3)."""
-        waiting = self.doubts.setdefault(namespace, {})
-        if len(waiting) < DOUBTS_MAX:
-            waiting[(cluster, key)] = over
-        if namespace not in self.listing.values():
-            read_id = self.ids.take()
-            self.listing[read_id] = namespace
-            self.out.append(ReadAll(read_id=read_id, resource=WORKLOAD, namespace=namespace))
+        self.doubts.doubt(cluster, key, namespace, over=over)
+        self.agenda.mark(DOUBTS)
 
     def remember_fenced(self, key: PlacementKey, who: str) -> None:
         """Remember that a person said that this placement does not run."""
@@ -335,6 +330,7 @@ class Core:
             return
         self.resynced.pop(cluster, None)
         self.owed.pop(cluster, None)
+        self.doubts.forget(cluster)
         self.open_offers.session_ended(cluster)
         self.failures.forget_cluster(cluster)
         self.forget_blobs(cluster)

@@ -1,0 +1,68 @@
+"""What is told of placements that no cache explains: remembered until it has been answered. Pure.
+
+Neighbours: `strays` decides on it, `state` holds it. An agent tells an inventory or an end once in a session, so what
+was told while nothing may be answered (dispatch is halted), or before a list of all Workloads came (R3), is told by
+nobody a second time: it has to be kept here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gatelift_wire.keys import PlacementKey
+
+DOUBTS_MAX = 10_000
+"""Placements remembered for one namespace; above, they wait for the next inventory of their cluster."""
+
+Placed = tuple[str, PlacementKey]
+"""Cluster, placement."""
+
+
+@dataclass(slots=True)
+class Doubts:
+    """`over`: whether a placement was told to be over, which no later word takes back."""
+
+    waiting: dict[str, dict[Placed, bool]] = field(default_factory=dict)
+    """Namespace ("": unknown) -> what waits for its Workloads to be read."""
+    postponed: dict[Placed, tuple[bool, bool]] = field(default_factory=dict)
+    """What was told while dispatch was halted: whether it was over, whether it had never been let go."""
+    asked: dict[int, str] = field(default_factory=dict)
+    """Read id -> namespace that is being listed."""
+    failures: int = 0
+    """Lists in a row that failed."""
+    asks_again_at: float = 0.0
+
+    def doubt(self, cluster: str, key: PlacementKey, namespace: str, *, over: bool) -> None:
+        """Remember a placement until the Workloads of a namespace have been read."""
+        found, placed = self.waiting.setdefault(namespace, {}), (cluster, key)
+        if placed in found or len(found) < DOUBTS_MAX:
+            found[placed] = over or found.get(placed, False)
+
+    def postpone(self, cluster: str, key: PlacementKey, *, over: bool, gated: bool) -> None:
+        """Remember a placement until dispatch goes on."""
+        placed = (cluster, key)
+        if placed in self.postponed or len(self.postponed) < DOUBTS_MAX:
+            was_over, _ = self.postponed.get(placed, (False, False))
+            self.postponed[placed] = over or was_over, gated
+
+    def is_over(self, cluster: str, key: PlacementKey) -> bool:
+        """Say whether a placement was told to be over, whatever an older inventory lists."""
+        placed = (cluster, key)
+        return self.postponed.get(placed, (False, False))[0] or any(
+            each.get(placed, False) for each in self.waiting.values()
+        )
+
+    def unasked(self) -> list[str]:
+        """Return the namespaces whose Workloads have to be read and are not."""
+        under_way = set(self.asked.values())
+        return [namespace for namespace in self.waiting if namespace not in under_way]
+
+    def forget(self, cluster: str) -> None:
+        """Forget a cluster that nobody expects any more: who takes it in again starts with an inventory."""
+        self.postponed = {placed: told for placed, told in self.postponed.items() if placed[0] != cluster}
+        for namespace, found in list(self.waiting.items()):
+            left = {placed: over for placed, over in found.items() if placed[0] != cluster}
+            if left:
+                self.waiting[namespace] = left
+            else:
+                del self.waiting[namespace]

@@ -1,0 +1,61 @@
+"""Placements that no cache explains: all Workloads are read before they are answered (R3), and none is forgotten.
+
+Neighbours: `reports` and `inventories` say what was told, `doubts` remembers it, `placing` tells the cluster.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import placing, recovery, reports
+from gatelift.core.commands import ReadAll
+from gatelift.core.events import ReadAllDone, ReadFailed
+from gatelift.core.inflight import pause
+from gatelift.core.state import DOUBTS, Core
+from gatelift_kube.resources import WORKLOAD, ObjectKey
+
+
+def look(core: Core, _key: ObjectKey, now: float) -> None:
+    """Go on with what waits: not while dispatch is halted, nor before what was listed meanwhile has been compared."""
+    doubts = core.doubts
+    if core.caution.halted or core.comparing:
+        return
+    postponed, doubts.postponed = doubts.postponed, {}
+    for (cluster, key), (over, gated) in postponed.items():
+        reports.stray(core, cluster, key, now, over=over, gated=gated)
+    if doubts.asks_again_at > now:
+        core.agenda.wake(DOUBTS, doubts.asks_again_at)
+        return
+    for namespace in doubts.unasked():
+        read_id = core.ids.take()
+        doubts.asked[read_id] = namespace
+        core.out.append(ReadAll(read_id=read_id, resource=WORKLOAD, namespace=namespace))
+
+
+def listed(core: Core, event: ReadAllDone, now: float) -> None:
+    """All Workloads of a namespace were read: placements that are still in no record are dropped (R3)."""
+    doubts = core.doubts
+    namespace = doubts.asked.pop(event.read_id, None)
+    if namespace is None:
+        return
+    doubts.failures = 0
+    for (cluster, key), over in doubts.waiting.pop(namespace, {}).items():
+        if core.caution.halted:
+            doubts.postpone(cluster, key, over=over, gated=False)
+        elif core.knowledge.workload_of(key.uid) is None:
+            if not recovery.leaves(core, cluster, key):
+                placing.drop_stray(core, cluster, key, now, over=over)
+        elif core.attempts.get(key.uid) is not None and core.attempts[key.uid].key != key:
+            reports.stray(core, cluster, key, now, over=over)  # its Workload is there, and is at another attempt
+    core.agenda.mark(DOUBTS)
+
+
+def not_listed(core: Core, event: ReadFailed, now: float) -> bool:
+    """Ask for a list that failed again, later each time in a row; False when it was no list."""
+    doubts = core.doubts
+    namespace = doubts.asked.pop(event.read_id, None)
+    if namespace is None:
+        return False
+    doubts.failures += 1
+    doubts.asks_again_at = now + pause(doubts.failures)
+    core.note(f"Workloads could not be listed: {event.message}; asked again", warning=True)
+    core.agenda.mark(DOUBTS)
+    return True
