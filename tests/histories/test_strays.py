@@ -128,6 +128,22 @@ def test_hd_89_a_run_that_was_listed_while_dispatch_was_halted_is_stopped_in_the
     assert history.containers("one") * 500 == history.leader.charges("travels"), "what runs is charged"
 
 
+def test_hd_89_what_is_missing_in_an_inventory_that_came_while_dispatch_was_halted_is_gone_in_the_end() -> None:
+    """HD-89: the pod was removed by force while its worker was cut off and had no agent; nobody tells of its end."""
+    history = History(shown=False)
+    history.pod("one")
+    cluster = history.until_runs("one")
+    history.cut(cluster)
+    history.kill_agent(cluster, again=False)
+    (pod,) = history.objects(cluster, POD)
+    history.edit(cluster, POD, pod["metadata"]["name"], {"metadata": {"finalizers": None}})
+    history.delete(cluster, POD, pod["metadata"]["name"])
+    history.until("it has ended there", lambda: history.containers("one") == 0)
+    history.world.start_agent(cluster)
+    break_after_listing_while_halted(history, cluster)
+    history.until("it runs again", lambda: history.containers("one") == 1, ANSWERED_SECONDS)
+
+
 def test_hd_89_an_end_that_is_told_while_dispatch_is_halted_is_answered_when_it_goes_on() -> None:
     """HD-89: the agent tells of the end after it has listed the run, and tells it once."""
     history = History(shown=False)

@@ -6,7 +6,7 @@ import pytest
 
 from gatelift.core.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH, Facts
 from gatelift.core.identity import SESSION_JUMP_MAX, Doubt, doubt_of
-from gatelift.core.link_values import PlacementsInventoried
+from gatelift.core.link_values import LinkOpened, PlacementsInventoried
 from gatelift_kube import conditions
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
 from gatelift_kube.resources import WORKER_CLUSTER
@@ -202,3 +202,15 @@ def test_hd_22_a_restored_worker_counts_on_from_what_it_has() -> None:
     assert manager.api.get("w1").status.restored_session == 2
     served(manager, 3, agent("third", "u1", last=2, mark=60))
     assert manager.api.get("w1").status.restored_session == 2
+
+
+@pytest.mark.parametrize("compares", [True, False])
+def test_hd_89_a_session_is_resumed_only_when_its_inventory_has_been_compared(compares: bool) -> None:
+    manager = Manager(Api())
+    manager.compares = compares
+    served(manager, 1, agent("first", "u1"))
+    manager.dial_again(1, 2)
+    manager.pass_time(3, agents=True)
+    opened = [each.resumed for each in manager.upcalls if isinstance(each, LinkOpened)]
+    assert opened == [False, compares]
+    assert sum(isinstance(each, PlacementsInventoried) for each in manager.upcalls) == (1 if compares else 2)

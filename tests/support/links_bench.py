@@ -43,6 +43,8 @@ class Manager:
         )
         self.links.set_origin("origin-uid")
         self.agents: dict[int, AgentSession] = {}
+        self.theirs: dict[int, int] = {}
+        """Number of a stream here -> its number at the agent; a first one is 1 there."""
         self.upcalls: list[Upcall] = []
         self.closed: dict[int, CloseReason] = {}
         self.delivered: list[object] = []
@@ -55,6 +57,8 @@ class Manager:
         self.inventory: tuple[InventoryEntry, ...] = ()
         self.unexplained = 0
         """How many placements dispatch finds charged and not listed when it compares an inventory."""
+        self.compares = True
+        """Whether dispatch comes to the end of the inventories that it gets."""
         for name in api.objects:
             self.event(ObjectSeen(WORKER_CLUSTER, api.get(name), b""))
         self.event(Synced(WORKER_CLUSTER))
@@ -70,6 +74,8 @@ class Manager:
         for upcall in outcome.upcalls:
             if isinstance(upcall, LinkOpened) and not upcall.resumed:
                 self.explain(self.unexplained, upcall.cluster)
+                if self.compares:
+                    self.links.compared(upcall.cluster, upcall.session)
         return self.upcalls[before:]
 
     def explain(self, unexplained: int, cluster: str = "w1") -> None:
@@ -88,7 +94,8 @@ class Manager:
                 case SendFrame():
                     agent = self.agents.get(command.stream_id)
                     if agent is not None:
-                        received = wire.FrameReceived(stream_id=1, frame=command.frame)
+                        stream_id = self.theirs.get(command.stream_id, 1)
+                        received = wire.FrameReceived(stream_id=stream_id, frame=command.frame)
                         self.agent_says(command.stream_id, agent.handle(received, self.now))
                 case CloseStream():
                     self.closed[command.stream_id] = command.close.reason
@@ -121,6 +128,20 @@ class Manager:
         self.agents[stream] = session
         self.event(events.StreamOpened(stream_id=stream, cluster=cluster, key_digest=key))
         self.agent_says(stream, session.handle(wire.StreamOpened(stream_id=1), self.now))
+
+    def dial_again(self, before: int, stream: int, *, cluster: str = "w1", key: str = "k") -> None:
+        """Break a stream and let the same process of an agent dial anew."""
+        text = "the stream broke"
+        agent = self.agents.pop(before)
+        self.event(events.StreamClosed(stream_id=before, text=text))
+        agent.handle(wire.StreamClosed(stream_id=self.theirs.get(before, 1), text=text), self.now)
+        opening: list[wire.OpenStream] = []
+        while not opening:
+            self.now += 1.0
+            opening = [each for each in agent.tick(self.now) if isinstance(each, wire.OpenStream)]
+        self.agents[stream], self.theirs[stream] = agent, opening[0].stream_id
+        self.event(events.StreamOpened(stream_id=stream, cluster=cluster, key_digest=key))
+        self.agent_says(stream, agent.handle(wire.StreamOpened(stream_id=opening[0].stream_id), self.now))
 
     def report(self, stream: int, *messages: Report) -> None:
         self.agent_says(stream, self.agents[stream].send(messages, self.now))
