@@ -23,7 +23,7 @@ from gatelift.adapters.agents_server import SERVICE, AgentsServer
 from gatelift.adapters.enrol_server import EnrolServer
 from gatelift.core import commands, events
 from gatelift.core.enrolment import Enrolments, EnrolmentSettings
-from gatelift.core.link_values import Upcall, WriteIds
+from gatelift.core.link_values import LinkOpened, Upcall, WriteIds
 from gatelift.core.links import Links
 from gatelift.core.wall import Wall
 from gatelift_kube.clock import monotonic, wall
@@ -130,6 +130,9 @@ class _Machine:
     def handle(self, event: events.Event, now: float) -> tuple[commands.Command, ...]:
         outcome = self._links.handle(event, now, record_revision=1)
         self._upcalls.extend(outcome.upcalls)
+        for upcall in outcome.upcalls:
+            if isinstance(upcall, LinkOpened) and not upcall.resumed:
+                self._links.compared(upcall.cluster, upcall.session)
         return outcome.commands
 
     def next_deadline(self) -> float | None:
