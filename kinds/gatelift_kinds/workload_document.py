@@ -9,6 +9,7 @@ import msgspec
 
 from gatelift_kinds import markers
 from gatelift_kinds.kind import Priority
+from gatelift_kinds.made_for import ANNOTATION_OWNER, written
 from gatelift_kinds.patches import encode
 from gatelift_kube.objects.core import Container, PodSpec
 from gatelift_kube.objects.kueue import PodSet, Workload
@@ -32,7 +33,11 @@ def workload_document(
     metadata: dict[str, Any] = {
         "name": name,
         "namespace": meta.namespace,
-        "annotations": {**_copied(meta.annotations), ANNOTATION_EPOCH: FIRST_EPOCH},
+        "annotations": {
+            **_copied(meta.annotations),
+            ANNOTATION_EPOCH: FIRST_EPOCH,
+            ANNOTATION_OWNER: written(owner, meta),
+        },
         "finalizers": [markers.WORKLOAD_FINALIZER],
         "ownerReferences": [
             {

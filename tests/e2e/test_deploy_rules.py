@@ -132,6 +132,16 @@ async def test_hd_30_a_workload_is_made_with_an_epoch_that_people_may_choose(kub
     await kubectl("create", "-f", "-", manifest=made)
 
 
+async def test_hd_90_what_a_workload_was_made_for_is_the_managers_to_say(kubectl: Kubectl) -> None:
+    made = a_workload("owned")
+    made["metadata"]["annotations"]["gatelift.dev/owner"] = "{}"
+    await refused(kubectl, "what the Workload was made for", "create", "-f", "-", manifest=made)
+    await kubectl("create", "-f", "-", f"--as={MANAGER}", "--as-group=system:serviceaccounts", manifest=made)
+    for value in ("gatelift.dev/owner=x", "gatelift.dev/owner-"):
+        await refused(kubectl, "what the Workload was made for", "annotate", "workload", "owned", "--overwrite", value)
+    await kubectl("annotate", "workload", "owned", "example.com/touched=1")
+
+
 def a_class(kind: str, name: str) -> Json:
     group = "scheduling.k8s.io" if kind == "PriorityClass" else "kueue.x-k8s.io"
     return {"priority": 1, "priorityClassRef": {"group": group, "kind": kind, "name": name}}

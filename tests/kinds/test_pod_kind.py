@@ -93,6 +93,7 @@ def test_the_workload_is_as_kueue_makes_it() -> None:
             "provreq.kueue.x-k8s.io/x": "1",
             "gatelift.dev/disconnect": "failover",
             "gatelift.dev/epoch": "1",
+            "gatelift.dev/owner": '{"apiVersion":"v1","kind":"Pod","name":"p","uid":"uid-p"}',
         },
         "finalizers": ["kueue.x-k8s.io/resource-in-use"],
         "ownerReferences": [

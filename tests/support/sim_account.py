@@ -29,6 +29,8 @@ class Page:
     queue: str = ""
     charges: dict[str, int] = field(default_factory=dict)
     """Milli-CPU by Workload."""
+    queues: dict[str, str] = field(default_factory=dict)
+    """Where a Workload was charged last; `queue` is that of the one that is charged now, else of the last one."""
     pods: dict[tuple[str, str], int] = field(default_factory=dict)
     """Milli-CPU of pods that may run, by cluster and UID."""
     going: set[tuple[str, str]] = field(default_factory=set)
@@ -72,11 +74,12 @@ class Account:
             return
         page = self._page(owner[0])
         queue, amount = charge_of(document)
-        page.queue = queue or page.queue or document["spec"].get("queueName", "")
-        if removed or not amount:
-            page.charges.pop(uid, None)
-        else:
+        page.charges.pop(uid, None)
+        if amount and not removed:
             page.charges[uid] = amount
+            page.queues[uid] = queue
+        page.queue = next((page.queues[each] for each in reversed(page.charges)), page.queue)
+        page.queue = page.queue or document["spec"].get("queueName", "")
         self._settle(owner[0], page, now, by_hand=by_hand or removed)  # a record that goes too soon `sim_truth` judges
 
     def object(

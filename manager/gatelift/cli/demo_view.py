@@ -16,6 +16,7 @@ from rich.text import Text
 from gatelift.cli.listing import placement_of, situation_of
 from gatelift.core import texts
 from gatelift_admission.texts import BYPASSED
+from gatelift_kinds.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
 
 Json = Mapping[str, Any]
@@ -151,7 +152,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], style: str, state_style: 
 
 def rows_of(pods: Iterable[Json], jobs: Iterable[Json], workloads: Iterable[Workload]) -> list[Row]:
     """Return a row for each pod and Job of the user, from these and from the Workloads made for them."""
-    by_owner = {owner.uid: each for each in workloads for owner in each.metadata.owner_references}
+    by_owner = {owner.uid: each for each in workloads for owner in owners_of(each)}
     rows = []
     for kind, objects in (("pod", pods), ("job", jobs)):
         for found in objects:

@@ -20,6 +20,7 @@ from gatelift.cli.target import target_of
 from gatelift.cli.unreachable import unreachable
 from gatelift.cli.waiting import Waiting, waiting_of
 from gatelift.core import texts
+from gatelift_kinds.made_for import owners_of
 from gatelift_kube.client import Client
 from gatelift_kube.objects.kueue import Admission, Workload
 from gatelift_kube.resources import WORKLOAD
@@ -85,7 +86,7 @@ async def _find(client: Client, namespace: str, name: str) -> Workload:
     async for workload in every(client, WORKLOAD, Workload, namespace):
         if workload.metadata.name == bare and kind in {"", "workload", "wl"}:
             return workload  # type: ignore[no-any-return]  # `every` yields what it was asked for
-        if any(each.name == bare and kind in {"", each.kind.lower()} for each in workload.metadata.owner_references):
+        if any(each.name == bare and kind in {"", each.kind.lower()} for each in owners_of(workload)):
             made.append(workload)
     if not made:
         made_for = f"for a {kind} of that name" if kind not in {"", "workload", "wl"} else "for an object of that name"

@@ -19,6 +19,7 @@ from gatelift.cli.render import Output, age, show
 from gatelift.cli.target import target_of
 from gatelift.core import epochs, record, texts
 from gatelift_admission.engine import POSITIONS_MAX
+from gatelift_kinds.made_for import owners_of
 from gatelift_kube import conditions
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.objects.kueue import AdmissionCheckState, ClusterQueue, LocalQueue, Workload
@@ -135,12 +136,12 @@ def _open_checks(workload: Workload) -> list[AdmissionCheckState]:
 
 def placement_of(workload: Workload) -> record.Record:
     """Return the placement record of a workload as this command sees it."""
-    return record.read(workload, travels=bool(workload.metadata.owner_references))
+    return record.read(workload, travels=bool(owners_of(workload)))
 
 
 def maker_of(workload: Workload) -> str:
     """Return for what a workload was made, as kubectl names it (`pod/hello`); "" where a person made it."""
-    return ", ".join(f"{owner.kind.lower()}/{owner.name}" for owner in workload.metadata.owner_references)
+    return ", ".join(f"{owner.kind.lower()}/{owner.name}" for owner in owners_of(workload))
 
 
 async def _workloads(client: Client, namespace: str, output: Output) -> None:

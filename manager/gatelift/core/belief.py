@@ -13,6 +13,7 @@ from gatelift.core.attempts import Attempt
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.state import Core, ref_of
 from gatelift.core.texts import LABELS_NOT_BELIEVED, labels_not_believed
+from gatelift_kinds.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.keys import PlacementKey, objects_digest
 from gatelift_wire.messages import InventoryEntry
@@ -20,7 +21,7 @@ from gatelift_wire.messages import InventoryEntry
 
 def stands(known: Workload, cluster: str, entry: InventoryEntry) -> bool:
     """Say whether an entry stands where a Workload's object is placed; True where its Workload names no object."""
-    owners = known.metadata.owner_references
+    owners = owners_of(known)
     if not owners:
         return True
     if entry.namespace != known.metadata.namespace:

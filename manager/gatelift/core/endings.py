@@ -27,6 +27,7 @@ from gatelift.core.link_values import LinkState
 from gatelift.core.record import Record, Requeue
 from gatelift.core.state import Core
 from gatelift_kinds import kind as kinds
+from gatelift_kinds.made_for import is_orphan
 from gatelift_kinds.markers import WORKLOAD_FINALIZER
 from gatelift_kube.conditions import find, is_true
 from gatelift_kube.objects.kueue import Workload
@@ -135,6 +136,8 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
         body = record.finalizers_patch(known, WORKLOAD_FINALIZER)
         if body is not None:
             core.patch_workload(known, body, "release workload", status=False)
+    elif owner is None and is_orphan(known):
+        core.delete_workload(known, "delete workload")
 
 
 def finished(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> None:

@@ -14,6 +14,7 @@ from gatelift.core.agenda import Key, Look
 from gatelift.core.record import Record
 from gatelift.core.user_objects import UserObject, made_for
 from gatelift_kinds.kind import Kind
+from gatelift_kinds.made_for import owners_of
 from gatelift_kube.objects.core import Namespace, PriorityClass
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
@@ -112,7 +113,7 @@ class Knowledge:
             self._unindex(key, known)
         self.workloads[key] = workload
         self.workload_by_uid[workload.metadata.uid] = key
-        for owner in workload.metadata.owner_references:
+        for owner in owners_of(workload):
             self.by_owner.setdefault(owner.uid, set()).add(key)
         for place in made_for(workload):
             self.by_place.setdefault(place, set()).add(key)
@@ -149,7 +150,7 @@ class Knowledge:
 
     def _unindex(self, key: ObjectKey, known: Workload) -> None:
         self.workload_by_uid.pop(known.metadata.uid, None)
-        for owner in known.metadata.owner_references:
+        for owner in owners_of(known):
             _discard(self.by_owner, owner.uid, key)
         for place in made_for(known):
             _discard(self.by_place, place, key)
@@ -178,7 +179,7 @@ class Knowledge:
 
     def owner_of(self, workload: Workload) -> Owner | None:
         """Return the user's object of a Workload, None when it has none or it is gone."""
-        for reference in workload.metadata.owner_references:
+        for reference in owners_of(workload):
             ref = self.owner_by_uid.get(reference.uid)
             if ref is not None:
                 return self.owners[ref]

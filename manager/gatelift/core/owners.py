@@ -18,6 +18,7 @@ from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.resting import SHOW_PLACED
 from gatelift.core.state import Core
 from gatelift_kinds.kind import Kind, KindError, PatchStep, UserChange
+from gatelift_kinds.made_for import owners_of
 from gatelift_kube import selectors
 from gatelift_kube.conditions import is_true
 from gatelift_kube.objects.kueue import Workload
@@ -26,7 +27,7 @@ from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 
 def kind_of(core: Core, workload: Workload) -> Kind[Any] | None:
     """Return the kind of the Workload's owner, None when it has none of a kind that travels (admission only)."""
-    for reference in workload.metadata.owner_references:
+    for reference in owners_of(workload):
         for resource, kind in core.travelling.items():
             if (resource.kind, resource.api_version) == (reference.kind, reference.api_version):
                 return kind

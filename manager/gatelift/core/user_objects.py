@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from gatelift_kinds.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
 
 
@@ -16,6 +17,6 @@ class UserObject(NamedTuple):
 
 
 def made_for(workload: Workload) -> tuple[UserObject, ...]:
-    """Return the places of the objects that a Workload names as its owners."""
+    """Return the places of the objects whose a Workload is."""
     namespace = workload.metadata.namespace
-    return tuple(UserObject(one.kind, namespace, one.name) for one in workload.metadata.owner_references)
+    return tuple(UserObject(one.kind, namespace, one.name) for one in owners_of(workload))

@@ -1,0 +1,49 @@
+"""For which object a Workload was made: written on the Workload itself. Pure.
+
+An owner reference is not enough: `kubectl delete --cascade=orphan` takes it off while what it was made for still runs,
+and whoever may patch Workloads can do the same.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import msgspec
+
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.meta import ObjectMeta, OwnerReference
+from gatelift_kube.resources import Resource
+
+ANNOTATION_OWNER = "gatelift.dev/owner"
+OWNER_CHARS_MAX = 1024
+"""Longest annotation that is read: a name has 253 characters at most, the rest is short."""
+
+
+def written(resource: Resource, meta: ObjectMeta) -> str:
+    """Return what the annotation says of an object: apiVersion, kind, name and uid, as JSON."""
+    named = {"apiVersion": resource.api_version, "kind": resource.kind, "name": meta.name, "uid": meta.uid}
+    return msgspec.json.encode(named).decode()
+
+
+def owners_of(workload: Workload) -> tuple[OwnerReference, ...]:
+    """Return whose a Workload is: the object that it was made for, else those that it names as its owners."""
+    said = workload.metadata.annotations.get(ANNOTATION_OWNER, "")
+    found = _read(said) if said else None
+    return workload.metadata.owner_references if found is None else (found,)
+
+
+def is_orphan(workload: Workload) -> bool:
+    """Say whether a Workload no longer names what it was made for: nobody collects it when that goes."""
+    named = {reference.uid for reference in workload.metadata.owner_references}
+    return any(owner.uid not in named for owner in owners_of(workload))
+
+
+@lru_cache(maxsize=4096)
+def _read(said: str) -> OwnerReference | None:
+    if len(said) > OWNER_CHARS_MAX:
+        return None
+    try:
+        found = msgspec.json.decode(said, type=OwnerReference)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return found if found.uid and found.name and found.kind else None
