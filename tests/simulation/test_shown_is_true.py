@@ -15,8 +15,8 @@ from support.sim_faults import Faults
 from support.sim_truth import TruthError
 from support.sim_world import PLANS, Plan, SimWorld
 
-TRIES = 40
-"""Seeds that a defect may hide in; most are noticed in the first five."""
+TRIES = 150
+"""Seeds that a defect may hide in; most are noticed in the first five, one needs as many as forty."""
 GENTLE = Plan(faults=Faults(), break_every=0.0)
 
 
