@@ -50,7 +50,8 @@ class Hello:
     that the agent's Lease in the worker counted when this process took it over, until a session has begun; then what
     `LeaseRenew.mark` says. 0: it does not count.
     `counter` and `seal` are those of the grant with the highest counter that it ever got, as they came: they prove how
-    far the manager had come.
+    far the manager had come. `lease`: namespace and name of the Lease by which this agent's replicas take turns (see
+    `speakers`). `ticket`: that of the last `Close`, once the agent has listed all objects anew since it came.
     """
 
     instance: str
@@ -69,6 +70,8 @@ class Hello:
     mark: int = 0
     counter: int = 0
     seal: bytes = b""
+    lease: str = ""
+    ticket: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,11 +177,12 @@ class InventoryRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Close:
-    """Says why the stream ends; `retry_after_seconds` is advice."""
+    """Says why the stream ends; `retry_after_seconds` is advice. With a `ticket` ANOTHER_AGENT is let in next time."""
 
     reason: CloseReason
     text: str = ""
     retry_after_seconds: float = 1.0
+    ticket: str = ""
 
 
 Control = Hello | LeaseRenew | CreditGrant | InventoryChunk | Welcome | LeaseGranted | InventoryRequest | Close

@@ -64,3 +64,4 @@ class CloseReason(enum.Enum):
     RESTORED = "Restored"
     OUTBOX_FULL = "OutboxFull"
     SESSION_TOO_HIGH = "SessionTooHigh"
+    ANOTHER_AGENT = "AnotherAgent"

@@ -197,6 +197,7 @@ _UID = _text(limits.UID_MAX, least=1)
 _UID_MAYBE = _text(limits.UID_MAX)
 _WORD = _text(limits.WORD_MAX, least=1)
 _WORD_MAYBE = _text(limits.WORD_MAX)
+_PLACE_MAYBE = _text(limits.LABEL_MAX + len("/") + limits.NAME_MAX)
 _LABEL_MAYBE = _text(limits.LABEL_MAX)
 _TEXT = _text(limits.TEXT_MAX)
 _COUNT = _number(0, limits.COUNT_MAX)
@@ -238,6 +239,8 @@ RULES: dict[type, dict[str, Rule]] = {
         "mark": _NUMBER,
         "counter": _NUMBER,
         "seal": _SEAL,
+        "lease": _PLACE_MAYBE,
+        "ticket": _WORD_MAYBE,
     },
     messages.LeaseRenew: {"sent_at": _SECONDS, "api_reachable": _flag, "replicas": _COUNT, "mark": _NUMBER},
     messages.CreditGrant: {"credits": _COUNT},
@@ -282,7 +285,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "seal": _SEAL,
     },
     messages.InventoryRequest: {"request": _NUMBER},
-    messages.Close: {"reason": _choice, "text": _TEXT, "retry_after_seconds": _SECONDS},
+    messages.Close: {"reason": _choice, "text": _TEXT, "retry_after_seconds": _SECONDS, "ticket": _WORD_MAYBE},
     messages.PodSetRequest: {
         "name": _NAME,
         "count": _COUNT,

@@ -179,6 +179,13 @@ class CounterShown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnotherGreeted:
+    """Manager: while one agent of this cluster is served another one greets, which is turned away (`speakers`)."""
+
+    hello: Hello
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GreetingEnded:
     """A greeting came to nothing. `reason` None: the stream broke. Agent: `retry_at` is when it dials again."""
 
@@ -313,6 +320,7 @@ SessionOutput = (
     | CloseStream
     | GreetingReceived
     | CounterShown
+    | AnotherGreeted
     | GreetingEnded
     | Welcomed
     | Opened

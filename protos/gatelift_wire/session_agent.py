@@ -112,7 +112,8 @@ class AgentSession(SessionCore):
         self._renew_every = limits.RENEW_SECONDS
         self._silence = limits.LOST_SECONDS
         self._asked: int | None = None
-        self._cluster_uid = ""
+        self._cluster_uid = self._lease_name = ""
+        self._ticket = self.offered_ticket = ""
         self._mark = self._greeting_mark = 0
 
     # --- the doors ---------------------------------------------------------------------------------------------
@@ -136,12 +137,14 @@ class AgentSession(SessionCore):
         if sealed.counter > self.sealed.counter:
             self.sealed = sealed
 
-    def identify(self, cluster_uid: str, mark: int) -> None:
-        """Take which cluster this is, and what its Lease counted when this replica took it over, before `start`.
+    def identify(self, cluster_uid: str, mark: int, lease: str = "") -> None:
+        """Take which cluster this is, by which Lease this replica leads and what that counted then, before `start`.
 
-        Greetings say that number until a session has begun: what the Lease has counted since proves no memory.
+        Greetings say that number until a session has begun: what the Lease has counted since proves no memory. All was
+        listed anew since the last farewell, so a ticket that came with it counts from here on.
         """
         self._cluster_uid, self._mark, self._greeting_mark = cluster_uid, mark, mark
+        self._lease_name, self._ticket = lease, self.offered_ticket
 
     def set_mark(self, mark: int) -> None:
         """Take what the Lease counts now, for renewals and for greetings after this session."""
@@ -297,6 +300,8 @@ class AgentSession(SessionCore):
                     mark=self._greeting_mark,
                     counter=self.sealed.counter,
                     seal=self.sealed.seal,
+                    lease=self._lease_name,
+                    ticket=self._ticket,
                 ),
             )
         )
@@ -332,7 +337,8 @@ class AgentSession(SessionCore):
 
     def _take_greeting(self, frame: Frame, now: float) -> None:
         match frame.control:
-            case (Close(reason=reason, text=text, retry_after_seconds=advice),):
+            case (Close(reason=reason, text=text, retry_after_seconds=advice, ticket=ticket),):
+                self.offered_ticket = ticket
                 self._end(reason, text, now, by_peer=True, advice=advice)
             case (Welcome() as welcome,) if not frame.messages:
                 self._take_welcome(welcome, frame, now)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, get_args
 
-from gatelift_wire import limits
+from gatelift_wire import limits, speakers
 from gatelift_wire.keys import PROTOCOL_VERSION, PROTOCOL_VERSION_MIN, PlacementKey
 from gatelift_wire.leases import UNCOUNTED, ManagerLease, Sealed, Standing, start_right_seconds
 from gatelift_wire.messages import (
@@ -28,6 +28,7 @@ from gatelift_wire.messages import (
 )
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session import (
+    AnotherGreeted,
     CloseStream,
     CounterShown,
     CreditsGranted,
@@ -211,10 +212,20 @@ class ManagerSession(SessionCore):
             credit_window=self._credit_window,
         )
 
-    def refuse(self, stream_id: int, reason: CloseReason, text: str, now: float) -> list[SessionOutput]:
+    def missed(self, now: float) -> list[SessionOutput]:
+        """Take that a session was written whose agent was gone before its Welcome: its silence counts from now."""
+        self._expire(now)
+        self._touch_lease(now)
+        return self._take_out()
+
+    def refuse(
+        self, stream_id: int, reason: CloseReason, text: str, now: float, *, ticket: str = ""
+    ) -> list[SessionOutput]:
         """Answer a greeting with a typed no (revoked, restored, unknown). Nothing happens if that greeting is over."""
         self._expire(now)
         if self.state is State.GREETING and stream_id == self._stream:
+            self._farewell = Close(reason=reason, text=text, ticket=ticket)
+            self._transmit((self._farewell,))
             self._end(reason, text, now)
         return self._take_out()
 
@@ -335,6 +346,11 @@ class ManagerSession(SessionCore):
             text = f"term: {self.term} is over, the agent has seen {hello.last_term}"
             self._reject_stranger(stream, CloseReason.TERM_STALE, text)
             self._out.append(HigherTermSeen(term=hello.last_term))
+            return
+        if self._hello is not None and speakers.of(self._hello).is_another(speakers.of(hello)):
+            text = f"agent {self._hello.instance} serves this cluster, by another Lease than this one"
+            self._reject_stranger(stream, CloseReason.ANOTHER_AGENT, text)
+            self._out.append(AnotherGreeted(hello=hello))
             return
         self._end(CloseReason.FENCED_BY_NEWER_SESSION, "another stream of this cluster greeted", now)
         del self._waiting[stream]

@@ -33,6 +33,7 @@ def _load(tmp_path: Path, document: object) -> configuration.Configuration:
 def test_two_settings_are_enough(tmp_path: Path) -> None:
     loaded = _load(tmp_path, GOOD)
     settings = loaded.core_settings("i", "1")
+    assert settings.lease == f"{loaded.namespace}/gatelift-agent"
     assert settings.kinds == ("Pod", "Job")
     assert settings.capacity == ()
     assert "gatelift-system" in settings.policy.denied_namespaces

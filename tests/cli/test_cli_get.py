@@ -119,6 +119,16 @@ def test_clusters_show_their_session_and_what_they_wait_for(stage: Stage) -> Non
     assert stage.run("get", "clusters", "-o", "yaml").out == stage.run("cluster", "list", "-o", "yaml").out
 
 
+def test_hd_60_clusters_show_a_second_agent_and_one_that_took_over(stage: Stage) -> None:
+    beside = [condition("Connected", "True", "Connected"), condition("SecondAgent", "True", "TurnedAway")]
+    stage.server.put(WORKER_CLUSTER, "worker-1", spec={}, status={"session": 3, "conditions": beside})
+    stage.server.put(
+        WORKER_CLUSTER, "worker-2", spec={}, status={"session": 9, "takenOverSession": 8, "settledSession": 7}
+    )
+    first, second = yaml.safe_load(stage.run("cluster", "list", "-o", "yaml").out)
+    assert (first["notes"], second["notes"]) == ("second agent", "taken over")
+
+
 def test_no_workloads_says_where_none_are_and_how_to_make_one(stage: Stage) -> None:
     assert stage.run("get", "workloads").out.startswith("No workloads. Label a pod or a Job with kueue.x-k8s.io/queue")
     assert stage.run("get", "workloads", "-n", "nix").out.startswith("No workloads in namespace nix. Label a pod")

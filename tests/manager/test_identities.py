@@ -52,6 +52,11 @@ def test_hd_22_a_mark_that_was_heard_and_not_written_yet_counts() -> None:
     assert doubt_of(WorkerCluster(status=RECORDED), Facts(mark=151), hello) is Doubt.RESTORED
 
 
+def test_hd_60_a_session_that_was_answered_and_is_not_written_yet_counts() -> None:
+    hello = Hello(instance="a2", cluster_uid="u1", last_session=5, mark=100)
+    assert doubt_of(WorkerCluster(status=RECORDED), Facts(opened_session=6), hello) is Doubt.RESTORED
+
+
 def test_hd_20_a_first_uid_is_no_doubt() -> None:
     hello = Hello(instance="a2", cluster_uid="u1", last_session=5)
     assert doubt_of(WorkerCluster(status=WorkerClusterStatus(opened_session=5)), Facts(), hello) is None
@@ -69,13 +74,24 @@ def served(manager: Manager, stream: int, session: AgentSession) -> PlacementsIn
     return [each for each in manager.upcalls if isinstance(each, PlacementsInventoried)][-1]
 
 
+def taken_in(manager: Manager, stream: int, name: str, uid: str) -> PlacementsInventoried:
+    """Serve another agent than before: it is turned away once, lists all anew and comes back with its ticket."""
+    turned_away = agent(name, uid)
+    manager.dial(stream, agent=turned_away)
+    assert manager.closed[stream] is CloseReason.ANOTHER_AGENT
+    again = agent(name, uid)
+    again.offered_ticket = turned_away.offered_ticket
+    again.identify(uid, 0)
+    return served(manager, stream + 100, again)
+
+
 def replaced() -> Manager:
     """Return links whose cluster was lost in session 1, and another one served under its name since, in session 2."""
     manager = Manager(Api())
     served(manager, 1, agent("first", "u1"))
     manager.pass_time(80)
     manager.unexplained = 2
-    inventoried = served(manager, 2, agent("second", "u2"))
+    inventoried = taken_in(manager, 2, "second", "u2")
     assert (inventoried.unproven, inventoried.unproven_through) == (True, 1)
     return manager
 

@@ -43,6 +43,7 @@ from gatelift_sandbox.embedded.watches import Stored
 from gatelift_wire import messages as m
 from gatelift_wire import session as wire
 from gatelift_wire.keys import PlacementKey
+from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_manager import ManagerSession
 from support.agent_values import (
     KEY,
@@ -401,6 +402,10 @@ class Stage(Watches):
         match output:
             case wire.GreetingReceived(stream_id=stream_id, hello=hello):
                 peer.greetings.append(hello)
+                if peer.turns_away:
+                    away = CloseReason.ANOTHER_AGENT, "another agent serves this cluster"
+                    self._peer_outputs(session.refuse(stream_id, *away, self.now, ticket=peer.turns_away.pop(0)))
+                    return
                 peer.number += 1
                 allowed = self.resume
                 self._peer_outputs(session.welcome(stream_id, peer.number, ORIGIN, self.now, resume_allowed=allowed))

@@ -65,6 +65,8 @@ class Peer:
     heard: list[m.Message] = field(default_factory=list)
     inventories: list[tuple[m.InventoryEntry, ...]] = field(default_factory=list)
     greetings: list[m.Hello] = field(default_factory=list)
+    turns_away: list[str] = field(default_factory=list)
+    """Tickets with which the next greetings are turned away, "" for none."""
     open: bool = False
     grants: bool = True
     confirm_all: bool = True

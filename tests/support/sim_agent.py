@@ -16,7 +16,7 @@ from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOU
 from gatelift_kube.writes import Create, Delete, EmitEvent, ObjectSeen, Patch, Synced
 from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from support.sim_clock import ProcessClock
-from support.sim_cluster import SYSTEM, SimCluster
+from support.sim_cluster import SimCluster
 from support.sim_election import TIMES, SimElector, SimLease
 from support.sim_port import ApiPort, SimReflector, die_after
 from support.sim_process import SimProcess
@@ -27,8 +27,16 @@ Dial = Callable[["SimAgent", int], None]
 class SimAgent:
     """One replica. `dial`, `send` and `hang_up` are the network's side of its streams."""
 
-    def __init__(self, cluster: SimCluster, name: str, network: Any, *, beside: ProcessClock | None = None) -> None:
-        """`beside`: the agent of `local`, in the manager's process, whose clock it shares."""
+    def __init__(
+        self,
+        cluster: SimCluster,
+        name: str,
+        network: Any,
+        *,
+        beside: ProcessClock | None = None,
+        lease: str = SimLease.name,
+    ) -> None:
+        """`beside`: for the agent of `local`, the clock of the manager whose process it shares. `lease`: its Lease."""
         local = beside is not None
         self.cluster = cluster
         self.name = name
@@ -36,7 +44,14 @@ class SimAgent:
         self._network = network
         timeline = cluster.timeline
         mode = Mode.LOCAL if local else Mode.REMOTE
-        settings = Settings(mode=mode, instance=name, policy=Policy(any_namespace=local))
+        self._system = lease.partition("/")[0]
+        settings = Settings(
+            mode=mode,
+            instance=name,
+            own_namespace=self._system,
+            lease="" if local else lease,
+            policy=Policy(any_namespace=local),
+        )
         self.machine = Machine(settings, jitter=timeline.rng.random())
         clock = beside or timeline.clock(cluster.faults.clock_drift)
         self.process = SimProcess(timeline, name, self.machine, self._perform, events.Ticked(), clock)
@@ -168,7 +183,7 @@ class SimAgent:
         if self.local:
             self._cluster_watches.append(SimReflector(self.port, RESOURCE_FLAVOR, emit=post))
             return
-        own = Selection(namespace=SYSTEM, labels=parse_labels(STATE_LABEL))
+        own = Selection(namespace=self._system, labels=parse_labels(STATE_LABEL))
         self._cluster_watches.append(SimReflector(self.port, CONFIG_MAP, own, emit=post))
         self.cluster.timeline.after(0.01, lambda: post(Synced(RESOURCE_FLAVOR)))  # a kind that is not served
 

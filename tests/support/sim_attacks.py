@@ -48,7 +48,7 @@ ATTACKS = {
             "its mark begins again, and what is unexplained then waits for a person whom nobody plays yet (HD-22)",
         ),
         Attack(disasters.agents_state_deleted),
-        Attack(disasters.second_lease, "an agent does not list what the other one placed, and that ends it"),
+        Attack(disasters.second_lease),
         Attack(hand.workers_finalizer_edited),
         Attack(hand.homes_finalizer_edited),
         Attack(hand.workloads_finalizer_edited),

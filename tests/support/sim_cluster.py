@@ -49,6 +49,8 @@ from support.sim_faults import Faults
 
 TEAM = "team"
 SYSTEM = "gatelift-system"
+ELSEWHERE = "elsewhere"
+"""Where somebody installs an agent once more."""
 ACCEPT = "gatelift.dev/accept"
 Doc = dict[str, Any]
 
@@ -109,7 +111,7 @@ class SimCluster:
         self._timer_at = float("inf")
         attach(self.store, self._controllers)
         self.store.listen(self._changed)
-        for namespace in (TEAM, SYSTEM, "kube-system"):
+        for namespace in (TEAM, SYSTEM, ELSEWHERE, "kube-system"):
             labels = {ACCEPT: "true"} if namespace == TEAM else {}
             self.create(NAMESPACE, {"metadata": {"name": namespace, "labels": labels}})
             self.create(SERVICE_ACCOUNT, {"metadata": {"name": "default", "namespace": namespace}})
@@ -280,4 +282,4 @@ class SimCluster:
         self._step()
 
 
-__all__ = ["NODE", "SYSTEM", "TEAM", "Doc", "SimCluster"]
+__all__ = ["ELSEWHERE", "NODE", "SYSTEM", "TEAM", "Doc", "SimCluster"]

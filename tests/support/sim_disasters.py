@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, SERVICE_ACCOUNT, WORKER_CLUSTER
 from gatelift_sandbox.behaviour import LOST as NODE_LOST
-from support.sim_cluster import ACCEPT, SYSTEM, TEAM, SimCluster
+from support.sim_cluster import ACCEPT, ELSEWHERE, SYSTEM, TEAM, SimCluster
 from support.sim_draws import a_worker, later
 from support.sim_election import SimLease
 from support.sim_persons import fence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from support.sim_world import SimWorld
 
 STATE_LABEL = "gatelift.dev/agent-state"
+SECOND_LEASES = (f"{ELSEWHERE}/gatelift-agent", f"{SYSTEM}/another")
 RESTORED = "restored"
 """In `SimWorld.unjudged`."""
 
@@ -151,18 +152,25 @@ def agents_state_deleted(world: SimWorld) -> bool:
 
 
 def second_lease(world: SimWorld) -> bool:
-    """Start another agent of the same identity in the same cluster, with a Lease of its own."""
+    """Install an agent of the same identity once more in a cluster: in another namespace, or with another Lease."""
     name, _ = a_worker(world)
     if len(world.alive(name)) > 1:
         return False
-    agent = world.start_agent(name, SimLease())
+    first = world.alive(name)
+    agent = world.start_agent(name, SimLease(name=world.time.rng.choice(SECOND_LEASES)))
+    stays = 60.0
+    if first and world.time.chance(0.5):  # the first one alone reaches no manager, so that the second takes over
+        cut, stays = first[0].name, 240.0
+        world.time.say("chaos", f"cuts {cut} off alone")
+        world.net.partition(cut)
+        world.time.after(world.time.between(60.0, 200.0), lambda: world.net.mend(cut))
 
     def over() -> None:
         agent.kill()
         if not world.alive(name):
             world.start_agent(name)  # the first one has died meanwhile, and its Deployment starts another
 
-    later(world, over, 60.0)
+    later(world, over, stays)
     return True
 
 

@@ -17,8 +17,9 @@ TIMES = ElectionTimes()
 
 @dataclass
 class SimLease:
-    """One Lease object."""
+    """One Lease object. `name`: its namespace and name, by which an agent's greeting says which one it leads by."""
 
+    name: str = "gatelift-system/gatelift-agent"
     holder: str = ""
     term: int = 0
     version: int = 0

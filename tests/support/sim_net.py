@@ -36,6 +36,7 @@ class SimStream:
     cluster: str
     agent: End
     manager: End
+    agent_name: str = ""
     broken: bool = False
     stalled: list[tuple[End, Callable[[], None]]] = field(default_factory=list)
 
@@ -45,6 +46,7 @@ class SimNet:
 
     def __init__(self, timeline: Timeline, faults: Faults) -> None:
         self.cut: set[str] = set()
+        """Clusters, and single agents, that reach no manager."""
         self._severed: set[str] = set()
         self._time = timeline
         self._faults = faults
@@ -72,7 +74,7 @@ class SimNet:
         to.last_at = at
 
         def arrive() -> None:
-            if stream.cluster in self.cut:
+            if {stream.cluster, stream.agent_name} & self.cut:
                 stream.stalled.append((to, act))
             else:
                 act()
@@ -120,10 +122,10 @@ class SimNet:
                 self.break_off(stream)
 
     def partition(self, cluster: str) -> None:
-        """Let nothing through; frames stall, and the ends notice after a while."""
+        """Let nothing of a cluster, or of a single agent, through; frames stall, and the ends notice after a while."""
         self.cut.add(cluster)
         for stream in self._streams:
-            if stream.cluster == cluster and self._time.chance(0.7):
+            if cluster in {stream.cluster, stream.agent_name} and self._time.chance(0.7):
                 self._notice(stream.agent)
                 self._notice(stream.manager)
 
@@ -139,7 +141,7 @@ class SimNet:
         self.cut.discard(cluster)
         for stream in self._streams:
             stalled, stream.stalled = stream.stalled, []
-            if stream.cluster != cluster:
+            if cluster not in {stream.cluster, stream.agent_name} or {stream.cluster, stream.agent_name} & self.cut:
                 stream.stalled = stalled
                 continue
             for _, act in stalled:

@@ -54,7 +54,7 @@ class Switchboard:
             manager = self._answering()
             if agent.process.dead:
                 return
-            if manager is None or agent.cluster.name in self.net.cut:
+            if manager is None or {agent.cluster.name, agent.name} & self.net.cut:
                 agent.process.post(agent_events.StreamClosed(stream_id=stream_id, text="no connection"))
                 return
             self._connect(agent, stream_id, manager)
@@ -75,6 +75,7 @@ class Switchboard:
         number = -self._last if agent.local else self._last
         stream = SimStream(
             cluster=agent.cluster.name if not agent.local else "local",
+            agent_name=agent.name,
             agent=End(
                 frame=lambda frame: agent.process.post(agent_events.FrameArrived(stream_id=stream_id, frame=frame)),
                 closed=lambda text: agent.process.post(agent_events.StreamClosed(stream_id=stream_id, text=text)),

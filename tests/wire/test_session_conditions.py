@@ -88,3 +88,21 @@ def test_hd_55_the_right_to_start_ends_with_its_session() -> None:
     assert not link.agent_session.lease_valid(link.now)
     link.settle()
     assert link.agent_session.lease_valid(link.now)
+
+
+def test_hd_60_another_agent_that_greets_ends_no_session_of_the_one_that_is_served() -> None:
+    """R8: the two are bound by no Lease, so what one says of the cluster is not all that the other one does."""
+    manager = ManagerSession(instance="manager-1")
+    manager.lead(1, 0.0)
+    manager.handle(wire.StreamOpened(stream_id=1), 0.0)
+    manager.handle(_frame(Hello(instance="agent-1", cluster_uid="u", lease="x/one"), session=0), 0.0)
+    for lease in ("x/two", "x/one"):
+        manager.handle(wire.StreamOpened(stream_id=2), 0.0)
+        hello = Hello(instance="agent-2", cluster_uid="u", lease=lease)
+        outputs = manager.handle(
+            wire.FrameReceived(stream_id=2, frame=Frame(session=0, sequence=1, control=(hello,))), 0.0
+        )
+        turned_away = any(isinstance(output, wire.AnotherGreeted) for output in outputs)
+        assert turned_away is (lease == "x/two")
+        greeted = [output.stream_id for output in outputs if isinstance(output, wire.GreetingReceived)]
+        assert greeted == ([] if turned_away else [2])

@@ -282,6 +282,8 @@ class _Process:
             return ""  # a standby is ready to take over
         if not self._enrolment.usable():
             return f"not enrolled: {self._enrolment.waiting_for or 'asking'}"
+        if self._machine.turned_away and not self._machine.connected:
+            return f"turned away by the manager: {self._machine.turned_away}"
         if not self._machine.world.ready:
             return "not all objects are listed yet"
         return ""

@@ -200,6 +200,7 @@ class Configuration(EnvironmentSettings):
         return core.Settings(
             instance=instance,
             own_namespace=self.namespace,
+            lease=f"{self.namespace}/{self.leader_election.name}",
             agent_version=version,
             replicas=self.replicas,
             kinds=self.kinds,

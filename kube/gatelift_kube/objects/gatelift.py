@@ -79,10 +79,14 @@ class WorkerClusterStatus(Struct, frozen=True, gc=False):
     """The session in which the worker was last found to have lost its memory; placed on only when a person agrees."""
     replaced_session: int = 0
     """The session in which the agent was last found to be of another cluster than the one recorded."""
+    taken_over_session: int = 0
+    """The session in which an agent was last found to lead by another Lease than the one recorded."""
     settled_session: int = 0
     """A doubt of a session up to this one is over: a person said what became of the former work, or none is left."""
     cluster_uid: str = ""
     """UID of the worker's namespace kube-system, as its agent said in the last session that was written."""
+    agent_lease: str = ""
+    """Namespace and name of the Lease by which that agent's replicas take turns: another one is another agent."""
     mark: int = 0
     """What the agent's own Lease counted when it was last heard: one that comes back with less is restored."""
     unexplained: int = 0

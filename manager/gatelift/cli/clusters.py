@@ -160,6 +160,8 @@ async def print_clusters(client: Client, output: Output) -> None:
                     ("cordoned", found.spec.cordoned),
                     ("restored", awaits_person(found, _in_doubt(found.status.restored_session, found))),
                     ("replaced", awaits_person(found, _in_doubt(found.status.replaced_session, found))),
+                    ("taken over", awaits_person(found, _in_doubt(found.status.taken_over_session, found))),
+                    ("second agent", conditions.is_true(status.conditions, "SecondAgent")),
                     (f"foreign ({_foreign(found)})", _foreign(found) > 0),
                     ("draining", found.spec.drain),
                     ("revoked", found.spec.revoked),

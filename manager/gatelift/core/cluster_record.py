@@ -17,15 +17,16 @@ from typing import Any
 from gatelift.core import cluster_status, fencing, identity
 from gatelift.core.cluster_status import Facts
 from gatelift.core.commands import Note
-from gatelift.core.identity import Doubt
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.link_writes import Purpose, Write, changes_of, latest
 from gatelift.core.linking import Leading, Outcome
 from gatelift.core.long_grants import LongGrants
+from gatelift.core.speaking import Door, TurnedAway
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.writes import WriteDone, WriteError, WriteFailed
 from gatelift_wire import session as wire
 from gatelift_wire.messages import Hello
+from gatelift_wire.moments import soonest
 from gatelift_wire.session_manager import ManagerSession
 
 INFO_SECONDS = 1.0
@@ -45,6 +46,7 @@ class ClusterRecord:
         self.held = True
         """Nothing is written for now, since this process may not."""
         self.grants = LongGrants(session)
+        self.door = Door(lambda: f"{session.instance}/{leading.ids.take()}")
         self.greeting: wire.GreetingReceived | None = None
         self.renewal: wire.LeaseRenewed | None = None
         self.lost_session: int | None = None
@@ -90,6 +92,7 @@ class ClusterRecord:
         self.greeting = self.renewal = self.lost_session = None
         self._not_before, self.doubted_term, self._first = 0.0, 0, 0
         self.awaits_comparison = False
+        self.door.close()
         told = self.facts
         self.facts = Facts(
             placements=told.placements,
@@ -128,7 +131,7 @@ class ClusterRecord:
         status, through = found.status, found.status.fenced_through_session
         counts = 0 < through == status.session
         if not self.facts.lost and self.lost_session is None:  # then of what the cluster in doubt did not list
-            doubted = max(status.restored_session, status.replaced_session)
+            doubted = identity.latest_doubt(status)
             counts = 0 < through == doubted - 1 and self._settled_before < doubted == status.settled_session
         elif not self._lost(found):
             counts = False
@@ -153,6 +156,27 @@ class ClusterRecord:
         if self.name != LOCAL_CLUSTER and not found.status.opened_session:
             return False
         return not cluster_status.awaits_person(found, identity.doubted_in(self.facts))
+
+    def turned_away(self, now: float) -> TurnedAway | None:
+        """Return how who greets is turned away, by the object as it is known now; None when he is served."""
+        found, greeting = self.object, self.greeting
+        if found is None or greeting is None or self.name == LOCAL_CLUSTER:
+            return None
+        away = self.door.refusal(found, greeting, lost=self._lost(found))
+        if away is not None and not away.ticket:
+            self.beside(greeting.hello, now)
+        return away
+
+    def beside(self, hello: Hello, now: float) -> None:
+        """Show that another agent greets while one is served."""
+        found = self.object or WorkerCluster()
+        self.facts.second_agent = self.door.beside(found.status, hello, now)
+
+    def served(self, hello: Hello, now: float) -> None:
+        """Take that who greets is welcomed."""
+        self.door.close()
+        if self.door.over(now, hello):
+            self.facts.second_agent = ""
 
     def may_resume(self) -> bool:
         """Say whether a session may go on without an inventory.
@@ -194,7 +218,9 @@ class ClusterRecord:
         if self._write is not None or self.held:
             return None
         purpose = self.next_write()
-        return self.grants.due(self.facts) if purpose is None else self._due(purpose)
+        due = self.grants.due(self.facts) if purpose is None else self._due(purpose)
+        beside = self.door.beside_until if self.object is not None else None
+        return soonest(due, max(self._not_before, beside) if beside is not None else None)
 
     def hurry(self, now: float) -> None:
         """Let the next write go out at once."""
@@ -209,6 +235,10 @@ class ClusterRecord:
         if self.held or now < self._not_before:
             return
         self.grants.lower(self.facts, now)
+        if self.facts.second_agent and self.door.beside_until is None:
+            self.door.shown(now)  # an earlier leader did
+        if self.door.over(now):
+            self.facts.second_agent = ""
         purpose = self.next_write()
         if purpose is None or now < self._due(purpose):
             return
@@ -243,12 +273,15 @@ class ClusterRecord:
         Compared with the object that the write is conditional on, which may be newer than what was known at the
         greeting. What was placed before needs no doubt where a person has said that nothing of it runs any more.
         """
-        changes: dict[str, Any] = {"cluster_uid": hello.cluster_uid or self.facts.cluster_uid}
+        changes: dict[str, Any] = {
+            "cluster_uid": hello.cluster_uid or self.facts.cluster_uid,
+            "agent_lease": hello.lease or self.facts.agent_lease,
+        }
         doubt = None if self.name == LOCAL_CLUSTER else identity.doubt_of(found, self.facts, hello)
         if doubt is None:
             return changes
         changes["mark"] = hello.mark  # it counts from there on
-        changes["replaced_session" if doubt is Doubt.REPLACED else "restored_session"] = session
+        changes[identity.FIELDS[doubt]] = session
         if found.status.fenced_through_session >= found.status.session > 0:
             changes["settled_session"] = session
         return changes

@@ -12,7 +12,13 @@ import msgspec
 
 from gatelift.core import documents, foreign_runs
 from gatelift_kube import conditions
-from gatelift_kube.objects.gatelift import FlavorCapacity, ForeignRun, Predecessor, WorkerCluster
+from gatelift_kube.objects.gatelift import (
+    FlavorCapacity,
+    ForeignRun,
+    Predecessor,
+    WorkerCluster,
+    WorkerClusterStatus,
+)
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Patch
@@ -37,6 +43,8 @@ FENCED = "Fenced"
 LOST = "Lost"
 REPLACED = "Replaced"
 RESTORED = "Restored"
+SECOND_AGENT = "SecondAgent"
+TAKEN_OVER = "TakenOver"
 
 NUMBER_DIGITS_MAX = 18
 """Digits of a number in an annotation, which anybody may write: fits 64 bits, and nobody has more sessions."""
@@ -58,8 +66,12 @@ class Facts:
     lost: bool = False
     restored_session: int = 0
     replaced_session: int = 0
+    taken_over_session: int = 0
     settled_session: int = 0
     cluster_uid: str = ""
+    agent_lease: str = ""
+    second_agent: str = ""
+    """What people are told of another agent that greets beside the one that is served, "" when there is none."""
     mark: int = 0
     unexplained: int | None = None
     """Charged here and not listed by the present session's inventory, while that proves nothing; None: not compared."""
@@ -86,18 +98,22 @@ class Facts:
         status = found.status
         self.term, self.session, self.opened_session = status.term, status.session, status.opened_session
         self.restored_session, self.replaced_session = status.restored_session, status.replaced_session
-        self.settled_session, self.cluster_uid, self.mark = status.settled_session, status.cluster_uid, status.mark
+        self.taken_over_session, self.settled_session = status.taken_over_session, status.settled_session
+        self.cluster_uid, self.agent_lease, self.mark = status.cluster_uid, status.agent_lease, status.mark
         self.fenced_through, self.fenced_by = status.fenced_through_session, status.fenced_by
         self.agent_version, self.agent_instance = status.agent_version, status.agent_instance
         self.replicas, self.connected = status.agent_replicas, status.connected
         self.api_reachable, self.foreign = status.api_reachable is not False, status.foreign
         self.lost = shown_lost(found)
+        beside = conditions.find(status.conditions, SECOND_AGENT)
+        self.second_agent = beside.message if beside is not None and beside.status == "True" else ""
 
     def adopt_doubts(self, found: WorkerCluster) -> None:
         """Take over doubts and their ends, which are never taken back: also of a write of which nobody could tell."""
         status = found.status
         self.restored_session = max(self.restored_session, status.restored_session)
         self.replaced_session = max(self.replaced_session, status.replaced_session)
+        self.taken_over_session = max(self.taken_over_session, status.taken_over_session)
         self.settled_session = max(self.settled_session, status.settled_session)
 
     def adopt_certificate(self, found: WorkerCluster) -> None:
@@ -136,8 +152,7 @@ def differs(found: WorkerCluster, facts: Facts) -> bool:
     status = found.status
     shown = (status.connected, status.opened_session, status.placements, status.offers, status.agent_replicas)
     true = (facts.connected, facts.opened_session, facts.placements, facts.offers, facts.replicas)
-    doubts = (status.restored_session, status.replaced_session, status.settled_session, status.unexplained)
-    if doubts != (facts.restored_session, facts.replaced_session, facts.settled_session, facts.unexplained or 0):
+    if _doubted(status) != _doubted(facts):
         return True
     if status.lease_seconds != facts.lease_seconds:
         return True
@@ -151,6 +166,11 @@ def differs(found: WorkerCluster, facts: Facts) -> bool:
     return shown != true or capacity or certificate or not said
 
 
+def _doubted(said: Facts | WorkerClusterStatus) -> tuple[int, ...]:
+    sessions = (said.restored_session, said.replaced_session, said.taken_over_session, said.settled_session)
+    return (*sessions, said.unexplained or 0)
+
+
 def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
     """Return the `.status` of a merge patch that says all facts."""
     status: dict[str, Any] = {
@@ -159,8 +179,10 @@ def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
         "openedSession": facts.opened_session,
         "restoredSession": facts.restored_session,
         "replacedSession": facts.replaced_session,
+        "takenOverSession": facts.taken_over_session,
         "settledSession": facts.settled_session,
         "clusterUid": facts.cluster_uid,
+        "agentLease": facts.agent_lease,
         "mark": facts.mark,
         "unexplained": facts.unexplained or 0,
         "leaseSeconds": facts.lease_seconds,
@@ -241,10 +263,12 @@ def _doubts(found: WorkerCluster, facts: Facts) -> tuple[Condition, ...]:
     listed = f"{left} placements of before are not in its inventory" if left is not None else "its inventory is awaited"
     restored = f"In session {facts.restored_session} it remembered less than is recorded: it was restored from a backup"
     replaced = f"In session {facts.replaced_session} another cluster greeted under this name"
+    taken_over = f"In session {facts.taken_over_session} another agent took over, with a Lease of its own"
     out = []
     for type_, session, reason, what in (
         (RESTORED, facts.restored_session, "OlderThanItsRecord", restored),
         (REPLACED, facts.replaced_session, "AnotherCluster", replaced),
+        (TAKEN_OVER, facts.taken_over_session, "AnotherLease", taken_over),
     ):
         if not session:
             continue
@@ -267,6 +291,19 @@ def _doubts(found: WorkerCluster, facts: Facts) -> tuple[Condition, ...]:
     return tuple(out)
 
 
+def _second_agent(found: WorkerCluster, facts: Facts) -> Condition | None:
+    """Return what is shown of another agent that greets beside the one that is served."""
+    if facts.second_agent:
+        status, reason, message = "True", "TurnedAway", facts.second_agent
+    elif conditions.find(found.status.conditions, SECOND_AGENT) is not None:
+        status, reason, message = "False", "Gone", "No other agent greets as this cluster any more"
+    else:
+        return None
+    return Condition(
+        type=SECOND_AGENT, status=status, reason=reason, message=message, observed_generation=found.metadata.generation
+    )
+
+
 def _fenced(found: WorkerCluster, facts: Facts) -> Condition | None:
     """Return how a person's last word was answered."""
     refused = found.metadata.annotations.get(ANNOTATION_FENCE_REFUSED, "")
@@ -286,7 +323,8 @@ def _fenced(found: WorkerCluster, facts: Facts) -> Condition | None:
 
 def _conditions(found: WorkerCluster, facts: Facts) -> tuple[Condition, ...]:
     foreign = foreign_runs.condition(found, facts.foreign)
-    said = (_condition(found, facts), *_doubts(found, facts), _fenced(found, facts), foreign)
+    doubts = (*_doubts(found, facts), _second_agent(found, facts))
+    said = (_condition(found, facts), *doubts, _fenced(found, facts), foreign)
     return tuple(condition for condition in said if condition is not None)
 
 

@@ -1,9 +1,10 @@
 """Which cluster is this: whether who greets under a name is who was placed on, and remembers all of it. Pure.
 
 Absence from an inventory proves that something is gone only if the agent would know of it (rule R4). It would not if
-another cluster was enrolled under the name, or if the worker (its etcd, or the agent's own objects) is older than what
-is recorded of it. Both are *in doubt*: what its inventory does not list stays charged, nothing new is placed, until a
-person says what became of the former cluster's work, or until nothing is charged there that it does not list.
+another cluster was enrolled under the name, if the worker (its etcd, or the agent's own objects) is older than what is
+recorded of it, or if another agent, with a Lease of its own, served the cluster before. All are *in doubt*: what its
+inventory does not list stays charged, nothing new is placed, until a person says what became of the former work, or
+until nothing is charged there that it does not list.
 Neighbours: `cluster_record` (writes it), `cluster_status` (the fields), `gone` (what absence proves).
 """
 
@@ -25,26 +26,44 @@ class Doubt(enum.Enum):
 
     REPLACED = "another cluster"
     RESTORED = "older than what is recorded"
+    TAKEN_OVER = "another agent of the same cluster"
 
 
 def doubt_of(found: WorkerCluster, facts: Facts, hello: Hello) -> Doubt | None:
     """Compare a greeting with what is recorded; `facts` may know a later mark than what is written already.
 
-    A first UID is no doubt. An agent that does not say which cluster it serves, where that is recorded, may be another.
+    A first UID or Lease is no doubt. An agent that does not say which cluster it serves, or by which Lease it leads,
+    where that is recorded, may be another.
     """
     status = found.status
     if status.cluster_uid and hello.cluster_uid != status.cluster_uid:
         return Doubt.REPLACED
+    if status.agent_lease and hello.lease != status.agent_lease:
+        return Doubt.TAKEN_OVER  # and what another Lease counts cannot be compared
     if hello.mark < max(facts.mark, status.mark):
         return Doubt.RESTORED
-    if hello.instance != status.agent_instance and hello.last_session < status.opened_session:
+    opened = max(facts.opened_session, status.opened_session)
+    if hello.instance != status.agent_instance and hello.last_session < opened:
         return Doubt.RESTORED  # the same process cannot have forgotten
     return None
 
 
+FIELDS = {
+    Doubt.REPLACED: "replaced_session",
+    Doubt.RESTORED: "restored_session",
+    Doubt.TAKEN_OVER: "taken_over_session",
+}
+"""Where the session stands in which each was found last."""
+
+
+def latest_doubt(said: Facts | WorkerClusterStatus) -> int:
+    """Return the session in which the latest doubt arose, settled or not, 0 for none."""
+    return max(said.restored_session, said.replaced_session, said.taken_over_session)
+
+
 def doubted_in(said: Facts | WorkerClusterStatus) -> int:
     """Return the session in which a doubt arose that nobody has settled yet, 0 when there is none."""
-    latest = max(said.restored_session, said.replaced_session)
+    latest = latest_doubt(said)
     return latest if latest > said.settled_session else 0
 
 

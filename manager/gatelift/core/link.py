@@ -286,6 +286,10 @@ class Link:
     # --- what is written (R2) --------------------------------------------------------------------------------------
 
     def _pump(self, now: float, out: Outcome) -> None:
+        away = self._record.turned_away(now)  # looked at again with each newer object
+        if away is not None:
+            said = (away.stream_id, CloseReason.ANOTHER_AGENT, away.text)
+            self._take(self._session.refuse(*said, now, ticket=away.ticket), now, out)
         self._record.pump(now, out)
 
     def _tell_fenced(self, out: Outcome) -> None:
@@ -312,6 +316,8 @@ class Link:
                 greeting = self._record.greeting
                 if greeting is not None and greeting.stream_id == write.stream_id:
                     self._welcome(greeting, found.status.session, now, out)
+                else:
+                    self._take(self._session.missed(now), now, out)
             case Purpose.LOST:
                 if self._record.lost_session is not None:
                     self._record.lost_session = None
@@ -349,6 +355,7 @@ class Link:
 
     def _welcome(self, greeting: wire.GreetingReceived, number: int, now: float, out: Outcome) -> None:
         self._record.greeting, self._record.lost_session = None, None
+        self._record.served(greeting.hello, now)
         self._hello, self._suspect = greeting.hello, False
         resume = greeting.resumable and self._record.may_resume()
         if not resume:
@@ -376,6 +383,8 @@ class Link:
                     self.facts.mark = max(self.facts.mark, output.mark)
                     self.facts.last_seen = self._leading.wall.text(now)
                     self._grant(now, out)
+                case wire.AnotherGreeted():
+                    self._record.beside(output.hello, now)
                 case wire.CreditsGranted():
                     self._credits = output.credits
                     out.upcalls.append(ClusterChanged(cluster=self.name))

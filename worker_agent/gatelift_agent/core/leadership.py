@@ -19,16 +19,19 @@ class Leadership:
     lists_from: float = 0.0
     mark: int = 0
     """What the Lease counted when it was taken over."""
+    counts: int = 0
+    """What it counts now."""
 
     def gain(self, term: int, lists_from: float, mark: int = 0) -> None:
         """Take over; objects are listed from `lists_from` on."""
         self.term, self.held, self.lists_from, self.valid_until = term, True, lists_from, 0.0
-        self.mark = mark
+        self.mark = self.counts = mark
 
-    def extend(self, valid_until: float) -> None:
+    def extend(self, valid_until: float, mark: int = 0) -> None:
         """Take the elector's word that the Lease was renewed; ignored by a replica that does not lead."""
         if self.held:
             self.valid_until = max(self.valid_until, valid_until)
+            self.counts = max(self.counts, mark)
 
     def lose(self) -> None:
         """Act no more."""

@@ -36,6 +36,8 @@ class Link:
         self._session: AgentSession | None = None
         self._facts: tuple[int, bool] | None = None
         self._asked: int | None = None
+        self.turned_away = ""
+        """Why the manager lets this agent in no more before it has begun anew: another one serves the cluster."""
 
     def serve(self, world: World) -> None:
         """Work for a new world: this replica lost its lead and may gain it again."""
@@ -53,7 +55,7 @@ class Link:
                 agent_version=settings.agent_version,
             )
         self._session.recall(last_session, last_term, sealed)
-        self._session.identify(cluster_uid, self._world.leadership.mark)
+        self._session.identify(cluster_uid, self._world.leadership.mark, self._world.settings.lease)
         self._tell_facts(now)
         self._carry_out(self._session.start(now), now)
 
@@ -165,6 +167,11 @@ class Link:
     def _refused(self, reason: CloseReason | None, text: str) -> None:
         if reason is CloseReason.REVOKED:
             self._world.commands.append(commands.IdentityRefused(text=text or "revoked"))
+        elif reason is CloseReason.ANOTHER_AGENT:
+            self.turned_away = text or "another agent serves this cluster"
+            self._world.note(
+                "warning", f"turned away: {self.turned_away}; a cluster has one agent, uninstall the other"
+            )
 
     def _welcomed(self, output: session.Welcomed, now: float) -> None:
         standing = self._world.standing

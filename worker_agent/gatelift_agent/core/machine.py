@@ -33,6 +33,10 @@ SYSTEM_NAMESPACE = "kube-system"
 CAPACITY_SECONDS = 1.0
 """Capacity is told this often at most: the manager's picture of free room is a hint, the bid decides."""
 
+STAND_DOWN_SECONDS = 20.0
+"""How long an agent that was turned away does nothing before it lists all anew and greets again: longer than a write
+of its own may take to land (`WRITE_SECONDS_MAX`), shorter than it takes to count who serves the cluster as lost."""
+
 LOOKS_PER_EVENT = 2000
 """Placements looked at in one event; the rest follow in a tick of its own, so that no event takes long."""
 
@@ -51,6 +55,8 @@ class Machine:
         self._capacity_at = 0.0
         self._capacity_said: tuple[int, Capacity] | None = None
         self._more_at: float | None = None
+        self.turned_away = ""
+        """Why the manager does not let this agent serve, until it does; for people."""
 
     @property
     def world(self) -> World:
@@ -65,6 +71,8 @@ class Machine:
     def handle(self, event: events.Event, now: float) -> list[Command]:
         """Take one event and return what is wanted."""
         self._take(event, now)
+        if self._link.turned_away:
+            self._stand_down(now)
         if isinstance(event, ObjectSeen) and self._world.ready and not self._world.stirred:
             return []  # an echo, or an object of no placement; what is due meanwhile is due at `next_deadline`
         self._go_on(now)
@@ -122,7 +130,7 @@ class Machine:
                 self._lists_due = now + event.settle_seconds
             case events.LeadershipExtended(valid_until=valid_until, mark=mark):
                 could = world.leadership.acts(now)
-                world.leadership.extend(valid_until)
+                world.leadership.extend(valid_until, mark)
                 self._link.set_mark(mark)
                 if not could:
                     world.look_at_all()
@@ -241,6 +249,19 @@ class Machine:
         self._link.serve(world)
         self._synced, self._listed, self._watched = set(), set(), ()
         world.commands.append(StopWatching())
+
+    def _stand_down(self, now: float) -> None:
+        """Begin anew after a while, since another agent serves this cluster: what is known here may be behind by then.
+
+        Nothing is done for placements meanwhile: they are the other one's.
+        """
+        self.turned_away, self._link.turned_away = self._link.turned_away, ""
+        lead = self._world.leadership
+        term, valid_until, counts = lead.term, lead.valid_until, lead.counts
+        self._lose(now)
+        self._lists_due = now + STAND_DOWN_SECONDS
+        self._world.leadership.gain(term, self._lists_due, counts)
+        self._world.leadership.extend(valid_until)
 
     def _go_on(self, now: float) -> None:
         """Pass the gates of a start whose conditions are met."""

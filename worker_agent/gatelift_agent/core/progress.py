@@ -239,7 +239,8 @@ def _is_blocked(world: World, placement: Placement, tracked: Tracked, now: float
     limit = tracked.blocked_since + (FOREIGN_WAIT_SECONDS if held is None else NAME_WAIT_SECONDS)
     if now < limit:
         world.wakes.ask(placement.key, limit)
-        if held is not None:
+        # Without the right to start it may be what another agent has made there since: only a leftover is removed.
+        if held is not None and not starting.why_not(world, placement, now):
             meta = held.object.metadata
             who = ownership.owner(meta, placement.key, world.standing.origin)
             found = ownership.placed_as(meta)

@@ -54,6 +54,8 @@ class Settings:
     instance: str
     """Names this process; a new one for each start (resume is for the same two processes only, R6)."""
     own_namespace: str = "gatelift-system"
+    lease: str = ""
+    """Namespace and name of the Lease by which the agent's replicas take turns; `local` has its manager's lead."""
     agent_version: str = ""
     replicas: int = 1
     kinds: tuple[str, ...] = ("Pod", "Job")
