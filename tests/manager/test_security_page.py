@@ -9,7 +9,7 @@ import pytest
 
 from gatelift import own_settings
 from gatelift.adapters import agents_server, authority, authority_store, enrol_server
-from gatelift.core import link, links
+from gatelift.core import links, renewals
 from gatelift.introduction import TOKEN_SECONDS_USUAL
 from gatelift_agent.adapters import enrolment
 from gatelift_wire import limits, tokens
@@ -53,7 +53,7 @@ def test_a_number_on_the_page_is_that_of_the_code(words: str) -> None:
 def test_a_certificate_is_renewed_when_and_as_often_as_the_page_says() -> None:
     assert pytest.approx(2 / 3) == enrolment.RENEW_SHARE
     assert "at two thirds of a certificate's life" in PAGE
-    assert link.CERTIFICATE_SECONDS == 1.0
+    assert renewals.CERTIFICATE_SECONDS == 1.0
     assert "one per second is signed" in PAGE
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from gatelift.core import cluster_status, foreign_runs, identity
 from gatelift.core.cluster_record import ClusterRecord
 from gatelift.core.cluster_status import Facts
-from gatelift.core.commands import CloseStream, IssueCertificate, Note, SendFrame
+from gatelift.core.commands import CloseStream, Note, SendFrame
 from gatelift.core.link_values import (
     LOCAL_CLUSTER,
     ClusterChanged,
@@ -27,6 +27,7 @@ from gatelift.core.link_values import (
 )
 from gatelift.core.link_writes import Purpose, Write
 from gatelift.core.linking import Leading, Outcome
+from gatelift.core.renewals import Renewals
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
 from gatelift_kube.writes import WriteDone, WriteFailed
 from gatelift_wire import session as wire
@@ -43,9 +44,6 @@ from gatelift_wire.messages import (
 from gatelift_wire.moments import soonest
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_manager import ManagerSession
-
-CERTIFICATE_SECONDS = 1.0
-"""A certificate is signed for one cluster at most this often: agents renew in hours, tests in seconds."""
 
 
 class Link:
@@ -65,9 +63,7 @@ class Link:
         self._open_session = self._resynced = 0
         self._credits = 0
         self._capacity: Capacity | None = None
-        self._certificate_not_before = 0.0
-        self._certificates: set[int] = set()
-        self._certificate_wanted = b""
+        self._renewals = Renewals(name, leading)
         self._keys: dict[int, str] = {}
         self._view: tuple[tuple[object, ...], ClusterView] | None = None
 
@@ -101,7 +97,7 @@ class Link:
     @property
     def certificate_requests(self) -> frozenset[int]:
         """Requests to the authority that are not answered yet."""
-        return frozenset(self._certificates)
+        return self._renewals.asked
 
     def state(self) -> LinkState:
         """Return the state of the cluster as counted here."""
@@ -167,8 +163,7 @@ class Link:
 
     def next_deadline(self) -> float | None:
         """Return when `tick` has something to do."""
-        certificate = self._certificate_not_before if self._certificate_wanted and not self._certificates else None
-        return soonest(self._session.next_deadline(), self._record.due(), certificate)
+        return soonest(self._session.next_deadline(), self._record.due(), self._renewals.due())
 
     # --- what happens ----------------------------------------------------------------------------------------------
 
@@ -243,7 +238,7 @@ class Link:
     def tick(self, now: float, out: Outcome) -> None:
         """Do what a deadline that has passed asks for."""
         self._take(self._session.tick(now), now, out)
-        self._ask_certificate(now, out)
+        self._renewals.ask(self.object, now, out)
         self._pump(now, out)
 
     def send(self, messages: tuple[Message, ...], now: float, out: Outcome) -> int:
@@ -273,7 +268,7 @@ class Link:
 
     def certificate_answered(self, request_id: int) -> None:
         """Forget a request to the authority."""
-        self._certificates.discard(request_id)
+        self._renewals.answered(request_id)
 
     def wrote(self, event: WriteDone | WriteFailed, now: float, out: Outcome) -> None:
         """Take the outcome of the write in flight."""
@@ -414,7 +409,7 @@ class Link:
                 self._credits = self._credits or (self._hello.credits if self._hello else 0)
                 out.upcalls.append(LinkOpened(cluster=self.name, session=output.session, resumed=output.resumed))
             case wire.SessionEnded():
-                self._certificate_wanted = b""
+                self._renewals.want(b"")
                 self._open_session, self._record.renewal, self._credits = 0, None, 0
                 self.facts.session_open = self._record.awaits_comparison = False
                 out.upcalls.append(LinkBroken(cluster=self.name, session=output.session))
@@ -449,27 +444,12 @@ class Link:
             self.facts.foreign = foreign_runs.read(message.foreign)
             out.upcalls.append(ClusterChanged(cluster=self.name))
         elif isinstance(message, CertificateRequest):
-            self._certificate_wanted = message.request  # the latest counts
-            self._ask_certificate(now, out)
+            self._renewals.want(message.request)
+            self._renewals.ask(self.object, now, out)
         else:
             out.upcalls.append(
                 Reported(cluster=self.name, session=output.session, sequence=output.sequence, message=message)  # type: ignore[arg-type]  # the session delivers reports only: other kinds are violations
             )
-
-    def _ask_certificate(self, now: float, out: Outcome) -> None:
-        """Have a certificate signed for the key that was approved; one at a time, since signing costs us and not it."""
-        wanted = self._certificate_wanted
-        if not wanted or self._certificates or now < self._certificate_not_before or self.object is None:
-            return
-        self._certificate_wanted, self._certificate_not_before = b"", now + CERTIFICATE_SECONDS
-        # Negative: adapters number enrolment requests upwards, so the two never meet.
-        request_id = -self._leading.ids.take()
-        self._certificates.add(request_id)
-        out.commands.append(
-            IssueCertificate(
-                request_id=request_id, cluster=self.name, request=wanted, key_digest=self.object.status.key_digest
-            )
-        )
 
     def _inventoried(self, output: wire.InventoryReceived) -> PlacementsInventoried:
         return PlacementsInventoried(
