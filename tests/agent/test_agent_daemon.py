@@ -24,6 +24,7 @@ from gatelift_agent.app import Agent
 from gatelift_agent.config import Configuration
 from gatelift_agent.core.events import LeadershipGained
 from gatelift_agent.local_agent import start_local_agent
+from gatelift_kube import conditions
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.clock import monotonic
 from gatelift_kube.config import ClusterConfig, from_kubeconfig
@@ -144,6 +145,29 @@ async def test_a_pod_is_made_let_go_and_reported_by_the_running_process(running:
     assert 'gatelift_agent_placements{state="Running"} 1.0' in text
     assert "gatelift_agent_lift_seconds_count 1.0" in text
     assert "gatelift_agent_connected 1.0" in text
+
+
+async def test_hd_60_a_second_agent_with_the_same_certificate_is_turned_away_and_stands_by(running: Running) -> None:
+    """HD-60: installed twice, with another name of its Lease; over real gRPC the first one's session goes on."""
+    await running.start()
+    await until(lambda: running.edge.is_open("w1"), "the session opens")
+    running.edge.links.place_counts("w1", placements=0, offers=0, unexplained=0)
+    session = running.edge.cluster("w1").status.session
+    async with Client.connect(running.config) as client:
+        free = {"metadata": {"name": "another", "namespace": SYSTEM}, "spec": {}}
+        await client.create(LEASE, SYSTEM, msgspec.json.encode(free))
+    second = await running.start(leader_election={"name": "another"})
+
+    def shown() -> str:
+        found = conditions.find(running.edge.cluster("w1").status.conditions, "SecondAgent")
+        return found.message if found is not None and found.status == "True" else ""
+
+    await until(shown, "it is shown")
+    assert f"{SYSTEM}/another" in shown()
+    assert (await _get(second, "/readyz"))[0] == 200, "a rollout that gives the Lease another name goes on"
+    assert running.edge.is_open("w1")
+    assert running.edge.cluster("w1").status.session == session
+    assert running.edge.cluster("w1").status.agent_lease == f"{SYSTEM}/gatelift-agent"
 
 
 async def test_hd_44_a_lease_that_somebody_deleted_is_waited_for_and_then_the_predecessors_writes(

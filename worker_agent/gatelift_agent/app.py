@@ -283,7 +283,7 @@ class _Process:
         if not self._enrolment.usable():
             return f"not enrolled: {self._enrolment.waiting_for or 'asking'}"
         if self._machine.turned_away and not self._machine.connected:
-            return f"turned away by the manager: {self._machine.turned_away}"
+            return ""  # as a standby; else a rollout that gives its Lease another name would wait for itself
         if not self._machine.world.ready:
             return "not all objects are listed yet"
         return ""
