@@ -28,7 +28,7 @@ from gatelift_sandbox.embedded.documents import Document, at, copied, items, met
 from gatelift_sandbox.embedded.kinds import StorageKey
 from gatelift_sandbox.embedded.rules.jobs import JOB_CONTROLLER
 from gatelift_sandbox.embedded.store import Store
-from gatelift_sandbox.embedded.watches import Change
+from gatelift_sandbox.embedded.watches import Change, Stored
 
 SOURCE = "job-controller"
 BACKOFF_SECONDS = 0.5
@@ -64,8 +64,10 @@ class Jobs(Controller):
             self.mark(key)
             for pod in sorted(self._pods.get(stored.uid, ()), key=str) if change.removed else ():
                 self.mark(pod)
-        elif storage == _POD and b'"ownerReferences":[' in stored.raw:
-            uid = owner_uid(stored.document())
+        elif storage == _POD:
+            uid, before = _controller(stored), _controller(change.before)
+            if before and before != uid:
+                self._lost(before, key)
             if not uid:
                 return
             pods = self._pods.setdefault(uid, set())
@@ -73,6 +75,16 @@ class Jobs(Controller):
             if not pods:
                 del self._pods[uid]
             self.mark(self._jobs.get(uid, key))
+
+    def _lost(self, uid: str, pod: Key) -> None:
+        """Take that somebody took a pod off its Job, which makes another one for it."""
+        pods = self._pods.get(uid, set())
+        pods.discard(pod)
+        if not pods:
+            self._pods.pop(uid, None)
+        self.mark(pod)
+        if uid in self._jobs:
+            self.mark(self._jobs[uid])
 
     def decide(self, store: Store, key: Key, now: float) -> list[Action]:
         """Return what a Job needs next."""
@@ -220,13 +232,18 @@ class Jobs(Controller):
         ]
 
     def _let_go(self, store: Store, key: Key) -> list[Action]:
-        """Track a pod no longer whose Job is gone."""
+        """Track a pod no longer whose Job is gone, or that was taken off it."""
         pod = store.look(_POD, key.namespace, key.name)
         if pod is None or owner_uid(pod) in self._jobs:
             return []
         owner: Document = next((o for o in meta(pod).get("ownerReferences") or () if o.get("controller")), {})
         held = TRACKING_FINALIZER in (meta(pod).get("finalizers") or ())
-        return [_unfinalize(pod)] if held and owner.get("kind") == "Job" else []
+        return [_unfinalize(pod)] if held and owner.get("kind", "Job") == "Job" else []
+
+
+def _controller(stored: Stored | None) -> str:
+    """Return the UID of what controls a pod, "" for none; nothing is taken apart that names no owner."""
+    return owner_uid(stored.document()) if stored is not None and b'"ownerReferences":[' in stored.raw else ""
 
 
 def _is_status(action: Action) -> bool:
