@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds import job_partial, markers
+from gatelift_kinds import job_partial, markers, placed_mark
 from gatelift_kinds.kind import Part, Placing
 from gatelift_kinds.patches import (
     Json,
@@ -21,6 +21,7 @@ from gatelift_kinds.patches import (
     pointer,
 )
 from gatelift_kube.objects.batch import Job
+from gatelift_kube.objects.core import Toleration
 from gatelift_kube.resources import JOB
 from gatelift_wire.keys import ANNOTATION_STOPPING, FINALIZER_REPORT
 
@@ -52,7 +53,7 @@ def changed(obj: Job) -> bool:
 def document(part: Part, placing: Placing) -> bytes:
     """Return the Job to create at a worker. MergeConflictError: the flavor contradicts the template."""
     marks, spec = decode(part.metadata), decode(part.spec)
-    template = _started(spec["template"], part.pod_set, placing)
+    template = _started(spec["template"], part.pod_set, placing, placed_mark.toleration(placing, part.name))
     spec["template"] = template
     spec["suspend"] = True
     metadata = {
@@ -68,7 +69,8 @@ def document(part: Part, placing: Placing) -> bytes:
 def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
     """Return the JSON patch that merges the additions into the user's own Job and unsuspends it."""
     before: Json = decode(raw)["spec"]["template"]
-    after = _started(before, markers.DEFAULT_POD_SET, placing)
+    mark = placed_mark.toleration(placing, obj.metadata.name, obj.metadata.uid)
+    after = _started(before, markers.DEFAULT_POD_SET, placing, mark)
     kept: dict[str, Json] = {section: {} for section, _ in _RESTORED}
     for section, key in _RESTORED:
         kept[section][key] = (before.get(section) or {}).get(key)
@@ -102,7 +104,7 @@ def restore_patch(obj: Job, raw: bytes) -> bytes:
     return encode([*guards(obj.metadata), *_set_parts(present, before), *removed, *job_partial.local_restore(obj)])
 
 
-def _started(template: Json, pod_set: str, placing: Placing) -> Json:
+def _started(template: Json, pod_set: str, placing: Placing, mark: tuple[Toleration, ...]) -> Json:
     start = placing.start(pod_set)
     metadata: dict[str, Any] = dict(template.get("metadata") or {})
     spec: dict[str, Any] = dict(template["spec"])
@@ -117,7 +119,9 @@ def _started(template: Json, pod_set: str, placing: Placing) -> Json:
     selector = merged_selector(spec.get("nodeSelector") or {}, start.node_selector, "spec.template.spec.nodeSelector")
     if selector:
         spec["nodeSelector"] = selector
-    tolerations = merged_tolerations(spec.get("tolerations") or [], start.tolerations)
+    own = placed_mark.without(spec.get("tolerations") or [])
+    tolerations = merged_tolerations(own, (*start.tolerations, *mark))
+    spec.pop("tolerations", None)
     if tolerations:
         spec["tolerations"] = tolerations
     return {**template, "metadata": metadata, "spec": spec}

@@ -1,4 +1,4 @@
-"""Pods of a placed Job whose labels and owners somebody edits: they are the Job's all the same (HD-84, HD-85, HD-86)."""
+"""Pods of a placed Job whose labels and owners somebody edits: they stay the Job's (HD-84, HD-85, HD-86)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def begun(queue: str, pods: int = 2) -> tuple[History, str]:
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["", "agent restarted"])
-@pytest.mark.parametrize("patch", [ORPHANED, TAKEN_OFF, EVERY_LABEL], ids=["owner", "owner and Job", "owner and labels"])
+@pytest.mark.parametrize(
+    "patch", [ORPHANED, TAKEN_OFF, EVERY_LABEL], ids=["owner", "owner and Job", "owner and labels"]
+)
 @pytest.mark.parametrize("queue", ["travels", "stays"])
 def test_hd_84_no_more_runs_than_was_granted_when_pods_are_taken_off_their_job(
     queue: str, patch: dict[str, Any], *, again: bool
@@ -87,7 +89,9 @@ def test_hd_84_no_more_runs_than_was_granted_when_pods_are_taken_off_their_job(
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["", "agent restarted"])
-@pytest.mark.parametrize("patch", [ORPHANED, TAKEN_OFF, EVERY_LABEL], ids=["owner", "owner and Job", "owner and labels"])
+@pytest.mark.parametrize(
+    "patch", [ORPHANED, TAKEN_OFF, EVERY_LABEL], ids=["owner", "owner and Job", "owner and labels"]
+)
 @pytest.mark.parametrize("queue", ["travels", "stays"])
 def test_hd_84_quota_is_released_when_the_last_pod_that_was_taken_off_has_ended(
     queue: str, patch: dict[str, Any], *, again: bool

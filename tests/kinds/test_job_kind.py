@@ -168,7 +168,8 @@ def test_the_workers_job_is_suspended_and_its_pods_are_marked() -> None:
     }
     assert "finalizers" not in template["metadata"]
     assert template["spec"]["nodeSelector"] == {"zone": "z", "pool": "a"}
-    assert template["spec"]["tolerations"] == [{"key": "gpu", "operator": "Exists"}]
+    mark = {"key": "home.placed-as.gatelift.dev/j", "operator": "Equal", "value": "wl-uid.3", "effect": "NoSchedule"}
+    assert template["spec"]["tolerations"] == [{"key": "gpu", "operator": "Exists"}, mark]
 
 
 def test_a_selector_made_by_hand_travels() -> None:

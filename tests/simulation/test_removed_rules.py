@@ -13,7 +13,7 @@ import pytest
 from gatelift.core import endings, placing
 from gatelift.core.attempts import Attempt, Ending, Outcome, Wire
 from gatelift.core.state import Core
-from gatelift_agent.core import draining, starting
+from gatelift_agent.core import draining, orphans, starting
 from gatelift_agent.core.placements import Placement
 from gatelift_agent.core.world import World
 from support.sim_truth import TruthError
@@ -36,7 +36,7 @@ def no_confirmation(patch: pytest.MonkeyPatch) -> None:
 
 def pods_are_not_waited_for(patch: pytest.MonkeyPatch) -> None:
     """Say stopped of a Job while pods of it run."""
-    patch.setattr(draining, "_orphans_run", lambda *_: False)
+    patch.setattr(orphans, "left_run", lambda *_: False)
     patch.setattr(draining, "_no_pod_unseen", lambda *_: True)
 
 

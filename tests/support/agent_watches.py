@@ -68,7 +68,7 @@ class Watches:
                     if namespace not in {"", stored.namespace}:
                         continue
                     found = decode(resource, stored)
-                    hidden = self.mode is Mode.REMOTE and ownership.hides(found.metadata)
+                    hidden = (self.mode is Mode.REMOTE or resource == POD) and ownership.hides(found)
                     if hidden or self._selects(resource, stored):
                         self.events.append(ObjectSeen(resource, found, stored.raw))
             self.events.append(events.NamespaceSynced(namespace=namespace))

@@ -34,7 +34,7 @@ class Page:
     pods: dict[tuple[str, str], int] = field(default_factory=dict)
     """Milli-CPU of pods that may run, by cluster and UID."""
     going: set[tuple[str, str]] = field(default_factory=set)
-    """Those of them that are being deleted: their Jobs make others at once."""
+    """Those of them that are being deleted, or were taken off their Job: their Jobs make others at once."""
     jobs: dict[tuple[str, str], int] = field(default_factory=dict)
     """What Jobs that are not suspended may have running at once, by cluster and UID."""
     ghost: int = 0
@@ -97,7 +97,7 @@ class Account:
         if removed or not may_run:
             known.pop(key, None)
         else:
-            if kind == "Pod" and document["metadata"].get("deletionTimestamp"):
+            if kind == "Pod" and (document["metadata"].get("deletionTimestamp") or taken_off(document, belongs)):
                 page.going.add(key)
             known[key] = asked_by(document["spec"]) if kind == "Pod" else allowed_by(document)
         self._settle(belongs.work, page, now, by_hand=by_hand)
@@ -194,6 +194,12 @@ def charge_of(workload: Doc) -> tuple[str, int]:
         each = milli(one.get("resourceUsage", {}).get("cpu", "0")) // max(1, count)
         total += each * max(0, count - over.get(one["name"], 0))
     return admission["clusterQueue"], total
+
+
+def taken_off(pod: Doc, belongs: Belongs) -> bool:
+    """Say whether a Job's pod has lost the Job as its controller."""
+    meta = pod["metadata"]
+    return belongs.root not in {meta["uid"], *(one["uid"] for one in meta.get("ownerReferences", []))}
 
 
 def asked_by(spec: Doc) -> int:

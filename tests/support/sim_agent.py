@@ -193,7 +193,7 @@ class SimAgent:
                 watch.end()
         watched = LOCAL if self.local else NAMESPACED
         for namespace in sorted(set(namespaces) - self._namespace_watches.keys()):
-            waiting = set(range(len(watched)))
+            waiting = set(range(len(watched) + 1))
             self._namespace_watches[namespace] = [
                 SimReflector(
                     self.port,
@@ -203,12 +203,10 @@ class SimAgent:
                 )
                 for number, (resource, labels) in enumerate(watched)
             ]
-            if not self.local:
-                waiting.add(len(watched))
-                self._find_hidden(namespace, self._namespace_emit(namespace, len(watched), waiting))
+            self._find_hidden(namespace, self._namespace_emit(namespace, len(watched), waiting), waiting)
 
-    def _find_hidden(self, namespace: str, emit: Callable[[Any], None]) -> None:
-        """List once what is ours and no watch shows, as the adapter does."""
+    def _find_hidden(self, namespace: str, emit: Callable[[Any], None], waiting: set[int]) -> None:
+        """List once what is ours and no watch shows, after the watches, as the adapter does."""
         cluster, time = self.cluster, self.cluster.timeline
 
         def look() -> None:
@@ -217,14 +215,23 @@ class SimAgent:
             if self.port.down:
                 time.after(1.0, look)
                 return
-            for resource in (POD, JOB):
+            if len(waiting) > 1:
+                time.after(0.02, look)
+                return
+            for resource in (POD,) if self.local else (POD, JOB):
                 for stored in cluster.store.all((resource.group, resource.plural)):
                     found = cluster.typed(resource, stored)
-                    if stored.namespace == namespace and ownership.hides(found.metadata):
+                    if namespace in {"", stored.namespace} and self._hides(found):
                         emit(ObjectSeen(resource, found, stored.raw))
             emit(Synced(POD))
 
         time.after(0.02, look)  # drawn by no chance: a seed's history is told by what happens
+
+    def _hides(self, found: Any) -> bool:
+        """Say whether the adapter's list of what no watch shows would tell of it."""
+        ended = isinstance(found, Pod) and found.status.phase in {"Succeeded", "Failed"}
+        queued = found.metadata.labels.get("kueue.x-k8s.io/managed") == "true"
+        return ownership.hides(found) and not (self.local and (ended or queued))
 
     def _namespace_emit(self, namespace: str, number: int, waiting: set[int]) -> Callable[[Any], None]:
         def emit(event: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -66,8 +67,21 @@ DRAIN_POLL_SECONDS = 0.05
 NAMESPACED: tuple[tuple[Resource, str], ...] = ((POD, LABEL_ORIGIN), (JOB, LABEL_ORIGIN))
 """What is watched in each accepted namespace: objects with our labels."""
 
-HIDDEN = f"!{LABEL_ORIGIN}"
+HIDDEN: tuple[tuple[Resource, Selection], ...] = tuple(
+    (resource, Selection(labels=f"!{LABEL_ORIGIN}")) for resource, _ in NAMESPACED
+)
 """Objects that no watch of ours shows. Listed once with each namespace: somebody may have taken the label off ours."""
+
+HIDDEN_LOCAL: tuple[tuple[Resource, Selection], ...] = (
+    (
+        POD,
+        Selection(
+            labels=f"!{LABEL_ORIGIN},kueue.x-k8s.io/managed!=true",
+            fields="status.phase!=Succeeded,status.phase!=Failed",
+        ),
+    ),
+)
+"""At `local` the manager's record tells of all but the pods of Jobs; what has ended holds nothing there."""
 
 HIDDEN_RETRY_SECONDS = 2.0
 
@@ -222,20 +236,20 @@ class WorkerApi:
             for task in self._namespace_tasks.pop(left):
                 task.cancel()
         for namespace in sorted(wanted - self._namespace_tasks.keys()):
-            waiting = set(range(len(self._watched)))
+            waiting, listed = set(range(len(self._watched) + 1)), asyncio.Event()
             self._namespace_tasks[namespace] = [
                 self._reflect(
                     resource,
                     Selection(namespace=namespace, labels=labels),
-                    self._namespace_emit(namespace, number, waiting),
+                    self._namespace_emit(namespace, number, waiting, listed),
                 )
                 for number, (resource, labels) in enumerate(self._watched)
             ]
-            if self._keeps_state:  # not at `local`, where objects are the user's own
-                waiting.add(len(self._watched))
-                found = self._find_hidden(namespace, self._namespace_emit(namespace, len(self._watched), waiting))
-                task = self._supervisor.spawn(f"find what is hidden in {namespace}", found)
-                self._namespace_tasks[namespace].append(task)
+            emit = self._namespace_emit(namespace, len(self._watched), waiting, listed)
+            task = self._supervisor.spawn(
+                f"find what is hidden in {namespace}", self._find_hidden(namespace, emit, listed)
+            )
+            self._namespace_tasks[namespace].append(task)
 
     def stop_watching(self) -> None:
         """End all watches."""
@@ -244,36 +258,44 @@ class WorkerApi:
         self._cluster_tasks = []
         self.watch_namespaces(())
 
-    def _namespace_emit(self, namespace: str, number: int, waiting: set[int]) -> Callable[[ApiEvent], None]:
-        """Return what takes one kind's events; the namespace is synced when its last kind is."""
+    def _namespace_emit(
+        self, namespace: str, number: int, waiting: set[int], listed: asyncio.Event
+    ) -> Callable[[ApiEvent], None]:
+        """Return what takes one kind's events; the namespace is synced when its last kind is.
+
+        `listed` is set when all watches have listed. What loses its label after that they tell.
+        """
 
         def emit(event: ApiEvent) -> None:
             if not isinstance(event, Synced):
                 self._post(event)
                 return
             waiting.discard(number)
+            if not waiting - {len(self._watched)}:
+                listed.set()
             if not waiting:
                 self._post(NamespaceSynced(namespace=namespace))
 
         return emit
 
-    async def _find_hidden(self, namespace: str, emit: Callable[[ApiEvent], None]) -> None:
+    async def _find_hidden(self, namespace: str, emit: Callable[[ApiEvent], None], listed: asyncio.Event) -> None:
         """Tell of what is ours by its marks and shown by no watch, once; then that this has been looked for."""
-        for resource, _ in self._watched:
+        await listed.wait()  # what loses its label between two lists would be in neither
+        for resource, selection in HIDDEN if self._keeps_state else HIDDEN_LOCAL:
             while True:
-                if await self._found_hidden(resource, namespace, emit):
+                if await self._found_hidden(resource, replace(selection, namespace=namespace), emit):
                     break
                 await asyncio.sleep(HIDDEN_RETRY_SECONDS)
         emit(Synced(POD))
 
-    async def _found_hidden(self, resource: Resource, namespace: str, emit: Callable[[ApiEvent], None]) -> bool:
+    async def _found_hidden(self, resource: Resource, selection: Selection, emit: Callable[[ApiEvent], None]) -> bool:
         try:
-            async for page in self._client.list(resource, Selection(namespace=namespace, labels=HIDDEN), with_raw=True):
+            async for page in self._client.list(resource, selection, with_raw=True):
                 for served in page.items:
-                    if ownership.hides(served.object.metadata):
+                    if ownership.hides(served.object):
                         emit(ObjectSeen(resource, served.object, served.raw))
         except KubeError as error:
-            self._problem(f"{resource.plural} in {namespace}: {error}")
+            self._problem(f"{resource.plural} in {selection.namespace or 'all namespaces'}: {error}")
             return False
         return True
 

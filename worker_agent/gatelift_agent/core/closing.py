@@ -89,6 +89,9 @@ def _clean_up(world: World, placement: Placement, now: float) -> None:
 
 def _remove(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
     """Remove one object; True when nothing of ours is left to do."""
+    if tracked.missing:  # perhaps only its label was taken off: then it, its name and our finalizer would stay
+        draining.find_out(world, placement, tracked, now)
+        return False
     if tracked.object is None or (tracked.removed and not tracked.asked):
         return not tracked.asked
     if tracked.asked:

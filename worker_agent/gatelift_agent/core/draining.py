@@ -6,26 +6,20 @@ every object that ran has stopped by the word of its kind, and no write of ours 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 
 import msgspec
 
-from gatelift_agent.core import hidden, ownership
+from gatelift_agent.core import graces, hidden, orphans, ownership
 from gatelift_agent.core.asked import Purpose
-from gatelift_agent.core.objects import ref_of
 from gatelift_agent.core.placements import Move, Placement, Tracked
 from gatelift_agent.core.podspecs import Json
 from gatelift_agent.core.world import World
 from gatelift_kinds import pods
 from gatelift_kinds.kind import DeleteStep, PatchStep, Step
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import POD
 from gatelift_kube.writes import PatchKind
 from gatelift_wire.keys import FINALIZER_REPORT, LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
-
-COLLECT_SECONDS = 10.0
-"""How long the garbage collector has for the pods of a Job that is gone before we delete them."""
 
 CHECK_SECONDS = 120.0
 """How long an object that should stop may be silent before it is asked for: four default graceful deletions."""
@@ -44,6 +38,7 @@ def drain(world: World, placement: Placement, now: float) -> None:
     """Ask for the next writes that stop it; when it is still, move on."""
     hidden.ask(world, placement, now)
     still = not placement.hidden
+    orphans.taken_off_run(world, placement, now)  # its kind waits for them, as for all pods of a Job
     for tracked in placement.objects.values():
         still = _stop(world, placement, tracked, now) and still
     for uid in tuple(placement.lost_children):
@@ -52,7 +47,7 @@ def drain(world: World, placement: Placement, now: float) -> None:
     if (
         still
         and not placement.lost_children
-        and not _orphans_run(world, placement, now)
+        and not orphans.left_run(world, placement, now)
         and _no_pod_unseen(world, placement, now)
     ):
         placement.ended_at = now
@@ -109,7 +104,7 @@ def pods_read(world: World, placement: Placement, found: Iterable[Pod] | None, n
     placement.pods_asked = False
     jobs = {tracked.uid for tracked in placement.objects.values()}
     placement.pods_clear = found is not None and not any(
-        pods.holds_resources(pod) for pod in found if _made_by(pod, jobs)
+        pods.holds_resources(pod) for pod in found if _made_by(world, pod, jobs)
     )
     placement.pods_read_at = now + (UNREAD_SECONDS if found is None else PODS_AGAIN_SECONDS)
     if found is None and not world.local:
@@ -117,8 +112,8 @@ def pods_read(world: World, placement: Placement, found: Iterable[Pod] | None, n
     world.look(placement.key)
 
 
-def _made_by(pod: Pod, jobs: set[str]) -> bool:
-    maker = ownership.job_of(pod.metadata)
+def _made_by(world: World, pod: Pod, jobs: set[str]) -> bool:
+    maker = world.job_marked(pod) or ownership.job_of(pod.metadata)
     return maker is not None and maker.uid in jobs
 
 
@@ -221,50 +216,8 @@ def without_report(tracked: Tracked) -> bytes | None:
 
 def _carry_out(world: World, placement: Placement, tracked: Tracked, step: Step, now: float) -> None:
     if isinstance(step, DeleteStep):
-        grace = grace_seconds(placement, tracked)
+        grace = graces.grace_seconds(placement, tracked)
         tracked.deleted_by_us = True
         world.ask_delete(Purpose.STOP, placement, tracked, tracked.uid, now, grace_seconds=grace)
         return
     world.ask_patch(Purpose.STOP, placement, tracked, step.body, now, kind=step.kind, subresource=step.subresource)
-
-
-def grace_seconds(placement: Placement, tracked: Tracked) -> int | None:
-    """Return the deletion's grace: the smaller of the pod's own and what the stop allows (P6); None: the pod's own."""
-    limits = [placement.ending.grace_seconds if placement.ending is not None else None, tracked.grace_seconds]
-    allowed = [seconds for seconds in limits if seconds is not None]
-    if not allowed:
-        return None
-    # 0 would mean a removal without the kubelet's word; one second is the least that waits for it.
-    wanted = max(1, int(min(allowed)))
-    own = tracked.object.spec.termination_grace_period_seconds if isinstance(tracked.object, Pod) else None
-    return None if own is not None and own <= wanted else wanted
-
-
-def _orphans_run(world: World, placement: Placement, now: float) -> bool:
-    """Say whether pods of a Job that is gone still run, and delete those that nobody does.
-
-    While the Job is there its kind answers for them. Once it is gone they are the garbage collector's, but for a
-    deletion with the policy Orphan: so after a while we end them.
-    """
-    if any(tracked.object is not None for tracked in placement.objects.values()):
-        return False
-    left = [pod for pod in world.children(placement) if pods.holds_resources(pod)]
-    for pod in left:
-        uid = pod.metadata.uid
-        at = placement.child_retry_at.setdefault(uid, now + COLLECT_SECONDS)
-        if pod.metadata.deletion_timestamp is not None:
-            continue
-        if at > now:
-            world.wakes.ask(placement.key, at)
-        elif world.has_room(placement):
-            placement.child_retry_at[uid] = now + COLLECT_SECONDS
-            world.wakes.ask(placement.key, now + COLLECT_SECONDS)
-            own = Tracked(ref=ref_of(POD, pod.metadata), object=pod)
-            world.ask_child_delete(placement, pod, now, grace_seconds=grace_seconds(placement, own))
-    return bool(left)
-
-
-def replace_grace(placement: Placement, seconds: float) -> None:
-    """Shorten the grace of a stop that is under way."""
-    if placement.ending is not None:
-        placement.ending = dataclasses.replace(placement.ending, grace_seconds=seconds)

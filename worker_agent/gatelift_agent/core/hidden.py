@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gatelift_agent.core import ownership
 from gatelift_agent.core.placements import Placement
 from gatelift_agent.core.world import World
 from gatelift_kube.objects.core import Pod
@@ -29,8 +30,15 @@ def ask(world: World, placement: Placement, now: float) -> None:
         elif world.has_room(placement):
             hidden.asked = True
             meta = hidden.pod.metadata
-            body = {"metadata": {"uid": meta.uid, "labels": {name: meta.labels.get(name, "") for name in _LABELS}}}
+            body = {"metadata": {"uid": meta.uid, "labels": _labels(hidden.pod)}}
             world.ask_child_labels(placement, hidden.pod, msgspec.json.encode(body), now)
+
+
+def _labels(pod: Pod) -> dict[str, str]:
+    """Return our labels of a pod: as its mark says, or as they were seen last."""
+    for mark in ownership.marks(pod):
+        return {LABEL_ORIGIN: mark.origin, LABEL_WORKLOAD_UID: mark.key.uid, LABEL_EPOCH: str(mark.key.epoch)}
+    return {name: pod.metadata.labels.get(name, "") for name in _LABELS}
 
 
 def found(placement: Placement, name: str) -> Pod | None:

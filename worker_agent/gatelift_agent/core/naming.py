@@ -7,7 +7,7 @@ follows from the objects that are kept, as at the start.
 
 from __future__ import annotations
 
-from gatelift_agent.core import ownership, rebuilding
+from gatelift_agent.core import orphans, ownership, rebuilding
 from gatelift_agent.core.objects import Held
 from gatelift_agent.core.ownership import Owner
 from gatelift_agent.core.placements import Placement, Tracked
@@ -44,6 +44,7 @@ def keep_named(world: World, placement: Placement, commit: Commit) -> bool:
         world.track(placement, tracked)
     if kept:
         rebuilding.set_state(world, placement)
+        orphans.gather(world)
     return bool(kept)
 
 

@@ -3,7 +3,8 @@
 Only the machine writes here, from watch events and from the answers of writes. Versions never go back: an answer to a
 write is newer than the watch events that are still on their way. Raw JSON is kept for own objects only; children (pods
 that a Job made) are counted, so their typed form is enough. What a placement tracks is an own object, whatever its
-labels and owners say; whose child a pod is, its Job's UID tells.
+labels and owners say. Whose child a pod is, its Job's UID tells; it stays that, whatever becomes of its labels and
+owners, and where it carries a mark that is asked first (`orphans`).
 """
 
 from __future__ import annotations
@@ -32,12 +33,20 @@ class Held:
 
 
 class Objects:
-    """Newest known version of each object of interest. `tracked` says whether a placement has or wants one there."""
+    """Newest known version of each object of interest.
 
-    __slots__ = ("_children", "_gone", "_makers", "_own", "_tracked")
+    `tracked` says whether a placement has or wants one there, `marked` which tracked Job a pod was made by.
+    """
 
-    def __init__(self, tracked: Callable[[ObjectRef, str], bool] = lambda _ref, _uid: False) -> None:
+    __slots__ = ("_children", "_gone", "_makers", "_marked", "_own", "_tracked")
+
+    def __init__(
+        self,
+        tracked: Callable[[ObjectRef, str], bool] = lambda _ref, _uid: False,
+        marked: Callable[[Pod], Maker | None] = lambda _pod: None,
+    ) -> None:
         self._tracked = tracked
+        self._marked = marked
         self._gone: dict[str, ObjectMeta] = {}
         self._own: dict[ObjectRef, Held] = {}
         self._children: dict[str, dict[str, Pod]] = {}
@@ -84,10 +93,12 @@ class Objects:
         known = self._makers.get(meta.uid)
         if known is not None:
             return known
-        found = ownership.job_of(meta)
-        if found is None or ownership.stands_alone(meta) or self._tracked(ref_of(POD, meta), meta.uid):
+        if self._tracked(ref_of(POD, meta), meta.uid):
             return None
-        return found
+        marked = self._marked(obj)
+        if marked is not None:
+            return marked
+        return None if ownership.stands_alone(meta) else ownership.job_of(meta)
 
     def get(self, ref: ObjectRef) -> Held | None:
         """Return the object there, None when none is known."""
@@ -104,6 +115,16 @@ class Objects:
     def all_children(self) -> tuple[Pod, ...]:
         """Return the pods of all Jobs."""
         return tuple(pod for pods in self._children.values() for pod in pods.values())
+
+    def adopt(self, pod: Pod, maker: Maker) -> None:
+        """Know a pod as the child of this Job from now on, whatever it was taken for."""
+        known = self._makers.get(pod.metadata.uid)
+        if known is not None and known.uid != maker.uid:
+            self._child_gone(pod.metadata.uid, known)
+        held = self._own.get(ref_of(POD, pod.metadata))
+        if held is not None and held.object.metadata.uid == pod.metadata.uid:
+            del self._own[held.ref]
+        self._child_seen(pod, maker)
 
     def forget_namespace(self, namespace: str) -> None:
         """Forget all objects of a namespace that is no longer watched."""

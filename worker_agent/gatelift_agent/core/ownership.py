@@ -8,9 +8,12 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple
 
-from gatelift_kinds import markers
+from gatelift_kinds import markers, placed_mark
+from gatelift_kinds.placed_mark import Mark
+from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import JOB
+from gatelift_kube.writes import KubeObject
 from gatelift_wire import limits
 from gatelift_wire.keys import FINALIZER_REPORT, LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID, PlacementKey
 
@@ -68,9 +71,29 @@ def placed_as_text(origin: str, key: PlacementKey) -> str:
     return f"{origin}/{key.uid}/{key.epoch}"
 
 
-def hides(meta: ObjectMeta) -> bool:
+def hides(obj: KubeObject) -> bool:
     """Say whether an object is ours by its marks and not shown by our watches, since its label is gone."""
-    return LABEL_ORIGIN not in meta.labels and (keeps_report(meta) or ANNOTATION_PLACED_AS in meta.annotations)
+    meta = obj.metadata
+    if LABEL_ORIGIN in meta.labels:
+        return False
+    return keeps_report(meta) or ANNOTATION_PLACED_AS in meta.annotations or bool(marks(obj))
+
+
+def marks(obj: KubeObject) -> tuple[Mark, ...]:
+    """Return for which Jobs' runs a pod was made, by what nobody can take off it; none for an object of its own."""
+    if not isinstance(obj, Pod) or not obj.spec.tolerations:
+        return ()
+    return () if _is_placed(obj.metadata) else placed_mark.read(obj.spec.tolerations)
+
+
+def controlled_by(meta: ObjectMeta, uid: str) -> bool:
+    """Say whether the object of this UID controls it."""
+    return any(each.controller and each.uid == uid for each in meta.owner_references)
+
+
+def _is_placed(meta: ObjectMeta) -> bool:
+    """Say whether it is a placement's own object by what policies keep for us: no Job of ours made it."""
+    return ANNOTATION_PLACED_AS in meta.annotations or meta.labels.get(markers.MANAGED) == markers.MANAGED_VALUE
 
 
 def owner(meta: ObjectMeta, key: PlacementKey, origin: str) -> Owner:

@@ -13,8 +13,10 @@ from gatelift_agent.core import (
     closing,
     draining,
     edits,
+    graces,
     hidden,
     holds,
+    orphans,
     ownership,
     policy,
     relabelling,
@@ -83,7 +85,7 @@ def end(world: World, placement: Placement, ending: Ending) -> None:
     elif placement.state in ENDING and ending.grace_seconds is not None:
         known = placement.ending.grace_seconds
         if known is None or ending.grace_seconds < known:
-            draining.replace_grace(placement, ending.grace_seconds)
+            graces.replace_grace(placement, ending.grace_seconds)
     world.look(placement.key)
 
 
@@ -103,6 +105,7 @@ def _advance(world: World, placement: Placement, now: float) -> None:
             edits.learn(world, placement, tracked)
             edits.put_back(world, placement, tracked, now)
     hidden.ask(world, placement, now)
+    orphans.taken_off_run(world, placement, now)
     lost = _lost(world, placement)
     if lost is not None:
         end(world, placement, lost)

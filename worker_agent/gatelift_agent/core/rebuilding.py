@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core import ownership
+from gatelift_agent.core import orphans, ownership
 from gatelift_agent.core.objects import Held
 from gatelift_agent.core.ownership import Maker
 from gatelift_agent.core.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import registry
+from gatelift_kinds.placed_mark import Mark
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
+from gatelift_kube.writes import KubeObject
 from gatelift_wire.keys import LABEL_ORIGIN, PlacementKey
 
 
@@ -26,21 +27,31 @@ def rebuild(world: World, now: float) -> None:
         _from_record(world, placement)
     by_key: dict[PlacementKey, list[Held]] = {}
     for held in world.objects.own():
-        key = _key_of(world, held.object.metadata)
+        key = _key_of(world, held.object)
         if key is not None:
             by_key.setdefault(key, []).append(held)
     for key, found in by_key.items():
         world.epochs.use(key)
         if key not in world.placements:
             _from_objects(world, key, found, now)
+    orphans.gather(world)
+    for mark, pod in orphans.marked(world):
+        if mark.key not in world.placements:
+            _from_marked(world, mark, pod)
     for pod in world.objects.all_children():
         key, maker = ownership.key_of(pod.metadata), ownership.job_of(pod.metadata)
-        if key is not None and maker is not None and key not in world.placements:
+        if key is not None and maker is not None and key not in world.placements and not ownership.marks(pod):
             _from_child(world, key, pod, maker)
 
 
-def _key_of(world: World, meta: ObjectMeta) -> PlacementKey | None:
-    """Return the placement of an object of this origin, None for all others. The user's own say it by labels alone."""
+def _key_of(world: World, obj: KubeObject) -> PlacementKey | None:
+    """Return the placement of an object of this origin, None for all others. The user's own say it by labels alone.
+
+    A pod that was made for a Job is none: it is its Job's, which `orphans` finds.
+    """
+    meta = obj.metadata
+    if ownership.marks(obj):
+        return None
     if world.local:
         return ownership.key_of(meta) if meta.labels.get(LABEL_ORIGIN) == world.standing.origin else None
     found = ownership.placed_as(meta)
@@ -120,15 +131,35 @@ def set_state(world: World, placement: Placement) -> None:
         placement.state = State.RUNNING if all(kind.lifted(obj) for obj in found) else State.GATED
 
 
-def _from_child(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> None:
-    """Make a placement of a pod whose Job is gone: its pods are waited for, and then it was evicted."""
-    namespace = pod.metadata.namespace
-    job = Tracked(ref=ObjectRef(JOB, ObjectKey(namespace, maker.name)), uid=maker.uid, vanished=True)
-    held = world.held(job)
-    # At `local` the pod is of an older attempt, or the Job's labels were taken off: then `retaking` takes it up again.
-    exists = held is not None and held.object.metadata.uid == maker.uid
-    if exists or pod.metadata.labels.get(LABEL_ORIGIN) != world.standing.origin:
+def _from_marked(world: World, mark: Mark, pod: Pod) -> None:
+    """Make a placement of a pod that says by its mark what it was made for, and whose Job is not known."""
+    named = ownership.job_of(pod.metadata)
+    known = named is not None and named.name == mark.job and not mark.job_uid
+    maker = named if named is not None and known else Maker(mark.job, mark.job_uid or str(mark.key))
+    if _is_served(world, pod, maker) and ownership.controlled_by(pod.metadata, maker.uid):
         return
+    _end_children(world, mark.key, pod.metadata.namespace, maker)
+    orphans.gather(world)
+
+
+def _from_child(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> None:
+    """Make a placement of a pod whose Job is gone."""
+    if not _is_served(world, pod, maker) and pod.metadata.labels.get(LABEL_ORIGIN) == world.standing.origin:
+        _end_children(world, key, pod.metadata.namespace, maker)
+
+
+def _is_served(world: World, pod: Pod, maker: Maker) -> bool:
+    """Say whether a pod's Job is there.
+
+    At `local` the pod is of an older attempt, or the Job's labels were taken off: then `retaking` takes it up again.
+    """
+    held = world.objects.get(ObjectRef(JOB, ObjectKey(pod.metadata.namespace, maker.name)))
+    return held is not None and held.object.metadata.uid == maker.uid
+
+
+def _end_children(world: World, key: PlacementKey, namespace: str, maker: Maker) -> None:
+    """Make a placement of which only pods are left: they are waited for, and then it was evicted."""
+    job = Tracked(ref=ObjectRef(JOB, ObjectKey(namespace, maker.name)), uid=maker.uid, vanished=True)
     world.epochs.use(key)
     ending = Ending(
         kind=EndingKind.EVICTED,

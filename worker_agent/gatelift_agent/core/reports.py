@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from gatelift_agent.core import orphans
 from gatelift_agent.core.placements import STARTING, Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import pods
@@ -180,7 +181,8 @@ def _counts(world: World, placement: Placement) -> CountsReport | None:
             reclaimable[name] = reclaimable.get(name, 0) + count
     if not total:
         return None
-    unknown = len(placement.lost_children)  # their containers may run (P10): nothing of theirs is given back
+    # What may run (P10), and what runs beside what was granted: nothing of that is given back.
+    unknown = len(placement.lost_children) + len(orphans.taken_off(world, placement))
     return CountsReport(
         key=placement.key,
         pod_sets=tuple(total[name] for name in sorted(total)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gatelift_agent.core import shapes
+from gatelift_agent.core import ownership, shapes
 from gatelift_agent.core.admission.quota import Quota
 from gatelift_agent.core.asked import Asked, Purpose, Writes
 from gatelift_agent.core.commands import Command, Note, ReadNamespace, ReadPods
@@ -77,7 +77,7 @@ class World:
         self.fresh = True
         self.namespaces: dict[str, Namespace] = {}
         self.flavors: dict[str, ResourceFlavor] = {}
-        self.objects = Objects(self._tracks)
+        self.objects = Objects(self._tracks, self.job_marked)
         self.nodes = Nodes()
         self.epochs = EpochMemory()
         self.templates = Templates()
@@ -161,6 +161,21 @@ class World:
         """Return the placements whose Job this is: more than one at `local`, while an older attempt ends."""
         found = self.placements_at(ObjectRef(JOB, ObjectKey(namespace, maker.name)))
         return tuple(each for each in found if each.objects[maker.name].uid == maker.uid)
+
+    def job_marked(self, pod: Pod) -> Maker | None:
+        """Return the tracked Job that a pod was made by, as its mark says; None where it has none, or one of nobody."""
+        for mark in ownership.marks(pod):
+            if mark.origin != self.standing.origin:
+                continue
+            job = ObjectRef(JOB, ObjectKey(pod.metadata.namespace, mark.job))
+            placement = self.placements.get(mark.key)
+            tracked = placement.objects.get(mark.job) if placement is not None else None
+            if tracked is not None and tracked.uid and tracked.ref == job:
+                return Maker(mark.job, tracked.uid)
+            found = Maker(mark.job, mark.job_uid)
+            if found.uid and self.placements_of(found, pod.metadata.namespace):
+                return found  # at `local`: made for another attempt of a Job that is tracked for this one
+        return None
 
     def children(self, placement: Placement) -> tuple[Pod, ...]:
         """Return the pods that the Jobs of a placement made."""

@@ -1,0 +1,69 @@
+"""Whose run a Job's pod is, said where nobody can take it back: by a toleration of a taint that no node has. Pure.
+
+Labels, annotations, finalizers and owners of a running pod are anybody's to edit who may patch it. The API server lets
+tolerations be added and never taken off or changed. So the template of a placed Job carries one, and each of its pods
+says for as long as it lives which placement it runs for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from gatelift_kinds.kind import Placing
+from gatelift_kube.objects.core import Toleration
+from gatelift_wire.keys import PlacementKey
+
+DOMAIN = "placed-as.gatelift.dev"
+VALUE_MAX = 63
+"""What the API server takes as the value, and as the name in the key, of a toleration."""
+PREFIX_MAX = 253
+"""What it takes before the `/` of the key."""
+MARKS_MAX = 8
+"""Marks of one pod that are read: ours is one, and whoever adds more must not make reading long."""
+_DIGITS_MAX = 18
+
+
+class Mark(NamedTuple):
+    """The placement that a pod was made for, by the Job of this name; `job_uid` "" where it was not known then."""
+
+    origin: str
+    key: PlacementKey
+    job: str
+    job_uid: str
+
+
+def toleration(placing: Placing, job: str, job_uid: str = "") -> tuple[Toleration, ...]:
+    """Return the mark of a Job's pods; none where it has no room for what it has to say.
+
+    UIDs of an API server are 36 letters long, and names of Jobs at most 63: there it always has.
+    """
+    origin = f"{placing.origin}.{job_uid}" if job_uid else placing.origin
+    prefix, value = f"{origin}.{DOMAIN}", f"{placing.key.uid}.{placing.key.epoch}"
+    if "." in placing.origin + job_uid or len(prefix) > PREFIX_MAX or max(len(value), len(job)) > VALUE_MAX:
+        return ()
+    return (Toleration(key=f"{prefix}/{job}", operator="Equal", value=value, effect="NoSchedule"),)
+
+
+def without(tolerations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the tolerations of a template without marks: those of a template that was copied from another run."""
+    return [each for each in tolerations if not _is_mark(str(each.get("key", "")))]
+
+
+def read(tolerations: Iterable[Toleration]) -> tuple[Mark, ...]:
+    """Return the marks among the tolerations of a pod. What does not read as one is none."""
+    found = (_read(each) for each in tolerations if _is_mark(each.key))
+    return tuple(mark for mark, _ in zip(filter(None, found), range(MARKS_MAX), strict=False))
+
+
+def _is_mark(key: str) -> bool:
+    return key.partition("/")[0].endswith(f".{DOMAIN}")
+
+
+def _read(toleration: Toleration) -> Mark | None:
+    prefix, _, job = toleration.key.partition("/")
+    origin, _, job_uid = prefix.removesuffix(f".{DOMAIN}").partition(".")
+    uid, _, epoch = toleration.value.rpartition(".")
+    if not (origin and job and uid) or len(epoch) > _DIGITS_MAX or not (epoch.isascii() and epoch.isdigit()):
+        return None
+    return Mark(origin, PlacementKey(uid, int(epoch)), job, job_uid) if int(epoch) >= 1 else None

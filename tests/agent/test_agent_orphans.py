@@ -1,0 +1,164 @@
+"""HD-84, HD-85. Pods that somebody took off their Job: whose they are, when they are ended, and what is left alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gatelift_agent.core.orphans import COLLECT_SECONDS, TAKEN_OFF
+from gatelift_agent.core.settings import Mode
+from gatelift_kube.resources import JOB, POD
+from gatelift_kube.writes import Delete, EmitEvent, WriteError
+from gatelift_wire import messages as m
+from support.agent_drivers import Cluster
+from support.agent_stage import Stage
+from support.agent_values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
+
+LABELS = {"gatelift.dev/origin": ORIGIN, "gatelift.dev/workload-uid": KEY.uid, "gatelift.dev/epoch": "1"}
+OFF = {"metadata": {"ownerReferences": None, "labels": None}}
+
+
+def running(**settings: Any) -> tuple[Stage, Cluster]:
+    stage = Stage(**settings)
+    stage.start()
+    stage.place(kind="Job", name="j")
+    cluster = Cluster(stage, finishes=False)
+    while cluster.react():
+        pass
+    assert len(cluster.running) == 2
+    return stage, cluster
+
+
+def take_off(stage: Stage, patch: dict[str, Any] = OFF) -> str:
+    """Let somebody take a pod off its Job; return its name."""
+    name: str = stage.store.look_all(("", "pods"))[0]["metadata"]["name"]
+    stage.change(POD, name, patch)
+    return name
+
+
+def toleration(uid: str = KEY.uid, job: str = "j", origin: str = ORIGIN) -> dict[str, str]:
+    key = f"{origin}.placed-as.gatelift.dev/{job}"
+    return {"key": key, "operator": "Equal", "value": f"{uid}.1", "effect": "NoSchedule"}
+
+
+def wears(stage: Stage, namespace: str = NAMESPACE_NAME, **mark: str) -> None:
+    """Let a tenant make a pod that wears our labels and a mark."""
+    meta = {"name": "tenants", "namespace": namespace, "labels": LABELS}
+    stage.create(POD, {"metadata": meta, "spec": {**POD_SPEC, "tolerations": [toleration(**mark)]}})
+    stage.settle()
+
+
+def test_a_pod_that_was_taken_off_its_job_is_deleted_once_and_told() -> None:
+    stage, _ = running()
+    name = take_off(stage)
+    stage.pass_seconds(COLLECT_SECONDS - 1.0)
+    assert stage.written(Delete) == []
+    stage.pass_seconds(2.0)
+    [deleted] = stage.written(Delete)
+    assert (deleted.ref.resource, deleted.ref.key.name) == (POD, name)
+    [told] = [each for each in stage.told if isinstance(each, EmitEvent) and each.reason == TAKEN_OFF]
+    assert (told.ref.key.name, name in told.message) == ("j", True)
+    stage.pass_seconds(COLLECT_SECONDS * 3)
+    assert len(stage.written(Delete)) == 1, "it is on its way"
+
+
+def test_a_pod_that_its_job_takes_back_is_left_alone_and_has_its_time_again() -> None:
+    stage, _ = running()
+    name = stage.store.look_all(("", "pods"))[0]["metadata"]["name"]
+    owners = stage.pod(name)["metadata"]["ownerReferences"]
+    for _ in range(3):
+        stage.change(POD, name, {"metadata": {"ownerReferences": None}})
+        stage.pass_seconds(COLLECT_SECONDS - 2.0)
+        stage.change(POD, name, {"metadata": {"ownerReferences": owners}})
+        stage.pass_seconds(1.0)
+    assert stage.written(Delete) == []
+
+
+@pytest.mark.parametrize("error", [WriteError.FORBIDDEN, WriteError.DENIED, WriteError.UNKNOWN])
+def test_a_deletion_that_is_refused_is_tried_again_with_a_pause_and_the_run_is_not_over(error: WriteError) -> None:
+    stage, cluster = running()
+    stage.fail = lambda write: error if isinstance(write, Delete) else None
+    take_off(stage)
+    stage.pass_seconds(1.0)
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+    while cluster.react():
+        pass
+    for pod in stage.store.look_all(("", "pods")):
+        if pod["metadata"].get("ownerReferences"):
+            stage.remove(POD, pod["metadata"]["name"], grace=0)
+    stage.pass_seconds(300.0)
+    assert stage.state() == "Draining"
+    assert stage.peer.of(m.Stopped) == []
+    assert 2 <= len(stage.written(Delete)) <= 40
+
+
+def test_a_deposed_replica_deletes_none() -> None:
+    stage, _ = running()
+    stage.machine.world.leadership.valid_until = stage.now
+    take_off(stage)
+    stage.pass_seconds(60.0)
+    assert stage.written(Delete) == []
+
+
+def test_a_job_that_is_complete_is_not_over_while_a_pod_that_was_taken_off_it_runs() -> None:
+    stage, _ = running()
+    name = take_off(stage)
+    met = [
+        {"type": each, "status": "True", "reason": "CompletionsReached"} for each in ("SuccessCriteriaMet", "Complete")
+    ]
+    done = {"conditions": met, "succeeded": 2, "active": 0, "completionTime": "2026-01-01T00:00:01Z"}
+    stage.change(JOB, "j", {"status": done}, "status")
+    stage.pass_seconds(1.0)
+    assert stage.peer.of(m.Finished) == []
+    stage.finish(name)
+    stage.pass_seconds(1.0)
+    assert len(stage.peer.of(m.Finished)) == 1
+
+
+def test_after_a_restart_the_mark_tells_and_the_labels_are_put_back() -> None:
+    stage, _ = running()
+    stage.hold = lambda write: write.ref.resource == POD
+    name = take_off(stage)
+    stage.restart()
+    stage.hold = lambda _write: False
+    stage.held.clear()
+    stage.restart()
+    stage.pass_seconds(1.0)
+    assert LABELS.items() <= stage.pod(name)["metadata"]["labels"].items()
+    assert len(stage.machine.world.objects.all_children()) == 2
+    stage.pass_seconds(COLLECT_SECONDS)
+    assert [each.ref.key.name for each in stage.written(Delete)] == [name]
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [{"uid": "other"}, {"job": "k"}, {"origin": "elsewhere"}],
+    ids=["another workload", "another Job", "another origin"],
+)
+def test_a_tenants_pod_with_the_mark_of_nothing_that_is_here_holds_no_placement(mark: dict[str, str]) -> None:
+    stage, _ = running()
+    wears(stage, **mark)
+    stage.pass_seconds(60.0)
+    assert stage.written(Delete) == []
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+    for pod in stage.store.look_all(("", "pods")):
+        if pod["metadata"].get("ownerReferences"):
+            stage.remove(POD, pod["metadata"]["name"], grace=0)
+    stage.pass_seconds(1.0)
+    assert "tenants" not in [pod.metadata.name for pod in stage.machine.world.objects.all_children()]
+
+
+@pytest.mark.parametrize("mode", list(Mode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize("uid", [KEY.uid, "other"])
+def test_what_wears_a_mark_and_has_no_job_is_listed_under_that_name_and_ended(mode: Mode, uid: str) -> None:
+    """The manager believes it only where it stands in the place of that workload's object (HD-43)."""
+    stage = Stage(mode=mode)
+    stage.start()
+    wears(stage, uid=uid)
+    stage.run("tenants")
+    stage.restart()
+    [entry] = stage.peer.inventories[-1]
+    assert (entry.key.uid, entry.namespace, entry.name, entry.lifted) == (uid, NAMESPACE_NAME, "j", False)
+    stage.pass_seconds(COLLECT_SECONDS + 1.0)
+    assert [each.ref.key.name for each in stage.written(Delete)] == ["tenants"]
