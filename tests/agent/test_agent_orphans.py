@@ -49,7 +49,7 @@ def wears(stage: Stage, namespace: str = NAMESPACE_NAME, **mark: str) -> None:
     stage.settle()
 
 
-def test_a_pod_that_was_taken_off_its_job_is_deleted_once_and_told() -> None:
+def test_hd_84_a_pod_that_was_taken_off_its_job_is_deleted_once_and_told() -> None:
     stage, _ = running()
     name = take_off(stage)
     stage.pass_seconds(COLLECT_SECONDS - 1.0)
@@ -63,7 +63,7 @@ def test_a_pod_that_was_taken_off_its_job_is_deleted_once_and_told() -> None:
     assert len(stage.written(Delete)) == 1, "it is on its way"
 
 
-def test_a_pod_that_its_job_takes_back_is_left_alone_and_has_its_time_again() -> None:
+def test_hd_84_a_pod_that_its_job_takes_back_is_left_alone_and_has_its_time_again() -> None:
     stage, _ = running()
     name = stage.store.look_all(("", "pods"))[0]["metadata"]["name"]
     owners = stage.pod(name)["metadata"]["ownerReferences"]
@@ -76,7 +76,9 @@ def test_a_pod_that_its_job_takes_back_is_left_alone_and_has_its_time_again() ->
 
 
 @pytest.mark.parametrize("error", [WriteError.FORBIDDEN, WriteError.DENIED, WriteError.UNKNOWN])
-def test_a_deletion_that_is_refused_is_tried_again_with_a_pause_and_the_run_is_not_over(error: WriteError) -> None:
+def test_hd_84_a_deletion_that_is_refused_is_tried_again_with_a_pause_and_the_run_is_not_over(
+    error: WriteError,
+) -> None:
     stage, cluster = running()
     stage.fail = lambda write: error if isinstance(write, Delete) else None
     take_off(stage)
@@ -93,7 +95,7 @@ def test_a_deletion_that_is_refused_is_tried_again_with_a_pause_and_the_run_is_n
     assert 2 <= len(stage.written(Delete)) <= 40
 
 
-def test_a_deposed_replica_deletes_none() -> None:
+def test_hd_84_a_deposed_replica_deletes_none() -> None:
     stage, _ = running()
     stage.machine.world.leadership.valid_until = stage.now
     take_off(stage)
@@ -101,7 +103,7 @@ def test_a_deposed_replica_deletes_none() -> None:
     assert stage.written(Delete) == []
 
 
-def test_a_job_that_is_complete_is_not_over_while_a_pod_that_was_taken_off_it_runs() -> None:
+def test_hd_84_a_job_that_is_complete_is_not_over_while_a_pod_that_was_taken_off_it_runs() -> None:
     stage, _ = running()
     name = take_off(stage)
     met = [
@@ -116,7 +118,7 @@ def test_a_job_that_is_complete_is_not_over_while_a_pod_that_was_taken_off_it_ru
     assert len(stage.peer.of(m.Finished)) == 1
 
 
-def test_after_a_restart_the_mark_tells_and_the_labels_are_put_back() -> None:
+def test_hd_85_after_a_restart_the_mark_tells_and_the_labels_are_put_back() -> None:
     stage, _ = running()
     stage.hold = lambda write: write.ref.resource == POD
     name = take_off(stage)
@@ -136,7 +138,7 @@ def test_after_a_restart_the_mark_tells_and_the_labels_are_put_back() -> None:
     [{"uid": "other"}, {"job": "k"}, {"origin": "elsewhere"}],
     ids=["another workload", "another Job", "another origin"],
 )
-def test_a_tenants_pod_with_the_mark_of_nothing_that_is_here_holds_no_placement(mark: dict[str, str]) -> None:
+def test_hd_85_a_tenants_pod_with_the_mark_of_nothing_that_is_here_holds_no_placement(mark: dict[str, str]) -> None:
     stage, _ = running()
     wears(stage, **mark)
     stage.pass_seconds(60.0)
@@ -151,7 +153,7 @@ def test_a_tenants_pod_with_the_mark_of_nothing_that_is_here_holds_no_placement(
 
 @pytest.mark.parametrize("mode", list(Mode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize("uid", [KEY.uid, "other"])
-def test_what_wears_a_mark_and_has_no_job_is_listed_under_that_name_and_ended(mode: Mode, uid: str) -> None:
+def test_hd_85_what_wears_a_mark_and_has_no_job_is_listed_under_that_name_and_ended(mode: Mode, uid: str) -> None:
     """The manager believes it only where it stands in the place of that workload's object (HD-43)."""
     stage = Stage(mode=mode)
     stage.start()

@@ -35,7 +35,7 @@ def with_tolerations(*wanted: Json) -> Json:
 
 
 @pytest.mark.parametrize("job_uid", ["", UID])
-def test_a_mark_is_read_as_it_was_written_and_fits_into_a_toleration(job_uid: str) -> None:
+def test_hd_85_a_mark_is_read_as_it_was_written_and_fits_into_a_toleration(job_uid: str) -> None:
     key = PlacementKey(UID, 10**17)
     (made,) = placed_mark.toleration(Placing(key=key, origin=UID, namespace="ns"), "j" * 63, job_uid)
     prefix, _, name = made.key.partition("/")
@@ -79,7 +79,7 @@ def test_no_more_marks_are_read_than_anybody_needs() -> None:
     assert len(placed_mark.read(many)) == placed_mark.MARKS_MAX
 
 
-def test_the_pods_of_a_placed_job_are_marked_once_and_keep_their_users_tolerations() -> None:
+def test_hd_85_the_pods_of_a_placed_job_are_marked_once_and_keep_their_users_tolerations() -> None:
     user = with_tolerations(OWN, STALE)
     (part,) = KIND.parts(job(user), raw(user))
     assert tolerations(json.loads(KIND.document(part, PLACING))) == [OWN, OURS]
