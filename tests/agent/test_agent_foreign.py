@@ -7,6 +7,7 @@ from typing import Any
 from gatelift_kube.resources import JOB, POD
 from gatelift_wire import limits
 from gatelift_wire import messages as m
+from support.agent_drivers import Cluster
 from support.agent_stage import Stage
 from support.agent_values import JOB_SPEC, NAMESPACE_NAME, POD_SPEC
 
@@ -61,3 +62,24 @@ def test_more_than_the_wire_names_are_counted() -> None:
     told = _told(stage)
     assert len(told) == limits.FOREIGN_MAX
     assert told[-1] == ("", "", 11)
+
+
+def test_hd_35_what_was_taken_off_a_job_of_another_origin_is_told_as_that_job_also_without_labels() -> None:
+    stage = Stage()
+    mark = {"key": "former.placed-as.gatelift.dev/j-old", "operator": "Equal", "value": "old.1", "effect": "NoSchedule"}
+    meta = {"name": "j-old-x", "namespace": NAMESPACE_NAME}
+    stage.create(POD, {"metadata": meta, "spec": {**POD_SPEC, "tolerations": [mark]}})
+    stage.start()
+    assert _told(stage) == [("Job", "j-old", 1)]
+
+
+def test_hd_35_a_pod_of_ours_that_somebody_labels_as_anothers_is_not_told() -> None:
+    stage = Stage()
+    stage.start()
+    stage.place(kind="Job", name="j")
+    cluster = Cluster(stage, finishes=False)
+    while cluster.react():
+        pass
+    for pod in stage.store.look_all(("", "pods")):
+        stage.change(POD, pod["metadata"]["name"], {"metadata": {"labels": {"gatelift.dev/origin": "former"}}})
+    assert _told(stage) == []

@@ -32,6 +32,7 @@ MODULES_OF = {
         "test_deploy_rules.py",
         "test_image.py",
         "test_kinds_on_real_servers.py",
+        "test_orphans.py",
         "test_recovery.py",
         "test_validation_rules.py",
     ),

@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 Json = dict[str, Any]
 AS_AGENT = ("--as=system:serviceaccount:gatelift-system:gatelift-agent", *GATELIFT)
 RUN = {"gatelift.dev/origin": "home", "gatelift.dev/workload-uid": "w-1", "gatelift.dev/epoch": "1"}
+MARK = {"key": "home.placed-as.gatelift.dev/kept", "operator": "Equal", "value": "w-1.1", "effect": "NoSchedule"}
+OF_A_JOB = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name")
 PLACED_AS = {"gatelift.dev/placed-as": "home/w-1/1"}
 POD_SPEC = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}]}
 WHOSE = "say whose run"
@@ -130,6 +132,42 @@ async def test_hd_40_the_job_controller_makes_the_pods_of_a_placed_job(kubectl: 
         while not await kubectl(*chosen):  # noqa: ASYNC110 - the controller does not tell when it has
             await asyncio.sleep(POLL_SECONDS)
     await kubectl("delete", "job", "runs")
+
+
+async def test_hd_84_what_tells_a_placed_jobs_pod_is_its_controllers_and_the_collectors(kubectl: Kubectl) -> None:
+    document = a_job("kept", RUN, RUN, suspend=False)
+    document["spec"]["template"]["spec"] |= {"tolerations": [MARK]}
+    await kubectl("create", "-f", "-", *AS_AGENT, manifest=document)
+    chosen = ("get", "pods", "-l", "job-name=kept", "-o", "name")
+    async with asyncio.timeout(WAIT_SECONDS):
+        while not (pod := (await kubectl(*chosen)).strip()):  # noqa: ASYNC110 - the controller does not tell when it has
+            await asyncio.sleep(POLL_SECONDS)
+    edits: list[tuple[Json, str]] = [({"ownerReferences": None}, "quota was given for the pods of this Job")]
+    edits += [({"labels": {key: None}}, "say what made a pod") for key in OF_A_JOB]
+    edits += [({"labels": {"kueue.x-k8s.io/managed": "true"}}, "say what made a pod")]
+    for change, text in edits:
+        await refused(kubectl, text, "patch", pod, *merge(metadata=change))
+        await kubectl("patch", pod, *merge(metadata=change), *AS_AGENT, "--dry-run=server")
+    await refused(kubectl, "say what made a pod", "patch", pod, "--subresource=status", *merge(metadata=edits[1][0]))
+    await kubectl("label", pod, "mine=yes")
+    await kubectl("delete", "job", "kept", "--cascade=orphan")
+    owners = ("get", pod, "-o", "jsonpath={.metadata.ownerReferences}")
+    async with asyncio.timeout(WAIT_SECONDS):
+        while await kubectl(*owners):  # noqa: ASYNC110 - nor does the collector
+            await asyncio.sleep(POLL_SECONDS)
+    await kubectl("delete", pod, "--grace-period=0", "--force")
+
+
+async def test_hd_85_nobody_marks_a_pod_or_a_template_but_the_agent(kubectl: Kubectl) -> None:
+    pod, job = a_pod("forged"), a_job("forged", {}, {})
+    pod["spec"] = {**POD_SPEC, "tolerations": [MARK]}
+    job["spec"]["template"]["spec"] |= {"tolerations": [MARK]}
+    await refused(kubectl, "say for whose run a pod was made", "create", "-f", "-", manifest=pod)
+    await refused(kubectl, "say whose run a pod is", "create", "-f", "-", manifest=job)
+    await kubectl("create", "-f", "-", manifest=a_pod("plain"))
+    added = json.dumps([{"op": "add", "path": "/spec/tolerations/-", "value": MARK}])
+    await refused(kubectl, "say for whose run a pod was made", "patch", "pod", "plain", "--type=json", "-p", added)
+    await kubectl("delete", "pod", "plain", "--grace-period=0", "--force")
 
 
 async def test_what_nobody_placed_is_nobodys_business(kubectl: Kubectl) -> None:

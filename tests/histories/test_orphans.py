@@ -127,6 +127,18 @@ def test_hd_85_a_pod_of_an_orphaned_job_is_known_whatever_its_labels_say(edit: s
     assert history.containers("one", "Job") == 1
 
 
+def test_hd_85_a_job_that_has_lost_all_that_names_it_is_known_by_its_template() -> None:
+    history, cluster = begun("travels")
+    history.kill_agent(cluster, again=False)
+    nothing = {"metadata": {"labels": None, "annotations": None, "finalizers": None}}
+    history.edit(cluster, JOB, "one", nothing)
+    history.world.start_agent(cluster)
+    history.passes(60.0)
+    assert (history.containers("one", "Job"), charged(history, "one")) == (2, True)
+    (job,) = history.objects(cluster, JOB)
+    assert job["metadata"]["labels"].keys() >= {LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH}
+
+
 @pytest.mark.parametrize("kind", ["Pod", "Job"])
 def test_hd_86_what_has_ended_is_removed_though_its_label_is_gone(kind: str) -> None:
     history = History()

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from gatelift_agent.core import ownership
 from gatelift_agent.core.world import World
 from gatelift_kinds import pods, registry
-from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import JOB
+from gatelift_kube.writes import KubeObject
 from gatelift_wire import limits
 from gatelift_wire.keys import LABEL_ORIGIN
 from gatelift_wire.messages import ForeignRun
@@ -26,20 +26,23 @@ class _Run(NamedTuple):
     name: str
 
 
-def is_foreign(world: World, meta: ObjectMeta) -> bool:
+def is_foreign(world: World, obj: KubeObject) -> bool:
     """Say whether an object was placed here by another management cluster than the one that is served."""
-    return not world.local and _origin(meta) not in {"", world.standing.origin}
+    return not world.local and _origin(obj) not in {"", world.standing.origin}
 
 
-def _origin(meta: ObjectMeta) -> str:
+def _origin(obj: KubeObject) -> str:
     """Return the origin that an object was placed for, "" for none; a label that somebody changed is not asked."""
-    found = ownership.placed_as(meta)
-    return found[0] if found is not None else meta.labels.get(LABEL_ORIGIN, "")
+    mark = next(iter(ownership.marks(obj)), None)
+    if mark is not None:
+        return mark.origin
+    found = ownership.placed_as(obj.metadata)
+    return found[0] if found is not None else obj.metadata.labels.get(LABEL_ORIGIN, "")
 
 
-def note(world: World, meta: ObjectMeta) -> None:
+def note(world: World, obj: KubeObject) -> None:
     """See that the manager is told anew of what another management cluster left here."""
-    if is_foreign(world, meta):
+    if is_foreign(world, obj):
         world.foreign_changed = world.capacity_changed = True
 
 
@@ -55,12 +58,14 @@ def runs(world: World) -> tuple[ForeignRun, ...]:
     counts: Counter[_Run] = Counter()
     for held in world.objects.own():
         kind = registry.kind_of(held.ref.resource)
-        if kind is not None and is_foreign(world, held.object.metadata) and kind.outcome(held.object) is None:
-            counts[_run(held.object.metadata, kind.name, held.ref.key.name)] += 1
+        if kind is None or not is_foreign(world, held.object) or kind.outcome(held.object) is not None:
+            continue
+        mark = next(iter(ownership.marks(held.object)), None)  # of a pod that was taken off its Job
+        counts[_run(held.object, _JOB if mark else kind.name, mark.job if mark else held.ref.key.name)] += 1
     for pod in world.objects.all_children():
         maker = ownership.job_of(pod.metadata)
-        if maker is not None and is_foreign(world, pod.metadata) and pods.holds_resources(pod):
-            counts[_run(pod.metadata, _JOB, maker.name)] += 1
+        if maker is not None and is_foreign(world, pod) and pods.holds_resources(pod):
+            counts[_run(pod, _JOB, maker.name)] += 1
     found = [ForeignRun(**run._asdict(), count=count) for run, count in sorted(counts.items())]
     if len(found) <= limits.FOREIGN_MAX:
         return tuple(found)
@@ -68,8 +73,8 @@ def runs(world: World) -> tuple[ForeignRun, ...]:
     return (*named, ForeignRun(origin=rest[0].origin, kind="", namespace="", name="", count=len(rest)))
 
 
-def _run(meta: ObjectMeta, kind: str, name: str) -> _Run:
-    return _Run(_origin(meta), kind, meta.namespace, name)
+def _run(obj: KubeObject, kind: str, name: str) -> _Run:
+    return _Run(_origin(obj), kind, obj.metadata.namespace, name)
 
 
 _JOB = next(kind.name for kind in registry.TRAVELLING if kind.resource == JOB)

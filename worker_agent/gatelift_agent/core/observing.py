@@ -34,7 +34,7 @@ DEFAULT_GRACE_SECONDS = 30.0
 def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
     """Take a version of a Pod or Job."""
     meta = obj.metadata
-    foreign.note(world, meta)
+    foreign.note(world, obj)
     if world.was_cleared(meta.uid) or not world.objects.seen(resource, obj, raw):
         return
     maker = world.objects.maker(obj)
@@ -79,7 +79,7 @@ def _is_mine(world: World, placement: Placement, tracked: Tracked, meta: ObjectM
 def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:
     """Take the word of a watch that an object is no longer there, or no longer labelled as ours."""
     meta = obj.metadata
-    foreign.note(world, meta)
+    foreign.note(world, obj)
     maker = world.objects.maker(obj)
     if isinstance(obj, Pod) and maker is not None:
         placements = world.placements_of(maker, meta.namespace)

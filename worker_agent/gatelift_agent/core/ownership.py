@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from gatelift_kinds import markers, placed_mark
 from gatelift_kinds.placed_mark import Mark
+from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import JOB
@@ -80,7 +81,12 @@ def hides(obj: KubeObject) -> bool:
 
 
 def marks(obj: KubeObject) -> tuple[Mark, ...]:
-    """Return for which Jobs' runs a pod was made, by what nobody can take off it; none for an object of its own."""
+    """Return for which runs a pod of a Job was made, or a Job makes pods, by what nobody can take off them.
+
+    None for a pod that is an object of its own.
+    """
+    if isinstance(obj, Job):
+        return placed_mark.read(obj.spec.template.spec.tolerations)
     if not isinstance(obj, Pod) or not obj.spec.tolerations:
         return ()
     return () if _is_placed(obj.metadata) else placed_mark.read(obj.spec.tolerations)

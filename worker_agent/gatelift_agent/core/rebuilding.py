@@ -49,12 +49,13 @@ def _key_of(world: World, obj: KubeObject) -> PlacementKey | None:
 
     A pod that was made for a Job is none: it is its Job's, which `orphans` finds.
     """
-    meta = obj.metadata
-    if ownership.marks(obj):
+    meta, marks = obj.metadata, ownership.marks(obj)
+    if isinstance(obj, Pod) and marks:
         return None
     if world.local:
         return ownership.key_of(meta) if meta.labels.get(LABEL_ORIGIN) == world.standing.origin else None
-    found = ownership.placed_as(meta)
+    own = next((mark for mark in marks if mark.job == meta.name), None)  # a Job, by its template
+    found = (own.origin, own.key) if own is not None else ownership.placed_as(meta)
     return found[1] if found is not None and found[0] == world.standing.origin else None
 
 
