@@ -95,8 +95,12 @@ def _counted_all(world: World, placement: Placement) -> bool:
 
 
 def ended_known(world: World, placement: Placement) -> int:
-    """Return how many pods of a placement's Jobs were seen to end, or to vanish."""
-    return placement.children_gone + sum(map(pods.over, world.children(placement)))
+    """Return how many pods of a placement's Jobs were seen to end, or to vanish; none that was taken off them."""
+    jobs = [tracked.uid for tracked in placement.objects.values()]
+    return placement.children_gone + sum(
+        pods.over(pod) and any(ownership.controlled_by(pod.metadata, uid) for uid in jobs)
+        for pod in world.children(placement)
+    )
 
 
 def pods_read(world: World, placement: Placement, found: Iterable[Pod] | None, now: float) -> None:

@@ -106,7 +106,7 @@ def child_gone(world: World, pod: Pod, now: float) -> None:
     uid = pod.metadata.uid
     for placement in world.placements_of(maker, pod.metadata.namespace):
         placement.hidden.pop(uid, None)
-        placement.children_gone += 1
+        placement.children_gone += ownership.controlled_by(pod.metadata, maker.uid)
         _doubt(world, pod, now)
         if world.nodes.may_run(uid, now):
             placement.lost_children[uid] = pod
