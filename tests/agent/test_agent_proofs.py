@@ -5,9 +5,20 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from gatelift_agent.core.placements import Placement
 from gatelift_kube.objects.core import Namespace
 from gatelift_kube.resources import JOB, NAMESPACE, NODE, POD
-from gatelift_kube.writes import ApiWrite, Delete, ObjectSeen, Patch, WriteError
+from gatelift_kube.writes import (
+    ApiWrite,
+    Create,
+    Delete,
+    KubeObject,
+    ObjectGone,
+    ObjectSeen,
+    Patch,
+    WriteError,
+    WriteFailed,
+)
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire import messages as m
 from gatelift_wire.keys import FINALIZER_REPORT, PlacementKey
@@ -40,6 +51,18 @@ def _running(kind: str = "Pod") -> Stage:
     return stage
 
 
+def _placement(stage: Stage) -> Placement:
+    found = stage.placement()
+    assert found is not None
+    return found
+
+
+def _tracked(stage: Stage, name: str) -> KubeObject:
+    found = _placement(stage).objects[name].object
+    assert found is not None
+    return found
+
+
 def _fails(stage: Stage, error: WriteError, kind: type[ApiWrite] = Patch) -> None:
     stage.fail = lambda write: error if isinstance(write, kind) and write.ref.resource in {POD, JOB} else None
 
@@ -65,7 +88,8 @@ def _all_go_unseen(stage: Stage) -> None:
             bare = msgspec.json.encode({"metadata": {"finalizers": None}})
             stage.store.patch(kind, NAMESPACE_NAME, name, bare, "application/merge-patch+json", stage.now)
             if stage.store.look((resource.group, resource.plural), NAMESPACE_NAME, name) is not None:
-                stage.store.delete(kind, NAMESPACE_NAME, name, Deletion(grace_seconds=0), stage.now)
+                removal = Deletion(grace_seconds=0, propagation="Background")
+                stage.store.delete(kind, NAMESPACE_NAME, name, removal, stage.now)
 
 
 def _rights_go(stage: Stage) -> None:
@@ -178,6 +202,59 @@ def test_hd_42_what_may_run_on_on_a_node_stays_charged_when_its_namespace_is_gon
     assert len(stage.peer.of(m.Evicted)) == 1
 
 
+@pytest.mark.parametrize("rights", [True, False], ids=["with rights", "rights gone with it"])
+@pytest.mark.parametrize("kind", ["Pod", "Job"])
+def test_hd_65_what_was_proved_gone_before_its_namespace_went_is_not_asked_for_without_end(
+    kind: str, rights: bool
+) -> None:
+    """HD-65: there is nothing left that a further answer could be about."""
+    stage = _running(kind)
+    _node(stage, 1)
+    _all_go_unseen(stage)
+    stage.watched = {NAMESPACE_NAME}
+    resource, known = (POD, "p") if kind == "Pod" else (JOB, "j")
+    stage.post(ObjectGone(resource, _tracked(stage, known)))
+    for pod in stage.machine.world.children(_placement(stage)):
+        stage.post(ObjectGone(POD, pod))
+    stage.pass_seconds(5.0)
+    assert stage.state() == "Draining", "proved gone, and its kubelet is waited for"
+    if not rights:
+        _rights_go(stage)
+    _namespace_goes(stage)
+    stage.pass_seconds(300.0)
+    assert stage.peer.of(m.Evicted) == []
+    _node(stage, 2)
+    _node(stage, 3)
+    stage.pass_seconds(60.0)
+    assert len(stage.peer.of(m.Evicted)) == 1
+    stage.send(m.Forget(key=KEY))
+    stage.pass_seconds(60.0)
+    assert stage.state() == "none"
+
+
+@pytest.mark.parametrize("error", [WriteError.NAMESPACE_MISSING, WriteError.UNKNOWN], ids=lambda each: each.value)
+@pytest.mark.parametrize("rights", [True, False], ids=["with rights", "rights gone with it"])
+def test_hd_65_a_create_that_was_under_way_as_its_namespace_went_is_refused_once_nothing_can_have_come_of_it(
+    rights: bool, error: WriteError
+) -> None:
+    stage = Stage()
+    stage.start()
+    stage.hold = lambda write: isinstance(write, Create)
+    stage.place()
+    create = stage.held.popleft().command
+    assert create.ref.resource == POD
+    stage.hold = lambda _write: False
+    if not rights:
+        _rights_go(stage)
+    _namespace_goes(stage)
+    stage.post(WriteFailed(write_id=create.write_id, error=error, message="no"))
+    stage.pass_seconds(120.0)
+    assert len(stage.peer.of(m.Refused)) == 1
+    stage.send(m.Forget(key=KEY))
+    stage.pass_seconds(60.0)
+    assert stage.state() == "none"
+
+
 def test_hd_42_a_namespace_made_anew_is_not_the_one_that_the_pod_was_in() -> None:
     stage = _running()
     _rights_go(stage)
@@ -234,6 +311,23 @@ def test_hd_42_an_answer_from_before_the_end_of_the_namespace_is_not_the_last_wo
     _namespace_goes(stage)
     stage.post(answer)
     stage.pass_seconds(120.0)  # it was let go and never seen on a node: grace and margin
+    assert len(stage.peer.of(m.Evicted)) == 1
+
+
+def test_hd_65_a_probe_from_before_the_end_of_the_namespace_is_not_the_last_word() -> None:
+    stage = _running()
+    stage.hold = lambda write: isinstance(write, Patch) and write.ref.resource == POD
+    stage.change(POD, "p", {"metadata": {"labels": None}})
+    probe = stage.held.popleft().command
+    stage.hold = lambda _write: False
+    stage.watched = set()
+    stage._write(probe, answered=True)
+    answer = stage.events.pop()
+    stage.pass_seconds(1.0)
+    _all_go_unseen(stage)
+    _namespace_goes(stage)
+    stage.post(answer)
+    stage.pass_seconds(120.0)
     assert len(stage.peer.of(m.Evicted)) == 1
 
 

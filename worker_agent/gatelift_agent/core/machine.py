@@ -152,7 +152,7 @@ class Machine:
                 before = world.namespaces.get(obj.metadata.name, obj)
                 world.namespaces[obj.metadata.name] = obj
                 if before.metadata.uid != obj.metadata.uid:
-                    observing.namespace_left(world, obj.metadata.name)
+                    observing.namespace_left(world, obj.metadata.name, now)
                 self._namespaces_changed()
             case Node():
                 world.nodes.seen(obj, event.raw)
@@ -170,7 +170,7 @@ class Machine:
         match obj:
             case Namespace():
                 world.namespaces.pop(obj.metadata.name, None)
-                observing.namespace_left(world, obj.metadata.name)
+                observing.namespace_left(world, obj.metadata.name, now)
                 self._namespaces_changed()
             case Node():
                 world.nodes.gone(obj.metadata.name)

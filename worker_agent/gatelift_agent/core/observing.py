@@ -124,7 +124,7 @@ def _gone_from(world: World, tracked: Tracked, obj: KubeObject, now: float) -> N
     vanish(world, tracked, obj, now)
 
 
-def namespace_left(world: World, name: str) -> None:
+def namespace_left(world: World, name: str, now: float) -> None:
     """Believe nothing of the objects in a namespace that is gone, or was made anew, before each was asked for.
 
     Their last events may never come: the watches of Namespaces and of Pods have no order, and the rights to watch Pods
@@ -135,7 +135,8 @@ def namespace_left(world: World, name: str) -> None:
     for placement in world.placements.values():
         if placement.namespace == name and placement.state in LIVE | ENDING:
             for tracked in placement.objects.values():
-                tracked.unproven = bool(tracked.uid or tracked.asked)
+                if tracked.object is not None or tracked.missing or tracked.asked:  # else it is proved gone already
+                    tracked.unproven, tracked.unproven_since = True, now
             world.look(placement.key)
 
 
@@ -153,8 +154,9 @@ def namespace_read(
             continue  # what is on its way may land in a namespace of that name that is made meanwhile
         if known is not None and _is_outlived(known.metadata, namespace):
             gone_for_sure(world, tracked, known, now)
-        elif namespace is None and tracked.doubt_until is not None and tracked.doubt_until <= asked_at:
+        elif known is None and namespace is None and (tracked.doubt_until is None or tracked.doubt_until <= asked_at):
             tracked.doubt_until = tracked.blocked_since = None
+            tracked.unproven = False
     for pod in world.children(placement):
         if _is_outlived(pod.metadata, namespace):
             child_gone(world, pod, now)

@@ -65,7 +65,8 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
         tracked.removed = tracked.removed or asked.purpose is Purpose.UNFINALIZE
         observing.gone_for_sure(world, tracked, event.object, now)
     elif event.object is not None:
-        tracked.unproven = tracked.unproven and asked.purpose is not Purpose.PROBE
+        if asked.purpose is Purpose.PROBE and asked.at >= tracked.unproven_since:
+            tracked.unproven = False
         resource = tracked.ref.resource
         observing.seen(world, resource, event.object, event.raw, now)
         if asked.purpose in _CREATED and tracked.object is None:
@@ -147,7 +148,8 @@ def _create_failed(
     if event.error is WriteError.UNKNOWN:
         tracked.doubt_until = asked.at + WRITE_SECONDS_MAX
         world.wakes.ask(placement.key, tracked.doubt_until)
-    elif event.error is WriteError.ALREADY_EXISTS:
+        return
+    if event.error is WriteError.ALREADY_EXISTS:
         held = world.held(tracked)
         if held is not None:
             observing.take(world, placement, tracked, held, now)
@@ -156,7 +158,10 @@ def _create_failed(
             tracked.doubt_until = now
             tracked.blocked_since = now if tracked.blocked_since is None else tracked.blocked_since
             tracked.retry_at = 0.0
-    elif event.error in _REFUSALS and placement.state not in ENDING:
+        return
+    if tracked.object is None and not tracked.missing:
+        tracked.unproven = False  # it did not land, and there was none before
+    if event.error in _REFUSALS and placement.state not in ENDING:
         text = event.message + _HINTS.get(event.error, "")
         refusal = _REFUSALS[event.error]
         ending = Ending(kind=EndingKind.REFUSED, reason=refusal.value, message=text, refusal=refusal)
@@ -167,7 +172,7 @@ def _probe_failed(world: World, placement: Placement, tracked: Tracked, event: W
     if event.error not in GONE:
         _no_answer(world, placement, "whether it is still there is not known", event, now)
         return  # asked again after the pause; until then it counts as there
-    tracked.doubt_until = None
+    tracked.doubt_until, tracked.unproven = None, False
     if event.error is WriteError.NOT_FOUND:
         tracked.blocked_since = None
     known = tracked.last_object if tracked.missing else tracked.object

@@ -158,6 +158,7 @@ class Tracked:
     """The watch says that it is gone and we did not remove it: perhaps only its labels were taken away."""
     unproven: bool = False
     """Its namespace went: what is known of it is not believed until an answer that was asked for since."""
+    unproven_since: float = 0.0
     vanished: bool = False
     """It was there and is not any more, and we did not remove it."""
     blocked_since: float | None = None
