@@ -8,7 +8,8 @@ so the term grows with every change of holder, also when the same process comes 
 A Lease may also count (`counts`): each create, take and renewal raises a number that stands in an annotation, beside
 the list of who took over at which number. So a Lease that was restored from a backup can be told from one that was not,
 by whoever brings back a later number; and who takes over knows whether it saw the number grow a moment ago, or found a
-Lease that may be old.
+Lease that may be old. One that was deleted is made anew with a number that goes on, by a candidate that saw it a moment
+before it was gone and has looked there ever since: nobody restores a cluster between two looks.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ ANNOTATION_HOLDERS = "gatelift.dev/lease-holders"
 """Who took over, and at which number, oldest first: `DIGEST:NUMBER`, separated by blanks."""
 TENURES_MAX = 64
 """Holders that are listed: some weeks of daily restarts, in 2 KB."""
+UNSEEN_WRITES = 16
+"""How many writes of a Lease may have gone unseen between two looks at it: its holder tries at most ten times in twice
+the retry time, as it tries again after a quarter of that, and somebody may have taken it over."""
 DIGITS_MAX = 18
 """Digits of a number that is believed: it fits into 63 bits."""
 
@@ -108,6 +112,7 @@ class Election:
         self._vacant_from = NEVER
         self._counts = counts
         self._counter_floor = 0
+        self._deleted: tuple[int, tuple[Tenure, ...]] | None = None
         self._grew_after = NEVER
         self._looked_at = NEVER
         self._warm = False
@@ -127,6 +132,7 @@ class Election:
             self._vacant_from = now + self.times.lease_seconds
         if version != known or self._seen_since == NEVER:
             self._seen_since = now
+        self._note_deletion(lease, now)
         before, after = counter_of(self._lease), counter_of(lease)
         if self._lease is not None and after != before:
             # Some time after our last look at it. One that went back proves nothing.
@@ -134,6 +140,17 @@ class Election:
         self._lease, self._looked_at = lease, now
         if lease is not None:
             self._floor = max(self._floor, lease.spec.lease_transitions or 0)
+
+    def _note_deletion(self, lease: Lease | None, now: float) -> None:
+        """Keep what a Lease counted that was deleted, as long as looks at it follow each other closely.
+
+        Between two such looks it may be deleted, and no cluster be stopped, put back and started. A later look, or one
+        that finds a Lease, has nothing to go on from but that.
+        """
+        if lease is not None or now - self._looked_at > 2 * self.times.retry_seconds:
+            self._deleted = None
+        elif self._lease is not None:
+            self._deleted = counter_of(self._lease) + UNSEEN_WRITES, tenures_of(self._lease)
 
     def raise_floor(self, term: int) -> None:
         """Never use a term at or below `term`: somebody has recorded it."""
@@ -209,19 +226,22 @@ class Election:
             spec |= {"acquireTime": moment, "leaseTransitions": self._floor + 1}
             # As long as nobody takes over, plus two looks of ours at it: a moment ago.
             self._warm = now - self._grew_after <= self.times.lease_seconds + 2 * self.times.retry_seconds
-        marks = {"annotations": self._count(step)} if self._counts else {}
+        marks = {"annotations": self._count(step, now)} if self._counts else {}
         if self._lease is None:
             metadata = {"name": self.key.name, "namespace": self.key.namespace, **marks}
             return {"apiVersion": LEASE.api_version, "kind": LEASE.kind, "metadata": metadata, "spec": spec}
         return {"metadata": {**self._preconditions(), **marks}, "spec": spec}
 
-    def _count(self, step: Step) -> dict[str, str]:
+    def _count(self, step: Step, now: float) -> dict[str, str]:
         """Return the annotations of the next write."""
         found = counter_of(self._lease)
         if step is Step.RENEW:
             return {ANNOTATION_COUNTER: str(found + 1)}
+        before = tenures_of(self._lease)
+        if step is Step.CREATE and self._deleted is not None and now - self._looked_at <= 2 * self.times.retry_seconds:
+            found, before = self._deleted
         # Raised above all that a restored record does not know: who led before is of no account any more.
-        before = tenures_of(self._lease) if self._counter_floor <= found else ()
+        before = before if self._counter_floor <= found else ()
         found = max(found, self._counter_floor)
         tenures = (*before, Tenure(holder_digest(self.identity), found))[-TENURES_MAX:]
         text = " ".join(f"{each.holder}:{each.found}" for each in tenures)

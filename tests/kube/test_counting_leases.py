@@ -11,6 +11,7 @@ from gatelift_kube.election import (
     ANNOTATION_COUNTER,
     ANNOTATION_HOLDERS,
     TENURES_MAX,
+    UNSEEN_WRITES,
     Election,
     ElectionTimes,
     Step,
@@ -173,3 +174,86 @@ def test_hd_31_a_lease_that_does_not_count_is_written_as_ever() -> None:
     election = Election(KEY, "me", TIMES)
     election.observe(None, -15.0)
     assert "annotations" not in election.body(Step.CREATE, 0.0, 0.0)["metadata"]
+
+
+# --- deleted by a person (HD-67) -----------------------------------------------------------------------------------
+
+
+def looks(election: Election, until: float, since: float) -> float:
+    """Look for a Lease that is not there, at the usual pace; return the time of the last look."""
+    now = since
+    while now < until:
+        now += TIMES.retry_seconds
+        election.observe(None, now)
+    return now
+
+
+def test_hd_67_the_holder_of_a_lease_that_was_deleted_makes_it_anew_and_counts_on() -> None:
+    stored, election = Stored(), candidate()
+    election.observe(None, -15.0)
+    take(election, stored, 0.0)
+    for second in (2.0, 4.0, 6.0):
+        renew(election, stored, second)
+    election.observe(None, 8.0)
+    assert election.lost(8.0) == "the Lease was deleted"
+    election.resigned()
+    anew = Stored()
+    take(election, anew, looks(election, 24.0, 8.0))
+    assert [(each.holder, each.found) for each in election.standing.tenures] == [
+        (holder_digest("me"), 0),
+        (holder_digest("me"), 4 + UNSEEN_WRITES),
+    ]
+    assert election.standing.counter == 4 + UNSEEN_WRITES + 1
+    assert not election.standing.warm
+
+
+def test_hd_67_a_standby_that_saw_the_lease_a_moment_before_goes_on_above_what_it_cannot_have_seen() -> None:
+    stored, election = held_by_another(40), candidate()
+    election.observe(stored.lease(), 100.0)
+    stored.count(43)
+    take(election, Stored(), looks(election, 117.0, 100.0))
+    assert election.standing.counter == 40 + UNSEEN_WRITES + 1 > 43
+
+
+def never_saw_it(election: Election, _stored: Stored) -> float:
+    return looks(election, 117.0, 100.0)
+
+
+def looked_away_as_it_went(election: Election, stored: Stored) -> float:
+    """HD-22: as long as a cluster takes to be stopped, put back and started."""
+    election.observe(stored.lease(), 90.0)
+    return looks(election, 117.0, 100.0)
+
+
+def looked_away_since(election: Election, stored: Stored) -> float:
+    election.observe(stored.lease(), 100.0)
+    return looks(election, 140.0, looks(election, 106.0, 100.0) + 10.0)
+
+
+def looked_away_at_last(election: Election, stored: Stored) -> float:
+    election.observe(stored.lease(), 100.0)
+    return looks(election, 117.0, 100.0) + 10.0
+
+
+def found_another_since(election: Election, stored: Stored) -> float:
+    election.observe(stored.lease(), 100.0)
+    now = looks(election, 106.0, 100.0)
+    anew = Stored()
+    other = candidate("third")
+    other.observe(None, now - 15.0)
+    take(other, anew, now)
+    election.observe(anew.lease(), now + 1.0)
+    return now + 20.0
+
+
+@pytest.mark.parametrize(
+    "story", [never_saw_it, looked_away_as_it_went, looked_away_since, looked_away_at_last, found_another_since]
+)
+def test_hd_67_whoever_cannot_know_that_it_was_deleted_begins_from_what_is_there(story: Any) -> None:
+    stored, election = held_by_another(40), candidate()
+    now = story(election, stored)
+    left = Stored() if election._lease is None else stored
+    if left is stored:
+        stored.metadata["annotations"] = {ANNOTATION_COUNTER: "1"}
+    take(election, left, now)
+    assert election.standing.counter <= 2

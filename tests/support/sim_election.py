@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gatelift_kube.election import NEVER, TENURES_MAX, ElectionTimes, Tenure, holder_digest
+from gatelift_kube.election import NEVER, TENURES_MAX, UNSEEN_WRITES, ElectionTimes, Tenure, holder_digest
 from support.sim_clock import ProcessClock, Timeline
 
 TIMES = ElectionTimes()
@@ -69,6 +69,8 @@ class SimElector:
         self._seen_since = 0.0
         self._counted, self._looked_at = -1, NEVER
         self._grew_after = NEVER
+        self._deleted: tuple[int, tuple[Tenure, ...]] | None = None
+        self._there: tuple[int, tuple[Tenure, ...]] | None = None
         self.counter, self.warm = 0, True
         self.tenures: tuple[Tenure, ...] = ()
         self.floors: Callable[[], tuple[int, int]] = lambda: (0, 0)
@@ -101,24 +103,40 @@ class SimElector:
             self._seen, self._seen_since = version, sent
         if self._counted >= 0 and self._lease.counter != self._counted:
             self._grew_after = self._looked_at if self._lease.counter > self._counted else NEVER
-        self._counted, self._looked_at = self._lease.counter, sent
+        self._look_at(sent)
         if self._lease.vacant or sent >= self._seen_since + TIMES.lease_seconds:
             self._time.after(self._time.between(0.001, 0.05), lambda: self._take(sent, version))
 
+    def _look_at(self, sent: float) -> None:
+        """Take what is there; of a Lease that is gone a candidate knows what it saw a moment before."""
+        lease = self._lease
+        if not lease.gone or sent - self._looked_at > 2 * TIMES.retry_seconds:
+            self._deleted = None
+        elif self._there is not None:
+            self._deleted = self._there[0] + UNSEEN_WRITES, self._there[1]
+        self._there = None if lease.gone else (lease.counter, lease.tenures)
+        self._counted, self._looked_at = lease.counter, sent
+
     def _renew(self, sent: float, term: int) -> None:
         lease = self._lease
+        if not self.over and term == self.term and lease.gone:
+            self._look_at(self._clock.at(self._time.now))
+            self._seen, self._seen_since = lease.version, self._looked_at
+            self._deposed()
+            return
         if self.over or term != self.term or (lease.holder, lease.term) != (self._who, term):
             return
         if lease.counter < self.counter:
-            self._restored()
+            self._deposed()
             return
         lease.version += 1
         lease.counter += 1
         self.counter = lease.counter
+        self._look_at(self._clock.at(self._time.now))
         self.valid_until = sent + TIMES.renew_seconds
         self._extended(self.valid_until)
 
-    def _restored(self) -> None:
+    def _deposed(self) -> None:
         self.term = 0
         self._lost()
 
@@ -126,7 +144,10 @@ class SimElector:
         lease = self._lease
         if self.over or lease.version != version:
             return
+        seen = self._deleted if lease.gone else None
         vacant, lease.gone = lease.vacant, False
+        if seen is not None:
+            lease.counter, lease.tenures = seen
         term, counter = self.floors()
         lease.holder, lease.version, lease.term = self._who, version + 1, max(lease.term, term) + 1
         found = max(lease.counter, counter)
