@@ -185,3 +185,65 @@ def test_hd_22_a_restart_of_an_agent_is_no_restore() -> None:
     assert history.connected(cluster)
     assert not history.status(cluster)["restoredSession"]
     assert history.runs("one") == {cluster}
+
+
+@pytest.mark.parametrize("who", ["its holder", "a standby"])
+def test_hd_67_a_lease_that_is_deleted_makes_no_restored_worker_where_somebody_saw_it(who: str) -> None:
+    """HD-67: a person tidies up; who saw the Lease a moment before makes it anew, and it counts on."""
+    history, cluster = running()
+    world = history.world
+    if who == "a standby":
+        world.start_agent(cluster)
+        history.passes(20.0)
+        history.kill_agent(cluster, again=False)
+    history.passes(20.0)
+    counted = world.leases[cluster].counter
+    world.leases[cluster].delete()
+    history.passes(MINUTES)
+    assert world.leases[cluster].counter > counted
+    assert history.connected(cluster)
+    assert not history.status(cluster)["restoredSession"]
+    assert history.runs("one") == {cluster}
+
+
+def test_hd_67_a_lease_that_is_deleted_while_nobody_looks_counts_anew_and_all_that_is_listed_settles_it() -> None:
+    """HD-67, HD-22: who comes afterwards cannot tell it from a backup; what runs is listed, so nobody is asked."""
+    history, cluster = running()
+    history.passes(20.0)
+    history.kill_agent(cluster, again=False)
+    history.world.leases[cluster].delete()
+    history.world.start_agent(cluster)
+    history.passes(MINUTES)
+    status = history.status(cluster)
+    assert status["restoredSession"] == status["settledSession"] > 0
+    assert history.runs("one") == {cluster}
+
+
+def test_hd_68_a_worker_cluster_made_anew_forgets_nothing_and_says_which_word_is_waited_for() -> None:
+    """HD-68: what its agent lists goes on by itself; the rest stays charged, and ends by that word alone."""
+    history, cluster = running()
+    history.home.change(WORKER_CLUSTER, "b" if cluster == "a" else "a", {"spec": {"cordoned": True}})
+    history.pod("two")
+    assert history.until_runs("two") == cluster
+    history.kill_agent(cluster, again=False)
+    history.edit(cluster, POD, "two", {"metadata": {"finalizers": None}})
+    history.delete(cluster, POD, "two")
+    history.until("it has stopped, and nobody saw it", lambda: not history.runs("two"))
+    history.home.delete(WORKER_CLUSTER, cluster)
+    history.kill_leader()  # the next one knows of that WorkerCluster only what the Workloads say
+    history.passes(5.0)
+    history.home.create(WORKER_CLUSTER, {"metadata": {"name": cluster}, "spec": {}})
+    history.home.change(WORKER_CLUSTER, cluster, {"status": {"keyDigest": KEY_DIGEST}}, "status")
+    history.world.start_agent(cluster)
+    history.until("it is shown", lambda: shown(history, cluster, "Replaced") == "AnotherCluster")
+    history.passes(MINUTES)
+    assert history.status(cluster)["unexplained"] == 1
+    told = next(one["message"] for one in history.status(cluster)["conditions"] if one["type"] == "Replaced")
+    assert "or this WorkerCluster was made anew; 1 placements of before" in told
+    assert f"gatelift cluster fenced {cluster}" in told
+    assert history.shows("two", "QuotaReserved")
+    assert not history.shows("two", "Evicted")
+    say_fenced_of_before(history, cluster)
+    history.until("the other one runs again", lambda: history.runs("two") == {cluster})
+    assert history.runs("one") == {cluster}
+    assert history.containers("one") == history.containers("two") == 1

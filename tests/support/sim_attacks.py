@@ -35,18 +35,13 @@ class Attack:
 ATTACKS = {
     each.name: each
     for each in (
-        Attack(
-            disasters.worker_cluster_made_anew, "with a word as it greets a placement is explained by nobody (HD-21)"
-        ),
+        Attack(disasters.worker_cluster_made_anew),
         Attack(disasters.gone_for_good),
         Attack(disasters.another_cluster_under_a_name, "not lived through yet with identities of clusters (HD-20)"),
         Attack(disasters.worker_restored, "not lived through yet with marks in greetings (HD-22)"),
         Attack(disasters.home_restored, "not lived through yet with a sealed counter (HD-31)"),
-        Attack(disasters.namespace_deleted, "not lived through yet with probes of a namespace (HD-42)"),
-        Attack(
-            disasters.agents_lease_deleted,
-            "its mark begins again, and what is unexplained then waits for a person whom nobody plays yet (HD-22)",
-        ),
+        Attack(disasters.namespace_deleted),
+        Attack(disasters.agents_lease_deleted),
         Attack(disasters.agents_state_deleted),
         Attack(disasters.second_lease),
         Attack(hand.workers_finalizer_edited),

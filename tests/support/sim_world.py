@@ -32,6 +32,7 @@ from support.sim_attacks import begin, drawn_attacks
 from support.sim_clock import Timeline
 from support.sim_cluster import ACCEPT, TEAM, Doc, SimCluster
 from support.sim_disasters import RESTORED
+from support.sim_doubts import attend
 from support.sim_election import SimLease
 from support.sim_endings import left_over, unsettled
 from support.sim_faults import Faults, drawn
@@ -279,6 +280,8 @@ class SimWorld:
 
         Trouble(self).begin()
         begin(self, self.attacks, self.plan.attack_every)
+        for name in self.names:
+            attend(self, name)
 
     def calm(self) -> None:
         """End all trouble."""

@@ -262,7 +262,8 @@ def _doubts(found: WorkerCluster, facts: Facts) -> tuple[Condition, ...]:
     name, left = found.metadata.name, facts.unexplained
     listed = f"{left} placements of before are not in its inventory" if left is not None else "its inventory is awaited"
     restored = f"In session {facts.restored_session} it remembered less than is recorded: it was restored from a backup"
-    replaced = f"In session {facts.replaced_session} another cluster greeted under this name"
+    other = "another cluster greeted under this name, or this WorkerCluster was made anew"
+    replaced = f"In session {facts.replaced_session} {other}"
     taken_over = f"In session {facts.taken_over_session} another agent took over, with a Lease of its own"
     out = []
     for type_, session, reason, what in (

@@ -1,0 +1,49 @@
+"""A person who reads what clusters in doubt show, and says what their conditions ask for, once it is true.
+
+The word is about what the agent of a connected cluster does not list (docs/operations.md): which that is he has from
+the manager's events (ClusterUnreachable), and he looks for it at every cluster of his. That agent lets nothing go that
+it does not list (R1), so what is true stays true.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from support.sim_persons import is_lost, say_fenced, status_of
+
+if TYPE_CHECKING:
+    from gatelift.core.state import Core
+    from support.sim_world import SimWorld
+
+LOOK_SECONDS = 30.0
+DOUBTS = ("restoredSession", "replacedSession", "takenOverSession")
+
+
+def attend(world: SimWorld, name: str) -> None:
+    """Look at a cluster now and then, for the rest of the history."""
+    settle(world, name)
+    world.time.after(LOOK_SECONDS, lambda: attend(world, name))
+
+
+def settle(world: SimWorld, name: str) -> bool:
+    """Say of a connected cluster in doubt that nothing runs of what it does not list; return whether it was said."""
+    status = status_of(world, name)
+    doubted = max(status.get(each, 0) for each in DOUBTS)
+    if doubted <= status.get("settledSession", 0) or not status.get("unexplained") or is_lost(status):
+        return False
+    live = world.truth.all_live()
+    remembered = {each["workloadUid"] for each in status.get("predecessors", []) if each["session"] < doubted}
+    if any(uid in live for uid in _unlisted(world, name) | remembered):
+        return False
+    say_fenced(world, name, doubted - 1)
+    return True
+
+
+def _unlisted(world: SimWorld, name: str) -> set[str]:
+    """Return the Workloads of which the manager has told that their cluster cannot be asked for them."""
+    placed = [core.attempts.get(uid) for core in _leading(world) for uid in core.on_cluster.get(name, ())]
+    return {each.uid for each in placed if each is not None and each.state.value == "Lost"}
+
+
+def _leading(world: SimWorld) -> list[Core]:
+    return [each.machine.core for each in world.managers if each.elector.leads()][-1:]
