@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from gatelift_kube.resources import POD
+from typing import Any
+
+import pytest
+
+from gatelift_kube.resources import POD, WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.writes import ApiWrite, WriteDone, WriteError, WriteFailed
 from support.history import History
 
 MINUTES = 120.0
@@ -90,3 +95,36 @@ def test_hd_12_the_work_runs_elsewhere_though_the_leader_dies_when_the_word_is_i
         assert time.step(time.now + MINUTES), "the word is written"
     history.kill_leader()  # before it has the answer
     history.until("it runs elsewhere", lambda: bool(history.runs("one") - {cluster}))
+
+
+def test_hd_13_a_word_whose_write_fails_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HD-13: it is taken as the object has changed; its cluster comes back, and its work has never stopped there."""
+    history, cluster = lost_with_a_pod()
+    leader, home = history.leader, history.home
+    refused: list[ApiWrite] = []
+
+    class Changing:
+        """The management cluster, in which somebody is always first with that WorkerCluster."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(home, name)
+
+        def carry_out(self, command: ApiWrite) -> WriteDone | WriteFailed:
+            if command.ref != ObjectRef(WORKER_CLUSTER, ObjectKey("", cluster)):
+                return home.carry_out(command)
+            refused.append(command)
+            return WriteFailed(write_id=command.write_id, error=WriteError.CONFLICT, message="it has changed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(leader.port, "cluster", Changing())
+        history.say_fenced(cluster)
+        history.passes(60.0)
+        assert len(refused) > 10
+        assert history.shows("one", "QuotaReserved")
+        assert not history.shows("one", "Evicted")
+        history.mend(cluster)
+        history.passes(30.0)
+    history.until_connected(cluster)
+    history.passes(60.0)
+    assert history.runs("one") == {cluster}
+    assert not history.status(cluster).get("fencedThroughSession")
