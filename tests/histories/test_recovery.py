@@ -7,6 +7,7 @@ import msgspec
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVER,
     ANNOTATION_STOP_UNEXPLAINED,
+    COUNTER_JUMP,
     Finding,
     Stage,
     Told,
@@ -171,3 +172,32 @@ def test_hd_33_a_word_about_an_earlier_restore_says_nothing_about_a_later_one() 
     assert found(history).stage is Stage.HALTED
     say(history, second)
     history.until("dispatch goes on", lambda: recovered(history))
+
+
+def test_hd_76_who_was_heard_before_the_proof_came_is_heard_again_and_not_waited_for_for_ever() -> None:
+    """HD-76: a was cut off since before the backup and greets first, it proves nothing; then b proves the restore."""
+    history = History()
+    history.pod("one")
+    history.until_runs("one")
+    history.passes(30.0)
+    history.cut("a")
+    kept = backup(history)
+    history.passes(30.0)
+    history.cut("b")
+    restore(history, kept)
+    history.mend("a")
+    history.until(
+        "a has said what it has", lambda: history.status("a").get("session", 0) > 1 and history.connected("a")
+    )
+    history.passes(5.0)
+    assert found(history).finding is None
+    history.mend("b")
+    finding = until_found(history)
+    history.passes(30.0)
+    term = history.leader.elector.term
+    say(history, finding)
+    history.until("dispatch goes on", lambda: recovered(history))
+    assert history.leader.elector.term > term, "the next leader has a list of holders that begins with itself"
+    assert history.world.manager_lease.counter > finding.counter + COUNTER_JUMP
+    history.pod("new")
+    history.until_runs("new")

@@ -77,6 +77,39 @@ def test_hd_34_the_workload_is_not_started_anew_before_its_epoch_was_raised_and_
     assert (caution.holds(key.uid), caution.cordons("b")) == (False, False)
 
 
+def evicted_while_named(epoch: int, *, over: bool = False) -> tuple[World, PlacementKey]:
+    """Return a world in which b names a later epoch of a workload, whose own one has ended meanwhile."""
+    world, _, key = running()
+    later = PlacementKey(key.uid, epoch)
+    world.agents["b"].say(Finished(key=later, succeeded=True) if over else GatesLifted(key=later))
+    world.settle()
+    meta = world.find("Workload")["metadata"]
+    ref = ObjectRef(WORKLOAD, ObjectKey(meta["namespace"], meta["name"]))
+    for active in (False, True):
+        world.api.edit(ref, lambda workload, active=active: workload["spec"].update(active=active))  # type: ignore[misc]  # mypy cannot infer it
+        world.advance(60.0)
+    return world, later
+
+
+def test_hd_75_the_epoch_that_the_managers_own_end_raises_stops_nothing_that_runs_under_that_epoch() -> None:
+    world, later = evicted_while_named(2)
+    assert world.find("Workload")["metadata"]["annotations"]["gatelift.dev/epoch"] == "2"
+    assert later not in [stop.key for _, stop in world.messages(Stop)]
+    assert world.machine.core.caution.holds(later.uid)
+
+
+@pytest.mark.parametrize("over", [False, True], ids=["runs", "over"])
+def test_hd_34_hd_75_raised_as_the_text_says_it_is_stopped_there_and_then_started_anew(*, over: bool) -> None:
+    world, later = evicted_while_named(2, over=over)
+    said = next(one for one in world.find("Workload")["status"]["conditions"] if one["type"] == "QuotaReserved")
+    assert said["reason"] == "EpochAhead"
+    assert "to 3 or above" in said["message"]
+    raise_epoch(world, 3)
+    answers = [each.key for _, each in world.messages(Forget if over else Stop)]
+    assert later in answers
+    assert not world.machine.core.caution.holds(later.uid), "its agent has answered that nothing of it is left"
+
+
 def test_hd_34_a_person_who_declares_the_cluster_fenced_ends_the_hold() -> None:
     world, _, key = running()
     world.agents["b"].say(GatesLifted(key=PlacementKey(key.uid, 7)))

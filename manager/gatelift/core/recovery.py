@@ -19,6 +19,7 @@ from gatelift.core.link_values import LOCAL_CLUSTER, CounterShown, PlacementsInv
 from gatelift.core.record import Record
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVERY,
+    COUNTER_JUMP,
     Finding,
     Found,
     Stage,
@@ -135,10 +136,14 @@ def _tell(core: Core, cluster: str, reason: str, text: str) -> None:
 
 
 def _begin(core: Core) -> None:
-    """Begin what a person asked for: under a term and a counter above all that was shown, which a new leader takes."""
+    """Begin what a person asked for: under a term and a counter above all that was shown, which a new leader takes.
+
+    Also where ours are above them by chance: who was heard before the proof came is to be heard anew, and the list of
+    those who led has to begin anew.
+    """
     state = core.caution.recovery
     finding = state.finding
-    if finding is not None and core.term and (core.term <= finding.term or state.counter <= finding.counter):
+    if finding is not None and core.term and state.counter <= finding.counter + COUNTER_JUMP:
         core.step_down("a person said recover: whoever leads next raises term and counter")
 
 

@@ -237,10 +237,11 @@ def let_go(core: Core, cluster: str) -> None:
 def drop_raised(core: Core, uid: str, highest: int, now: float) -> None:
     """Drop what clusters name of a workload whose epoch a person has raised above it: now it is older than the record.
 
-    It holds the workload until the cluster says that nothing of it is left.
+    It holds the workload until the cluster says that nothing of it is left. Raised to the very epoch that is named says
+    nothing: an end that a record that is too old knew of raises by one as well, and stops nothing that runs.
     """
     for cluster, ahead in core.caution.named(uid):
-        if ahead.key.epoch <= highest and not ahead.spared:
+        if ahead.key.epoch < highest and not ahead.spared:
             placing.drop_stray(core, cluster, ahead.key, now, over=ahead.over)
             if ahead.over and core.caution.settle(cluster, uid):
                 core.mark_later((uid,))

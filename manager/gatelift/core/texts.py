@@ -179,7 +179,7 @@ def epoch_ahead(cluster: str, named: int, known: int) -> str:
     return (
         f"cluster {cluster} names epoch {named} of this workload, its record knows {known}: nothing new of it is "
         f"started, and {cluster} gets no new work; look what runs there, then raise the annotation gatelift.dev/epoch "
-        f"to {named} or above, and it is stopped there"
+        f"to {named + 1} or above, and it is stopped there"
     )
 
 
