@@ -116,6 +116,7 @@ class Election:
         self._grew_after = NEVER
         self._looked_at = NEVER
         self._warm = False
+        self._went_back = ""
 
     @property
     def holder(self) -> str:
@@ -137,6 +138,8 @@ class Election:
         if self._lease is not None and after != before:
             # Some time after our last look at it. One that went back proves nothing.
             self._grew_after = self._looked_at if after > before else NEVER
+            if after < before and self._counts:
+                self._went_back = f"the Lease counts {after}, it counted {before}: was it restored?"
         self._lease, self._looked_at = lease, now
         if lease is not None:
             self._floor = max(self._floor, lease.spec.lease_transitions or 0)
@@ -192,6 +195,14 @@ class Election:
             return f"the Lease was not renewed within {self.times.renew_seconds:g} s"
         return ""
 
+    def went_back(self) -> str:
+        """Return why nothing counts that a candidate remembers, or an empty text: it has outlived a restore.
+
+        The Lease counts less than it did. What this process knows of other objects may be of a history that is no more,
+        and their versions may have gone back, so that watching on does not mend that.
+        """
+        return self._went_back
+
     def acquired(self, lease: Lease, sent_at: float, now: float) -> None:
         """Take in that our create or take succeeded; the request was sent at `sent_at`."""
         self.observe(lease, now)
@@ -211,7 +222,7 @@ class Election:
 
     def resigned(self) -> None:
         """Lead no more, from now on."""
-        self.standing = Standing()
+        self.standing, self._went_back = Standing(), ""
 
     def body(self, step: Step, wall: float, now: float = NEVER) -> dict[str, Any]:
         """Return the document to create, or the merge patch that takes or renews, on the version last read."""

@@ -128,9 +128,13 @@ class Elector:
         return min(share, max(0.05, standing.valid_until - now)) if standing.leads(now) else share
 
     def _tell(self) -> None:
-        """Tell of a change of standing, once."""
+        """Tell of a change of standing, once, and of a Lease that went back, also who does not lead."""
         election = self._election
-        if self._led:
+        if not self._led and election.went_back():
+            why = election.went_back()
+            election.resigned()
+            self._on_lost(why)
+        elif self._led:
             why = election.lost(self._clock())
             if why:
                 self._led = False
@@ -230,6 +234,15 @@ class LeaderElector:
     def raise_counter(self, number: int) -> None:
         """Make the Lease count on from `number` at least when it is taken next."""
         self._election.raise_counter(number)
+
+    async def look(self, client: Client) -> None:
+        """Take in the Lease before anything else is read: counts it less later, then that may be of a lost history.
+
+        Call before `start`. Where nobody answers nothing is known, as without the call.
+        """
+        with suppress(KubeError):
+            served = await client.get(ObjectRef(LEASE, self._election.key))
+            self._election.observe(_lease(served.object), self._clock())
 
     def start(self) -> None:
         """Become a candidate. Call once, in the event loop that shall get the callbacks."""

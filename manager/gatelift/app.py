@@ -142,6 +142,7 @@ class _Process:
         self._loop.post(events.ClockRead(unix_seconds=wall()))
         try:
             await self._authority.load()
+            await self._elector.look(self._client)
             self._supervisor.spawn("authority", self._authority.keep_fresh())
             self._supervisor.spawn("core", self._loop.run())
             self._supervisor.spawn("clocks", self._keep_told())

@@ -162,6 +162,24 @@ def test_hd_31_a_holder_that_finds_its_own_lease_set_back_leads_no_more() -> Non
     assert election.step(5.0) is Step.WAIT
 
 
+def test_hd_77_a_candidate_that_sees_the_lease_count_less_than_it_did_has_outlived_a_restore() -> None:
+    stored, election = held_by_another(40), candidate()
+    election.observe(stored.lease(), 0.0)
+    election.observe(stored.count(41), 2.0)
+    assert not election.went_back()
+    election.observe(stored.count(12), 4.0)
+    assert election.went_back() == "the Lease counts 12, it counted 41: was it restored?"
+    election.resigned()
+    assert not election.went_back(), "told once"
+
+
+def test_hd_77_a_lease_that_is_gone_may_have_been_restored_to_before_it_was() -> None:
+    stored, election = held_by_another(40), candidate()
+    election.observe(stored.lease(), 0.0)
+    election.observe(None, 2.0)
+    assert election.went_back() == "the Lease counts 0, it counted 40: was it restored?"
+
+
 def test_hd_31_a_recovery_goes_on_above_what_was_shown_and_lists_nobody_from_before() -> None:
     stored, election = held_by_another(40), candidate()
     election.raise_counter(1000)

@@ -12,7 +12,7 @@ import pytest
 
 from gatelift_kube.client import Client
 from gatelift_kube.clock import Clock, monotonic
-from gatelift_kube.election import Election, ElectionTimes, Step
+from gatelift_kube.election import ANNOTATION_COUNTER, Election, ElectionTimes, Step
 from gatelift_kube.leader import LeaderElector
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.resources import LEASE, ObjectKey
@@ -183,7 +183,7 @@ def test_times_that_do_not_fit_together_are_refused(seconds: tuple[float, float,
 class Running:
     """An elector on its own thread, and what it told."""
 
-    def __init__(self, server: FakeApiServer, identity: str, clock: Clock = monotonic) -> None:
+    def __init__(self, server: FakeApiServer, identity: str, clock: Clock = monotonic, *, counts: bool = False) -> None:
         self.told: list[str] = []
         if server.find(LEASE, KEY.name, KEY.namespace) is None:
             server.put(LEASE, KEY.name, KEY.namespace, spec={})
@@ -195,6 +195,7 @@ class Running:
             on_acquired=lambda term: self.told.append(f"acquired {term}"),
             on_lost=lambda reason: self.told.append(f"lost: {reason}"),
             times=STEADY,
+            counts=counts,
             clock=clock,
             user_agent=identity,
         )
@@ -252,6 +253,41 @@ async def test_a_leader_that_cannot_renew_steps_down_before_another_may_lead(ser
             ahead += STEADY.lease_seconds
             await until(lambda: second.told == ["acquired 2"])
             assert len(first.told) == 2
+
+
+async def test_hd_77_a_standby_whose_lease_goes_back_is_told_so_though_it_never_led(server: FakeApiServer) -> None:
+    """It would take over with what it remembers of a history that is no more."""
+    leader, standby = Running(server, "a", counts=True), Running(server, "b", counts=True)
+    async with started(leader):
+        await until(lambda: leader.told == ["acquired 1"])
+        async with started(standby):
+            await until(lambda: standby.elector.holder == "a")
+            found = server.find(LEASE, KEY.name, KEY.namespace)
+            assert found is not None
+            backup = {"metadata": {"annotations": {ANNOTATION_COUNTER: "1"}}, "spec": {**found["spec"]}}
+            seen = len(server.asked("GET"))
+            await until(lambda: len(server.asked("GET")) >= seen + 4 and len(server.asked("PATCH")) >= 4)
+            server.put(LEASE, KEY.name, KEY.namespace, **backup)
+            await until(lambda: bool(standby.told))
+            assert standby.told[0].startswith("lost: the Lease counts ")
+            assert "was it restored?" in standby.told[0]
+
+
+async def test_hd_77_who_reads_the_cluster_before_it_is_a_candidate_has_looked_at_the_lease_first(
+    server: FakeApiServer, client: Client
+) -> None:
+    def count(number: int) -> None:
+        spec = {"holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 1}
+        server.put(
+            LEASE, KEY.name, KEY.namespace, spec=spec, metadata={"annotations": {ANNOTATION_COUNTER: str(number)}}
+        )
+
+    count(40)
+    starting = Running(server, "b", counts=True)
+    await starting.elector.look(client)
+    count(12)
+    async with started(starting):
+        await until(lambda: starting.told == ["lost: the Lease counts 12, it counted 40: was it restored?"])
 
 
 async def test_a_leader_whose_renewal_got_through_without_an_answer_leads_on(server: FakeApiServer) -> None:

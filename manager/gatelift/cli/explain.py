@@ -17,7 +17,7 @@ from gatelift.cli.listing import every, maker_of, placement_of, situation_of
 from gatelift.cli.render import Output, age, dump
 from gatelift.cli.replica import replica
 from gatelift.cli.target import target_of
-from gatelift.cli.unreachable import unreachable
+from gatelift.cli.unreachable import halted, unreachable
 from gatelift.cli.waiting import Waiting, waiting_of
 from gatelift.core import texts
 from gatelift_kinds.made_for import owners_of
@@ -41,6 +41,7 @@ class Explanation:
     quota: str
     checks: tuple[str, ...]
     history: tuple[str, ...]
+    halted: str = ""
     unreachable: tuple[str, ...] = ()
     waiting: Waiting | None = None
 
@@ -73,6 +74,7 @@ async def _explained(client: Client, namespace: str, name: str, config: Path | N
     if told.cluster:
         ending = told.state == texts.EVICTED or workload.metadata.deletion_timestamp is not None
         told = replace(told, unreachable=await unreachable(client, told.cluster, now, ending=ending))
+    told = replace(told, halted=await halted(client))
     if told.quota:
         return told
     return replace(told, waiting=waiting_of(await replica(client, config), workload.metadata.uid))
@@ -162,6 +164,7 @@ def _print(told: Explanation) -> None:
     facts = [
         ("made for", told.made_for),
         ("because", told.because),
+        ("halted", told.halted),
         ("cluster", told.cluster),
         *(("", each) for each in told.unreachable),
         ("epoch", str(told.epoch)),

@@ -1,6 +1,7 @@
-"""What `gatelift explain` tells of placed work whose cluster is not heard of: since when, what happens, the way out.
+"""What `gatelift explain` tells of placed work whose cluster is not heard of, and of dispatch that is halted.
 
-Neighbours: `explain` prints it, `fencing` is the way out, `gatelift.core.cluster_status` has what the manager wrote.
+Since when, what happens, the way out. Neighbours: `explain` prints it, `fencing` and `recover` are the ways out,
+`gatelift.core.cluster_status` and `recovery_values` have what the manager wrote.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import datetime as dt
 from gatelift.cli.render import age
 from gatelift.core.cluster_status import CONNECTED, LOST
 from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.recovery_values import told
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
 from gatelift_kube.errors import ForbiddenError, NotFoundError
@@ -34,6 +36,16 @@ async def unreachable(client: Client, name: str, now: dt.datetime, *, ending: bo
     except ForbiddenError:
         return (f"whether it is connected is not seen: you may not read WorkerCluster {name}",)
     return unreachable_of(found, now, ending=ending) if isinstance(found, WorkerCluster) else ()
+
+
+async def halted(client: Client) -> str:
+    """Return why nothing at all is placed, "" where the manager has written no reason or the caller may not read it."""
+    try:
+        found = (await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", LOCAL_CLUSTER)))).object
+    except (NotFoundError, ForbiddenError):
+        return ""
+    read = told(found) if isinstance(found, WorkerCluster) else None
+    return read.finding.why if read is not None and read.finding is not None else ""
 
 
 def unreachable_of(found: WorkerCluster, now: dt.datetime, *, ending: bool) -> tuple[str, ...]:
