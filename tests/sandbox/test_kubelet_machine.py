@@ -37,6 +37,31 @@ def container_in(write: Create | Patch | Delete) -> dict[str, Any]:
     return found
 
 
+# --- a cluster that is put back to a backup
+
+
+def test_a_pod_that_a_backup_shows_without_a_node_is_stopped() -> None:
+    rig = Rig()
+    rig.run()
+    del rig.pods["p"]["spec"]["nodeName"]
+    rig.see()
+    rig.pass_time(31.0)
+    assert rig.notes[-1].stopped is not None
+
+
+def test_an_end_that_a_backup_does_not_know_is_told_again() -> None:
+    rig = Rig()
+    rig.run(behaviour=Behaviour(run_seconds=5))
+    rig.pass_time(5.0)
+    rig.done(rig.write())
+    rig.pods["p"]["status"] = {"phase": "Running"}
+    rig.version = 0
+    rig.machine.restored()
+    rig.see()
+    assert status_in(rig.write())["phase"] == "Succeeded"
+    assert len(rig.notes) == 2, "its containers ran once"
+
+
 # --- starting and ending
 
 

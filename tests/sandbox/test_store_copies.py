@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift_kube.resources import CONFIG_MAP, NAMESPACE
+from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_sandbox.embedded.kinds import StorageKey
 from gatelift_sandbox.embedded.store import EVERYTHING, Store
@@ -54,6 +55,20 @@ def test_listeners_hear_of_what_goes_and_of_what_comes_back() -> None:
     store.listen(listen)
     store.restore(copy)
     assert heard == [("new", True), ("old", False)]
+
+
+def test_an_object_that_was_made_again_under_its_name_goes_and_the_one_before_comes_back() -> None:
+    store = a_store()
+    made(store, "one")
+    copy = store.copy()
+    (first,) = store.all(KEY)
+    store.delete(store.kinds.of(CONFIG_MAP), "n", "one", Deletion(), 0.0)
+    made(store, "one")
+    (second,) = store.all(KEY)
+    heard: list[tuple[str, bool]] = []
+    store.listen(lambda _key, change: heard.append((change.after.uid, change.removed)))
+    store.restore(copy)
+    assert heard == [(second.uid, True), (first.uid, False)]
 
 
 def test_watches_end_and_no_history_is_known() -> None:

@@ -389,12 +389,12 @@ class Store:
 
 def _differences(before: Shelf, after: Shelf) -> list[Change]:
     """Return what changes from one shelf to the other, first what goes."""
-    gone = [each for each in before if after.get((each.namespace, each.name)) is None]
-    found = [Change(each, each, removed=True) for each in gone]
+    there = {each.uid for each in after}
+    found = [Change(each, each, removed=True) for each in before if each.uid not in there]
     for each in after:
         old = before.get((each.namespace, each.name))
-        if old is not each:
-            found.append(Change(old, each, removed=False))
+        if old is not each:  # of that name there may have been another object
+            found.append(Change(old if old is not None and old.uid == each.uid else None, each, removed=False))
     return found
 
 

@@ -141,16 +141,26 @@ class KubeletMachine:
         """Names of the nodes that are cut off."""
         return frozenset(name for name, node in self._nodes.items() if node.lost)
 
+    def restored(self) -> None:
+        """Take that the API server was put back to a backup: versions go back, and what was told has to be told again.
+
+        What is seen next counts, whatever its version is; a kubelet compares what it knows with what is served.
+        """
+        for pod in self._pods.values():
+            forgotten = msgspec.structs.replace(pod.view.metadata, resource_version="0")
+            pod.view = msgspec.structs.replace(pod.view, metadata=forgotten)
+            pod.written, pod.delete_sent = None, False
+
     # --- what happened
 
     def _seen(self, view: PodView, now: float) -> list[Command]:
         if view.spec.node_name not in self._nodes:
-            return []
+            return self._gone(view.metadata.uid, now)  # a backup knows of no binding: who watches a node sees it go
         pod = self._pods.get(view.metadata.uid)
         if pod is None:
             pod = self._pods[view.metadata.uid] = _Pod(view)
         elif _newer(view, pod.view):
-            pod.view = view
+            pod.view, pod.gone = view, False
         return self._look(pod, now)
 
     def _gone(self, uid: str, now: float) -> list[Command]:
