@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gatelift.core.recovery_values import ANNOTATION_RECOVERY
@@ -9,6 +11,8 @@ from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
 from gatelift_sandbox.records import Record
 from support.history import History
 from support.restoring import Backup, backup, restore
+from support.sim_disasters import home_put_back
+from support.sim_persons import recover
 
 
 def cordon(history: History, cluster: str, *, on: bool = True) -> None:
@@ -120,6 +124,26 @@ def test_hd_31_a_warm_change_of_leader_waits_for_nobody() -> None:
     assert not halted(history)
     assert history.until_runs("one") == "a"
     assert not history.lost("b")
+
+
+def test_hd_77_no_manager_that_lived_through_a_restore_goes_on_with_what_it_remembers() -> None:
+    """HD-77: restored under their feet, versions and all: a standby would take over with a history that is no more."""
+    history = History()
+    world = history.world
+    world.start_manager()
+    history.passes(30.0)
+    copy, lease = history.home.store.copy(), replace(world.manager_lease)
+    history.pod("one")
+    cluster = history.until_runs("one")
+    history.passes(60.0)
+    home_put_back(world, copy, lease)
+    history.passes(30.0)
+    assert not [each.name for each in world.managers if each.outlives_a_restore]
+    assert "restored from a backup" in halted(history)
+    recover(world)
+    history.until("what nobody explains is stopped", lambda: not history.objects(cluster, POD))
+    history.pod("two")
+    history.until_runs("two")
 
 
 def test_hd_32_what_a_restored_record_does_not_explain_is_stopped_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 After every write `charged + ghost >= requests of the pods that may run`: lifted, not terminal, terminating included,
 made by us or by anybody for a managed object. *Ghost* is what nobody granted, since a person went around everything:
-it begins with the write that shows it, falls with what runs of it, and must be gone again within a bound. Charged is
+it begins with the write that shows it, falls with what runs of it, and must be gone again within a bound. What runs
+and was granted only in a history that a restore has lost is charged to nobody until it has ended. Charged is
 what the Workloads say and, where somebody asks it, what the leading manager says it charges. Knows no core and no kind.
 """
 
@@ -37,30 +38,47 @@ class Page:
     """Those of them that are being deleted, or were taken off their Job: their Jobs make others at once."""
     jobs: dict[tuple[str, str], int] = field(default_factory=dict)
     """What Jobs that are not suspended may have running at once, by cluster and UID."""
+    unrecorded: dict[tuple[str, str], float] = field(default_factory=dict)
+    """Since when those of both run that only a history has granted that a restore has lost: nobody is charged."""
     ghost: int = 0
     ghost_since: float = 0.0
 
     @property
     def runs(self) -> int:
-        """Return what the pods that may run ask for."""
-        return sum(self.pods.values())
+        """Return what the pods that may run ask for, of what a record knows."""
+        return sum(amount for key, amount in self.pods.items() if key not in self.unrecorded)
 
     @property
     def excess(self) -> int:
         """Return what runs, or is let go to run beside what is going, beyond the charge."""
-        going = sum(self.pods[key] for key in self.going)
-        may = sum(self.jobs.values()) + going if self.jobs else 0
+        going = sum(self.pods[key] for key in self.going - self.unrecorded.keys())
+        jobs = [amount for key, amount in self.jobs.items() if key not in self.unrecorded]
+        may = sum(jobs) + going if jobs else 0
         return max(self.runs, may) - sum(self.charges.values())
+
+    def sort(self, key: tuple[str, str], now: float, *, unrecorded: bool) -> None:
+        """Take whether something that may run is granted by a lost history alone."""
+        if unrecorded and (key in self.pods or key in self.jobs):
+            self.unrecorded.setdefault(key, now)
+        else:
+            self.unrecorded.pop(key, None)
 
 
 class Account:
     """Takes each write of each cluster, in order. `bears` seconds of a shortfall are borne (0: none at all)."""
 
-    def __init__(self, whose: Attribution | None = None, *, bears: float = 0.0) -> None:
+    def __init__(
+        self,
+        whose: Attribution | None = None,
+        *,
+        bears: float = 0.0,
+        is_unrecorded: Callable[[Belongs], bool] = lambda _: False,
+    ) -> None:
         self.pages: dict[Work, Page] = {}
         self.checks = 0
         self._whose = whose or Attribution()
         self._bears = bears
+        self._is_unrecorded = is_unrecorded
         self._short_since: dict[Work, float] = {}
 
     # --- what is written ----------------------------------------------------------------------------------------
@@ -100,6 +118,7 @@ class Account:
             if kind == "Pod" and (document["metadata"].get("deletionTimestamp") or taken_off(document, belongs)):
                 page.going.add(key)
             known[key] = asked_by(document["spec"]) if kind == "Pod" else allowed_by(document)
+        page.sort(key, now, unrecorded=self._is_unrecorded(belongs))
         self._settle(belongs.work, page, now, by_hand=by_hand)
 
     def destroyed(self, cluster: str) -> None:
@@ -109,6 +128,15 @@ class Account:
             for known in (page.pods, page.jobs):
                 for key in [key for key in known if key[0] == cluster]:
                     del known[key]
+                    page.unrecorded.pop(key, None)
+
+    def restored(self, now: float) -> None:
+        """Take that the records were put back: of what runs some may be granted by a lost history alone."""
+        for work, page in self.pages.items():
+            for key in {*page.pods, *page.jobs}:
+                belongs = self._whose.of(*key)
+                page.sort(key, now, unrecorded=belongs is not None and self._is_unrecorded(belongs))
+            self._settle(work, page, now, by_hand=True)
 
     def _managed(self, belongs: Belongs) -> bool:
         """Say whether it is a managed object's run: at home nobody's pod is, until it has a Workload."""
@@ -166,8 +194,9 @@ class Account:
         return found
 
     def ghosts(self) -> dict[Work, float]:
-        """Return since when something runs of an object that nobody granted."""
-        return {work: page.ghost_since for work, page in self.pages.items() if page.ghost}
+        """Return since when something runs of an object that nobody granted, or nobody knows of any more."""
+        found = {work: min(page.unrecorded.values()) for work, page in self.pages.items() if page.unrecorded}
+        return found | {work: page.ghost_since for work, page in self.pages.items() if page.ghost}
 
     def overdue(self, now: float) -> list[str]:
         """Return what runs for longer than the bound and nobody granted; for a time in which nothing is broken."""

@@ -39,7 +39,7 @@ ATTACKS = {
         Attack(disasters.gone_for_good),
         Attack(disasters.another_cluster_under_a_name, "not lived through yet with identities of clusters (HD-20)"),
         Attack(disasters.worker_restored, "not lived through yet with marks in greetings (HD-22)"),
-        Attack(disasters.home_restored, "not lived through yet with a sealed counter (HD-31)"),
+        Attack(disasters.home_restored),
         Attack(disasters.namespace_deleted),
         Attack(disasters.agents_lease_deleted),
         Attack(disasters.agents_state_deleted),

@@ -61,7 +61,7 @@ class Attribution:
             if meta["uid"] not in self._owner_of:
                 work = Work(owner["kind"], meta.get("namespace", ""), owner["name"])
                 self._owner_of[meta["uid"]] = work, owner["uid"]
-                self._workload_of[owner["uid"]] = meta["uid"]
+            self._workload_of[owner["uid"]] = meta["uid"]  # a backup may bring back the one before
 
     def owner_of(self, workload: str) -> tuple[Work, str] | None:
         """Return the user's object of a Workload and its UID, also long after the Workload is gone."""

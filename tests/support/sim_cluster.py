@@ -98,6 +98,8 @@ class SimCluster:
         """Under which name the manager knows it; another cluster may have had that name before."""
         self.ended = False
         self.restoring = False
+        self.restores = 0
+        """How often its etcd was put back to a copy: what was under way to its API server then has died with it."""
         self.store = Store(Names(name), management_kinds() if management else None)
         self.by_hand = False
         """Whether the write of this moment is a person's, not one of a process of ours, a controller or kubelet."""
@@ -217,13 +219,24 @@ class SimCluster:
         return None if deleted.gone else deleted.stored
 
     def restore(self, copy: Copy) -> None:
-        """Restore etcd from a copy: all watches end, and versions are given again."""
+        """Restore etcd from a copy: all watches end, versions are given again, and what is under way never lands."""
         self._typed.clear()
+        self.restores += 1
         self.restoring = True
         with self._hand():
             self.store.restore(copy)
         self.restoring = False
         self._typed.clear()
+        self._relist()
+
+    def _relist(self) -> None:
+        """Let the kubelet list anew: what it had not heard yet of the time that was lost is no news any more."""
+        there = {stored.uid: stored for stored in self.store.all((POD.group, POD.plural))}
+        gone = [each for each in self._news if isinstance(each, ObjectGone) and each.object.metadata.uid not in there]
+        self._kubelet.restored()
+        found = [ObjectSeen(POD, self.typed(POD, each), each.raw) for each in there.values()]
+        nodes = [each for each in self._news if isinstance(each, ObjectSeen) and each.resource == NODE]
+        self._news = [*gone, *found, *nodes]
 
     def end(self) -> None:
         """End with all machines: nothing moves any more."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, SERVICE_ACCOUNT, WORKER_CLUSTER
 from gatelift_sandbox.behaviour import LOST as NODE_LOST
+from gatelift_sandbox.embedded.store import Copy
 from support.sim_cluster import ACCEPT, ELSEWHERE, SYSTEM, TEAM, SimCluster
 from support.sim_draws import a_worker, later
 from support.sim_election import SimLease
-from support.sim_persons import fence
+from support.sim_persons import fence, recover
 from support.sim_switchboard import KEY_DIGEST
 
 if TYPE_CHECKING:
@@ -89,27 +91,50 @@ def another_cluster_under_a_name(world: SimWorld) -> bool:
 def worker_restored(world: SimWorld) -> bool:
     """Restore a worker's etcd from a copy that was made some time ago."""
     name, worker = a_worker(world)
-    return _restored(world, worker, f"worker {name}")
-
-
-def home_restored(world: SimWorld) -> bool:
-    """Restore the management cluster's etcd from a copy that was made some time ago."""
-    return _restored(world, world.home, "home")
-
-
-def _restored(world: SimWorld, cluster: SimCluster, what: str) -> bool:
-    copy = cluster.store.copy()
+    copy = worker.store.copy()
 
     def back() -> None:
-        if not world.troubled or cluster.name in world.lost_for_good:
-            return
-        world.time.say("chaos", f"{what} is restored to a copy of {copy.version}")
-        cluster.restore(copy)
-        world.truth.restored()
-        world.unjudged.add(RESTORED)
+        if world.troubled and worker.name not in world.lost_for_good:
+            put_back(world, worker, copy, f"worker {name}")
+            world.unjudged.add(RESTORED)
 
     later(world, back, 60.0)
     return True
+
+
+def home_restored(world: SimWorld) -> bool:
+    """Restore the management cluster's etcd, with the managers' Lease, from a copy that was made some time ago.
+
+    While no manager runs, as the page says; the first time perhaps under their feet. A person recovers it.
+    """
+    copy, lease = world.home.store.copy(), replace(world.manager_lease)
+
+    def back() -> None:
+        if not world.troubled:
+            return
+        if world.home.restores or world.time.chance(0.5):
+            for manager in world.managers:
+                manager.kill()
+        home_put_back(world, copy, lease)
+        recover(world)
+
+    later(world, back, 60.0)
+    return True
+
+
+def home_put_back(world: SimWorld, copy: Copy, lease: SimLease) -> None:
+    """Put the management cluster back to a copy, and the managers' Lease with it."""
+    put_back(world, world.home, copy, "home")
+    world.manager_lease.restore(lease)
+
+
+def put_back(world: SimWorld, cluster: SimCluster, copy: Copy, what: str) -> None:
+    """Put a cluster back to a copy; the checks are told, since no process of ours did that."""
+    world.time.say("chaos", f"{what} is restored to a copy of {copy.version}")
+    granted = world.truth.granted() if cluster is world.home else None
+    cluster.restore(copy)
+    world.truth.restored(granted)
+    world.account.restored(world.time.now)
 
 
 # --- what an agent rests on -------------------------------------------------------------------------------------------

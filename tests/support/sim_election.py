@@ -39,6 +39,11 @@ class SimLease:
         self.version += 1
         self.gone = True
 
+    def restore(self, copy: SimLease) -> None:
+        """Come back from a backup, with the version that it had."""
+        self.holder, self.term, self.counter, self.tenures = copy.holder, copy.term, copy.counter, copy.tenures
+        self.version, self.gone = copy.version, copy.gone
+
 
 class SimElector:
     """One candidate, for the life of its process."""
@@ -55,7 +60,10 @@ class SimElector:
         gained: Callable[[int, float, bool], None],
         extended: Callable[[float], None],
         lost: Callable[[], None],
+        outlives_no_restore: bool = False,
     ) -> None:
+        """`outlives_no_restore`: its process ends when it is told `lost`, also one that did not lead."""
+        self._outlives_no_restore = outlives_no_restore
         self.valid_until = 0.0
         self.term = 0
         self.over = False
@@ -68,6 +76,8 @@ class SimElector:
         self._seen = -1
         self._seen_since = 0.0
         self._counted, self._looked_at = -1, NEVER
+        if outlives_no_restore:  # it looks before it reads anything else
+            self._counted, self._looked_at = lease.counter, clock.at(timeline.now)
         self._grew_after = NEVER
         self._deleted: tuple[int, tuple[Tenure, ...]] | None = None
         self._there: tuple[int, tuple[Tenure, ...]] | None = None
@@ -101,6 +111,9 @@ class SimElector:
             return
         if version != self._seen:
             self._seen, self._seen_since = version, sent
+        if self._lease.counter < self._counted and self._outlives_no_restore and not self._lease.gone:
+            self._deposed()
+            return
         if self._counted >= 0 and self._lease.counter != self._counted:
             self._grew_after = self._looked_at if self._lease.counter > self._counted else NEVER
         self._look_at(sent)
@@ -124,10 +137,12 @@ class SimElector:
             self._seen, self._seen_since = lease.version, self._looked_at
             self._deposed()
             return
-        if self.over or term != self.term or (lease.holder, lease.term) != (self._who, term):
+        if self.over or term != self.term:
             return
         if lease.counter < self.counter:
             self._deposed()
+            return
+        if (lease.holder, lease.term) != (self._who, term):
             return
         lease.version += 1
         lease.counter += 1

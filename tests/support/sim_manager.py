@@ -58,8 +58,15 @@ class SimManager:
             gained=self._gained,
             extended=self._extended,
             lost=self._lost,
+            outlives_no_restore=True,
         )
         self.elector.floors = self._floors
+        self._restores = cluster.restores
+
+    @property
+    def outlives_a_restore(self) -> bool:
+        """Say whether its cluster was put back under its feet: what it remembers is of a history that is no more."""
+        return self.cluster.restores != self._restores
 
     def _floors(self) -> tuple[int, int]:
         found = (self.cluster.typed(WORKER_CLUSTER, one) for one in self.cluster.store.all(STORED))

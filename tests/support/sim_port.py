@@ -72,8 +72,15 @@ class ApiPort:
             self._send(command, deadline)
 
     def _send(self, command: ApiWrite, deadline: float) -> None:
-        time, faults = self._timeline, self.cluster.faults
+        time, faults, restores = self._timeline, self.cluster.faults, self.cluster.restores
         left = deadline - time.now
+
+        def land(*, answered: bool) -> None:
+            if self.cluster.restores == restores:
+                self._land(command, answered=answered)
+            elif answered:
+                self._unsure(command)
+
         if left <= 0 or self.down or faults.strikes("write_lost", time):
             time.after(left if self.down else time.between(0.0, max(0.0, left)), lambda: self._unsure(command))
             return
@@ -82,19 +89,19 @@ class ApiPort:
             return
         if faults.strikes("write_after", time):
             time.after(left, lambda: self._unsure(command))
-            time.after(left + time.between(0.0, AFTER_SECONDS_MAX), lambda: self._land(command, answered=False))
+            time.after(left + time.between(0.0, AFTER_SECONDS_MAX), lambda: land(answered=False))
             return
         if faults.strikes("write_late", time):
             first = time.between(0.0, left)
             time.after(first, lambda: self._unsure(command))
-            time.after(time.between(first, left), lambda: self._land(command, answered=False))
+            time.after(time.between(first, left), lambda: land(answered=False))
             return
         way = time.between(0.0, left) if faults.strikes("write_slow", time) else min(left, time.between(0.001, 0.02))
         if faults.strikes("answer_lost", time):
-            time.after(way, lambda: self._land(command, answered=False))
+            time.after(way, lambda: land(answered=False))
             time.after(time.between(way, left), lambda: self._unsure(command))
             return
-        time.after(way, lambda: self._land(command, answered=True))
+        time.after(way, lambda: land(answered=True))
 
     def _land(self, command: ApiWrite, *, answered: bool) -> None:
         if self.cluster.ended:

@@ -63,6 +63,8 @@ class Truth:
         self._renumbered: set[str] = (
             set()
         )  # Workloads whose epoch a person wrote: what runs keeps the one it began with
+        self._recovered_to: set[int] = set()
+        self._lost: set[tuple[str, int, str]] = set()  # (workload, epoch, cluster) that only a lost history has granted
         self._stripped: set[str] = set()  # Workloads that a person took the finalizers off
         self._charges: Counter[tuple[str, int]] = Counter()
         self._releases: Counter[tuple[str, int]] = Counter()
@@ -78,7 +80,7 @@ class Truth:
             elif storage in ((POD.group, POD.plural), (JOB.group, JOB.plural)):
                 kind = POD if storage == (POD.group, POD.plural) else JOB
                 where = LOCAL if management else cluster.name
-                if cluster.restoring and not change.removed:
+                if cluster.restoring and not change.removed and not management:  # at home its record comes back, too
                     self._revive(where, change.after.uid)
                 self._object(where, kind.kind, change, by_hand=cluster.by_hand)
 
@@ -147,6 +149,8 @@ class Truth:
     def _transition(self, name: str, uid: str, before: Doc, after: Doc) -> None:
         epoch = epoch_of(after)
         had, has = holds(before, "QuotaReserved"), holds(after, "QuotaReserved")
+        if has and after.get("status", {}).get("clusterName"):
+            self._lost.discard((uid, *place_of(after)))
         if has and not had:
             self._charges[uid, epoch] += 1
             if self._charges[uid, epoch] > 1:
@@ -158,7 +162,9 @@ class Truth:
         if holds(before, "Finished") and not holds(after, "Finished"):
             raise TruthError(f"workload {name}: finished, and then not")
         if epoch > epoch_of(before) and holds(before, "QuotaReserved"):
-            raise TruthError(f"workload {name}: epoch raised to {epoch} while it is charged")
+            if epoch not in self._recovered_to:
+                raise TruthError(f"workload {name}: epoch raised to {epoch} while it is charged")
+            self._renumbered.add(uid)
 
     # --- what may run -------------------------------------------------------------------------------------------
 
@@ -201,6 +207,9 @@ class Truth:
         self.runs.add((belongs.workload, belongs.epoch, belongs.cluster))
         if belongs.root in self._by_hand or unowned:
             return belongs
+        if self.is_unrecorded(belongs):  # told before its record was put back
+            self._by_hand.add(belongs.root)
+            return belongs
         record = self.workloads.get(belongs.workload)
         if record is None:
             raise TruthError(f"{key} ({meta['name']}) is let go, and no workload {belongs.workload} is there")
@@ -227,12 +236,30 @@ class Truth:
             for key in [key for key, each in known.items() if each.cluster == cluster]:
                 del known[key]
 
-    def restored(self) -> None:
-        """Take that records were put back to an earlier time: what they have said since was never said."""
+    def granted(self) -> set[tuple[str, int, str]]:
+        """Return (workload, epoch, cluster) of all that is reserved and placed, as the records are now."""
+        placed = (each for each in self.workloads.items() if holds(each[1], "QuotaReserved"))
+        return {(uid, *place_of(each)) for uid, each in placed if each["status"].get("clusterName")}
+
+    def is_unrecorded(self, belongs: Belongs) -> bool:
+        """Say whether a run was granted in a history that a restore has lost: no record knows of it any more."""
+        return (belongs.workload, belongs.epoch, self.known_as.get(belongs.cluster, belongs.cluster)) in self._lost
+
+    def restored(self, granted: set[tuple[str, int, str]] | None = None) -> None:
+        """Take that a cluster was put back to an earlier time; `granted`: what was, where it is the management's.
+
+        What its records have said since was never said; what was granted since runs on all the same, or will.
+        """
+        if granted is not None:
+            self._lost = (self._lost | granted) - self.granted()
         self._charges.clear()
         self._releases.clear()
         for known in (*self._lifted.values(), *self._running.values()):
             self._by_hand.update(each.root for each in known.values())
+
+    def recovered(self, epochs: int) -> None:
+        """Take that a person has said that a recovery raises all epochs to this one, of what is charged, too."""
+        self._recovered_to.add(epochs)
 
     def lives(self, work: Work) -> list[Belongs]:
         """Return all that may run of a user's object at this moment."""

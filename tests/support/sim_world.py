@@ -100,7 +100,7 @@ class SimWorld:
         self.counts = self.faults.counts
         """How often each thing was done to it: breakages, faults and attacks."""
         self.truth = Truth()
-        self.account = Account(self.truth.whose)
+        self.account = Account(self.truth.whose, is_unrecorded=self.truth.is_unrecorded)
         self.net = SimNet(self.time, self.faults)
         self.board = Switchboard(self.time, self.faults, self.net)
         self.home = SimCluster(self.time, self.faults, "home", management=True, noted=self.noted)
@@ -111,6 +111,8 @@ class SimWorld:
         """Agents of clusters whose names others have now."""
         self.unjudged: set[str] = set()
         """Attacks after which a person has to say more than a simulation does: only safety is judged from then on."""
+        self.is_being_recovered = False
+        """Whether the management cluster was restored, and a person looks what became of it."""
         self.shown = Shown(self.home, self.truth)
         self.truth.follow(self.home, management=True)
         self._keep_books(self.home)
@@ -237,6 +239,8 @@ class SimWorld:
             return  # the manager has yet to see what its record does not know
         for manager in self.managers:
             core = manager.machine.core
+            if manager.outlives_a_restore:
+                continue  # it has yet to notice, and then it ends
             if manager.elector.leads() and core.leads(manager.process.now) and core.rebuilt:
                 self.account.compare(manager.charges)
 
