@@ -225,9 +225,14 @@ class JobKind:
         return job_template.local_lift_patch(obj, raw, placing)
 
     def stop_step(self, obj: Job, key: PlacementKey) -> Step | None:
-        """Return the patch that suspends and marks, then the one of the handshake."""
+        """Return the patch that suspends and marks, then the one of the handshake.
+
+        What was let go again since the handshake has it anew: its controller's word may be from before.
+        """
         if self.outcome(obj) is not None:
             return None
+        if not self.suspended(obj) and job_status.stop_asked(obj, key):
+            return PatchStep(body=job_status.stop_not_asked_body(obj), subresource="status")
         if not self.suspended(obj) or not stop_marked(obj.metadata, key):
             return PatchStep(body=job_status.suspend_body(obj, key))
         if self._asks_acknowledgement(obj, key):
@@ -240,7 +245,7 @@ class JobKind:
         The API server takes a change of the template only from a suspended Job without start time.
         """
         step = self.stop_step(obj, key)
-        if step is not None and (not self.suspended(obj) or not stop_marked(obj.metadata, key)):
+        if isinstance(step, PatchStep) and not step.subresource:
             return PatchStep(body=job_status.suspend_body(obj, key, version=obj.metadata.resource_version))
         if step is not None or self.outcome(obj) is not None or not job_template.changed(obj):
             return step

@@ -102,7 +102,22 @@ def suspend_body(obj: Job, key: PlacementKey, *, version: str = "") -> bytes:
 
 def stop_asked_body(obj: Job, key: PlacementKey) -> bytes:
     """Return the merge patch of `/status` that takes Suspended away, clears the start time and says that we asked."""
-    kept = [
+    asked = {"type": STOP_ASKED, "status": "True", "reason": _reason(key), "message": "The agent stops this Job"}
+    kept = _conditions_without(obj, {"Suspended", STOP_ASKED})
+    return encode({"metadata": _seen(obj), "status": {"startTime": None, "conditions": [*kept, asked]}})
+
+
+def stop_not_asked_body(obj: Job) -> bytes:
+    """Return the merge patch of `/status` that takes our question back, so that it is asked again after the next stop."""
+    return encode({"metadata": _seen(obj), "status": {"conditions": _conditions_without(obj, {STOP_ASKED})}})
+
+
+def _seen(obj: Job) -> Json:
+    return {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
+
+
+def _conditions_without(obj: Job, types: set[str]) -> list[Json]:
+    return [
         {
             "type": one.type,
             "status": one.status,
@@ -111,11 +126,8 @@ def stop_asked_body(obj: Job, key: PlacementKey) -> bytes:
             "lastTransitionTime": one.last_transition_time,
         }
         for one in obj.status.conditions
-        if one.type not in {"Suspended", STOP_ASKED}
+        if one.type not in types
     ]
-    asked = {"type": STOP_ASKED, "status": "True", "reason": _reason(key), "message": "The agent stops this Job"}
-    meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
-    return encode({"metadata": meta, "status": {"startTime": None, "conditions": [*kept, asked]}})
 
 
 def stop_asked(obj: Job, key: PlacementKey) -> bool:

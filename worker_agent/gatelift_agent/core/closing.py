@@ -12,6 +12,7 @@ from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.objects import Held
 from gatelift_agent.core.placements import SUPERSEDED, EndingKind, Move, Placement, State, Tracked
 from gatelift_agent.core.world import World
+from gatelift_kinds import pods
 from gatelift_kube.writes import PatchKind
 from gatelift_wire.messages import Stopped
 
@@ -21,6 +22,12 @@ KEPT_SECONDS_MAX = 60.0
 
 def close(world: World, placement: Placement, now: float) -> None:
     """Report the end, then wait for Forget and clean up."""
+    if _runs_again(world, placement):
+        world.note("warning", "somebody else let it go after it had stopped; it is stopped again", placement)
+        placement.move(Move.AGAIN)
+        placement.pods_clear = False
+        world.look(placement.key)
+        return
     if placement.state is State.STOPPED:
         if placement.ended_at is None:
             placement.ended_at = now
@@ -35,6 +42,23 @@ def close(world: World, placement: Placement, now: float) -> None:
         _clean_up(world, placement, now)
     else:
         _give_way(world, placement, now)
+
+
+def _runs_again(world: World, placement: Placement) -> bool:
+    """Say whether something of it was let go since it stopped: then *stopped* is no longer true (R7).
+
+    At `local` it is the user's own object, which may have been let go for another Workload: the manager sees to that.
+    """
+    if world.local:
+        return False
+    kind, pods_of_it = world.kind(placement), world.children(placement)
+    return any(
+        tracked.object is not None
+        and kind.outcome(tracked.object) is None
+        and (kind.lifted(tracked.object) or any(map(pods.holds_resources, pods_of_it)))
+        and not kind.stopped(tracked.object, pods_of_it, placement.key)
+        for tracked in placement.objects.values()
+    )
 
 
 def remove_stray(world: World, placement: Placement, tracked: Tracked, held: Held, now: float) -> None:

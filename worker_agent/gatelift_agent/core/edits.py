@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
+from gatelift_agent.core import starting
 from gatelift_agent.core.asked import Purpose
-from gatelift_agent.core.placements import Ending, EndingKind, Made, Placement, State, Tracked
+from gatelift_agent.core.placements import STARTING, Ending, EndingKind, Made, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds.patches import add_to_map, stop_marked
 from gatelift_kube.objects.meta import ObjectMeta
@@ -29,6 +30,8 @@ MARK_BYTES_MAX = 1024
 
 EDITED = "WorkerObjectEdited"
 SUSPENDED = "WorkerObjectSuspended"
+STARTED = "WorkerObjectStarted"
+STOPPED = "WorkerObjectStopped"
 _MADE = msgspec.json.Decoder(Made)
 _CREATED_GENERATION = 1
 
@@ -85,11 +88,20 @@ def put_back(world: World, placement: Placement, tracked: Tracked, now: float) -
         )
 
 
-def ending(world: World, placement: Placement, tracked: Tracked) -> Ending | None:
-    """Return the end of a run whose object was suspended, or edited so that it is not put back; None if it goes on."""
+def ending(world: World, placement: Placement, tracked: Tracked, now: float) -> Ending | None:
+    """Return the end of a run whose object was stopped, let go, suspended, or edited so that it is not put back.
+
+    None if it goes on.
+    """
     obj = tracked.object
     if world.local or obj is None or world.kind(placement).outcome(obj) is not None:
         return None
+    if stop_marked(obj.metadata, placement.key):  # by a process before this one, which had decided to end it
+        text = f"{tracked.ref} was being stopped when the agent started anew"
+        return Ending(kind=EndingKind.EVICTED, reason=STOPPED, message=text)
+    if placement.state in STARTING and _let_go(world, placement, tracked) and starting.why_not(world, placement, now):
+        text = f"{tracked.ref} was let go in the worker cluster by somebody else while it had to wait"
+        return Ending(kind=EndingKind.EVICTED, reason=STARTED, message=text)
     if _suspended(world, placement, obj):
         text = f"{tracked.ref} was suspended in the worker cluster by somebody else"
         return Ending(kind=EndingKind.EVICTED, reason=SUSPENDED, message=text)
@@ -112,6 +124,13 @@ def with_mark(lift: bytes, tracked: Tracked) -> bytes:
     generation = made.generation + 1 if made.generation else 0  # a lift is one change of the spec
     mark = msgspec.json.encode(Made(generation, made.charged), order="sorted").decode()
     return _annotated(lift, obj.metadata, {ANNOTATION_MADE: mark})
+
+
+def _let_go(world: World, placement: Placement, tracked: Tracked) -> bool:
+    """Say whether it is let go, and not by us: the permission to start (R1) was not asked."""
+    obj = tracked.object
+    ours = tracked.lift_asked or (obj is not None and ANNOTATION_MADE in obj.metadata.annotations)
+    return world.kind(placement).lifted(obj) and not ours
 
 
 def _suspended(world: World, placement: Placement, obj: KubeObject) -> bool:

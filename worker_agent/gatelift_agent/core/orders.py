@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gatelift_agent.core import holds, naming, policy, progress, reports, retaking, shapes
+from gatelift_agent.core import edits, holds, naming, policy, progress, reports, retaking, shapes
 from gatelift_agent.core.commands import InstallCertificate
 from gatelift_agent.core.placements import (
     ENDED,
@@ -321,6 +321,10 @@ def _end_for(world: World, placement: Placement, stop: Stop) -> None:
         message=cut(stop.message),
         grace_seconds=stop.grace_seconds,
     )
+    if placement.ending is not None and placement.ending.reason == edits.STOPPED:
+        placement.ending = ending  # a stop of before a restart: now its cause is known again
+        world.look(placement.key)
+        return
     if placement.ending is not None:
         placement.stop_asked = stop.reason
     progress.end(world, placement, ending)

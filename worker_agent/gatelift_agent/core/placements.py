@@ -59,6 +59,7 @@ class Move(enum.Enum):
     STILL = "nothing of it runs or can start, and no write is in flight"
     REPORTED = "the final state was handed to the session"
     CLEARED = "the manager forgot it and nothing is left here"
+    AGAIN = "somebody else let go what had been stopped"
 
 
 TABLE: dict[State, dict[Move, State]] = {
@@ -75,8 +76,8 @@ TABLE: dict[State, dict[Move, State]] = {
     State.RUNNING: {Move.END: State.DRAINING, Move.FENCE: State.FENCING},
     State.DRAINING: {Move.STILL: State.STOPPED, Move.FENCE: State.FENCING},
     State.FENCING: {Move.STILL: State.STOPPED, Move.END: State.FENCING},
-    State.STOPPED: {Move.REPORTED: State.REPORTED, Move.CLEARED: State.GONE},
-    State.REPORTED: {Move.CLEARED: State.GONE},
+    State.STOPPED: {Move.REPORTED: State.REPORTED, Move.CLEARED: State.GONE, Move.AGAIN: State.DRAINING},
+    State.REPORTED: {Move.CLEARED: State.GONE, Move.AGAIN: State.DRAINING},
     State.REFUSED: {},
     State.EXPIRED: {},
     State.GONE: {},

@@ -106,7 +106,7 @@ def _advance(world: World, placement: Placement, now: float) -> None:
             edits.put_back(world, placement, tracked, now)
     hidden.ask(world, placement, now)
     orphans.taken_off_run(world, placement, now)
-    lost = _lost(world, placement)
+    lost = _lost(world, placement, now)
     if lost is not None:
         end(world, placement, lost)
         return
@@ -322,7 +322,7 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
 # --- ends that nobody here asked for ------------------------------------------------------------------------------
 
 
-def _lost(world: World, placement: Placement) -> Ending | None:
+def _lost(world: World, placement: Placement, now: float) -> Ending | None:
     """Return the eviction by somebody else: an object vanished or is being deleted. None if all are well."""
     if world.local:
         return None  # the user deletes the own object: the manager sees it too and says stop
@@ -347,13 +347,13 @@ def _lost(world: World, placement: Placement) -> Ending | None:
                 reason="WorkerObjectDeleted",
                 message=f"{tracked.ref} was deleted in the worker cluster by somebody else",
             )
-    return _edited(world, placement)
+    return _edited(world, placement, now)
 
 
-def _edited(world: World, placement: Placement) -> Ending | None:
+def _edited(world: World, placement: Placement, now: float) -> Ending | None:
     """Return the eviction by somebody who changed an object in a way that is not put back. None if all are well."""
     live = (tracked for tracked in placement.objects.values() if not tracked.delete_asked)
-    return next(filter(None, (edits.ending(world, placement, tracked) for tracked in live)), None)
+    return next(filter(None, (edits.ending(world, placement, tracked, now) for tracked in live)), None)
 
 
 def _outcome(world: World, placement: Placement) -> Outcome | None:

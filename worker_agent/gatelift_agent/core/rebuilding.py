@@ -100,6 +100,7 @@ def _from_objects(world: World, key: PlacementKey, found: Iterable[Held], now: f
             uid=held.object.metadata.uid,
             object=held.object,
             raw=held.raw,
+            lift_asked=kind.lifted(held.object),
         )
     set_state(world, placement)
     forgotten = not world.local and all(
