@@ -108,7 +108,7 @@ def stop_asked_body(obj: Job, key: PlacementKey) -> bytes:
 
 
 def stop_not_asked_body(obj: Job) -> bytes:
-    """Return the merge patch of `/status` that takes our question back, so that it is asked again after the next stop."""
+    """Return the merge patch of `/status` that takes our question back: it is asked again after the next stop."""
     return encode({"metadata": _seen(obj), "status": {"conditions": _conditions_without(obj, {STOP_ASKED})}})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKLOAD
@@ -72,10 +74,15 @@ def test_hd_71_a_stop_that_the_manager_asked_for_keeps_its_cause() -> None:
     assert "WorkerObjectStopped" not in str(history.workload("one", "Job"))
 
 
+def _each_time(act: Callable[[History, str], None], history: History, cluster: str) -> Callable[[object, object], None]:
+    """Return what a store calls at each write of a cluster."""
+    return lambda _storage, _change: act(history, cluster)
+
+
 def held_back_at_a_lost_cluster(history: History) -> str:
     """Let the agent stand still with a Job made and not let go, until its cluster is lost; return the cluster."""
     for name, worker in history.workers.items():
-        worker.store.listen(lambda _storage, _change, name=name: _stand_still_with_a_job(history, name))
+        worker.store.listen(_each_time(_stand_still_with_a_job, history, name))
     history.job("one", pods=2)
     history.until("a Job is made", lambda: any(history.objects(name, JOB) for name in history.workers))
     [cluster] = [name for name in history.workers if history.objects(name, JOB)]
@@ -108,7 +115,7 @@ def test_hd_72_a_job_that_may_not_start_yet_and_is_let_go_by_a_person_is_stopped
 def test_hd_72_a_job_that_may_start_and_is_let_go_by_a_person_runs_as_it_was_placed() -> None:
     history = History()
     for name, worker in history.workers.items():
-        worker.store.listen(lambda _storage, _change, name=name: _let_go_first(history, name))
+        worker.store.listen(_each_time(_let_go_first, history, name))
     history.job("one", pods=2, seconds=20.0)
     history.until("both run", lambda: history.containers("one", "Job") == 2)
     history.until("it is finished", lambda: history.shows("one", "Finished", "Job"))

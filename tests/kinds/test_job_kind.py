@@ -226,6 +226,23 @@ def test_a_job_that_ran_is_stopped_when_its_controller_has_said_so_anew() -> Non
     assert KIND.stopped(job(asked), (), KEY)
 
 
+def test_hd_70_a_job_that_is_let_go_again_after_it_was_stopped_is_stopped_with_a_handshake_anew() -> None:
+    again = of_worker()
+    again["spec"]["suspend"] = False
+    again["metadata"].update(generation=4, annotations={"gatelift.dev/stopping": f"{KEY.uid}@3"})
+    asked = condition("gatelift.dev/StopAsked") | {"reason": f"Epoch3_{KEY.uid.replace('-', '_')}"}
+    again["status"] = {"conditions": [asked, SUSPENDED], "active": 0}  # the controller has not seen it yet
+    steps = []
+    while (step := KIND.stop_step(job(again), KEY)) is not None:
+        assert isinstance(step, PatchStep)
+        steps.append(step.subresource)
+        again = merged(again, step.body)
+        assert not KIND.stopped(job(again), (), KEY), "what its controller said is of before"
+    assert steps == ["status", "", "status"]
+    again["status"]["conditions"].append(SUSPENDED)
+    assert KIND.stopped(job(again), (), KEY)
+
+
 @pytest.mark.parametrize(
     ("active", "terminating", "pods"),
     [

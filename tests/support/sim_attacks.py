@@ -50,10 +50,7 @@ ATTACKS = {
         Attack(hand.workers_label_edited),
         Attack(hand.homes_label_edited),
         Attack(hand.epoch_edited),
-        Attack(
-            hand.workers_job_suspended,
-            "a Job let go by hand at a lost worker is taken for one that is granted, and is left there (HD-3)",
-        ),
+        Attack(hand.workers_job_suspended),
         Attack(hand.workers_job_resized),
         Attack(hand.homes_job_suspended),
         Attack(

@@ -8,12 +8,15 @@ from gatelift_kube.resources import JOB, POD, WORKLOAD, Resource
 from support.sim_attribution import Work
 from support.sim_cluster import TEAM, Doc, SimCluster
 from support.sim_draws import a_worker, some
-from support.sim_objects import holds, is_over
+from support.sim_objects import holds, is_over, place_of
+from support.sim_persons import is_lost, said_fenced, status_of
 
 if TYPE_CHECKING:
     from support.sim_world import SimWorld
 
 OURS = "gatelift.dev/"
+STOPPING = "gatelift.dev/stopping"
+"""On what an agent stops."""
 
 
 def _ours(worker: SimCluster) -> list[tuple[Any, Doc]]:
@@ -79,10 +82,31 @@ def epoch_edited(world: SimWorld) -> bool:
 
 
 def workers_job_suspended(world: SimWorld) -> bool:
-    """Suspend a Job on a worker, or let one go."""
-    _, worker = a_worker(world)
+    """Suspend a Job on a worker, or let one go that the record says is there.
+
+    One that has ended there only the worker's policy keeps people from letting go, and so it is while an agent's word
+    that it has stopped is on its way, or a person's that nothing runs there: who lets it go makes that word untrue.
+    """
+    name, worker = a_worker(world)
     found = some(world, worker.all(JOB))
-    return found is not None and _changed(worker, JOB, found, {"spec": {"suspend": not found["spec"].get("suspend")}})
+    if found is None:
+        return False
+    suspended = found["spec"].get("suspend", False)
+    if suspended and not _stands_there(world, name, worker, found):
+        return False
+    return _changed(worker, JOB, found, {"spec": {"suspend": not suspended}})
+
+
+def _stands_there(world: SimWorld, name: str, worker: SimCluster, job: Doc) -> bool:
+    """Say whether a worker's Job is one that the record places there, and no word of its end counts or may come."""
+    status = status_of(world, name)
+    if said_fenced(world, name) or (STOPPING in job["metadata"].get("annotations", {}) and not is_lost(status)):
+        return False
+    belongs = world.truth.whose.of(worker.name, job["metadata"]["uid"])
+    record = world.truth.workloads.get(belongs.workload) if belongs is not None else None
+    if belongs is None or record is None or not holds(record, "QuotaReserved"):
+        return False
+    return place_of(record) == (belongs.epoch, name)
 
 
 def workers_job_resized(world: SimWorld) -> bool:

@@ -57,6 +57,14 @@ def nothing_runs(world: SimWorld, name: str) -> bool:
     return not any(cluster == physical for live in world.truth.all_live().values() for _, cluster in live)
 
 
+def said_fenced(world: SimWorld, name: str) -> bool:
+    """Say whether a person's word stands that the present session of a cluster is fenced, carried out or not."""
+    found = world.home.look(WORKER_CLUSTER, name) or {"metadata": {}}
+    status = found.get("status", {})
+    said = FENCED_THROUGH in found["metadata"].get("annotations", {})
+    return said or status.get("fencedThroughSession", 0) >= status.get("session", 0)
+
+
 def say_fenced(world: SimWorld, name: str, session: int) -> None:
     """Say that a cluster is fenced through a session."""
     world.time.say("person", f"says that {name} is fenced through session {session}")
