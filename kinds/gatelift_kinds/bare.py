@@ -132,6 +132,14 @@ class BareKind:
         """Return True: there is nothing to hold back."""
         return True
 
+    def let_go_here(self, obj: Workload) -> bool:
+        """Return True: there is nothing to hold back."""
+        return True
+
+    def local_hold_step(self, obj: Workload) -> PatchStep | None:
+        """Return nothing."""
+        return None
+
     def liftable(self, obj: Workload, key: PlacementKey) -> bool:
         """Return False."""
         return False

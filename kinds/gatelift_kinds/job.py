@@ -207,6 +207,16 @@ class JobKind:
         """Return whether it is not suspended."""
         return not self.suspended(obj)
 
+    def let_go_here(self, obj: Job) -> bool:
+        """Return whether it is not suspended, and its template has our additions."""
+        return not self.suspended(obj) and job_template.changed(obj)
+
+    def local_hold_step(self, obj: Job) -> PatchStep | None:
+        """Return the patch that suspends a Job without our additions: its pods would carry no labels of ours."""
+        if self.suspended(obj) or job_template.changed(obj) or self.outcome(obj) is not None:
+            return None
+        return PatchStep(body=_home_patch(obj, {"suspend": True}, {}))
+
     def liftable(self, obj: Job, key: PlacementKey) -> bool:
         """Return whether it is suspended, and neither stopped by us nor being deleted; and no pod of it is left.
 

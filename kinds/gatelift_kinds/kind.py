@@ -260,6 +260,14 @@ class WorkerSide(Protocol[UserT_contra]):
         """Return whether it is let go."""
         ...
 
+    def let_go_here(self, obj: UserT_contra) -> bool:
+        """Return whether the user's own object is let go at `local` with what the lift adds: its pods are known."""
+        ...
+
+    def local_hold_step(self, obj: UserT_contra) -> PatchStep | None:
+        """Return the patch that holds back the user's own object that somebody else let go; None: nobody has."""
+        ...
+
     def liftable(self, obj: UserT_contra, key: PlacementKey) -> bool:
         """Return whether only we hold it back: no gate of the user's, no deletion, no stop of this placement."""
         ...

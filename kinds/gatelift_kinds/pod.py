@@ -237,6 +237,14 @@ class PodKind:
         """Return whether our gate is gone."""
         return markers.ADMISSION_GATE not in _gate_names(obj)
 
+    def let_go_here(self, obj: Pod) -> bool:
+        """Return whether our gate is gone."""
+        return self.lifted(obj)
+
+    def local_hold_step(self, obj: Pod) -> PatchStep | None:
+        """Return nothing: a gate cannot be put back."""
+        return None
+
     def liftable(self, obj: Pod, key: PlacementKey) -> bool:
         """Return whether ours is the last gate."""
         last = _gate_names(obj) == (markers.ADMISSION_GATE,)

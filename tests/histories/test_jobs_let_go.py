@@ -127,3 +127,42 @@ def _let_go_first(history: History, cluster: str) -> None:
     jobs = history.objects(cluster, JOB)
     if jobs and jobs[0]["metadata"]["generation"] == 1:
         history.world.time.after(0.0, lambda: start_by_hand(history, cluster))
+
+
+# --- at home ---------------------------------------------------------------------------------------------------------
+
+
+def admitted_and_let_go_by_its_user(history: History) -> None:
+    """Let a Job be admitted at `local`, and let its user let it go in that moment, around the webhook."""
+    history.home.store.listen(_each_time(_let_go_once_admitted, history, "home"))
+    history.job("one", "stays", pods=2)
+    history.until("both run", lambda: history.containers("one", "Job") == 2)
+
+
+def _let_go_once_admitted(history: History, _: str) -> None:
+    job = history.home.look(JOB, "one")
+    if job is not None and job["metadata"]["generation"] == 1 and history.shows("one", "Admitted", "Job"):
+        history.world.time.after(0.0, lambda: start_by_hand(history, "home"))
+
+
+def labelled(history: History) -> bool:
+    """Say whether all pods of the Job at home carry the labels of its placement."""
+    return all("gatelift.dev/workload-uid" in each["metadata"]["labels"] for each in history.objects("home", POD))
+
+
+def test_hd_73_a_local_job_that_its_user_lets_go_before_we_do_runs_with_the_labels_of_its_placement() -> None:
+    history = History()
+    admitted_and_let_go_by_its_user(history)
+    history.until("its pods are known", lambda: history.containers("one", "Job") == 2 and labelled(history), 60.0)
+    assert epoch(history) == "1"
+    history.delete("home", JOB, "one")
+    history.until("nothing of it runs", lambda: not history.runs("one", "Job"), 60.0)
+
+
+def test_hd_73_nor_does_a_new_leader_take_it_for_one_that_runs_as_placed() -> None:
+    history = History()
+    admitted_and_let_go_by_its_user(history)
+    history.kill_leader()
+    history.until("its pods are known", lambda: history.containers("one", "Job") == 2 and labelled(history))
+    history.delete("home", JOB, "one")
+    history.until("nothing of it runs", lambda: not history.runs("one", "Job"), 60.0)

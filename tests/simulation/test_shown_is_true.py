@@ -15,8 +15,8 @@ from support.sim_faults import Faults
 from support.sim_truth import TruthError
 from support.sim_world import PLANS, Plan, SimWorld
 
-TRIES = 150
-"""Seeds that a defect may hide in; most are noticed in the first five, one needs as many as forty."""
+TRIES = 120
+"""Seeds that a defect may hide in; most are noticed in the first five, one of what comes late in every twentieth."""
 GENTLE = Plan(faults=Faults(), break_every=0.0)
 
 

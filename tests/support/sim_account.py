@@ -65,7 +65,10 @@ class Page:
 
 
 class Account:
-    """Takes each write of each cluster, in order. `bears` seconds of a shortfall are borne (0: none at all)."""
+    """Takes each write of each cluster, in order. `bears` seconds of a shortfall are borne (0: none at all).
+
+    `is_by_hand`: whether a pod, by UID, is one of an object that its user let go: nobody grants it.
+    """
 
     def __init__(
         self,
@@ -73,12 +76,14 @@ class Account:
         *,
         bears: float = 0.0,
         is_unrecorded: Callable[[Belongs], bool] = lambda _: False,
+        is_by_hand: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.pages: dict[Work, Page] = {}
         self.checks = 0
         self._whose = whose or Attribution()
         self._bears = bears
         self._is_unrecorded = is_unrecorded
+        self._is_by_hand = is_by_hand
         self._short_since: dict[Work, float] = {}
 
     # --- what is written ----------------------------------------------------------------------------------------
@@ -150,9 +155,10 @@ class Account:
     def _settle(self, work: Work, page: Page, now: float, *, by_hand: bool) -> None:
         self.checks += 1
         excess = max(0, page.excess)
-        if by_hand and excess > page.ghost:
+        shown = excess if by_hand else min(excess, self._by_their_users(page))  # a charge of before may end first
+        if shown > page.ghost:
             page.ghost_since = page.ghost_since if page.ghost else now
-            page.ghost = excess
+            page.ghost = shown
         page.ghost = min(page.ghost, excess)
         if page.runs > sum(page.charges.values()) + page.ghost:
             since = self._short_since.setdefault(work, now)
@@ -160,6 +166,10 @@ class Account:
                 raise AccountError(self._told(work, page))
         else:
             self._short_since.pop(work, None)
+
+    def _by_their_users(self, page: Page) -> int:
+        """Return what pods ask for that are of an object which its user let go."""
+        return sum(amount for (_, uid), amount in page.pods.items() if self._is_by_hand(uid))
 
     def _told(self, work: Work, page: Page) -> str:
         pods = [f"{cluster}/{uid} {amount}m" for (cluster, uid), amount in sorted(page.pods.items())]
@@ -190,7 +200,7 @@ class Account:
         for page in self.pages.values():
             if page.pods:
                 runs, ghost = found.get(page.queue, (0, 0))
-                found[page.queue] = runs + page.runs, ghost + page.ghost
+                found[page.queue] = runs + page.runs, ghost + max(page.ghost, self._by_their_users(page))
         return found
 
     def ghosts(self) -> dict[Work, float]:

@@ -53,9 +53,7 @@ ATTACKS = {
         Attack(hand.workers_job_suspended),
         Attack(hand.workers_job_resized),
         Attack(hand.homes_job_suspended),
-        Attack(
-            hand.homes_job_unsuspended, "pods that a person let go are taken by the check for a run that nobody charges"
-        ),
+        Attack(hand.homes_job_unsuspended),
         Attack(hand.homes_job_resized),
         Attack(hand.counts_lowered),
         Attack(hand.force_deleted),

@@ -10,6 +10,8 @@ broken promise by itself; two runs of one object always are.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Protocol
 
 import msgspec
@@ -19,6 +21,7 @@ from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Change
 from gatelift_sandbox.records import Record
 from support.sim_attribution import LOCAL, QUEUE, Attribution, Belongs, Doc, Work
+from support.sim_hands import Hands
 from support.sim_objects import Run, TruthError, epoch_of, finalizers, holds, job_is_free, milli, place_of, pod_is_free
 
 
@@ -56,9 +59,11 @@ class Truth:
         self.known_as: dict[str, str] = {}
         """Under which name the record knows a cluster that has another one."""
         self._users: set[str] = set()
+        self._unowned: dict[str, Belongs] = {}  # containers at home of what has no Workload yet
         self._lifted: dict[Work, dict[str, Belongs]] = {}
         self._running: dict[Work, dict[str, Belongs]] = {}
-        self._by_hand: set[str] = set()  # roots that a person let go
+        self.hands = Hands()
+        self._by_hand: set[str] = set()  # roots that ran when a cluster was put back to an earlier time
         self._revived: set[str] = set()  # roots that a backup of their own cluster brought back
         self._renumbered: set[str] = (
             set()
@@ -95,10 +100,12 @@ class Truth:
         running = self._running.setdefault(belongs.work, {})
         if record.stopped is not None:
             running.pop(name, None)
+            self._unowned.pop(name, None)
             return
         runs_as = self._lifted.get(belongs.work, {}).get(f"{cluster}/Pod/{record.pod_uid}", belongs)
         if not runs_as.workload:
-            return  # nobody's but its user's
+            self._unowned[name] = runs_as  # nobody's but its user's, until it has a Workload
+            return
         if belongs.root in self._revived:
             return
         running[name] = runs_as
@@ -128,11 +135,21 @@ class Truth:
         if epoch < highest:
             raise TruthError(f"workload {stored.name}: epoch {epoch} after {highest}")
         if before is None:
+            self._own_containers(uid)
             return
         self._transition(stored.name, uid, before, document)
         owner = self.whose.owner_of(uid)
         if owner is not None:
             self._check(owner[0])
+
+    def _own_containers(self, workload: str) -> None:
+        """Count the containers that ran before their Workload was made."""
+        owner = self.whose.owner_of(workload)
+        for name, each in tuple(self._unowned.items()):
+            if owner is not None and each.root == owner[1]:
+                del self._unowned[name]
+                runs_as = replace(each, workload=workload, epoch=self.whose.epoch_of(workload))
+                self._running.setdefault(each.work, {})[name] = runs_as
 
     def _revive(self, cluster: str, uid: str) -> None:
         """Take that a backup of its own cluster brings an object back: what had ended runs again for a while."""
@@ -143,8 +160,22 @@ class Truth:
     def _granted_lives(self, uid: str) -> bool:
         """Say whether something of a Workload may run that no person let go."""
         owner = self.whose.owner_of(uid)
-        lives = self.lives(owner[0]) if owner is not None else []
-        return any(each.workload == uid and each.root not in self._by_hand for each in lives)
+        lives = self._by_uid(owner[0]) if owner is not None else ()
+        return any(each.workload == uid and not self._is_exempt(each.root, own) for own, each in lives)
+
+    def _is_exempt(self, root: str, uid: str) -> bool:
+        """Say whether an object need not be charged: it runs by hand, or ran when records were put back."""
+        return uid in self.hands or root in self._by_hand
+
+    def _by_uid(self, work: Work) -> Iterator[tuple[str, Belongs]]:
+        """Go through what may run of a user's object, with the UID of the pod or Job that does."""
+        for known in (self._lifted, self._running):
+            yield from ((key.rpartition("/")[2], each) for key, each in known.get(work, {}).items())
+
+    def look_at_hands(self, now: float, *, able: bool) -> None:
+        """Raise TruthError where what a person let go is not put back in time; `able`: somebody leads who could."""
+        running = {own for work in {*self._lifted, *self._running} for own, _ in self._by_uid(work)}
+        self.hands.look(now, able=able, runs=running.__contains__)
 
     def _transition(self, name: str, uid: str, before: Doc, after: Doc) -> None:
         epoch = epoch_of(after)
@@ -181,10 +212,10 @@ class Truth:
         may_run = pod_is_free(document) if kind == POD.kind else job_is_free(document)
         free = not change.removed and may_run
         known = self._lifted.setdefault(belongs.work, {})
-        if free and by_hand and key not in known:
-            self._by_hand.add(belongs.root)
+        if cluster == LOCAL:
+            self._take_hands(meta, belongs, f"{kind} {meta['name']}", free=free, by_hand=by_hand and key not in known)
         if cluster == LOCAL and not self.whose.workload_of(belongs.root):
-            self._check_unowned(meta, belongs, free=may_run)
+            self._check_unowned(meta, belongs, free=free)
             return
         if not free:
             known.pop(key, None)
@@ -193,6 +224,15 @@ class Truth:
         elif key not in known and belongs.root not in self._revived:
             known[key] = self._let_go(key, meta, belongs)
             self._check(belongs.work)
+
+    def _take_hands(self, meta: Doc, belongs: Belongs, name: str, *, free: bool, by_hand: bool) -> None:
+        """Follow what a person lets go at home."""
+        if meta["uid"] != belongs.root:
+            self.hands.made(belongs.root, meta["uid"])
+        elif not free:
+            self.hands.put_back(belongs.root)
+        elif by_hand:
+            self.hands.let_go(belongs.root, name)
 
     def _let_go(self, key: str, meta: Doc, belongs: Belongs) -> Belongs:
         """Return what an object runs as that was let go just now, checked against the record."""
@@ -205,7 +245,7 @@ class Truth:
         if belongs.cluster == LOCAL and above is not None and meta["uid"] != belongs.root:
             belongs = above  # the Job's run goes on in the epoch in which it was let go, whatever somebody writes since
         self.runs.add((belongs.workload, belongs.epoch, belongs.cluster))
-        if belongs.root in self._by_hand or unowned:
+        if self._is_exempt(belongs.root, meta["uid"]) or unowned:
             return belongs
         if self.is_unrecorded(belongs):  # told before its record was put back
             self._by_hand.add(belongs.root)
@@ -227,7 +267,7 @@ class Truth:
     def _check_unowned(self, meta: Doc, belongs: Belongs, *, free: bool) -> None:
         """Check that nothing of a queue is let go at home before it has a Workload of its own."""
         managed = QUEUE in meta.get("labels", {}) and not meta.get("ownerReferences")
-        if managed and free and belongs.root not in self._by_hand:
+        if managed and free and not self._is_exempt(belongs.root, meta["uid"]):
             raise TruthError(f"{meta['name']} ({meta['uid']}) is let go at home, and no workload is its own")
 
     def destroyed(self, cluster: str) -> None:
@@ -289,9 +329,9 @@ class Truth:
         if len({(each.cluster, each.root, each.workload, each.epoch) for each in lives}) > 1:
             told = sorted({f"{each.root} of workload {each.workload}, {(each.epoch, each.cluster)}" for each in lives})
             raise TruthError(f"{work} may run more than once: {told}")
-        for each in lives:
+        for uid, each in self._by_uid(work):
             record = self.workloads.get(each.workload)
-            if record is not None and not holds(record, "QuotaReserved") and each.root not in self._by_hand:
+            if record is not None and not holds(record, "QuotaReserved") and not self._is_exempt(each.root, uid):
                 run = each.epoch, each.cluster
                 raise TruthError(f"workload {record['metadata']['name']}: {run} may run and is not charged")
 

@@ -100,7 +100,9 @@ class SimWorld:
         self.counts = self.faults.counts
         """How often each thing was done to it: breakages, faults and attacks."""
         self.truth = Truth()
-        self.account = Account(self.truth.whose, is_unrecorded=self.truth.is_unrecorded)
+        self.account = Account(
+            self.truth.whose, is_unrecorded=self.truth.is_unrecorded, is_by_hand=self.truth.hands.__contains__
+        )
         self.net = SimNet(self.time, self.faults)
         self.board = Switchboard(self.time, self.faults, self.net)
         self.home = SimCluster(self.time, self.faults, "home", management=True, noted=self.noted)
@@ -219,6 +221,7 @@ class SimWorld:
             if not self.managers:
                 self.start_manager()  # its Deployment sees to that
             self._check_shown()
+            self.truth.look_at_hands(self.time.now, able=any(map(self._could_put_back, self.managers)))
             if until is not None and until():
                 return True
         return until is None
@@ -243,6 +246,12 @@ class SimWorld:
                 continue  # it has yet to notice, and then it ends
             if manager.elector.leads() and core.leads(manager.process.now) and core.rebuilt:
                 self.account.compare(manager.charges)
+
+    def _could_put_back(self, manager: SimManager) -> bool:
+        """Say whether a manager leads, knows its lists, and neither stands still nor has lost its API server."""
+        core = manager.machine.core
+        leads = manager.elector.leads() and core.leads(manager.process.now) and core.rebuilt
+        return leads and not (manager.process.paused or manager.port.down or core.caution.halted)
 
     def _check_shown(self) -> None:
         if not self.judges_shown:

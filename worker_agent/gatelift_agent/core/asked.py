@@ -18,6 +18,7 @@ class Purpose(enum.Enum):
     LABELS = "put labels back"
     PUT_BACK = "put an edit back"
     LIFT = "lift"
+    HOLD = "hold back what its user let go"
     GATES = "user gates"
     STOP = "stop"
     PODS = "pods"  # reads which pods of a Job there are

@@ -22,7 +22,7 @@ def entries(world: World) -> tuple[InventoryEntry, ...]:
 def _entry(world: World, placement: Placement) -> InventoryEntry:
     kind = world.kind(placement)
     existing = [tracked for tracked in placement.objects.values() if tracked.object is not None]
-    lifted = any(kind.lifted(tracked.object) for tracked in existing)
+    lifted = any(tracked.object is not None and world.runs_as_placed(kind, tracked.object) for tracked in existing)
     counts: dict[str, int] = {}
     for tracked in existing:
         counts[tracked.pod_set] = counts.get(tracked.pod_set, 0) + 1

@@ -276,7 +276,7 @@ def _lift(world: World, placement: Placement, now: float) -> None:
     waiting = [
         tracked
         for tracked in placement.objects.values()
-        if not tracked.delete_asked and (tracked.object is None or not kind.lifted(tracked.object))
+        if not tracked.delete_asked and (tracked.object is None or not world.runs_as_placed(kind, tracked.object))
     ]
     if not waiting:
         placement.move(Move.LIFTED)
@@ -288,6 +288,9 @@ def _lift(world: World, placement: Placement, now: float) -> None:
             continue  # gone: a probe finds out, or (`local`) the manager sees it too and says stop
         if tracked.retry_at > now:
             world.wakes.ask(placement.key, tracked.retry_at)
+        elif world.local and (step := kind.local_hold_step(tracked.object)) is not None:
+            if world.leadership.acts(now) and world.has_room(placement):
+                world.ask_patch(Purpose.HOLD, placement, tracked, step.body, now, kind=step.kind)
         elif not starting.why_not(world, placement, now) and world.has_room(placement):
             _let_go(world, placement, tracked, now)
 

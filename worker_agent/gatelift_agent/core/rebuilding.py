@@ -130,7 +130,7 @@ def set_state(world: World, placement: Placement) -> None:
     if len(found) < placement.objects_wanted:
         placement.state = State.APPLYING
     else:
-        placement.state = State.RUNNING if all(kind.lifted(obj) for obj in found) else State.GATED
+        placement.state = State.RUNNING if all(world.runs_as_placed(kind, obj) for obj in found) else State.GATED
 
 
 def _from_marked(world: World, mark: Mark, pod: Pod) -> None:

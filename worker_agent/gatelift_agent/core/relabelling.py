@@ -26,7 +26,7 @@ def relabelled(world: World, placement: Placement, tracked: Tracked) -> bool:
         return False
     if not world.local:
         return True
-    return world.kind(placement).lifted(obj) and ownership.key_of(obj.metadata) not in world.placements.keys() - {
+    return world.kind(placement).let_go_here(obj) and ownership.key_of(obj.metadata) not in world.placements.keys() - {
         placement.key
     }
 

@@ -28,7 +28,7 @@ def takes(world: World, commit: Commit) -> bool:
         held = _found(world, commit, one.name)
         if held is None or held.object.metadata.uid != one.template or world.placements_at(held.ref):
             return False
-        if not kind.lifted(held.object) or kind.outcome(held.object) is not None:
+        if not kind.let_go_here(held.object) or kind.outcome(held.object) is not None:
             return False
     return True
 

@@ -28,7 +28,7 @@ from gatelift_kinds.patches import merged_selector
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.kueue import ResourceFlavor
 from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Delete, Patch, PatchKind
+from gatelift_kube.writes import Create, Delete, KubeObject, Patch, PatchKind
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import ForeignRun, Message
 
@@ -356,6 +356,10 @@ class World:
         asked = Asked(purpose=purpose, key=placement.key, name=tracked.name, at=now, form=form, deletes=deletes)
         tracked.asked = self.writes.ask(asked)
         return tracked.asked
+
+    def runs_as_placed(self, kind: Kind[Any], obj: KubeObject) -> bool:
+        """Say whether an object was let go, at `local` with what the lift adds: anybody may let go the user's own."""
+        return kind.let_go_here(obj) if self.local else kind.lifted(obj)
 
     # --- the rest -----------------------------------------------------------------------------------------------
 

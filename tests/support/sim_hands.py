@@ -1,0 +1,76 @@
+"""What people let go at home around the webhook: it may run uncharged until it is put back, and that is due in seconds.
+
+By who leads and reaches its API server all the time; until then by nobody. Then the pods that it had have their time to
+stop, and no more. Knows no core and no kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from support.sim_objects import TruthError
+
+PUT_BACK_SECONDS_MAX = 20.0
+"""While somebody leads all the time: a watch that is behind, a write without an answer, and the next one."""
+STOP_SECONDS_MAX = 60.0
+"""Of pods that are deleted: the longest that a simulated container takes, behind a slow controller."""
+
+
+@dataclass(slots=True)
+class LetGo:
+    """One object that its user let go, and somebody could have put back since then without a break."""
+
+    name: str
+    since: float | None = None
+
+
+@dataclass(slots=True)
+class Pod:
+    """One pod of such an object."""
+
+    root: str
+    stops_since: float | None = None
+    """Since when its object is held back again."""
+
+
+class Hands:
+    """Objects that run by hand, and their pods, by UID: nobody else's exemption."""
+
+    def __init__(self) -> None:
+        self._roots: dict[str, LetGo] = {}
+        self._pods: dict[str, Pod] = {}
+
+    def __contains__(self, uid: str) -> bool:
+        """Say whether what runs of this one object or pod need not be charged."""
+        return uid in self._roots or uid in self._pods
+
+    def let_go(self, root: str, name: str) -> None:
+        """Take that a person let an object go, admitted or not: it lacks what a lift adds, its labels first of all."""
+        self._roots[root] = LetGo(name)
+
+    def made(self, root: str, pod: str) -> None:
+        """Take that a pod was made for an object."""
+        if root in self._roots:
+            self._pods.setdefault(pod, Pod(root))
+
+    def put_back(self, root: str) -> None:
+        """Take that an object is held back again, or over."""
+        self._roots.pop(root, None)
+
+    def look(self, now: float, *, able: bool, runs: Callable[[str], bool]) -> None:
+        """Raise TruthError for what nobody puts back who could, and for pods that do not stop; asked once a second."""
+        for root, known in self._roots.items():
+            known.since = (now if known.since is None else known.since) if able else None
+            if known.since is not None and now - known.since > PUT_BACK_SECONDS_MAX:
+                text = f"a person let it go, and nobody has put it back for {now - known.since:.0f} s"
+                raise TruthError(f"{known.name} ({root}): {text}")
+        for uid, pod in tuple(self._pods.items()):
+            if pod.root in self._roots:
+                pod.stops_since = None
+                continue
+            pod.stops_since = now if pod.stops_since is None else pod.stops_since
+            if not runs(uid):
+                del self._pods[uid]
+            elif now - pod.stops_since > STOP_SECONDS_MAX:
+                raise TruthError(f"pod {uid} of {pod.root}, which was put back, runs for {now - pod.stops_since:.0f} s")
