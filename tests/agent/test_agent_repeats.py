@@ -139,6 +139,9 @@ WAYS: dict[Purpose, list[tuple[Act, Act]]] = {
 }
 """What brings a write of each purpose about: what happens before, and what then."""
 
+LOCAL_ONLY = {Purpose.HOLD}
+"""Its pauses are those of `Purpose.LABELS`, with which it shares its answers; the histories of HD-73 bring it about."""
+
 READS = {Purpose.PODS, Purpose.NAMESPACE}
 """A read has one failure: that it could not be carried out."""
 
@@ -177,7 +180,8 @@ class Counting(Stage):
 
 
 def test_each_purpose_of_a_write_is_tried() -> None:
-    assert WAYS.keys() == set(Purpose)
+    assert WAYS.keys() | LOCAL_ONLY == set(Purpose)
+    assert not WAYS.keys() & LOCAL_ONLY
 
 
 @pytest.mark.parametrize(("purpose", "number", "answer"), ROWS)

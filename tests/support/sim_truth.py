@@ -222,7 +222,7 @@ class Truth:
             if meta["uid"] == belongs.root and not by_hand:
                 self._by_hand.discard(belongs.root)  # it was stopped: who lets it go once more is asked again
         elif key not in known and belongs.root not in self._revived:
-            known[key] = self._let_go(key, meta, belongs)
+            self._let_go(key, meta, belongs)
             self._check(belongs.work)
 
     def _take_hands(self, meta: Doc, belongs: Belongs, name: str, *, free: bool, by_hand: bool) -> None:
@@ -231,11 +231,11 @@ class Truth:
             self.hands.made(belongs.root, meta["uid"])
         elif not free:
             self.hands.put_back(belongs.root)
-        elif by_hand:
+        elif by_hand and (QUEUE in meta.get("labels", {}) or self.whose.workload_of(belongs.root)):
             self.hands.let_go(belongs.root, name)
 
-    def _let_go(self, key: str, meta: Doc, belongs: Belongs) -> Belongs:
-        """Return what an object runs as that was let go just now, checked against the record."""
+    def _let_go(self, key: str, meta: Doc, belongs: Belongs) -> None:
+        """Take what an object runs as that was let go just now: beside nothing else, and as the record says."""
         unowned = not belongs.workload and meta["uid"] != belongs.root  # a pod that was there before the Workload was
         if belongs.cluster == LOCAL and (meta["uid"] == belongs.root or unowned):
             workload = self.whose.workload_of(belongs.root)
@@ -245,11 +245,17 @@ class Truth:
         if belongs.cluster == LOCAL and above is not None and meta["uid"] != belongs.root:
             belongs = above  # the Job's run goes on in the epoch in which it was let go, whatever somebody writes since
         self.runs.add((belongs.workload, belongs.epoch, belongs.cluster))
+        self._lifted.setdefault(belongs.work, {})[key] = belongs
+        self._check_once(belongs.work)
+        self._check_record(key, meta, belongs, unowned=unowned)
+
+    def _check_record(self, key: str, meta: Doc, belongs: Belongs, *, unowned: bool) -> None:
+        """Check that what was let go just now is what the record says, unless nobody has to grant it."""
         if self._is_exempt(belongs.root, meta["uid"]) or unowned:
-            return belongs
+            return
         if self.is_unrecorded(belongs):  # told before its record was put back
             self._by_hand.add(belongs.root)
-            return belongs
+            return
         record = self.workloads.get(belongs.workload)
         if record is None:
             raise TruthError(f"{key} ({meta['name']}) is let go, and no workload {belongs.workload} is there")
@@ -262,7 +268,6 @@ class Truth:
                 f"{key} ({meta['name']}) is let go with epoch {belongs.epoch} on {belongs.cluster}; the record says "
                 f"{stands}, reserved {holds(record, 'QuotaReserved')}"
             )
-        return belongs
 
     def _check_unowned(self, meta: Doc, belongs: Belongs, *, free: bool) -> None:
         """Check that nothing of a queue is let go at home before it has a Workload of its own."""
@@ -325,15 +330,18 @@ class Truth:
 
     def _check(self, work: Work) -> None:
         self.checks += 1
-        lives = self.lives(work)
-        if len({(each.cluster, each.root, each.workload, each.epoch) for each in lives}) > 1:
-            told = sorted({f"{each.root} of workload {each.workload}, {(each.epoch, each.cluster)}" for each in lives})
-            raise TruthError(f"{work} may run more than once: {told}")
+        self._check_once(work)
         for uid, each in self._by_uid(work):
             record = self.workloads.get(each.workload)
             if record is not None and not holds(record, "QuotaReserved") and not self._is_exempt(each.root, uid):
                 run = each.epoch, each.cluster
                 raise TruthError(f"workload {record['metadata']['name']}: {run} may run and is not charged")
+
+    def _check_once(self, work: Work) -> None:
+        lives = self.lives(work)
+        if len({(each.cluster, each.root, each.workload, each.epoch) for each in lives}) > 1:
+            told = sorted({f"{each.root} of workload {each.workload}, {(each.epoch, each.cluster)}" for each in lives})
+            raise TruthError(f"{work} may run more than once: {told}")
 
     def used(self) -> Counter[str]:
         """Return the milli-CPU that each queue has admitted."""
