@@ -80,3 +80,20 @@ def test_hd_3_a_job_that_a_person_suspends_is_evicted_and_runs_anew(restarts: bo
     history.edit(cluster, JOB, "one", {"spec": {"suspend": True}})
     history.until("it runs anew", lambda: _epoch(history, "Job") == "2" and history.containers("one", "Job") == 2)
     assert "WorkerObjectSuspended" in str(history.workload("one", "Job"))
+
+
+@pytest.mark.parametrize("kind", ["Pod", "Job"])
+def test_hd_74_what_has_finished_and_loses_its_label_before_it_is_forgotten_is_not_left_there(kind: str) -> None:
+    history = History()
+    (history.pod if kind == "Pod" else history.job)("one", seconds=20.0)
+    cluster = history.until_runs("one", kind)
+    history.cut(cluster)
+    history.until("it has finished", lambda: not history.runs("one", kind))
+    history.until_lost(cluster)
+    resource, before = _object(history, cluster, kind)
+    labels: Doc = {"metadata": {"labels": dict.fromkeys((LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH))}}
+    history.edit(cluster, resource, before["metadata"]["name"], labels)
+    history.passes(10.0)
+    history.mend(cluster)
+    history.until("it is shown as finished", lambda: history.shows("one", "Finished", kind))
+    history.until("nothing is left", lambda: not history.objects(cluster, resource), 120.0)

@@ -339,9 +339,14 @@ class Truth:
 
     def _check_once(self, work: Work) -> None:
         lives = self.lives(work)
-        if len({(each.cluster, each.root, each.workload, each.epoch) for each in lives}) > 1:
+        if len({self._run_of(uid, each) for uid, each in self._by_uid(work)}) > 1:
             told = sorted({f"{each.root} of workload {each.workload}, {(each.epoch, each.cluster)}" for each in lives})
             raise TruthError(f"{work} may run more than once: {told}")
+
+    def _run_of(self, uid: str, each: Belongs) -> tuple[str, str, str, int]:
+        """Return of which run an object is: what its user let go is of one by hand, whatever Workloads there were."""
+        by_hand = uid in self.hands
+        return each.cluster, each.root, "" if by_hand else each.workload, 0 if by_hand else each.epoch
 
     def used(self) -> Counter[str]:
         """Return the milli-CPU that each queue has admitted."""
