@@ -14,10 +14,14 @@ import msgspec
 from gatelift_kinds import markers
 from gatelift_kinds.kind import MergeConflictError
 from gatelift_kinds.patches import Json, Operation, pointer
+from gatelift_kube.numbers import whole
 from gatelift_kube.objects.batch import Job
 
 ANNOTATION_BEFORE = "gatelift.dev/parallelism-before"
 """On a Job that runs with fewer pods at once than its user asked for: JSON of what `spec` said before."""
+
+BEFORE_CHARS_MAX = 256
+"""Longest annotation that is read: ours has two numbers."""
 
 TRUE = frozenset({"1", "t", "T", "true", "True", "TRUE"})
 """What Kueue reads as true in an annotation."""
@@ -45,10 +49,13 @@ def before_of(annotations: Mapping[str, str]) -> Before | None:
     kept = annotations.get(ANNOTATION_BEFORE)
     if kept is None:
         return None
-    try:
-        return msgspec.json.decode(kept.encode(), type=Before)
-    except (msgspec.DecodeError, UnicodeError):
+    if len(kept) > BEFORE_CHARS_MAX:
         return None
+    try:
+        found = msgspec.json.decode(kept.encode(), type=Before)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return found if found.parallelism >= 0 and (found.completions or 0) >= 0 else None
 
 
 def pods_at_once(before: Before) -> int:
@@ -59,10 +66,10 @@ def pods_at_once(before: Before) -> int:
 def min_count(obj: Job) -> int | None:
     """Return the smallest number of pods at once that the Job can do with, None if it needs all."""
     notes = obj.metadata.annotations
-    text = notes.get(markers.JOB_MIN_PARALLELISM, "")
-    if not (text.isascii() and text.isdigit()) or notes.get(markers.ELASTIC_JOB) == "true":
+    least = whole(notes.get(markers.JOB_MIN_PARALLELISM, ""))
+    if least is None or notes.get(markers.ELASTIC_JOB) == "true":
         return None
-    return int(text) if 1 <= int(text) < pods_at_once(asked(obj)) else None
+    return least if 1 <= least < pods_at_once(asked(obj)) else None
 
 
 def lowered(obj: Job, granted: int | None) -> dict[str, int]:

@@ -8,6 +8,7 @@ from gatelift_kinds import job_partial, markers, rules
 from gatelift_kinds.patches import Operation
 from gatelift_kinds.review import NO_CORRECTION, Correction, FieldError, Verdict, WebhookFacts
 from gatelift_kinds.rules import Object, annotation, invalid
+from gatelift_kube.numbers import whole
 
 MANAGERS = frozenset({None, markers.MULTIKUEUE_MANAGER, markers.BUILTIN_JOB_CONTROLLER})
 """Values of `spec.managedBy` with which a Job is queued."""
@@ -89,9 +90,10 @@ def _partial(obj: Object) -> list[FieldError]:
         before = job_partial.before_of(notes)
         if before is not None:  # lowered by us: a Job that runs with the least may be suspended as it is
             count = job_partial.pods_at_once(before)
-        if not (minimum.isascii() and minimum.isdigit()):
+        least = whole(minimum)
+        if least is None:
             errors.append(invalid(path, minimum, "must be a whole number"))
-        elif not 1 <= int(minimum) < count and _suspended(obj):
+        elif not 1 <= least < count and _suspended(obj):
             errors.append(invalid(path, minimum, f"must be at least 1 and below the {count} pods of the Job"))
         if notes.get(markers.ELASTIC_JOB) == "true":
             errors.append(invalid(path, minimum, f"cannot be combined with {markers.ELASTIC_JOB}: drop one of them"))

@@ -28,7 +28,7 @@ def mirror(obj: Job, raw: bytes, reported: bytes) -> bytes | None:
     for key in _BOOKKEEPING:
         new.pop(key, None)
     for key in _NEVER_FALLING:  # an earlier epoch's run may have counted more
-        if old.get(key, 0) > new.get(key, 0):
+        if key in old and old[key] > new.get(key, 0):
             new[key] = old[key]
     conditions = _shown(new.get("conditions") or [])
     if conditions:

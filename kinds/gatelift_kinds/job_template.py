@@ -32,7 +32,25 @@ _GENERATED_LABELS = frozenset(
     {"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"}
 )
 _GENERATED_ANNOTATIONS = frozenset({"batch.kubernetes.io/job-tracking"})
+OURS = "gatelift.dev/"
 _RESTORED = (("metadata", "labels"), ("metadata", "annotations"), ("spec", "nodeSelector"), ("spec", "tolerations"))
+
+
+class _Marks(msgspec.Struct):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Places(msgspec.Struct, rename="camel"):
+    node_selector: dict[str, str] | None = None
+    tolerations: list[dict[str, str | int | None]] | None = None
+
+
+class _Kept(msgspec.Struct):
+    """What the annotation keeps."""
+
+    metadata: _Marks = msgspec.field(default_factory=_Marks)
+    spec: _Places = msgspec.field(default_factory=_Places)
 
 
 def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
@@ -98,10 +116,35 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
 
 def restore_patch(obj: Job, raw: bytes) -> bytes:
     """Return the JSON patch that puts the template back as it was before `local_lift_patch`."""
-    before = decode(obj.metadata.annotations[ANNOTATION_BEFORE].encode())
     present: Json = decode(raw)["spec"]["template"]
+    before = _before(obj.metadata.annotations.get(ANNOTATION_BEFORE, ""), present)
     removed = [{"op": "remove", "path": pointer("metadata", "annotations", ANNOTATION_BEFORE)}]
     return encode([*guards(obj.metadata), *_set_parts(present, before), *removed, *job_partial.local_restore(obj)])
+
+
+def _before(said: str, present: Json) -> Json:
+    """Return the template's parts that the annotation keeps; where it cannot be read, those of now without our marks.
+
+    Whoever may edit the Job can write the annotation: a key that policies leave to Gatelift is never put back.
+    """
+    try:
+        kept: Json = msgspec.to_builtins(msgspec.json.decode(said.encode(), type=_Kept))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        kept = {section: {key: (present.get(section) or {}).get(key) for key in _parts(section)} for section in present}
+    metadata, spec = kept.get("metadata") or {}, kept.get("spec") or {}
+    marks = {key: _without_ours(metadata.get(key)) for key in _parts("metadata")}
+    tolerations = placed_mark.without(spec.get("tolerations") or ())
+    places = {"nodeSelector": spec.get("nodeSelector"), "tolerations": tolerations or None}
+    return {"metadata": marks, "spec": places}
+
+
+def _parts(section: str) -> tuple[str, ...]:
+    return tuple(key for part, key in _RESTORED if part == section)
+
+
+def _without_ours(marks: dict[str, str] | None) -> dict[str, str] | None:
+    left = {key: value for key, value in (marks or {}).items() if not key.startswith(OURS) and key != markers.POD_SET}
+    return left or None
 
 
 def _started(template: Json, pod_set: str, placing: Placing, mark: tuple[Toleration, ...]) -> Json:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gatelift_kube.numbers import whole
+
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 MANAGED = "kueue.x-k8s.io/managed"  # label on pods that were taken over, and the finalizer that they carry
 MANAGED_VALUE = "true"
@@ -74,4 +76,4 @@ def prebuilt_name(labels: Mapping[str, str], annotations: Mapping[str, str]) -> 
 def max_execution_seconds(labels: Mapping[str, str]) -> int | None:
     """Return the execution limit in seconds, None when absent or not a positive integer (refused by the webhook)."""
     text = labels.get(MAX_EXECUTION_SECONDS, "")
-    return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
+    return whole(text) or None

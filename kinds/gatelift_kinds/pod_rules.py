@@ -9,6 +9,7 @@ from gatelift_kinds.patches import Operation, add_to_map
 from gatelift_kinds.review import FieldError, Verdict, WebhookFacts
 from gatelift_kinds.role_hash import role_hash
 from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label, required
+from gatelift_kube.numbers import whole
 
 _OVER = frozenset({"Succeeded", "Failed"})
 
@@ -87,7 +88,7 @@ def _markers(obj: Object) -> list[FieldError]:
     if total is not None:
         if not group:
             errors.append(required(label(markers.POD_GROUP_NAME), "has to be given together with the group's size"))
-        if not (total.isascii() and total.isdigit() and int(total) > 0):
+        if not whole(total):
             errors.append(invalid(total_path, total, "must be a whole number above 0"))
     return errors
 

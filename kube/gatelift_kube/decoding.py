@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from gatelift_kube import resources, unknown_fields
 from gatelift_kube.errors import ApiError, UndecodableError, from_status
+from gatelift_kube.nesting import CUT, DEPTH_MAX, cut_deep
 from gatelift_kube.objects import batch, core, gatelift, kueue
 from gatelift_kube.objects.meta import PartialObject
 from gatelift_kube.resources import ObjectKey, Resource
@@ -77,11 +78,15 @@ class _Code(msgspec.Struct):
     code: int = 500
 
 
+_T = TypeVar("_T")
 _RAW_PAGE = msgspec.json.Decoder(_RawPage)
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
-"""The decoder raises the second for bytes that are no UTF-8, inside a text that it has to read."""
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""The decoder raises the second for bytes that are no UTF-8, inside a text that it has to read, the third for what is
+nested some thousand deep, also where it is only skipped."""
 
 _LINE = msgspec.json.Decoder(Line)
+_CODE = msgspec.json.Decoder(_Code)
+_PARTIAL = msgspec.json.Decoder(PartialObject)
 _MANAGED = msgspec.json.Decoder(_Top)
 _MANAGED_KEY = b'"managedFields":'
 _TOP = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -131,6 +136,14 @@ def _page_decoder(resource: Resource) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(msgspec.defstruct(f"{resource.kind}Page", fields))
 
 
+def _shallow(decoder: msgspec.json.Decoder[_T], text: bytes) -> _T:
+    """Decode; what is nested deeper than a decoder goes is cut out first, where there is such a thing."""
+    try:
+        return decoder.decode(text)
+    except RecursionError:
+        return decoder.decode(cut_deep(text))
+
+
 def read_object(resource: Resource, raw: bytes | msgspec.Raw) -> KubeObject:
     """Return the typed object. Raises UndecodableError, naming the kind and the field.
 
@@ -138,6 +151,8 @@ def read_object(resource: Resource, raw: bytes | msgspec.Raw) -> KubeObject:
     """
     try:
         found: KubeObject = _decoder(resource).decode(raw)
+    except RecursionError:
+        found = _read_with_unknown_fields(resource, cut_deep(bytes(raw)))
     except _UNREADABLE:
         found = _read_with_unknown_fields(resource, raw)
     return found
@@ -163,7 +178,7 @@ def read_page(resource: Resource, body: bytes, *, with_raw: bool) -> Page:
         else:
             return _page(typed.metadata, [Served(item, b"") for item in typed.items or ()], [])
     try:
-        page = _RAW_PAGE.decode(body)
+        page = _shallow(_RAW_PAGE, body)
     except _UNREADABLE as error:
         raise UndecodableError(f"list of {resource.plural}: the answer cannot be read: {error}") from error
     items: list[Served] = []
@@ -175,7 +190,12 @@ def read_page(resource: Resource, body: bytes, *, with_raw: bool) -> Page:
             key = key_in(raw)
             unread.append(Unread(key, f"{key}: {error}"))
             continue
-        items.append(Served(found, without_managed_fields(raw) if with_raw else b""))
+        kept = without_managed_fields(raw)
+        if CUT in kept:
+            key = key_in(raw)
+            unread.append(Unread(key, f"{key}: nested more than {DEPTH_MAX} deep"))
+            continue
+        items.append(Served(found, kept if with_raw else b""))
     return _page(page.metadata, items, unread)
 
 
@@ -192,7 +212,7 @@ def _page(metadata: _ListMeta, items: list[Served], unread: list[Unread]) -> Pag
 def read_line(line: bytes) -> Line:
     """Return one watch line, its object unread; raises UndecodableError."""
     try:
-        return _LINE.decode(line)
+        return _shallow(_LINE, line)
     except _UNREADABLE as error:
         raise UndecodableError(f"watch: a line cannot be read: {error}") from error
 
@@ -204,7 +224,7 @@ def bookmark_version(raw: bytes | msgspec.Raw) -> str:
     its metadata is read.
     """
     try:
-        return msgspec.json.decode(raw, type=PartialObject).metadata.resource_version
+        return _shallow(_PARTIAL, bytes(raw)).metadata.resource_version
     except _UNREADABLE as error:
         raise UndecodableError(f"watch: a bookmark cannot be read: {error}") from error
 
@@ -212,7 +232,7 @@ def bookmark_version(raw: bytes | msgspec.Raw) -> str:
 def key_in(raw: bytes | msgspec.Raw) -> ObjectKey:
     """Return where an object lives that may not be readable otherwise; `?` where not even its metadata is."""
     try:
-        metadata = msgspec.json.decode(raw, type=PartialObject).metadata
+        metadata = _shallow(_PARTIAL, bytes(raw)).metadata
     except _UNREADABLE:
         return ObjectKey("", "?")
     return ObjectKey(metadata.namespace, metadata.name)
@@ -221,7 +241,11 @@ def key_in(raw: bytes | msgspec.Raw) -> ObjectKey:
 def without_managed_fields(raw: bytes | msgspec.Raw) -> bytes:
     """Return the object's JSON without `metadata.managedFields`, which is a third of a pod and of no use to us."""
     text = bytes(raw)
-    top = _MANAGED.decode(text)
+    try:
+        top = _MANAGED.decode(text)
+    except RecursionError:
+        text = cut_deep(text)
+        top = _MANAGED.decode(text)
     value = bytes(top.metadata.value) if top.metadata is not None else b""
     if not value:
         return text
@@ -247,7 +271,7 @@ def _taken_apart(text: bytes) -> bytes:
 def watch_error(line: Line) -> ApiError:
     """Return the error of a watch line of type ERROR, which carries a metav1.Status."""
     try:
-        code = msgspec.json.decode(line.raw, type=_Code).code
+        code = _shallow(_CODE, bytes(line.raw)).code
     except _UNREADABLE:
         code = 500
     return from_status(code, bytes(line.raw))
@@ -260,7 +284,7 @@ def read_deleted(resource: Resource, body: bytes) -> Served | None:
     still there where it has a deletion time and a reason to wait: a grace period or a finalizer.
     """
     try:
-        kind = msgspec.json.decode(body, type=_Code).kind
+        kind = _shallow(_CODE, body).kind
     except _UNREADABLE as error:
         raise UndecodableError(f"{resource.kind}: the answer to a delete cannot be read: {error}") from error
     if kind == "Status":

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gatelift_kube import timestamps
+from gatelift_kube.numbers import whole
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.resources import LEASE, ObjectKey
 
@@ -302,4 +303,4 @@ def _is_digest(text: str) -> bool:
 
 
 def _number(text: str) -> int:
-    return int(text) if len(text) <= DIGITS_MAX and text.isascii() and text.isdigit() else 0
+    return whole(text) or 0

@@ -276,7 +276,7 @@ def intent_of(command: ApiWrite) -> Intent:
 def _carries_version(patch: Patch) -> bool:
     try:
         body: Any = msgspec.json.decode(patch.body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False  # the server will say what is wrong with it
     if patch.kind is not PatchKind.JSON:
         metadata = body.get("metadata") if isinstance(body, dict) else None

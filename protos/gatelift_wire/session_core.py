@@ -173,11 +173,14 @@ class SessionCore(ABC):
             self._end(reason, text, now)
         return self._take_out()
 
-    def abort(self, reason: CloseReason, text: str, now: float) -> list[SessionOutput]:
-        """End the session or greeting at once, with a typed Close. What may be resumed follows from the reason."""
+    def abort(self, reason: CloseReason, text: str, now: float, *, resumable: bool = True) -> list[SessionOutput]:
+        """End the session or greeting at once, with a typed Close.
+
+        What may be resumed follows from the reason; nothing when not `resumable`: something that came was not taken.
+        """
         self._expire(now)
         self._end(reason, text, now)
-        if reason not in RESUMABLE_AFTER:
+        if not resumable or reason not in RESUMABLE_AFTER:
             self._forget_lineage()
         return self._take_out()
 

@@ -12,6 +12,7 @@ from gatelift_kube import conditions, decoding, selectors, timestamps
 from gatelift_kube.budget import Share, TokenBucket
 from gatelift_kube.cache import Cache
 from gatelift_kube.errors import UndecodableError
+from gatelift_kube.nesting import CUT, cut_deep
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition, LabelSelector, LabelSelectorRequirement
@@ -336,3 +337,35 @@ def test_a_list_with_a_condition_of_unknown_fields_is_read_whole_and_keeps_them(
 def test_a_status_of_another_shape_is_an_error_that_names_the_field(status: dict[str, Any]) -> None:
     with pytest.raises(UndecodableError, match=r"Workload: .*status"):
         decoding.read_object(WORKLOAD, json.dumps({"metadata": {}, "status": status}).encode())
+
+
+@pytest.mark.parametrize("depth", [3000, 200_000])
+def test_hd_87_managed_fields_of_any_depth_are_left_out(depth: int) -> None:
+    deep = b'{"f:a":' * depth + b"{}" + b"}" * depth
+    bad = b'{"metadata":{"name":"a","managedFields":[{"fieldsV1":' + deep + b'}],"uid":"u"},"spec":{"containers":[]}}'
+    good = b'{"metadata":{"name":"b"},"spec":{"containers":[]}}'
+    body = b'{"metadata":{"resourceVersion":"7"},"items":[' + bad + b"," + good + b"]}"
+    for with_raw in (True, False):
+        page = decoding.read_page(POD, body, with_raw=with_raw)
+        assert [each.object.metadata.name for each in page.items] == ["a", "b"]
+        assert not page.unread
+    assert decoding.read_object(POD, bad).metadata.uid == "u"
+    assert json.loads(decoding.without_managed_fields(bad))["metadata"] == {"name": "a", "uid": "u"}
+    line = decoding.read_line(b'{"type":"MODIFIED","object":' + bad + b"}")
+    assert decoding.read_object(POD, line.raw).metadata.name == "a"
+    assert decoding.bookmark_version(bad) == ""
+
+
+def test_hd_87_an_object_that_is_nested_too_deep_elsewhere_is_unread_and_no_other() -> None:
+    bad = b'{"metadata":{"name":"a"},"spec":{"containers":[],"x":' + b"[" * 5000 + b"]" * 5000 + b"}}"
+    good = b'{"metadata":{"name":"b"},"spec":{"containers":[]}}'
+    body = b'{"metadata":{"resourceVersion":"7"},"items":[' + bad + b"," + good + b"]}"
+    page = decoding.read_page(POD, body, with_raw=True)
+    assert [each.object.metadata.name for each in page.items] == ["b"]
+    assert [each.key.name for each in page.unread] == ["a"]
+
+
+@pytest.mark.parametrize("text", [b"", b"[" * 500, b'{"a":"' + b"[" * 900 + b'"}', b'"\\"]]"', b"]]]]"])
+def test_hd_87_what_is_no_json_or_not_deep_is_not_made_worse(text: bytes) -> None:
+    cut = cut_deep(text)
+    assert cut == text or CUT in cut

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from gatelift.cli.connection import NOT_FOUND, CliError, run
 from gatelift.cli.listing import every, maker_of, placement_of, situation_of
-from gatelift.cli.render import Output, age, dump
+from gatelift.cli.render import CELL_CHARS_MAX, Output, age, dump
 from gatelift.cli.replica import replica
 from gatelift.cli.target import target_of
 from gatelift.cli.unreachable import halted, unreachable
@@ -23,6 +23,7 @@ from gatelift.core import texts
 from gatelift_kinds.made_for import owners_of
 from gatelift_kube.client import Client
 from gatelift_kube.objects.kueue import Admission, Workload
+from gatelift_kube.plain_text import plain
 from gatelift_kube.resources import WORKLOAD
 
 
@@ -174,7 +175,8 @@ def _print(told: Explanation) -> None:
         *(("check", each) for each in told.checks),
         *(("" if index else "history", each) for index, each in enumerate(told.history)),
     ]
-    console.print(Text.assemble((told.workload, "bold"), f": {told.state}{reason}"), soft_wrap=True)
+    facts = [(name, plain(value, CELL_CHARS_MAX)) for name, value in facts]
+    console.print(Text.assemble((told.workload, "bold"), plain(f": {told.state}{reason}")), soft_wrap=True)
     if not console.is_terminal:  # nothing is folded for a pipe
         for name, value in facts:
             if value:

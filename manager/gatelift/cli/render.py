@@ -13,7 +13,10 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
 from gatelift_kube import timestamps
+from gatelift_kube.plain_text import plain
 
+CELL_CHARS_MAX = 40_000
+"""Longer than any text of the API: a cell is cut by the terminal, in a pipe it is whole."""
 GAP = "  "
 """Between columns."""
 
@@ -44,7 +47,7 @@ def lines(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int |
     The last column may be long. `width`: cut lines there, with an ellipsis (a terminal); None cuts nothing (a pipe).
     """
     cells = [[column.upper() for column in columns]] + [
-        ["" if cell is None else " ".join(str(cell).split()) for cell in row] for row in rows
+        ["" if cell is None else plain(" ".join(str(cell).split()), CELL_CHARS_MAX) for cell in row] for row in rows
     ]
     widths = [max(cell_len(line[index]) for line in cells) for index in range(len(columns))]
     made = []

@@ -22,6 +22,7 @@ class Look(enum.StrEnum):
     COHORT = "cohort"
     CLUSTER = "cluster"
     INFORM = "inform"  # texts and statuses that wait for the budget of writes that only inform
+    DECIDING = "deciding"  # quota, after deciding on it has failed
     DOUBTS = "doubts"  # placements that no cache explains
     UNSENT = "unsent"  # objects whose write found no turn
 

@@ -34,6 +34,8 @@ class Caution:
     halted: str = ""
     nobodys: dict[str, set[PlacementKey]] = field(default_factory=dict)
     """Cluster -> what its last inventory lists that only wears our labels (`belief`); no more than it may list."""
+    set_aside: set[str] = field(default_factory=set)
+    """UIDs of Workloads whose record could not be read: nothing is said of their placements until it can."""
     recovery: Recovery = field(default_factory=Recovery)
     _ahead: dict[str, dict[str, Ahead]] = field(default_factory=dict)  # UID -> cluster -> what it names
     _clusters: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs

@@ -12,6 +12,7 @@ import msgspec
 
 from gatelift.core import documents, foreign_runs
 from gatelift_kube import conditions
+from gatelift_kube.numbers import whole
 from gatelift_kube.objects.gatelift import (
     FlavorCapacity,
     ForeignRun,
@@ -134,7 +135,7 @@ def fence_wanted(found: WorkerCluster) -> int:
 
 def _number(found: WorkerCluster, annotation: str) -> int:
     text = found.metadata.annotations.get(annotation, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= NUMBER_DIGITS_MAX else 0
+    return whole(text) or 0
 
 
 def awaits_person(found: WorkerCluster, doubted_session: int) -> bool:

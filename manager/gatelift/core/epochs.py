@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from gatelift.core import texts
 from gatelift_kube.conditions import find, is_true
+from gatelift_kube.numbers import whole
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.keys import ANNOTATION_EPOCH, ANNOTATION_TERM
 
@@ -53,7 +54,7 @@ def marks(workload: Workload) -> dict[str, str]:
 
 def number(text: str) -> int:
     """Return a number that stands in the record; 0 for what is none, or is longer than any of ours."""
-    return int(text) if len(text) <= DIGITS_MAX and text.isascii() and text.isdigit() else 0
+    return whole(text) or 0
 
 
 def _marked(workload: Workload) -> int:

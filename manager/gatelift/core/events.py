@@ -77,6 +77,18 @@ class StreamClosed:
     text: str = ""
 
 
+NOT_TAKEN = "what was said could not be taken; greet anew"
+"""Text of a close after an exception: the manager's log has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakOff:
+    """What a cluster said could not be taken: its streams end, and it greets anew."""
+
+    cluster: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnrolmentAsked:
     """An agent asked for a certificate on the Enroll port.
@@ -148,6 +160,7 @@ class Ticked:
     """The deadline that `next_deadline()` named has passed, or a long cycle asked to go on."""
 
 
+StreamEvent = StreamOpened | FrameArrived | StreamViolated | StreamClosed
 Event = (
     ApiEvent
     | ReadDone
@@ -161,6 +174,7 @@ Event = (
     | FrameArrived
     | StreamViolated
     | StreamClosed
+    | BreakOff
     | EnrolmentAsked
     | CertificateIssued
     | Ticked

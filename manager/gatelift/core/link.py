@@ -344,9 +344,14 @@ class Link:
             out.upcalls.append(ClusterChanged(cluster=self.name))
         if 0 < self._open_session < identity.doubted_in(self.facts):
             text = "what is charged here was placed before this WorkerCluster was made; greet anew"
-            for stream_id in tuple(self._keys):
-                bad = wire.BadFrame(stream_id=stream_id, reason=CloseReason.SHUTTING_DOWN, text=text)
-                self._take(self._session.handle(bad, now), now, out)
+            self.break_off(text, now, out)
+
+    def break_off(self, text: str, now: float, out: Outcome) -> None:
+        """End all streams of the cluster; its agent greets anew, and is asked what it has."""
+        self._record.inventory_open = True
+        for stream_id in tuple(self._keys):
+            bad = wire.BadFrame(stream_id=stream_id, reason=CloseReason.SHUTTING_DOWN, text=text)
+            self._take(self._session.handle(bad, now), now, out)
 
     def _welcome(self, greeting: wire.GreetingReceived, number: int, now: float, out: Outcome) -> None:
         self._record.greeting, self._record.lost_session = None, None

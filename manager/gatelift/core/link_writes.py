@@ -14,7 +14,11 @@ from gatelift.core import cluster_status
 from gatelift.core.cluster_status import Facts
 from gatelift.core.knowledge import newer
 from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.plain_text import plain
 from gatelift_wire.session import GreetingReceived, LeaseRenewed
+
+VERSION_CHARS_MAX = 128
+"""Of an agent's version, which it says itself."""
 
 
 class Purpose(enum.Enum):
@@ -60,7 +64,7 @@ def changes_of(
                 "session": next_session,
                 "connected": True,
                 "lost": False,
-                "agent_version": hello.agent_version,
+                "agent_version": plain(hello.agent_version, VERSION_CHARS_MAX),
                 "agent_instance": hello.instance,
                 "replicas": hello.replicas,
                 "api_reachable": hello.api_reachable,

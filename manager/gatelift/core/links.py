@@ -19,6 +19,7 @@ from gatelift.core.link import Link
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinksOutcome, Sent, WriteIds
 from gatelift.core.linking import Leading, Outcome
 from gatelift.core.wall import Wall
+from gatelift_kube.contained import Contained
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
@@ -57,6 +58,7 @@ class Links:
         self._now = 0.0
         self._local_write: int | None = None
         self._local_retry: float | None = None
+        self._contained: Contained[str] = Contained()
 
     def set_origin(self, origin: str) -> None:
         """Take the identity of this management cluster (UID of its namespace kube-system); before any stream."""
@@ -67,24 +69,20 @@ class Links:
         self._leading.record_revision = record_revision
         self._now = now
         out = Outcome()
+        try:
+            self._take(event, now, out)
+        except Exception as error:  # noqa: BLE001 (containment: what one stream or object does ends no process)
+            self._failed(event, error, now, out)
+        return LinksOutcome(commands=tuple(out.commands), upcalls=tuple(out.upcalls))
+
+    def _take(self, event: events.Event, now: float, out: Outcome) -> None:
         match event:
             case events.LeadershipGained() | events.LeadershipExtended() | events.LeadershipLost():
                 self._leadership(event, now, out)
-            case events.StreamOpened():
-                self._stream_opened(event, now, out)
-            case events.FrameArrived():
-                self._on_stream(
-                    event.stream_id, wire.FrameReceived(stream_id=event.stream_id, frame=event.frame), now, out
-                )
-            case events.StreamViolated():
-                reason = CloseReason.TOO_LARGE if event.too_large else CloseReason.PROTOCOL_VIOLATION
-                bad = wire.BadFrame(stream_id=event.stream_id, reason=reason, text=event.text)
-                self._on_stream(event.stream_id, bad, now, out)
-            case events.StreamClosed():
-                link = self._links.get(self._streams.pop(event.stream_id, ""))
-                if link is not None:
-                    link.closed(event.stream_id, event.text, now, out)
-                    self._after(link)
+            case events.StreamOpened() | events.FrameArrived() | events.StreamViolated() | events.StreamClosed():
+                self._stream(event, now, out)
+            case events.BreakOff():
+                self._break_off(event.cluster, event.text, now, out)
             case events.EnrolmentAsked():
                 self._enrolment(event, now, out)
             case events.CertificateIssued():
@@ -97,7 +95,38 @@ class Links:
                 self._wrote(event, now, out)
             case _:
                 pass
-        return LinksOutcome(commands=tuple(out.commands), upcalls=tuple(out.upcalls))
+
+    def _stream(self, event: events.StreamEvent, now: float, out: Outcome) -> None:
+        match event:
+            case events.StreamOpened():
+                self._stream_opened(event, now, out)
+            case events.FrameArrived():
+                arrived = wire.FrameReceived(stream_id=event.stream_id, frame=event.frame)
+                self._on_stream(event.stream_id, arrived, now, out)
+            case events.StreamViolated():
+                reason = CloseReason.TOO_LARGE if event.too_large else CloseReason.PROTOCOL_VIOLATION
+                bad = wire.BadFrame(stream_id=event.stream_id, reason=reason, text=event.text)
+                self._on_stream(event.stream_id, bad, now, out)
+            case events.StreamClosed():
+                link = self._links.get(self._streams.pop(event.stream_id, ""))
+                if link is not None:
+                    link.closed(event.stream_id, event.text, now, out)
+                    self._after(link)
+
+    def _break_off(self, cluster: str, text: str, now: float, out: Outcome) -> None:
+        link = self._links.get(cluster)
+        if link is not None:
+            link.break_off(text, now, out)
+            self._after(link)
+
+    def _failed(self, event: events.Event, error: Exception, now: float, out: Outcome) -> None:
+        """Take that an event raised an exception: of a stream, the sessions of its cluster end and begin anew."""
+        cluster = self._streams.get(event.stream_id, "") if isinstance(event, events.FrameArrived) else ""
+        failure = self._contained.failed(cluster or type(event).__name__, error, now)
+        fields = (("traceback", failure.where),)
+        out.commands.append(Note(level="warning", text=f"not taken: {failure.text}", cluster=cluster, fields=fields))
+        if cluster:
+            self._break_off(cluster, events.NOT_TAKEN, now, out)
 
     def owns_write(self, write_id: int) -> bool:
         """Say whether this outstanding write is one of the links'."""

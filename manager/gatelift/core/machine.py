@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable
 from gatelift.core import (
     checks,
     clusters,
-    deactivation,
+    containment,
+    deciding,
     intake,
     invariants,
     owners,
@@ -28,14 +29,14 @@ from gatelift.core import (
     recovery,
     strays,
     telling,
-    texts,
     unexplained,
     write_failures,
 )
 from gatelift.core.agenda import Key, Look
-from gatelift.core.attempts import AttemptState, Ending, Internal
 from gatelift.core.commands import Command
 from gatelift.core.events import (
+    NOT_TAKEN,
+    BreakOff,
     ClockRead,
     Event,
     LeadershipExtended,
@@ -53,7 +54,6 @@ from gatelift.core.link_values import Links, PlacementsInventoried, Upcall, Writ
 from gatelift.core.settings import Settings
 from gatelift.core.state import UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Unreserve
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
@@ -81,8 +81,6 @@ KEYS_PER_CALL = 50
 """Keys looked at in one call: a pass costs 0.1 to 0.3 ms, so a call stays below 20 ms."""
 REBUILDS_PER_CALL = 300
 """Attempts made from records in one call after a start, at about 40 us each."""
-HEADS_PER_CALL = 100
-"""Steps of the engine in one call: nominations, decisions and parts of searches, at about 20 us each."""
 EVENTS_BETWEEN_DECISIONS = 50
 """Events that are taken before an engine that did not come to its end decides on: they may say that there is room, for
 which it would only search. With none waiting the loop comes with `Ticked` at once."""
@@ -169,6 +167,8 @@ class Machine:
     def _holds_back(self) -> bool:
         """Say whether nothing is decided now: not before something is done by hand, or some writes had their turn."""
         core = self.core
+        if core.contained.rests_until(containment.DECIDING, core.now):
+            return True
         return bool(core.caution.halted) or len(core.inflight.by_id) + len(core.unsent) >= DECIDED_AHEAD
 
     # --- events ---------------------------------------------------------------------------------------------------
@@ -191,7 +191,11 @@ class Machine:
                 self._pass_on(event, now)
                 core.stepped_down = True
             case ObjectSeen() | ObjectGone():
-                self._object(event, now)
+                try:
+                    self._object(event, now)
+                except Exception as error:  # noqa: BLE001 (containment: one object ends no process)
+                    ref = ObjectRef(event.resource, key_of(event.object.metadata))
+                    containment.object_failed(core, ref, error, now)
             case Synced():
                 self._awaited.discard(event.resource)
                 self._pass_on(event, now)
@@ -225,19 +229,37 @@ class Machine:
         self._upcalls.extend(core.caution.recovery.take_again())
         while self._upcalls:
             head = self._upcalls[0]
-            if isinstance(head, PlacementsInventoried):
-                if self._comparison is None:
-                    core.resynced[head.cluster] = head.session
-                    self._comparison = Comparison(core, head)
-                if not self._comparison.step(core, now):
-                    return False
-                self._comparison = None
-                recovery.listed(core, head)
-            else:
-                clusters.take(core, head, now)
+            try:
+                done = self._heard(head, now)
+            except Exception as error:  # noqa: BLE001 (containment: a word of one cluster ends no process)
+                self._comparison, done = None, True
+                self._break_off(head.cluster, error, now)
+            if not done:
+                return False
             self._upcalls.popleft()
             self._upcalls.extend(core.caution.recovery.take_again())
         return True
+
+    def _heard(self, upcall: Upcall, now: float) -> bool:
+        """Take one thing that the links said; False when it needs another call."""
+        core = self.core
+        if not isinstance(upcall, PlacementsInventoried):
+            clusters.take(core, upcall, now)
+            return True
+        if self._comparison is None:
+            core.resynced[upcall.cluster] = upcall.session
+            self._comparison = Comparison(core, upcall)
+        if not self._comparison.step(core, now):
+            return False
+        self._comparison = None
+        recovery.listed(core, upcall)
+        return True
+
+    def _break_off(self, cluster: str, error: Exception, now: float) -> None:
+        """End the session of a cluster whose word could not be taken: the next one begins with an inventory."""
+        containment.word_failed(self.core, cluster, error, now)
+        self.core.comparing.discard(cluster)
+        self._pass_on(BreakOff(cluster=cluster, text=NOT_TAKEN), now)
 
     def _count_placements(self) -> None:
         """Tell the links how much is where, for the status of the clusters."""
@@ -263,7 +285,11 @@ class Machine:
         if self._to_rebuild is None:
             self._to_rebuild = deque(core.knowledge.workloads)
         for _ in range(min(REBUILDS_PER_CALL, len(self._to_rebuild))):
-            reconcile.rebuild(core, self._to_rebuild.popleft(), now)
+            key = self._to_rebuild.popleft()
+            try:
+                reconcile.rebuild(core, key, now)
+            except Exception as error:  # noqa: BLE001 (containment: one object keeps nobody from being read)
+                containment.rebuild_failed(core, key, error, now)
         if self._to_rebuild or core.stepped_down:
             return False
         for cluster in core.links.clusters():
@@ -358,6 +384,16 @@ class Machine:
             self._decide(now)
             self._drain(left, now)
 
+    def _decide(self, now: float) -> None:
+        """Let the engine decide; should it fail, nothing is decided for a while, and all else goes on."""
+        core = self.core
+        try:
+            self._taken = 0 if deciding.decide(core, now) else None
+        except Exception as error:  # noqa: BLE001 (containment: what fails in deciding ends no process)
+            containment.pass_failed(core, containment.DECIDING, error, now)
+        else:
+            containment.pass_done(core, containment.DECIDING)
+
     def _drain(self, budget: int, now: float) -> int:
         core = self.core
         while budget and not core.stepped_down:
@@ -369,6 +405,22 @@ class Machine:
         return budget
 
     def _look(self, key: Key, now: float) -> None:
+        """Look at a key; an exception belongs to what it names."""
+        core = self.core
+        if key.look is Look.DECIDING:
+            return  # it rang: what is due is decided behind this
+        rests = core.contained.rests_until(key, now)
+        if rests:
+            core.agenda.wake(key, rests)
+            return
+        try:
+            self._pass(key, now)
+        except Exception as error:  # noqa: BLE001 (containment: one object ends no process)
+            containment.pass_failed(core, key, error, now)
+        else:
+            containment.pass_done(core, key)
+
+    def _pass(self, key: Key, now: float) -> None:
         if key.look is Look.OWNER:
             owners.reconcile(self.core, key.kind, key.object, now)
         elif key.look is Look.INFORM:
@@ -385,65 +437,6 @@ class Machine:
             self._look_at(ref)
         if core.unsent:
             core.agenda.wake(UNSENT, now + UNSENT_SECONDS)
-
-    def _decide(self, now: float) -> None:
-        """Let the admission engine decide, and take its decisions over."""
-        core = self.core
-        result = core.ledger.engine.cycle(now, HEADS_PER_CALL)
-        self._taken = 0 if result.more else None
-        for decision in result.decisions:
-            match decision:
-                case Reserve():
-                    self._reserve(decision, now)
-                case Inadmissible():
-                    self._waits(decision)
-                case Evict() | Unreserve():
-                    attempt = core.attempts.get(decision.uid)
-                    if attempt is not None and attempt.state is not AttemptState.ENDED:
-                        attempt.ending = self._ending(decision)
-                case Preempt():
-                    self._preempt(decision)
-            core.mark_workload(decision.key)
-
-    def _waits(self, decision: Inadmissible) -> None:
-        """Note what a workload that waits has to say; people are told once, though it may be written more than once."""
-        core, said = self.core, (decision.reason, decision.message)
-        again, core.told[decision.uid] = core.told.get(decision.uid) == said, said
-        silent = again or decision.numbers_only or decision.reason == texts.PENDING_EVALUATION
-        if not silent and decision.key in core.knowledge.workloads:
-            core.event(ObjectRef(WORKLOAD, decision.key), decision.uid, *said, warning=True)
-
-    def _ending(self, decision: Evict | Unreserve) -> Ending:
-        """Return why the engine wants an attempt to end; what is behind a deactivation is on the Workload."""
-        known = self.core.knowledge.workloads.get(decision.key)
-        if decision.reason == texts.DEACTIVATED and known is not None:
-            return deactivation.ending(known)
-        return Ending(reason=decision.reason, message=decision.message, evict=isinstance(decision, Evict))
-
-    def _preempt(self, decision: Preempt) -> None:
-        """Let an attempt end for another workload, unless it ends already."""
-        core = self.core
-        attempt = core.attempts.get(decision.uid)
-        if attempt is None or attempt.state is AttemptState.ENDED or attempt.ending is not None:
-            return
-        attempt.ending = Ending(reason=texts.PREEMPTED, message=decision.message, preempted=decision.reason)
-        telling.preempted(core, decision, attempt)
-
-    def _reserve(self, decision: Reserve, now: float) -> None:
-        core = self.core
-        attempt = core.attempts.get(decision.uid)
-        if attempt is None or attempt.state is not AttemptState.PENDING:
-            core.ledger.block(decision.uid)  # until its next pass, which knows better
-            core.ledger.undo(decision.uid)
-            return
-        if readiness.hold_back(core, decision.uid):
-            return
-        attempt.follow(Internal.RESERVE)
-        attempt.reserve = decision
-        attempt.reserved_at = now
-        core.told.pop(decision.uid, None)
-        core.budget.leave(Key(Look.WORKLOAD, decision.key))
-        core.ledger.charge(decision.uid, attempt.epoch, now)
 
 
 def _cluster_changed(core: Core, key: ObjectKey, now: float) -> None:

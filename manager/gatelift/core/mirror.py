@@ -65,10 +65,11 @@ def unreadable(status: bytes) -> str:
     if not status:
         return ""
     try:
-        msgspec.convert(msgspec.json.decode(status), _Readable)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        found = msgspec.convert(msgspec.json.decode(status), _Readable)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return str(error)
-    return ""
+    counts = {"active": found.active, "ready": found.ready, "succeeded": found.succeeded, "failed": found.failed}
+    return "; ".join(f"{name}: must not be negative" for name, count in counts.items() if (count or 0) < 0)
 
 
 def show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> None:
@@ -103,7 +104,7 @@ def over(status: bytes) -> bool:
     """Say whether a reported status shows an end."""
     try:
         return bool(status) and _STATUS.decode(status).over
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False
 
 
@@ -112,6 +113,6 @@ def urgent(shown: bytes, reported: bytes) -> bool:
     try:
         new = _STATUS.decode(reported)
         old = _OBJECT.decode(shown).status
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return True
     return (new.over and not old.over) or (new.runs and not old.runs)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from gatelift.core.link_values import LOCAL_CLUSTER, PlacementsInventoried
+from gatelift_kube.numbers import whole
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
@@ -88,7 +89,7 @@ def told(found: WorkerCluster) -> Told | None:
         return None
     try:
         read = msgspec.json.decode(text, type=Told)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
     finding = read.finding
     if finding is not None and not (0 <= finding.counter <= NUMBER_MAX and 0 <= finding.term <= NUMBER_MAX):
@@ -103,7 +104,7 @@ def word(found: WorkerCluster) -> Word | None:
         return None
     try:
         read = msgspec.json.decode(text, type=Word)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
     return read if 0 < read.epochs <= EPOCHS_MAX else None
 
@@ -111,7 +112,7 @@ def word(found: WorkerCluster) -> Word | None:
 def session_to_stop(found: WorkerCluster) -> int:
     """Return the session of a person's word to stop what nothing explains; 0 without one."""
     text = found.metadata.annotations.get(ANNOTATION_STOP_UNEXPLAINED, "")
-    return int(text) if len(text) <= len(str(EPOCHS_MAX)) and text.isascii() and text.isdigit() else 0
+    return min(whole(text) or 0, EPOCHS_MAX)
 
 
 def floors(clusters: Iterable[WorkerCluster]) -> tuple[int, int]:

@@ -144,6 +144,8 @@ def mark_owner_of(core: Core, attempt: Attempt) -> None:
 
 def stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool, gated: bool = False) -> None:
     """Answer a report of a placement that is not live (P7), having made sure of that (R3)."""
+    if key.uid in core.caution.set_aside:
+        return  # nobody can tell what its record says: it is asked again when somebody can
     known = core.knowledge.workload_of(key.uid)
     attempt = core.attempts.get(key.uid)
     if look_ahead(core, cluster, key, over=over, gated=gated):

@@ -29,6 +29,7 @@ from gatelift.core.settings import Settings
 from gatelift.core.status_budget import StatusBudget
 from gatelift.core.wall import Wall
 from gatelift_kinds.kind import Kind
+from gatelift_kube.contained import Contained
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
@@ -99,6 +100,7 @@ class Core:
     held_back: dict[str, None] = field(default_factory=dict)  # UIDs that wait for those
     budget: StatusBudget = field(default_factory=StatusBudget)
     doubts: Doubts = field(default_factory=Doubts)
+    contained: Contained[Key | ObjectRef | str] = field(default_factory=Contained)
     creating: dict[ObjectKey, ObjectRef] = field(default_factory=dict)  # Workload -> the user's object
     now: float = 0.0
     shown_at: dict[Key, float] = field(default_factory=dict)  # queues and checks -> when their status was written

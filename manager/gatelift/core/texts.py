@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from gatelift_kube.plain_text import plain
+
 # Conditions of a Workload
 QUOTA_RESERVED = "QuotaReserved"
 ADMITTED = "Admitted"
@@ -230,12 +232,12 @@ def not_ready_in_time(key: str) -> str:
 
 def refused_by(cluster: str, reason: str, text: str) -> str:
     """Return why a chosen cluster did not run the workload."""
-    return f'Cluster "{cluster}" refused the placement: {reason}{f": {text}" if text else ""}'
+    return f'Cluster "{cluster}" refused the placement: {plain(reason)}{f": {plain(text)}" if text else ""}'
 
 
 def evicted_on(cluster: str, reason: str, text: str) -> str:
     """Return why a cluster ended the workload on its own."""
-    return f'Workload evicted on cluster "{cluster}": {reason}{f": {text}" if text else ""}'
+    return f'Workload evicted on cluster "{cluster}": {plain(reason)}{f": {plain(text)}" if text else ""}'
 
 
 def gone_from(cluster: str) -> str:

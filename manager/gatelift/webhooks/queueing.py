@@ -51,7 +51,7 @@ def verdict(resource: Resource, question: Question) -> Verdict:
 def _read(resource: Resource, document: Json) -> Any:
     try:
         return _converted(resource, document)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, RecursionError):
         return None
 
 

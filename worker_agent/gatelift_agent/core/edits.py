@@ -161,7 +161,7 @@ def _marked(meta: ObjectMeta) -> Made | None:
         return None
     try:
         return _MADE.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 

@@ -195,7 +195,7 @@ class Keeper:
         if name == STATE_NAME:
             try:
                 self.state = _STATE.decode(config_map.data.get("state", "{}"))
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, RecursionError):
                 shard.held = {}
             return
         self._places.update(dict.fromkeys(shard.held, name))

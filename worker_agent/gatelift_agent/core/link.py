@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core import commands, events, foreign, inventory, orders, rebuilding, reports
+from gatelift_agent.core import commands, containment, events, foreign, inventory, orders, rebuilding, reports
 from gatelift_agent.core.placements import STARTING
 from gatelift_agent.core.world import World
 from gatelift_wire import session
@@ -25,6 +25,10 @@ VERY_SLOW_SECONDS = 1.0
 """Write latency at which one eighth is left: creates would pile up to their time limit otherwise."""
 
 StreamEvent = events.StreamOpened | events.FrameArrived | events.FrameViolated | events.StreamClosed
+
+
+class _SessionOver(Exception):  # noqa: N818 (no error of its own: it carries one out of a loop)
+    """A message could not be taken, which has been told."""
 
 
 class Link:
@@ -72,8 +76,15 @@ class Link:
 
     def take(self, event: StreamEvent, now: float) -> None:
         """Take what happened to a stream."""
-        if self._session is not None:
+        if self._session is None:
+            return
+        try:
             self._carry_out(self._session.handle(_session_event(event), now), now)
+        except Exception as error:  # noqa: BLE001 (containment: what one stream says ends no process)
+            if not isinstance(error, _SessionOver):
+                containment.session_failed(self._world, error, now)
+            over = self._session.abort(CloseReason.SHUTTING_DOWN, containment.NOT_TAKEN, now, resumable=False)
+            self._carry_out(over, now)
 
     def tick(self, now: float) -> None:
         """Do what is due: dial, renew, acknowledge."""
@@ -149,7 +160,7 @@ class Link:
                     self._opened(resumed=resumed)
                 case session.Delivered(message=message):
                     # Before the outputs behind it: an inventory must hold what `applied` says was applied (R4).
-                    orders.obey(world, message, now)
+                    self._obey(message, now)
                 case session.LeaseExtended(until=until):
                     self._keep_counter(now)
                     self._extended(until, now)
@@ -163,6 +174,14 @@ class Link:
                     self._refused(reason, text)
                 case _:
                     pass  # LeaseLapsed: `starting` compares moments; the rest are the manager's
+
+    def _obey(self, message: Message, now: float) -> None:
+        """Take a message; an exception belongs to it, and ends the session unless it can be answered."""
+        try:
+            orders.obey(self._world, message, now)
+        except Exception as error:
+            if not containment.message_failed(self._world, message, error, now):
+                raise _SessionOver from error
 
     def _refused(self, reason: CloseReason | None, text: str) -> None:
         if reason is CloseReason.REVOKED:

@@ -11,15 +11,26 @@ who knows all that exists.
 
 from __future__ import annotations
 
-from gatelift_agent.core import draining, events, foreign, observing, outcomes, policy, progress, rebuilding
+from gatelift_agent.core import (
+    containment,
+    draining,
+    events,
+    foreign,
+    observing,
+    outcomes,
+    policy,
+    progress,
+    rebuilding,
+)
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.commands import Command, StopWatching, WatchCluster, WatchNamespaces
 from gatelift_agent.core.link import Link
+from gatelift_agent.core.placements import Placement
 from gatelift_agent.core.settings import Mode, Settings
 from gatelift_agent.core.world import World
 from gatelift_kube.objects.core import ConfigMap, Namespace, Node
 from gatelift_kube.objects.kueue import ResourceFlavor
-from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, Resource
+from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
 from gatelift_wire.messages import Capacity, CertificateRequest
 from gatelift_wire.moments import soonest
@@ -102,10 +113,8 @@ class Machine:
 
     def _take(self, event: events.Event, now: float) -> None:
         match event:
-            case ObjectSeen():
-                self._object_seen(event, now)
-            case ObjectGone():
-                self._object_gone(event, now)
+            case ObjectSeen() | ObjectGone():
+                self._object(event, now)
             case WriteDone() | WriteFailed():
                 self._answered(event, now)
             case events.StreamOpened() | events.FrameArrived() | events.FrameViolated() | events.StreamClosed():
@@ -144,6 +153,18 @@ class Machine:
                 world.say(CertificateRequest(request=request))
             case events.IdentityReplaced():
                 self._link.redial(now)
+
+    def _object(self, event: ObjectSeen | ObjectGone, now: float) -> None:
+        """Take an object; an exception belongs to it."""
+        try:
+            if isinstance(event, ObjectSeen):
+                self._object_seen(event, now)
+            else:
+                self._object_gone(event, now)
+        except Exception as error:  # noqa: BLE001 (containment: one object ends no process)
+            meta = event.object.metadata
+            ref = ObjectRef(event.resource, ObjectKey(meta.namespace, meta.name))
+            containment.object_failed(self._world, ref, error, now)
 
     def _object_seen(self, event: ObjectSeen, now: float) -> None:
         world, obj = self._world, event.object
@@ -331,8 +352,20 @@ class Machine:
             placement = world.next_dirty()
             if placement is None:
                 return
-            progress.drive(world, placement, now)
+            self._drive(placement, now)
         self._more_at = now
+
+    def _drive(self, placement: Placement, now: float) -> None:
+        """Bring a placement forward; an exception belongs to it."""
+        world = self._world
+        if containment.rests(world, placement.key, now):
+            return
+        try:
+            progress.drive(world, placement, now)
+        except Exception as error:  # noqa: BLE001 (containment: one placement ends no process)
+            containment.placement_failed(world, placement, error, now)
+        else:
+            world.contained.well(placement.key)
 
     def _flush(self, now: float) -> None:
         """Hand over what is to be said and kept."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from gatelift_agent.core import ownership
 from gatelift_agent.core.ownership import Maker
+from gatelift_kube.numbers import whole
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import POD, ObjectKey, ObjectRef, Resource
@@ -168,4 +169,5 @@ def is_older(new: ObjectMeta, known: ObjectMeta) -> bool:
     Where one is not a number the newer arrival wins.
     """
     left, right = new.resource_version, known.resource_version
-    return left.isdigit() and right.isdigit() and int(left) < int(right)
+    older, newer = whole(left), whole(right)
+    return older is not None and newer is not None and older < newer

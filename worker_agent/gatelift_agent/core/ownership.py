@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from gatelift_kinds import markers, placed_mark
 from gatelift_kinds.placed_mark import Mark
+from gatelift_kube.numbers import whole
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.meta import ObjectMeta
@@ -136,21 +137,18 @@ def keeps_report(meta: ObjectMeta) -> bool:
 
 def objects_wanted(meta: ObjectMeta) -> int:
     """Return how many objects the placement of this object has, 1 when it does not say."""
-    text = meta.annotations.get(ANNOTATION_OBJECTS, "1")
-    if len(text) > _DIGITS_MAX or not text.isascii() or not text.isdigit():
-        return 1
-    return min(max(int(text), 1), limits.OBJECTS_MAX)
+    return min(max(whole(meta.annotations.get(ANNOTATION_OBJECTS, "1")) or 1, 1), limits.OBJECTS_MAX)
 
 
 def pod_set(meta: ObjectMeta) -> str:
     """Return the pod set of an object: as our annotation says, or the label that its pods carry."""
-    return meta.annotations.get(ANNOTATION_POD_SET) or meta.labels.get(markers.POD_SET, "") or markers.DEFAULT_POD_SET
+    said = meta.annotations.get(ANNOTATION_POD_SET) or meta.labels.get(markers.POD_SET, "")
+    return said if said and len(said) <= markers.LABEL_VALUE_LENGTH_MAX else markers.DEFAULT_POD_SET
 
 
 def _key(uid: str, epoch: str) -> PlacementKey | None:
-    if not uid or len(uid) > limits.UID_MAX or len(epoch) > _DIGITS_MAX or not epoch.isascii() or not epoch.isdigit():
-        return None
-    return PlacementKey(uid, int(epoch)) if int(epoch) >= 1 else None
+    number = whole(epoch)
+    return PlacementKey(uid, number) if uid and len(uid) <= limits.UID_MAX and number else None
 
 
 def _first(meta: ObjectMeta, names: tuple[str, ...]) -> str:

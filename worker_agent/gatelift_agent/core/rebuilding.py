@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core import orphans, ownership
+from gatelift_agent.core import containment, orphans, ownership
 from gatelift_agent.core.objects import Held
 from gatelift_agent.core.ownership import Maker
 from gatelift_agent.core.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
@@ -102,7 +102,11 @@ def _from_objects(world: World, key: PlacementKey, found: Iterable[Held], now: f
             raw=held.raw,
             lift_asked=kind.lifted(held.object),
         )
-    set_state(world, placement)
+    try:
+        set_state(world, placement)
+    except Exception as error:  # noqa: BLE001 (containment: what cannot be read may run, and is listed so)
+        containment.object_failed(world, first.ref, error, now)
+        placement.state = State.RUNNING
     forgotten = not world.local and all(
         kind.outcome(held.object) is not None and not ownership.keeps_report(held.object.metadata) for held in same
     )

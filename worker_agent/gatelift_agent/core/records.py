@@ -75,7 +75,7 @@ def decode(text: str) -> Placement | None:
             succeeded=record.succeeded,
             refusal=Refusal(record.refusal),
         )
-    except (msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     kind = registry.kind_named(record.kind)
     if kind is None:

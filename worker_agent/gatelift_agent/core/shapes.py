@@ -142,7 +142,7 @@ def marks(content: bytes) -> Marks:
         return _MARKS.decode(content)
     except msgspec.ValidationError as error:
         raise ShapeError(_line("metadata", error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ShapeError(f"metadata: must be JSON ({error}); send labels and annotations only") from error
 
 
@@ -154,7 +154,7 @@ def additions(content: bytes) -> Additions:
         return _ADDITIONS.decode(content)
     except msgspec.ValidationError as error:
         raise ShapeError(_line("additions", error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ShapeError(f"additions: must be JSON ({error}); {_WAY_OUT}") from error
 
 

@@ -18,13 +18,14 @@ from gatelift_agent.core.leadership import Leadership
 from gatelift_agent.core.nodes import Nodes
 from gatelift_agent.core.objects import Held, Objects
 from gatelift_agent.core.ownership import Maker
-from gatelift_agent.core.placements import Placement, Tracked
+from gatelift_agent.core.placements import Placement, State, Tracked
 from gatelift_agent.core.settings import Mode, Settings
 from gatelift_agent.core.templates import Templates
 from gatelift_agent.core.wakes import Wakes
 from gatelift_kinds import registry
 from gatelift_kinds.kind import Kind, Placing, PodSetStart
 from gatelift_kinds.patches import merged_selector
+from gatelift_kube.contained import Contained
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.kueue import ResourceFlavor
 from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef
@@ -92,6 +93,8 @@ class World:
         self.foreign_changed = True
         """Something that another management cluster left here came, changed or went."""
         self.foreign: tuple[ForeignRun, ...] = ()
+        self.contained: Contained[PlacementKey | ObjectRef | str] = Contained()
+        """What could not be handled, and rests."""
         self._dirty: dict[PlacementKey, None] = {}
         self._by_object: dict[ObjectRef, dict[PlacementKey, None]] = {}
         self._by_uid: dict[str, dict[PlacementKey, None]] = {}
@@ -144,6 +147,11 @@ class World:
         self.namespace_left = self.namespace_left or placement.namespace not in self.namespaces
         for other in self._by_uid.get(key.uid, ()):  # a newer attempt may have waited for this one's end
             self.look(other)
+
+    def has_accepted(self, key: PlacementKey) -> bool:
+        """Say whether a commit of this placement was accepted: something of it may exist."""
+        found = self.placements.get(key)
+        return found is not None and found.state not in {State.OFFERED, State.HELD}
 
     def of_workload(self, uid: str) -> tuple[Placement, ...]:
         """Return the placements of a workload, oldest known first."""

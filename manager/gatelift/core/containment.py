@@ -1,0 +1,73 @@
+"""Exceptions while one thing is handled: it is set aside, told and tried again, and everybody else goes on. Pure.
+
+Neighbours: `machine` catches at the boundary of each pass; `inventories`, `reports` leave alone what is set aside.
+"""
+
+from __future__ import annotations
+
+from gatelift.core.agenda import Key, Look
+from gatelift.core.state import Core
+from gatelift_kube.contained import Failure
+from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
+
+INTERNAL_ERROR = "InternalError"
+"""Reason of the event on an object that could not be handled."""
+DECIDING = Key(Look.DECIDING, ObjectKey("", ""))
+"""Marked when deciding on quota, which failed, is tried again."""
+
+
+def pass_failed(core: Core, key: Key, error: Exception, now: float) -> None:
+    """Take that a look at a key raised an exception: what it is about stays as it is, charged if it was."""
+    failure = core.contained.failed(key, error, now)
+    core.agenda.wake(key, failure.again_at)
+    _say(core, f"{key.look} {key.object}", failure, now)
+    ref, uid = _object_of(core, key)
+    if key.look is Look.WORKLOAD and uid and uid not in core.attempts:
+        core.caution.set_aside.add(uid)
+    if ref is not None and uid:
+        text = f"Gatelift could not handle this object, leaves it as it is and tries again: {failure.text}"
+        core.event(ref, uid, INTERNAL_ERROR, text, warning=True)
+
+
+def pass_done(core: Core, key: Key) -> None:
+    """Take that a look at a key came to its end."""
+    if core.contained.resting:
+        core.contained.well(key)
+    if core.caution.set_aside and key.look is Look.WORKLOAD:
+        core.caution.set_aside.discard(_object_of(core, key)[1])
+
+
+def object_failed(core: Core, ref: ObjectRef, error: Exception, now: float) -> None:
+    """Take that an object that came in raised an exception: what was known of it before stands."""
+    _say(core, f"{ref.resource.kind} {ref.key}", core.contained.failed(ref, error, now), now)
+
+
+def word_failed(core: Core, cluster: str, error: Exception, now: float) -> None:
+    """Take that what a cluster said raised an exception: its session ends, the next one begins with an inventory."""
+    _say(core, f"word of cluster {cluster}", core.contained.failed(cluster, error, now), now)
+
+
+def rebuild_failed(core: Core, key: ObjectKey, error: Exception, now: float) -> None:
+    """Take that a record could not be read after a start: nothing is concluded about its placements before it can.
+
+    What it says to be reserved the engine charges all the same: it reads Workloads by itself.
+    """
+    pass_failed(core, Key(Look.WORKLOAD, key), error, now)
+    core.agenda.mark(Key(Look.WORKLOAD, key))
+
+
+def _say(core: Core, what: str, failure: Failure, now: float) -> None:
+    text = f"{what}: {failure.text}; it is left as it is and tried again in {failure.again_at - now:g} s"
+    core.note(text, warning=True, fields=(("traceback", failure.where),))
+
+
+def _object_of(core: Core, key: Key) -> tuple[ObjectRef | None, str]:
+    """Return the object that a key is about, and its UID."""
+    if key.look is Look.WORKLOAD:
+        known = core.knowledge.workloads.get(key.object)
+        return ObjectRef(WORKLOAD, key.object), known.metadata.uid if known is not None else ""
+    if key.look is Look.OWNER:
+        ref = ObjectRef(core.settings.kinds[key.kind].resource, key.object)
+        owner = core.knowledge.owners.get(ref)
+        return ref, owner.object.metadata.uid if owner is not None else ""
+    return None, ""

@@ -1,0 +1,77 @@
+"""Takes over what the admission engine decides: reservations, evictions, preemptions, and why others wait.
+
+Neighbours: `machine` asks when something is due, `reconcile` carries on from what is noted here.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import deactivation, readiness, telling, texts
+from gatelift.core.agenda import Key, Look
+from gatelift.core.attempts import AttemptState, Ending, Internal
+from gatelift.core.state import Core
+from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Unreserve
+from gatelift_kube.resources import WORKLOAD, ObjectRef
+
+HEADS_PER_CALL = 100
+"""Steps of the engine in one call: nominations, decisions and parts of searches, at about 20 us each."""
+
+
+def decide(core: Core, now: float) -> bool:
+    """Let the admission engine decide, and take its decisions over; return whether it was cut short."""
+    result = core.ledger.engine.cycle(now, HEADS_PER_CALL)
+    for decision in result.decisions:
+        match decision:
+            case Reserve():
+                _reserve(core, decision, now)
+            case Inadmissible():
+                _waits(core, decision)
+            case Evict() | Unreserve():
+                attempt = core.attempts.get(decision.uid)
+                if attempt is not None and attempt.state is not AttemptState.ENDED:
+                    attempt.ending = _ending(core, decision)
+            case Preempt():
+                _preempt(core, decision)
+        core.mark_workload(decision.key)
+    return result.more
+
+
+def _waits(core: Core, decision: Inadmissible) -> None:
+    """Note what a workload that waits has to say; people are told once, though it may be written more than once."""
+    said = decision.reason, decision.message
+    again, core.told[decision.uid] = core.told.get(decision.uid) == said, said
+    silent = again or decision.numbers_only or decision.reason == texts.PENDING_EVALUATION
+    if not silent and decision.key in core.knowledge.workloads:
+        core.event(ObjectRef(WORKLOAD, decision.key), decision.uid, *said, warning=True)
+
+
+def _ending(core: Core, decision: Evict | Unreserve) -> Ending:
+    """Return why the engine wants an attempt to end; what is behind a deactivation is on the Workload."""
+    known = core.knowledge.workloads.get(decision.key)
+    if decision.reason == texts.DEACTIVATED and known is not None:
+        return deactivation.ending(known)
+    return Ending(reason=decision.reason, message=decision.message, evict=isinstance(decision, Evict))
+
+
+def _preempt(core: Core, decision: Preempt) -> None:
+    """Let an attempt end for another workload, unless it ends already."""
+    attempt = core.attempts.get(decision.uid)
+    if attempt is None or attempt.state is AttemptState.ENDED or attempt.ending is not None:
+        return
+    attempt.ending = Ending(reason=texts.PREEMPTED, message=decision.message, preempted=decision.reason)
+    telling.preempted(core, decision, attempt)
+
+
+def _reserve(core: Core, decision: Reserve, now: float) -> None:
+    attempt = core.attempts.get(decision.uid)
+    if attempt is None or attempt.state is not AttemptState.PENDING:
+        core.ledger.block(decision.uid)  # until its next pass, which knows better
+        core.ledger.undo(decision.uid)
+        return
+    if readiness.hold_back(core, decision.uid):
+        return
+    attempt.follow(Internal.RESERVE)
+    attempt.reserve = decision
+    attempt.reserved_at = now
+    core.told.pop(decision.uid, None)
+    core.budget.leave(Key(Look.WORKLOAD, decision.key))
+    core.ledger.charge(decision.uid, attempt.epoch, now)

@@ -1,0 +1,196 @@
+"""Scripted histories (HD-95): an exception belongs to what raised it; others go on, and what holds quota keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gatelift.core import deciding, intake, reconcile, reports
+from gatelift_agent.core import orders, progress, rebuilding
+from gatelift_kube.contained import PAUSE_SECONDS_MAX, Contained
+from gatelift_kube.resources import JOB, POD, WORKLOAD
+from gatelift_wire.messages import Commit, Offer, Stop
+from support.history import History
+
+REST_SECONDS = PAUSE_SECONDS_MAX + 100.0
+"""Longer than anything rests."""
+
+
+class OnPurposeError(Exception):
+    """What a mistake of ours would raise."""
+
+
+class Broken:
+    """A function that raises for some of its calls until it is mended."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, hits: Callable[..., bool]) -> None:
+        self.mended = False
+        self.raised = 0
+        function = getattr(module, name)
+
+        def faulty(*args: Any, **named: Any) -> Any:
+            if not self.mended and hits(*args, **named):
+                self.raised += 1
+                raise OnPurposeError("on purpose")
+            return function(*args, **named)
+
+        monkeypatch.setattr(module, name, faulty)
+
+
+@pytest.fixture(autouse=True)
+def _contained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Contained, "surfaces", False)
+
+
+def uid_of(history: History, name: str, kind: str = "Pod") -> str:
+    workload = history.workload(name, kind)
+    assert workload is not None
+    return str(workload["metadata"]["uid"])
+
+
+def others_go_on(history: History, name: str) -> None:
+    """Let another pod run from its beginning to its end."""
+    history.pod(name, seconds=5.0)
+    history.until(f"{name} runs", lambda: history.containers(name) == 1)
+    history.until(f"{name} is finished", lambda: history.shows(name, "Finished"))
+
+
+def test_hd_95_a_look_at_one_workload_that_raises_stops_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(shown=False)
+    history.pod("bad")
+    history.until_runs("bad")
+    key = "pod-bad"
+    broken = Broken(monkeypatch, reconcile, "attempt_for", lambda _core, known, *_: known.metadata.name.startswith(key))
+    history.delete("home", POD, "bad")
+    others_go_on(history, "good")
+    assert broken.raised
+    assert history.containers("bad") == 1, "neither stopped"
+    assert history.leader.charges("travels") == 500, "nor released"
+    broken.mended = True
+    history.until("it is stopped", lambda: not history.home.all(WORKLOAD) or history.workload("bad") is None, 400.0)
+
+
+def test_hd_95_a_record_that_raises_after_a_start_is_charged_and_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(shown=False)
+    history.pod("bad")
+    history.until_runs("bad")
+    broken = Broken(
+        monkeypatch, reconcile, "attempt_for", lambda _core, known, *_: known.metadata.name.startswith("pod-bad")
+    )
+    history.kill_leader()
+    history.passes(60.0)
+    assert broken.raised
+    others_go_on(history, "good")
+    assert history.containers("bad") == 1
+    assert history.leader.charges("travels") == 500
+    broken.mended = True
+    history.passes(REST_SECONDS)
+    assert history.containers("bad") == 1, "it runs on"
+    history.delete("home", POD, "bad")
+    history.until("it is gone", lambda: history.workload("bad") is None)
+    assert history.leader.charges("travels") == 0
+
+
+def test_hd_95_an_object_that_raises_as_it_comes_in_stops_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(shown=False)
+    broken = Broken(monkeypatch, intake, "seen", lambda _core, _resource, found, *_: found.metadata.name == "bad")
+    history.pod("bad")
+    others_go_on(history, "good")
+    assert broken.raised
+    assert history.workload("bad") is None
+
+
+def test_hd_95_deciding_that_raises_ends_no_process_and_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(shown=False)
+    history.pod("runs")
+    history.until_runs("runs")
+    broken = Broken(monkeypatch, deciding, "decide", lambda *_: True)
+    history.pod("waits")
+    history.passes(100.0)
+    assert broken.raised < 20, "with growing pauses"
+    assert history.containers("runs") == 1
+    broken.mended = True
+    history.until("it runs", lambda: history.containers("waits") == 1, REST_SECONDS)
+
+
+def test_hd_95_a_word_that_raises_ends_its_session_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(shown=False)
+    history.pod("one", seconds=20.0)
+    cluster = history.until_runs("one")
+    other = next(each for each in history.workers if each != cluster)
+    session = history.status(cluster)["session"], history.status(other)["session"]
+    broken = Broken(monkeypatch, reports, "reported", lambda _core, upcall, _now: upcall.cluster == cluster)
+    history.until("it has raised", lambda: broken.raised > 0)
+    broken.mended = True
+    history.until("it is finished", lambda: history.shows("one", "Finished"))
+    assert history.status(cluster)["session"] > session[0]
+    assert history.status(other)["session"] == session[1]
+
+
+def test_hd_95_a_placement_that_raises_is_listed_and_charged_and_all_others_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    history = History(shown=False)
+    history.pod("bad")
+    cluster = history.until_runs("bad")
+    uid = uid_of(history, "bad")
+    broken = Broken(monkeypatch, progress, "drive", lambda _world, placement, _now: placement.key.uid == uid)
+    history.delete("home", POD, "bad")
+    others_go_on(history, "good")
+    history.kill_agent(cluster)
+    history.passes(100.0)
+    assert broken.raised
+    assert history.containers("bad") == 1
+    assert history.leader.charges("travels") == 500
+    broken.mended = True
+    history.until("it is stopped", lambda: history.workload("bad") is None, REST_SECONDS)
+    assert history.leader.charges("travels") == 0
+
+
+def test_hd_95_a_placement_that_cannot_be_rebuilt_is_listed_as_running(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(shown=False)
+    history.pod("bad")
+    cluster = history.until_runs("bad")
+    uid = uid_of(history, "bad")
+    broken = Broken(monkeypatch, rebuilding, "set_state", lambda _world, placement: placement.key.uid == uid)
+    history.kill_agent(cluster)
+    history.passes(100.0)
+    assert broken.raised
+    assert history.runs("bad") == {cluster}
+    assert history.leader.charges("travels") == 500
+
+
+@pytest.mark.parametrize("message", [Offer, Commit, Stop])
+def test_hd_95_a_message_that_raises_is_refused_or_said_again(message: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(shown=False)
+    broken = Broken(
+        monkeypatch, orders, "obey", lambda _world, said, _now: isinstance(said, message) and broken.raised < 2
+    )
+    history.pod("one")
+    if message is Stop:
+        history.until_runs("one")
+        history.delete("home", POD, "one")
+        history.until("it is gone", lambda: history.workload("one") is None, REST_SECONDS)
+        assert history.leader.charges("travels") == 0
+    else:
+        history.until("it runs all the same", lambda: history.containers("one") == 1, REST_SECONDS)
+        assert history.leader.charges("travels") == 500
+    assert broken.raised == 2
+
+
+def test_hd_87_what_stands_in_for_the_template_is_not_believed_beyond_what_a_user_may_write() -> None:
+    """HD-87: the annotation of a running local Job is no way round the policies on our labels."""
+    history = History(shown=False)
+    history.job("one", "stays")
+    history.until_runs("one", "Job")
+    ours = '{"metadata":{"labels":{"gatelift.dev/workload-uid":"x","team":"a"}},"spec":{"nodeSelector":{"disk":"ssd"}}}'
+    history.edit("home", JOB, "one", {"metadata": {"annotations": {"gatelift.dev/template-before": ours}}})
+    history.edit("home", JOB, "one", {"spec": {"suspend": True}})
+    history.passes(5.0)
+    job = history.home.look(JOB, "one")
+    assert job is not None
+    labels = job["spec"]["template"]["metadata"].get("labels", {})
+    assert labels
+    assert labels.get("gatelift.dev/workload-uid") != "x"

@@ -1,0 +1,30 @@
+"""Texts of others, as people may see them (HD-93, HD-96)."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift_kube.plain_text import SHOWN_CHARS_MAX, plain
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("as it is", "as it is"),
+        ("Zürich 東京", "Zürich 東京"),
+        ("\x1b]0;owned\x07", "\ufffd]0;owned\ufffd"),
+        ("a\r\nb\tc", "a  b c"),
+        ("abc\u202edef", "abc\ufffddef"),
+        ("\u200b\u2028\ud800", "\ufffd\ufffd\ufffd"),
+        ("", ""),
+    ],
+)
+def test_hd_93_nothing_that_moves_a_cursor_or_turns_a_line_is_shown(said: str, shown: str) -> None:
+    assert plain(said) == shown
+
+
+def test_hd_96_a_long_text_is_cut_and_says_so() -> None:
+    assert plain("x" * SHOWN_CHARS_MAX) == "x" * SHOWN_CHARS_MAX
+    cut = plain("x" * (SHOWN_CHARS_MAX + 1))
+    assert len(cut) == SHOWN_CHARS_MAX
+    assert cut.endswith("x ...")
