@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core import machine
+from gatelift.core import deciding, machine
 from gatelift.core.state import UNSENT_SECONDS
 from gatelift_admission.entry import Phase
 from gatelift_kube.resources import WORKLOAD
@@ -30,7 +30,7 @@ def decided(world: World) -> int:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(machine, "DECIDED_AHEAD", AHEAD)
-    monkeypatch.setattr(machine, "HEADS_PER_CALL", 1)
+    monkeypatch.setattr(deciding, "HEADS_PER_CALL", 1)
     made = a_world(a_setting(cpu=PODS))
     made.fail = no_turn
     for number in range(PODS):

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift.core import events, invariants, machine
+from gatelift.core import deciding, events, invariants, machine
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import AttemptState
 from gatelift.core.commands import Command
@@ -331,7 +331,7 @@ def test_an_engine_that_was_cut_short_goes_on_when_no_event_waits_or_after_so_ma
             return result
 
     monkeypatch.setattr(machine, "Engine", Watched)
-    monkeypatch.setattr(machine, "HEADS_PER_CALL", 1)
+    monkeypatch.setattr(deciding, "HEADS_PER_CALL", 1)
     monkeypatch.setattr(machine, "EVENTS_BETWEEN_DECISIONS", 5)
     handle = machine.Machine.handle
 

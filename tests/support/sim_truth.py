@@ -345,7 +345,7 @@ class Truth:
 
     def _run_of(self, uid: str, each: Belongs) -> tuple[str, str, str, int]:
         """Return of which run an object is: what its user let go is of one by hand, whatever Workloads there were."""
-        by_hand = uid in self.hands
+        by_hand = uid in self.hands or each.root in self.hands  # also a pod of before, which stops
         return each.cluster, each.root, "" if by_hand else each.workload, 0 if by_hand else each.epoch
 
     def used(self) -> Counter[str]:
