@@ -72,23 +72,6 @@ def say_fenced(world: SimWorld, name: str, session: int) -> None:
     world.home.change(WORKER_CLUSTER, name, {"metadata": {"annotations": said}})
 
 
-def fence_of_before(world: SimWorld, name: str) -> bool:
-    """Say of a connected cluster in doubt that nothing runs of what it does not list, as its condition asks for.
-
-    Whoever was served before has lost the right to start anything, and nothing runs there, nor in the cluster that had
-    the name before.
-    """
-    status = status_of(world, name)
-    doubted = max(status.get(each, 0) for each in ("restoredSession", "replacedSession", "takenOverSession"))
-    if doubted <= status.get("settledSession", 0) or not status.get("unexplained") or is_lost(status):
-        return False
-    places = {name, world.workers[name].name}
-    if any(cluster in places for live in world.truth.all_live().values() for _, cluster in live):
-        return False
-    say_fenced(world, name, doubted - 1)
-    return True
-
-
 def fence(world: SimWorld, name: str) -> bool:
     """Say so of a cluster that is shown as lost, if nothing runs there; return whether it was said."""
     status = status_of(world, name)

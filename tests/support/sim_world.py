@@ -38,7 +38,7 @@ from support.sim_endings import left_over, unsettled
 from support.sim_faults import Faults, drawn
 from support.sim_manager import SimManager
 from support.sim_net import SimNet
-from support.sim_persons import fence, fence_of_before
+from support.sim_persons import fence
 from support.sim_shown import Shown, idle_leader
 from support.sim_switchboard import KEY_DIGEST, Switchboard
 from support.sim_truth import Truth, TruthError
@@ -309,7 +309,6 @@ class SimWorld:
                 continue
             worker.change(NAMESPACE, TEAM, {"metadata": {"labels": {ACCEPT: "true"}}})
             self.net.mend(worker.name)
-            self._settle_doubts(name)
             if not self.alive(name):
                 self.start_agent(name)
         for process in [*self.managers, *(each for name in self.names for each in self.alive(name))]:
@@ -323,11 +322,6 @@ class SimWorld:
         """Let a person say of a cluster that is no more, again and again, that it is fenced, as soon as it is lost."""
         fence(self, name)
         self.time.after(FENCE_AGAIN_SECONDS, lambda: self._fence_for_good(name))
-
-    def _settle_doubts(self, name: str) -> None:
-        """Let a person read the conditions of a cluster now and then, and say what they ask for once it is true."""
-        fence_of_before(self, name)
-        self.time.after(FENCE_AGAIN_SECONDS, lambda: self._settle_doubts(name))
 
     def restore(self, process: Any) -> None:
         """Undo pauses and cuts of a process."""
