@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gatelift_kube.resources import JOB, POD
+from gatelift_sandbox.embedded.store import Copy
 from gatelift_sandbox.records import Record
 from support.history import History
 from support.sim_attribution import Work
@@ -133,4 +135,25 @@ def test_hd_50_a_container_that_outlives_its_objects_and_its_workload_counts() -
     history.workers[cluster].delete(POD, "one", grace_seconds=0)
     ran = Record(cluster=cluster, node="n", namespace=TEAM, name="one", pod_uid=uid, started=0.0)
     truth.noted(cluster, ran)
+    assert history.runs("one") == {cluster}
+
+
+def test_hd_50_a_pod_that_a_backup_brings_back_before_its_start_counts_once_it_is_let_go() -> None:
+    history = History()
+    copies: dict[str, Copy] = {}
+
+    def keep(cluster: str) -> None:
+        if history.objects(cluster) and cluster not in copies:
+            copies[cluster] = history.workers[cluster].store.copy()
+
+    for name, worker in history.workers.items():
+        worker.store.listen(functools.partial(lambda cluster, _storage, _change: keep(cluster), name))
+    history.pod("one")
+    cluster = history.until_runs("one")
+    history.agent(cluster).pause()
+    history.workers[cluster].delete(POD, "one", grace_seconds=0)
+    history.until("it has stopped", lambda: not history.runs("one"))
+    history.workers[cluster].restore(copies[cluster])
+    assert not history.runs("one"), "its backup knows it as gated"
+    history.edit(cluster, POD, "one", {"spec": {"schedulingGates": None}})
     assert history.runs("one") == {cluster}

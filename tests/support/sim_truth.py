@@ -64,7 +64,7 @@ class Truth:
         self._running: dict[Work, dict[str, Belongs]] = {}
         self.hands = Hands()
         self._by_hand: set[str] = set()  # roots that ran when a cluster was put back to an earlier time
-        self._revived: set[str] = set()  # roots that a backup of their own cluster brought back
+        self._revived: set[str] = set()  # roots that a backup of their own cluster brought back, while they run so
         self._renumbered: set[str] = (
             set()
         )  # Workloads whose epoch a person wrote: what runs keeps the one it began with
@@ -218,11 +218,16 @@ class Truth:
             self._check_unowned(meta, belongs, free=free)
             return
         if not free:
+            if kind == POD.kind and meta["uid"] == belongs.root:
+                self._revived.discard(belongs.root)  # it is held back, or over: who lets it go now has a record for it
             known.pop(key, None)
             if meta["uid"] == belongs.root and not by_hand:
                 self._by_hand.discard(belongs.root)  # it was stopped: who lets it go once more is asked again
         elif key not in known and belongs.root not in self._revived:
-            self._let_go(key, meta, belongs)
+            if cluster != LOCAL:
+                known[key] = belongs
+                self._check_overlap(belongs.work)  # it is said first: graver than that no record has it
+            known[key] = self._let_go(key, meta, belongs)
             self._check(belongs.work)
 
     def _take_hands(self, meta: Doc, belongs: Belongs, name: str, *, free: bool, by_hand: bool) -> None:
@@ -234,8 +239,8 @@ class Truth:
         elif by_hand and (QUEUE in meta.get("labels", {}) or self.whose.workload_of(belongs.root)):
             self.hands.let_go(belongs.root, name)
 
-    def _let_go(self, key: str, meta: Doc, belongs: Belongs) -> None:
-        """Take what an object runs as that was let go just now: beside nothing else, and as the record says."""
+    def _let_go(self, key: str, meta: Doc, belongs: Belongs) -> Belongs:
+        """Return what an object runs as that was let go just now, checked against the record."""
         unowned = not belongs.workload and meta["uid"] != belongs.root  # a pod that was there before the Workload was
         if belongs.cluster == LOCAL and (meta["uid"] == belongs.root or unowned):
             workload = self.whose.workload_of(belongs.root)
@@ -245,9 +250,8 @@ class Truth:
         if belongs.cluster == LOCAL and above is not None and meta["uid"] != belongs.root:
             belongs = above  # the Job's run goes on in the epoch in which it was let go, whatever somebody writes since
         self.runs.add((belongs.workload, belongs.epoch, belongs.cluster))
-        self._lifted.setdefault(belongs.work, {})[key] = belongs
-        self._check_once(belongs.work)
         self._check_record(key, meta, belongs, unowned=unowned)
+        return belongs
 
     def _check_record(self, key: str, meta: Doc, belongs: Belongs, *, unowned: bool) -> None:
         """Check that what was let go just now is what the record says, unless nobody has to grant it."""
@@ -330,23 +334,19 @@ class Truth:
 
     def _check(self, work: Work) -> None:
         self.checks += 1
-        self._check_once(work)
+        self._check_overlap(work)
         for uid, each in self._by_uid(work):
             record = self.workloads.get(each.workload)
             if record is not None and not holds(record, "QuotaReserved") and not self._is_exempt(each.root, uid):
                 run = each.epoch, each.cluster
                 raise TruthError(f"workload {record['metadata']['name']}: {run} may run and is not charged")
 
-    def _check_once(self, work: Work) -> None:
+    def _check_overlap(self, work: Work) -> None:
         lives = self.lives(work)
-        if len({self._run_of(uid, each) for uid, each in self._by_uid(work)}) > 1:
+        granted = {each for uid, each in self._by_uid(work) if uid not in self.hands}
+        if len({(each.cluster, each.root) for each in lives}) > 1 or len(granted) > 1:
             told = sorted({f"{each.root} of workload {each.workload}, {(each.epoch, each.cluster)}" for each in lives})
             raise TruthError(f"{work} may run more than once: {told}")
-
-    def _run_of(self, uid: str, each: Belongs) -> tuple[str, str, str, int]:
-        """Return of which run an object is: what its user let go is of one by hand, whatever Workloads there were."""
-        by_hand = uid in self.hands or each.root in self.hands  # also a pod of before, which stops
-        return each.cluster, each.root, "" if by_hand else each.workload, 0 if by_hand else each.epoch
 
     def used(self) -> Counter[str]:
         """Return the milli-CPU that each queue has admitted."""
