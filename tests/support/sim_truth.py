@@ -46,6 +46,11 @@ def _reclaimed(workload: Doc, assigned: Doc, granted: int) -> int:
     return max(0, said.get(name, 0) - max(0, asked.get(name, 0) - granted))
 
 
+def _is_managed(meta: Doc) -> bool:
+    """Say whether a user's object is one of a queue."""
+    return QUEUE in meta.get("labels", {}) and not meta.get("ownerReferences")
+
+
 class Truth:
     """Follows all stores and kubelets."""
 
@@ -213,7 +218,8 @@ class Truth:
         free = not change.removed and may_run
         known = self._lifted.setdefault(belongs.work, {})
         if cluster == LOCAL:
-            self._take_hands(meta, belongs, f"{kind} {meta['name']}", free=free, by_hand=by_hand and key not in known)
+            user_lets_go = by_hand and key not in known and kind == JOB.kind and _is_managed(meta)
+            self._take_hands(meta, belongs, free=free, by_hand=user_lets_go)
         if cluster == LOCAL and not self.whose.workload_of(belongs.root):
             self._check_unowned(meta, belongs, free=free)
             return
@@ -230,14 +236,14 @@ class Truth:
             known[key] = self._let_go(key, meta, belongs)
             self._check(belongs.work)
 
-    def _take_hands(self, meta: Doc, belongs: Belongs, name: str, *, free: bool, by_hand: bool) -> None:
-        """Follow what a person lets go at home."""
+    def _take_hands(self, meta: Doc, belongs: Belongs, *, free: bool, by_hand: bool) -> None:
+        """Follow the Jobs that people let go at home; what is nobody's but theirs runs as they like."""
         if meta["uid"] != belongs.root:
             self.hands.made(belongs.root, meta["uid"])
         elif not free:
             self.hands.put_back(belongs.root)
-        elif by_hand and (QUEUE in meta.get("labels", {}) or self.whose.workload_of(belongs.root)):
-            self.hands.let_go(belongs.root, name)
+        elif by_hand:
+            self.hands.let_go(belongs.root, str(belongs.work))
 
     def _let_go(self, key: str, meta: Doc, belongs: Belongs) -> Belongs:
         """Return what an object runs as that was let go just now, checked against the record."""
@@ -275,8 +281,7 @@ class Truth:
 
     def _check_unowned(self, meta: Doc, belongs: Belongs, *, free: bool) -> None:
         """Check that nothing of a queue is let go at home before it has a Workload of its own."""
-        managed = QUEUE in meta.get("labels", {}) and not meta.get("ownerReferences")
-        if managed and free and not self._is_exempt(belongs.root, meta["uid"]):
+        if _is_managed(meta) and free and not self._is_exempt(belongs.root, meta["uid"]):
             raise TruthError(f"{meta['name']} ({meta['uid']}) is let go at home, and no workload is its own")
 
     def destroyed(self, cluster: str) -> None:
