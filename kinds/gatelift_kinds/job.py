@@ -257,6 +257,8 @@ class JobKind:
         step = self.stop_step(obj, key)
         if isinstance(step, PatchStep) and not step.subresource:
             return PatchStep(body=job_status.suspend_body(obj, key, version=obj.metadata.resource_version))
+        if obj.metadata.deletion_timestamp is not None:
+            return None  # its controller answers no handshake any more, and nobody starts it again
         if step is not None or self.outcome(obj) is not None or not job_template.changed(obj):
             return step
         if obj.status.start_time is not None:
@@ -266,13 +268,18 @@ class JobKind:
         return PatchStep(body=job_template.restore_patch(obj, raw), kind=PatchKind.JSON)
 
     def stopped(self, obj: Job, pods: Sequence[Pod], key: PlacementKey) -> bool:
-        """Return whether the Job is over, or suspended and its controller has seen that; and no pod is left."""
+        """Return whether the Job is over, or suspended and its controller has seen that; and no pod is left.
+
+        The controller makes no pod for a Job that is being deleted, and answers nothing about it.
+        """
         if any(holds_resources(pod) for pod in pods):
             return False
         if self.outcome(obj) is not None:
             return True
-        quiet = not obj.status.active and not obj.status.terminating
-        return quiet and self.suspended(obj) and stop_marked(obj.metadata, key) and not self._unacknowledged(obj, key)
+        held = self.suspended(obj) and stop_marked(obj.metadata, key)
+        if obj.metadata.deletion_timestamp is not None:
+            return held
+        return held and not (obj.status.active or obj.status.terminating or self._unacknowledged(obj, key))
 
     def counts(self, obj: Job, pods: Sequence[Pod]) -> tuple[PodSetCounts, ...]:
         """Return the counts of its pods; those that ended are the Job's own counters, since pods go away."""
