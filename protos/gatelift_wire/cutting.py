@@ -69,9 +69,14 @@ def _heavy(message: Finished | Stopped) -> bool:
 
 
 def inventory_chunks(
-    request: int, applied: int, entries: Sequence[InventoryEntry], foreign: tuple[ForeignRun, ...] = ()
+    request: int,
+    applied: int,
+    entries: Sequence[InventoryEntry],
+    foreign: tuple[ForeignRun, ...] = (),
+    *,
+    unheard: bool = False,
 ) -> Iterator[InventoryChunk]:
-    """Yield the chunks of one inventory, each below the frame target; the last one says so and has what is foreign."""
+    """Yield the chunks of one inventory, each below the frame target; the last one says so and has what is of all."""
     pending: list[InventoryEntry] = []
     weight = 0
     for entry in entries:
@@ -83,7 +88,9 @@ def inventory_chunks(
             pending, weight = [], 0
         pending.append(entry)
         weight += own
-    yield InventoryChunk(request=request, applied=applied, last=True, entries=tuple(pending), foreign=foreign)
+    yield InventoryChunk(
+        request=request, applied=applied, last=True, entries=tuple(pending), foreign=foreign, unheard=unheard
+    )
 
 
 def fit_all(messages: Iterable[Message]) -> list[tuple[Message, int]]:

@@ -126,7 +126,8 @@ class ForeignRun:
 class InventoryChunk:
     """A part of an inventory; `applied` is the last command sequence that the agent had applied (R4).
 
-    `foreign` comes with the last chunk.
+    `foreign` and `unheard` come with the last chunk. `unheard`: not all nodes were heard of since the agent began to
+    watch, so what vanished before that may run on one of them (P10): absence says nothing of what was let go.
     """
 
     request: int
@@ -134,6 +135,7 @@ class InventoryChunk:
     last: bool
     entries: tuple[InventoryEntry, ...] = ()
     foreign: tuple[ForeignRun, ...] = ()
+    unheard: bool = False
 
 
 # --- control: manager to agent -----------------------------------------------------------------------------------
@@ -459,6 +461,7 @@ class Capacity:
     entries: tuple[CapacityEntry, ...] = ()
     namespaces: tuple[str, ...] = ()  # that accept work
     foreign: tuple[ForeignRun, ...] = ()  # as in an inventory, when it changes
+    unheard: bool = False  # as in an inventory, until it is so no longer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

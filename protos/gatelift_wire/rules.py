@@ -259,6 +259,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "last": _flag,
         "entries": _many(_measure, limits.INVENTORY_CHUNK_ENTRIES),
         "foreign": _many(_measure, limits.FOREIGN_MAX),
+        "unheard": _flag,
     },
     messages.ForeignRun: {
         "origin": _LABEL_MAYBE,
@@ -369,6 +370,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "entries": _many(_measure, limits.CAPACITY_ENTRIES_MAX),
         "namespaces": _many(_NAME, limits.NAMESPACES_MAX),
         "foreign": _many(_measure, limits.FOREIGN_MAX),
+        "unheard": _flag,
     },
     messages.CertificateRequest: {"request": _PEM},
 }

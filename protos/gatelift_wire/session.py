@@ -234,13 +234,17 @@ class InventoryAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryReceived:
-    """Manager: the complete answer to a request of this session. `applied`: last command the agent had applied (R4)."""
+    """Manager: the complete answer to a request of this session. `applied`: last command the agent had applied (R4).
+
+    `unheard`: see `messages.InventoryChunk`.
+    """
 
     session: int
     request: int
     applied: int
     entries: tuple[InventoryEntry, ...]
     foreign: tuple[ForeignRun, ...] = ()
+    unheard: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

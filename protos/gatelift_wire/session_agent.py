@@ -183,7 +183,13 @@ class AgentSession(SessionCore):
         return self._take_out()
 
     def answer_inventory(
-        self, request: int, entries: Sequence[InventoryEntry], now: float, foreign: tuple[ForeignRun, ...] = ()
+        self,
+        request: int,
+        entries: Sequence[InventoryEntry],
+        now: float,
+        foreign: tuple[ForeignRun, ...] = (),
+        *,
+        unheard: bool = False,
     ) -> list[SessionOutput]:
         """Answer the inventory that was asked for, with the state at this moment. Ignored when nobody asks any more.
 
@@ -197,7 +203,7 @@ class AgentSession(SessionCore):
             text = f"inventory: must have at most {limits.INVENTORY_ENTRIES_MAX} entries, has {len(entries)}"
             self._end(CloseReason.TOO_LARGE, text, now)
             return self._take_out()
-        chunks = tuple(inventory_chunks(request, self._received, entries, foreign))
+        chunks = tuple(inventory_chunks(request, self._received, entries, foreign, unheard=unheard))
         self._asked = None
         for chunk in chunks:
             self._transmit((chunk,))

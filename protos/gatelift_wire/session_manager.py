@@ -459,6 +459,7 @@ class ManagerSession(SessionCore):
                 applied=chunk.applied,
                 entries=tuple(collection.entries),
                 foreign=chunk.foreign,
+                unheard=chunk.unheard,
             )
         )
         if self.state is State.RESYNCING:
@@ -477,8 +478,9 @@ class ManagerSession(SessionCore):
                 CloseReason.PROTOCOL_VIOLATION,
                 f"InventoryChunk.applied: is {chunk.applied}, but only {sent} were ever sent",
             )
-        if chunk.foreign and not chunk.last:
-            return CloseReason.PROTOCOL_VIOLATION, "InventoryChunk.foreign: must come with the last chunk"
+        if (chunk.foreign or chunk.unheard) and not chunk.last:
+            name = "foreign" if chunk.foreign else "unheard"
+            return CloseReason.PROTOCOL_VIOLATION, f"InventoryChunk.{name}: must come with the last chunk"
         if not chunk.entries and not chunk.last:
             return CloseReason.PROTOCOL_VIOLATION, "InventoryChunk.entries: must not be empty before the last chunk"
         collection.applied = chunk.applied

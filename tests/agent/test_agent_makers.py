@@ -13,7 +13,7 @@ from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from support.agent_drivers import Cluster
 from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, POD_SPEC
+from support.agent_values import KEY, NAMESPACE_NAME, POD_SPEC, UNSEEN_SECONDS
 
 GATE = {"name": "kueue.x-k8s.io/admission"}
 CONTROLLERS = [("apps/v1", "ReplicaSet"), ("batch/v1", "Job"), ("example.com/v1", "Operator")]
@@ -144,6 +144,7 @@ def test_hd_45_pods_of_a_job_that_is_gone_are_waited_for_after_a_restart_with_an
         assert stage.peer.of(m.Evicted) == []
         while cluster.react():
             pass
+        stage.pass_seconds(UNSEEN_SECONDS)
         assert len(stage.peer.of(m.Evicted)) == 1, f"orphaned: {orphaned}"
         assert stage.written(Patch, POD) == []
 

@@ -19,7 +19,7 @@ from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
 from support.agent_drivers import Cluster
 from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, POD_SPEC, commit_messages
+from support.agent_values import KEY, NAMESPACE_NAME, POD_SPEC, UNSEEN_SECONDS, commit_messages
 
 OTHER = PlacementKey("w-2", 1)
 ADMISSION = {"name": "kueue.x-k8s.io/admission"}
@@ -431,6 +431,7 @@ def test_pods_of_a_job_that_is_gone_are_known_after_a_restart() -> None:
     assert [entry.state for entry in stage.peer.inventories[-1]] == ["Draining"]
     while cluster.react():
         pass
+    stage.pass_seconds(UNSEEN_SECONDS)
     assert len(stage.peer.of(m.Evicted)) == 1
 
 

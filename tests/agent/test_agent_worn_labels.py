@@ -14,7 +14,7 @@ from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
 from support.agent_drivers import Cluster
 from support.agent_stage import Stage
-from support.agent_values import KEY, MANAGED, NAMESPACE_NAME, ORIGIN, POD_SPEC, commit_messages
+from support.agent_values import KEY, MANAGED, NAMESPACE_NAME, ORIGIN, POD_SPEC, UNSEEN_SECONDS, commit_messages
 
 LABELS = {"gatelift.dev/origin": ORIGIN, "gatelift.dev/workload-uid": KEY.uid, "gatelift.dev/epoch": "1"}
 
@@ -147,7 +147,7 @@ def test_hd_43_orphans_of_ours_are_charged_until_they_have_ended() -> None:
     assert stage.peer.of(m.Evicted) == []
     while cluster.react():
         pass
-    stage.pass_seconds(5.0)
+    stage.pass_seconds(UNSEEN_SECONDS)
     assert len(stage.peer.of(m.Evicted)) == 1
 
 

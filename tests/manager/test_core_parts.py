@@ -65,6 +65,11 @@ OTHER = Key(Look.WORKLOAD, ObjectKey("team", "other"))
             Inventory(session=2, latest_session=2, record_revision=5, applied=9, unproven=True),
             False,
         ),
+        (
+            Known(written_revision=5),
+            Inventory(session=2, latest_session=2, record_revision=5, applied=9, unheard=True),
+            False,
+        ),
     ],
     ids=[
         "written before it was asked for",
@@ -75,6 +80,7 @@ OTHER = Key(Look.WORKLOAD, ObjectKey("team", "other"))
         "the commit's session is over",
         "a commit of a later session",
         "a restored worker",
+        "not all of its nodes were heard of since its agent watches (HD-80)",
     ],
 )
 def test_absence_means_gone_only_under_rule_r4(known: Known, inventory: Inventory, gone: bool) -> None:

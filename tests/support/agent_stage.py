@@ -412,8 +412,9 @@ class Stage(Watches):
             case wire.Welcomed(resumed=False):
                 peer.request += 1
                 self._peer_outputs(session.ask_inventory(peer.request, self.now))
-            case wire.InventoryReceived(entries=entries):
+            case wire.InventoryReceived(entries=entries, unheard=unheard):
                 peer.inventories.append(entries)
+                peer.unheard.append(unheard)
             case wire.Opened():
                 peer.open = True
             case wire.Delivered(message=message):

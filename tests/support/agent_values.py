@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from gatelift_agent.core import commands, events
+from gatelift_agent.core.nodes import GRACE_SECONDS, KUBELET_MARGIN_SECONDS
 from gatelift_kube import decoding
 from gatelift_kube.resources import NAMESPACE, POD, Resource
 from gatelift_kube.writes import ApiWrite
@@ -22,6 +23,8 @@ ORIGIN = "origin-1"
 NAMESPACE_NAME = "team-a"
 KEY = PlacementKey("w-1", 1)
 MANAGED = "kueue.x-k8s.io/managed"
+UNSEEN_SECONDS = GRACE_SECONDS + KUBELET_MARGIN_SECONDS
+"""So long a start doubts what may have vanished before it, in a cluster without nodes."""
 START = 1000.0
 
 POD_SPEC: dict[str, Any] = {"containers": [{"name": "main", "image": "app"}]}
@@ -64,6 +67,7 @@ class Peer:
     request: int = 0
     heard: list[m.Message] = field(default_factory=list)
     inventories: list[tuple[m.InventoryEntry, ...]] = field(default_factory=list)
+    unheard: list[bool] = field(default_factory=list)
     greetings: list[m.Hello] = field(default_factory=list)
     turns_away: list[str] = field(default_factory=list)
     """Tickets with which the next greetings are turned away, "" for none."""

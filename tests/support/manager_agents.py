@@ -80,7 +80,9 @@ class ScriptedLinks:
             self.tell(f"to {cluster}:", message)
         return Sent(session=view.session, first_sequence=first)
 
-    def place_counts(self, cluster: str, *, placements: int, offers: int, unexplained: int | None) -> None:
+    def place_counts(
+        self, cluster: str, *, placements: int, offers: int, unexplained: int | None, undecided: int = 0
+    ) -> None:
         self.counts = (cluster, placements, offers)
 
     def compared(self, cluster: str, session: int) -> None:

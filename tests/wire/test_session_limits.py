@@ -177,6 +177,18 @@ def test_foreign_runs_come_with_the_last_chunk_and_nowhere_else() -> None:
     assert [one.foreign for one in outputs if isinstance(one, wire.InventoryReceived)] == [(run,)]
 
 
+def test_that_nodes_are_unheard_comes_with_the_last_chunk_and_nowhere_else() -> None:
+    link = open_link()
+    manager = link.manager_session
+    link._take(link.manager, manager.ask_inventory(9, link.now))
+    stream = manager._stream
+    assert stream is not None
+    (chunk,) = inventory_chunks(9, 0, [entry(1)], unheard=True)
+    early = Frame(session=1, sequence=1, control=(replace(chunk, last=False),))
+    outputs = manager.handle(wire.FrameReceived(stream_id=stream, frame=early), link.now)
+    assert "InventoryChunk.unheard" in ended(outputs)[0][1]
+
+
 def test_a_session_number_that_is_not_new_is_the_cores_mistake() -> None:
     manager = open_link().manager_session
     manager.handle(wire.StreamOpened(stream_id=50), 1.0)

@@ -26,7 +26,7 @@ class Inventory:
     """The facts of an inventory. `applied`: the last command sequence that the agent had applied when it answered.
 
     `unproven`: the worker was restored, or is another cluster than before: it cannot be expected to know of what was
-    placed in a session up to `unproven_through`.
+    placed in a session up to `unproven_through`. `unheard`: not all of its nodes were heard of since its agent watches.
     """
 
     session: int
@@ -35,6 +35,7 @@ class Inventory:
     applied: int
     unproven: bool = False
     unproven_through: int = 0
+    unheard: bool = False
 
 
 def is_unexplained(known: Known, inventory: Inventory) -> bool:
@@ -51,6 +52,8 @@ def is_gone(known: Known, inventory: Inventory) -> bool:
     """
     if is_unexplained(known, inventory) or inventory.session != inventory.latest_session:
         return False
+    if inventory.unheard:
+        return False  # it was perhaps removed by force while no agent watched, and its containers run on (P10)
     if known.written_revision > inventory.record_revision:
         return False
     if known.commit_session == inventory.session:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 
-from gatelift.core import belief, endings, placing, predecessors, recovery, reports, texts
+from gatelift.core import belief, endings, mirror, placing, predecessors, recovery, reports, texts
 from gatelift.core.attempts import LIVE, Attempt, AttemptState, Outcome, Wire
 from gatelift.core.gone import Inventory, Known, is_gone, is_unexplained
 from gatelift.core.link_values import PlacementsInventoried
 from gatelift.core.state import DOUBTS, Core
+from gatelift_kube.conditions import find
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import InventoryEntry, Withdraw
 
@@ -23,6 +24,10 @@ UNKNOWN_SHARE_MAX = 0.1
 UNKNOWN_MAX = 10
 """More unexplained placements than both are not dropped without a person: the record, not the cluster, may be wrong."""
 
+
+LATELY_SECONDS = 240.0
+"""A node that is lost is seen as such after 40 s and its pods are tolerated for five minutes: nobody removes them by
+force earlier. What was placed lately and never committed, as a leader died, is not held up by a node that is away."""
 
 COMPARED_PER_CALL = 400
 """Placements compared in one call, at 10 to 20 us each: a large inventory is cut, so that no call takes too long."""
@@ -56,9 +61,10 @@ class Comparison:
             applied=self._upcall.applied,
             unproven=self._upcall.unproven,
             unproven_through=self._upcall.unproven_through,
+            unheard=self._upcall.unheard,
         )
         for _ in range(min(COMPARED_PER_CALL, len(self._left))):
-            _compare(core, self._upcall.cluster, self._left.popleft(), self._listed, facts)
+            _compare(core, self._upcall.cluster, self._left.popleft(), self._listed, facts, now)
         if self._left:
             return False
         if core.caution.halted:  # nothing is concluded from what is missing, or from what nothing explains
@@ -89,7 +95,9 @@ class Comparison:
                 reports.look_ahead(core, self._upcall.cluster, entry.key, over=False, gated=not entry.lifted)
 
 
-def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, InventoryEntry], facts: Inventory) -> None:
+def _compare(
+    core: Core, cluster: str, uid: str, listed: dict[PlacementKey, InventoryEntry], facts: Inventory, now: float
+) -> None:
     """Compare one placement of the record with what the cluster listed."""
     attempt = core.attempts.get(uid)
     if attempt is not None and attempt.state in LIVE:
@@ -100,6 +108,8 @@ def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, Inve
             attempt.wants_objects = True  # the user's own object runs, whatever its labels say: the agent is told which
         elif is_unexplained(_known(attempt), facts):
             placing.lose(core, attempt)
+        elif facts.unheard and not _just_placed(core, attempt, now):
+            placing.lose(core, attempt, texts.unheard(cluster))
         elif attempt.state is AttemptState.CHOSEN:
             # Nobody has heard of it since the record was written: it is committed (again), and the agent, which keeps
             # no commit without a live hold and no epoch twice (R5), refuses if it cannot be.
@@ -108,6 +118,19 @@ def _compare(core: Core, cluster: str, uid: str, listed: dict[PlacementKey, Inve
             text = texts.gone_from(cluster)
             endings.end(core, attempt, Wire.ABSENT, Outcome(how=Wire.ABSENT, message=text, cluster=cluster))
         core.mark_attempt(attempt)
+
+
+def _just_placed(core: Core, attempt: Attempt, now: float) -> bool:
+    """Say whether nothing speaks for it that a placement of which nobody has heard was ever let go.
+
+    A leader that takes over knows it from what is written: how long ago it was placed, and whether it was seen to run.
+    """
+    known = core.knowledge.workloads.get(attempt.workload)
+    owner = core.knowledge.owner_of(known) if known is not None else None
+    admitted = find(known.status.conditions, texts.ADMITTED) if known is not None else None
+    if attempt.state is not AttemptState.CHOSEN or admitted is None or owner is None or mirror.shows_run(owner.raw):
+        return False
+    return now - core.wall.at(admitted.last_transition_time, now) < LATELY_SECONDS
 
 
 def _latest(core: Core, upcall: PlacementsInventoried) -> int:

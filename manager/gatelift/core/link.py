@@ -28,6 +28,7 @@ from gatelift.core.link_values import (
 from gatelift.core.link_writes import Purpose, Write
 from gatelift.core.linking import Leading, Outcome
 from gatelift.core.renewals import Renewals
+from gatelift.core.unheard import GREET_ANEW, Unheard
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
 from gatelift_kube.writes import WriteDone, WriteFailed
 from gatelift_wire import session as wire
@@ -63,6 +64,7 @@ class Link:
         self._open_session = self._resynced = 0
         self._credits = 0
         self._capacity: Capacity | None = None
+        self._unheard = Unheard()
         self._renewals = Renewals(name, leading)
         self._keys: dict[int, str] = {}
         self._view: tuple[tuple[object, ...], ClusterView] | None = None
@@ -147,9 +149,9 @@ class Link:
             foreign=foreign_runs.awaited(found, self.facts.foreign),
         )
 
-    def counted(self, placements: int, offers: int, unexplained: int | None) -> bool:
-        """Take how much is placed and offered here, and what the last inventory left unexplained; False: no news."""
-        facts = self.facts
+    def counted(self, placements: int, offers: int, unexplained: int | None, undecided: int) -> bool:
+        """Take how much is placed and offered here, and what the last inventory left open; False: no news."""
+        facts, self._unheard.undecided = self.facts, undecided
         before = (facts.placements, facts.offers, facts.unexplained, facts.opened_session)
         facts.placements, facts.offers = placements, offers
         if self._open_session and unexplained is not None:
@@ -286,6 +288,8 @@ class Link:
             said = (away.stream_id, CloseReason.ANOTHER_AGENT, away.text)
             self._take(self._session.refuse(*said, now, ticket=away.ticket), now, out)
         self._record.pump(now, out)
+        if self._open_session and self._unheard.greets_anew():
+            self._end_streams(GREET_ANEW, now, out)
 
     def _tell_fenced(self, out: Outcome) -> None:
         """Tell of a person's word once it stands in the status, whoever wrote it there and whoever saw the answer."""
@@ -349,6 +353,9 @@ class Link:
     def break_off(self, text: str, now: float, out: Outcome) -> None:
         """End all streams of the cluster; its agent greets anew, and is asked what it has."""
         self._record.inventory_open = True
+        self._end_streams(text, now, out)
+
+    def _end_streams(self, text: str, now: float, out: Outcome) -> None:
         for stream_id in tuple(self._keys):
             bad = wire.BadFrame(stream_id=stream_id, reason=CloseReason.SHUTTING_DOWN, text=text)
             self._take(self._session.handle(bad, now), now, out)
@@ -357,7 +364,7 @@ class Link:
         self._record.greeting, self._record.lost_session = None, None
         self._record.served(greeting.hello, now)
         self._hello, self._suspect = greeting.hello, False
-        resume = greeting.resumable and self._record.may_resume()
+        resume = greeting.resumable and self._record.may_resume() and not self._unheard.resyncs
         if not resume:
             self._record.resyncs(number)
         self._take(
@@ -406,6 +413,7 @@ class Link:
                 self._take(self._session.ask_inventory(self._request, now), now, out)
             case wire.InventoryReceived():
                 self.facts.foreign = foreign_runs.read(output.foreign)
+                self._unheard.inventoried(unheard=output.unheard)
                 out.upcalls.append(self._inventoried(output))
             case wire.Opened():
                 self._open_session, self.facts.session_open = output.session, True
@@ -447,6 +455,7 @@ class Link:
         if isinstance(message, Capacity):
             self._capacity = self.facts.capacity = message
             self.facts.foreign = foreign_runs.read(message.foreign)
+            self._unheard.said(unheard=message.unheard)
             out.upcalls.append(ClusterChanged(cluster=self.name))
         elif isinstance(message, CertificateRequest):
             self._renewals.want(message.request)
@@ -465,6 +474,7 @@ class Link:
             entries=output.entries,
             unproven=self._record.unproven,
             unproven_through=self._record.unproven_through,
+            unheard=output.unheard,
         )
 
     def _grant(self, now: float, out: Outcome) -> None:

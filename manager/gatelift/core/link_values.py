@@ -138,7 +138,8 @@ class PlacementsInventoried:
     `record_revision` is what `Links.handle` was given when the inventory was asked for, `applied` the last command
     sequence that the agent had applied: the two facts of rule R4. The machine decides by `gone.is_gone`.
     `unproven`: the worker came back from a backup, or is another cluster than before, so absence of what was placed in
-    a session up to `unproven_through` proves nothing.
+    a session up to `unproven_through` proves nothing. `unheard`: not all of its nodes were heard of since its agent
+    watches, so absence proves nothing yet (`unheard`).
     """
 
     cluster: str
@@ -148,6 +149,7 @@ class PlacementsInventoried:
     entries: tuple[InventoryEntry, ...]
     unproven: bool = False
     unproven_through: int = 0
+    unheard: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,11 +256,13 @@ class Links(Protocol):
         """Put messages into the session's outbox and frame them, in order; nothing is kept if the link is not open."""
         ...
 
-    def place_counts(self, cluster: str, *, placements: int, offers: int, unexplained: int | None) -> None:
+    def place_counts(
+        self, cluster: str, *, placements: int, offers: int, unexplained: int | None, undecided: int = 0
+    ) -> None:
         """Tell how many placements and offers the cluster has, for WorkerCluster.status (coalesced by the links).
 
         `unexplained`: how many of them its inventory does not list while that proves nothing; None while that inventory
-        is not compared.
+        is not compared. `undecided`: how many may be decided by the next inventory.
         """
         ...
 

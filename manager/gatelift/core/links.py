@@ -147,10 +147,12 @@ class Links:
         session = link.open_session if first else 0
         return Sent(commands=tuple(out.commands), session=session, first_sequence=first)
 
-    def place_counts(self, cluster: str, *, placements: int, offers: int, unexplained: int | None) -> None:
+    def place_counts(
+        self, cluster: str, *, placements: int, offers: int, unexplained: int | None, undecided: int = 0
+    ) -> None:
         """Note how much is there, for the status; see `link_values.Links.place_counts`."""
         link = self._links.get(cluster)
-        if link is not None and link.counted(placements, offers, unexplained):
+        if link is not None and link.counted(placements, offers, unexplained, undecided):
             self._after(link)
 
     def compared(self, cluster: str, session: int) -> None:

@@ -268,8 +268,13 @@ class Machine:
             placed = core.on_cluster.get(cluster, set())
             offered = core.unapplied.get(cluster, set())
             placements = len(placed) + core.predecessors.count(cluster)
-            left = unexplained.count(core, cluster)
-            core.links.place_counts(cluster, placements=placements, offers=len(offered - placed), unexplained=left)
+            core.links.place_counts(
+                cluster,
+                placements=placements,
+                offers=len(offered - placed),
+                unexplained=unexplained.count(core, cluster),
+                undecided=unexplained.undecided(core, cluster),
+            )
             core.tidy(cluster)
         core.touched.clear()
 

@@ -108,6 +108,15 @@ def over(status: bytes) -> bool:
         return False
 
 
+def shows_run(shown: bytes) -> bool:
+    """Say whether the user's object shows that it runs, or has run. What cannot be read counts as that."""
+    try:
+        status = _OBJECT.decode(shown).status
+    except msgspec.DecodeError:
+        return True
+    return status.runs or status.over
+
+
 def urgent(shown: bytes, reported: bytes) -> bool:
     """Say whether the report shows the end, or the first time it runs. What cannot be read is shown at once."""
     try:

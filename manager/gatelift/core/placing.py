@@ -247,10 +247,10 @@ def leave(core: Core, attempt: Attempt) -> None:
     predecessors.ended_for(core, attempt)
 
 
-def lose(core: Core, attempt: Attempt) -> None:
+def lose(core: Core, attempt: Attempt, text: str = "") -> None:
     """Show that the cluster of a placement is unreachable, or is not the one that was placed on, or has forgotten it.
 
-    It keeps its charge, nothing is moved (policy wait).
+    It keeps its charge, nothing is moved (policy wait). `text`: why, where it is not that the cluster is unreachable.
     """
     if attempt.state is AttemptState.LOST:
         return
@@ -258,7 +258,7 @@ def lose(core: Core, attempt: Attempt) -> None:
     core.touched.add(attempt.cluster)
     known = core.knowledge.workloads.get(attempt.workload)
     if known is not None:
-        text = texts.unreachable(attempt.cluster)
+        text = text or texts.unreachable(attempt.cluster)
         core.event(ref_of(known), known.metadata.uid, "ClusterUnreachable", text, warning=True)
 
 

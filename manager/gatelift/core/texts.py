@@ -260,6 +260,14 @@ def unreachable(cluster: str) -> str:
     return f'Cluster "{cluster}" is unreachable; the work there may be running and its quota stays charged'
 
 
+def unheard(cluster: str) -> str:
+    """Return the text shown while a placement is not listed and may run on a node that was not heard of."""
+    return (
+        f'Cluster "{cluster}" does not list it, and not all its nodes were heard of since its agent started; the work '
+        "there may be running and its quota stays charged until each node was heard of, or is gone"
+    )
+
+
 def predecessor_unreachable(kind: str, namespace: str, name: str, cluster: str, epoch: int) -> str:
     """Return why what was made again waits for its predecessor on a cluster that is not connected, and the ways out."""
     return (

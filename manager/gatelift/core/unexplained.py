@@ -8,6 +8,8 @@ believed. It ends by a person's word, or goes on when an inventory lists it afte
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from gatelift.core.attempts import Attempt, AttemptState
 from gatelift.core.link_values import ClusterView
 from gatelift.core.state import Core
@@ -30,6 +32,19 @@ def count(core: Core, cluster: str) -> int | None:
         return None
     if not view.unproven:
         return 0
-    placed = (core.attempts[uid] for uid in core.on_cluster.get(cluster, ()) if uid in core.attempts)
-    lost = sum(attempt.state is AttemptState.LOST for attempt in placed)
+    lost = sum(attempt.state is AttemptState.LOST for attempt in _placed(core, cluster))
     return lost + core.predecessors.unheard(cluster, view.unproven_through)
+
+
+def undecided(core: Core, cluster: str) -> int:
+    """Return how many placements of a cluster its next inventory may decide (`unheard`)."""
+    view = core.view(cluster)
+    if view is None:
+        return 0
+    for_good = core.predecessors.unheard(cluster, view.unproven_through) if view.unproven else 0
+    lost = (attempt for attempt in _placed(core, cluster) if attempt.state is AttemptState.LOST)
+    return sum(not is_unexplained(attempt, view) for attempt in lost) + core.predecessors.count(cluster) - for_good
+
+
+def _placed(core: Core, cluster: str) -> Iterable[Attempt]:
+    return (core.attempts[uid] for uid in core.on_cluster.get(cluster, ()) if uid in core.attempts)

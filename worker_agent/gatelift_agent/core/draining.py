@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gatelift_agent.core import graces, hidden, orphans, ownership
+from gatelift_agent.core import doubts, graces, hidden, orphans, ownership
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.placements import Move, Placement, Tracked
 from gatelift_agent.core.podspecs import Json
@@ -41,15 +41,9 @@ def drain(world: World, placement: Placement, now: float) -> None:
     orphans.taken_off_run(world, placement, now)  # its kind waits for them, as for all pods of a Job
     for tracked in placement.objects.values():
         still = _stop(world, placement, tracked, now) and still
-    for uid in tuple(placement.lost_children):
-        if not _may_run(world, placement, uid, now):
-            del placement.lost_children[uid]
-    if (
-        still
-        and not placement.lost_children
-        and not orphans.left_run(world, placement, now)
-        and _no_pod_unseen(world, placement, now)
-    ):
+    doubted = doubts.any_may_run(world, placement, now)
+    left = orphans.left_run(world, placement, now) if still else True
+    if not (left or doubted) and _no_pod_unseen(world, placement, now):
         placement.ended_at = now
         placement.move(Move.STILL)
 
@@ -88,19 +82,11 @@ def _counted_all(world: World, placement: Placement) -> bool:
 
     A Job's controller says the end only when it knows of all its pods, and counts each before that is let go.
     """
-    kind = world.kind(placement)
-    found = [tracked.object for tracked in placement.objects.values() if tracked.object is not None]
-    over = len(found) == len(placement.objects) and all(kind.outcome(obj) is not None for obj in found)
-    return over and sum(map(kind.pods_ended, found)) <= ended_known(world, placement)
-
-
-def ended_known(world: World, placement: Placement) -> int:
-    """Return how many pods of a placement's Jobs were seen to end, or to vanish; none that was taken off them."""
-    jobs = [tracked.uid for tracked in placement.objects.values()]
-    return placement.children_gone + sum(
-        pods.over(pod) and any(ownership.controlled_by(pod.metadata, uid) for uid in jobs)
-        for pod in world.children(placement)
-    )
+    kind, counted = world.kind(placement), doubts.counted_here(world, placement)
+    if counted is None:
+        return False
+    over = all(kind.outcome(tracked.object) is not None for tracked in placement.objects.values())
+    return over and counted <= doubts.ended_known(world, placement)
 
 
 def pods_read(world: World, placement: Placement, found: Iterable[Pod] | None, now: float) -> None:
@@ -158,7 +144,7 @@ def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> b
         find_out(world, placement, tracked, now)
         return False
     if tracked.object is None:
-        return not _may_run(world, placement, tracked.uid, now)
+        return not doubts.may_run(world, placement, tracked.uid, now)
     kind, obj = world.kind(placement), tracked.object
     if world.local and kind.lifted(obj) and ownership.key_of(obj.metadata) not in {None, placement.key}:
         return True  # let go for another Workload since: nothing of this one is left, and a late lift of it fails
@@ -173,14 +159,6 @@ def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> b
     elif world.has_room(placement):
         _carry_out(world, placement, tracked, step, now)
     return False
-
-
-def _may_run(world: World, placement: Placement, uid: str, now: float) -> bool:
-    """Say whether containers of a vanished pod may run; news of nodes look again, and time where there are none."""
-    over_at = world.nodes.over_at(uid)
-    if over_at is not None and over_at > now:
-        world.wakes.ask(placement.key, over_at)
-    return world.nodes.may_run(uid, now)
 
 
 def _check_now_and_then(world: World, placement: Placement, tracked: Tracked, now: float) -> None:

@@ -208,7 +208,8 @@ class Link:
             return
         request, self._asked = self._asked, None
         entries, left = inventory.entries(self._world), foreign.known(self._world)
-        self._carry_out(self._session.answer_inventory(request, entries, now, left), now)
+        answer = self._session.answer_inventory(request, entries, now, left, unheard=self._world.unheard)
+        self._carry_out(answer, now)
 
     def _opened(self, *, resumed: bool) -> None:
         world = self._world

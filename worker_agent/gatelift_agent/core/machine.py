@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from gatelift_agent.core import (
     containment,
+    doubts,
     draining,
     events,
     foreign,
@@ -106,6 +107,7 @@ class Machine:
             capacity,
             world.wakes.next(),
             world.keeper.next_deadline() if world.ready else None,
+            doubts.settles_at(world),
             self._link.next_deadline(),
         )
 
@@ -120,7 +122,7 @@ class Machine:
             case events.StreamOpened() | events.FrameArrived() | events.FrameViolated() | events.StreamClosed():
                 self._link.take(event, now)
             case events.Ticked():
-                pass  # whatever is due is done after every event
+                doubts.settle(self._world, now)  # all else that is due is done after every event
             case _:
                 self._take_rarer(event, now)
 
@@ -177,7 +179,7 @@ class Machine:
                 self._namespaces_changed()
             case Node():
                 world.nodes.seen(obj, event.raw)
-                self._look_at_doubtful()
+                doubts.look_again(world, now)
             case ResourceFlavor():
                 world.flavors[obj.metadata.name] = obj
             case ConfigMap() if event.resource == CONFIG_MAP:
@@ -195,7 +197,7 @@ class Machine:
                 self._namespaces_changed()
             case Node():
                 world.nodes.gone(obj.metadata.name)
-                self._look_at_doubtful()
+                doubts.look_again(world, now)
             case ResourceFlavor():
                 world.flavors.pop(obj.metadata.name, None)
             case ConfigMap():
@@ -377,7 +379,10 @@ class Machine:
             world.capacity_changed = False
             self._capacity_at = now + CAPACITY_SECONDS
             capacity = Capacity(
-                entries=world.quota.entries(), namespaces=self._accepting(), foreign=foreign.known(world)
+                entries=world.quota.entries(),
+                namespaces=self._accepting(),
+                foreign=foreign.known(world),
+                unheard=world.unheard,
             )
             if (world.standing.session, capacity) != self._capacity_said:
                 self._capacity_said = (world.standing.session, capacity)
@@ -393,8 +398,3 @@ class Machine:
         return tuple(
             sorted(name for name, each in world.namespaces.items() if policy.accepts(each, self._settings.policy))
         )
-
-    def _look_at_doubtful(self) -> None:
-        for placement in self._world.placements.values():
-            if placement.lost_children or any(tracked.vanished for tracked in placement.objects.values()):
-                self._world.look(placement.key)

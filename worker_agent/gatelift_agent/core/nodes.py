@@ -21,6 +21,15 @@ KUBELET_MARGIN_SECONDS = 60.0
 """A kubelet notices a removed pod within seconds; kills that hang take up to the runtime's own limits."""
 
 
+GRACE_SECONDS = 30.0
+"""`terminationGracePeriodSeconds` of a pod that does not say."""
+GRACE_SECONDS_MAX = 30.0 * 2**20
+"""A year: what is longer counts as that."""
+
+_BEFORE = "before "
+"""No UID begins so."""
+
+
 class _Condition(msgspec.Struct, frozen=True, rename="camel"):
     type: str = ""
     status: str = ""
@@ -60,9 +69,10 @@ class _Watch:
 class Nodes:
     """What is known of the nodes, and of the vanished pods whose containers may still run on them."""
 
-    __slots__ = ("_known", "_synced", "_watched")
+    __slots__ = ("_began", "_known", "_synced", "_watched")
 
     def __init__(self) -> None:
+        self._began = 0.0
         self._known: dict[str, _Known] = {}
         self._watched: dict[str, _Watch] = {}
         self._synced = False
@@ -82,6 +92,24 @@ class Nodes:
     def synced(self) -> None:
         """All nodes have been listed: one that is not known does not exist."""
         self._synced = True
+
+    def began(self, now: float) -> None:
+        """Take that pods are watched from now on: whatever vanished earlier was seen by nobody here."""
+        self._began = now
+        self._watched = {name: watch for name, watch in self._watched.items() if not name.startswith(_BEFORE)}
+
+    def before(self, grace_seconds: float) -> str:
+        """Return the name by which to ask for pods of at most this grace that vanished before anybody here watched.
+
+        They may run on any node. Graces are rounded up to twice the shortest, four times it and so on, so that few
+        doubts stand for all.
+        """
+        grace = GRACE_SECONDS
+        while grace < min(grace_seconds, GRACE_SECONDS_MAX):
+            grace *= 2.0
+        name = f"{_BEFORE}{grace:g}"
+        self.vanished(name, "", grace, self._began)
+        return name
 
     def vanished(self, pod_uid: str, node: str, grace_seconds: float, now: float) -> None:
         """Begin to doubt a pod that vanished without a terminal phase; `node` "" where its node was never seen."""

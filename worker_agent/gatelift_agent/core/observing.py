@@ -7,6 +7,7 @@ labels without a placement, and objects that vanish (P10: whose containers may r
 from __future__ import annotations
 
 from gatelift_agent.core import foreign, ownership
+from gatelift_agent.core.nodes import GRACE_SECONDS
 from gatelift_agent.core.objects import Held, ref_of
 from gatelift_agent.core.ownership import Owner
 from gatelift_agent.core.placements import (
@@ -26,9 +27,6 @@ from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import POD, Resource
 from gatelift_kube.writes import KubeObject
-
-DEFAULT_GRACE_SECONDS = 30.0
-"""`terminationGracePeriodSeconds` of a pod that does not say."""
 
 
 def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
@@ -106,10 +104,11 @@ def child_gone(world: World, pod: Pod, now: float) -> None:
     uid = pod.metadata.uid
     for placement in world.placements_of(maker, pod.metadata.namespace):
         placement.hidden.pop(uid, None)
-        placement.children_gone += ownership.controlled_by(pod.metadata, maker.uid)
         _doubt(world, pod, now)
         if world.nodes.may_run(uid, now):
             placement.lost_children[uid] = pod
+        if ownership.controlled_by(pod.metadata, maker.uid):  # else its Job has not counted it
+            placement.children_gone += pods.over(pod) or uid in placement.lost_children
         world.look(placement.key)
 
 
@@ -223,5 +222,5 @@ def _doubt(world: World, pod: Pod, now: float) -> None:
     if not pods.holds_resources(pod):
         return
     asked = pod.metadata.deletion_grace_period_seconds or pod.spec.termination_grace_period_seconds
-    grace = float(asked) if asked is not None else DEFAULT_GRACE_SECONDS
+    grace = float(asked) if asked is not None else GRACE_SECONDS
     world.nodes.vanished(pod.metadata.uid, pod.spec.node_name, grace, now)

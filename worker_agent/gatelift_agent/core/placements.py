@@ -229,7 +229,13 @@ class Placement:
     hidden: dict[str, Hidden] = field(default_factory=dict)
     """Pods of a Job that the watch calls gone and nobody has asked for yet, by UID."""
     children_gone: int = 0
-    """Pods of a Job that were seen here and are gone."""
+    """Pods of a Job that are gone and were seen to end, or are in `lost_children`."""
+    before: str = ""
+    """Found at a start: the name of the doubt about pods that vanished before (`doubts`). "": there is none."""
+    unseen_ends: int = 0
+    """Pods of a Job that vanished before anybody here watched, by its controller's count."""
+    cut_short: bool = False
+    """It was found while it stopped: pods that vanished are not counted."""
     pods_asked: bool = False
     """A list of a Job's pods is under way; `pods_clear`: one that began after the stop showed none that may run."""
     pods_clear: bool = False

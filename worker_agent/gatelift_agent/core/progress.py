@@ -11,6 +11,7 @@ import msgspec
 
 from gatelift_agent.core import (
     closing,
+    doubts,
     draining,
     edits,
     graces,
@@ -106,6 +107,7 @@ def _advance(world: World, placement: Placement, now: float) -> None:
             edits.put_back(world, placement, tracked, now)
     hidden.ask(world, placement, now)
     orphans.taken_off_run(world, placement, now)
+    doubts.count(world, placement, now)
     lost = _lost(world, placement, now)
     if lost is not None:
         end(world, placement, lost)

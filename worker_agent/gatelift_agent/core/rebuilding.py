@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core import containment, orphans, ownership
+from gatelift_agent.core import containment, doubts, orphans, ownership
 from gatelift_agent.core.objects import Held
 from gatelift_agent.core.ownership import Maker
 from gatelift_agent.core.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
@@ -23,6 +23,8 @@ from gatelift_wire.keys import LABEL_ORIGIN, PlacementKey
 
 def rebuild(world: World, now: float) -> None:
     """Make placements of all that is there and not known yet. Called once after the lists are complete."""
+    world.nodes.began(now)
+    world.unheard = True
     for placement in world.keeper.recorded():
         _from_record(world, placement)
     by_key: dict[PlacementKey, list[Held]] = {}
@@ -107,6 +109,7 @@ def _from_objects(world: World, key: PlacementKey, found: Iterable[Held], now: f
     except Exception as error:  # noqa: BLE001 (containment: what cannot be read may run, and is listed so)
         containment.object_failed(world, first.ref, error, now)
         placement.state = State.RUNNING
+    doubts.begin(world, placement)
     forgotten = not world.local and all(
         kind.outcome(held.object) is not None and not ownership.keeps_report(held.object.metadata) for held in same
     )
@@ -144,14 +147,14 @@ def _from_marked(world: World, mark: Mark, pod: Pod) -> None:
     maker = named if named is not None and known else Maker(mark.job, mark.job_uid or str(mark.key))
     if _is_served(world, pod, maker) and ownership.controlled_by(pod.metadata, maker.uid):
         return
-    _end_children(world, mark.key, pod.metadata.namespace, maker)
+    _end_children(world, mark.key, pod, maker)
     orphans.gather(world)
 
 
 def _from_child(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> None:
     """Make a placement of a pod whose Job is gone."""
     if not _is_served(world, pod, maker) and pod.metadata.labels.get(LABEL_ORIGIN) == world.standing.origin:
-        _end_children(world, key, pod.metadata.namespace, maker)
+        _end_children(world, key, pod, maker)
 
 
 def _is_served(world: World, pod: Pod, maker: Maker) -> bool:
@@ -163,8 +166,9 @@ def _is_served(world: World, pod: Pod, maker: Maker) -> bool:
     return held is not None and held.object.metadata.uid == maker.uid
 
 
-def _end_children(world: World, key: PlacementKey, namespace: str, maker: Maker) -> None:
-    """Make a placement of which only pods are left: they are waited for, and then it was evicted."""
+def _end_children(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> None:
+    """Make a placement of which only pods are left, this one among them: they are waited for, then it was evicted."""
+    namespace = pod.metadata.namespace
     job = Tracked(ref=ObjectRef(JOB, ObjectKey(namespace, maker.name)), uid=maker.uid, vanished=True)
     world.epochs.use(key)
     ending = Ending(
@@ -172,14 +176,14 @@ def _end_children(world: World, key: PlacementKey, namespace: str, maker: Maker)
         reason="WorkerObjectDeleted",
         message=f"{job.ref} was removed from the worker cluster by somebody else",
     )
-    world.add(
-        Placement(
-            key=key,
-            kind=JOB.kind,
-            namespace=namespace,
-            name=maker.name,
-            state=State.DRAINING,
-            ending=ending,
-            objects={job.name: job},
-        )
+    placement = Placement(
+        key=key,
+        kind=JOB.kind,
+        namespace=namespace,
+        name=maker.name,
+        state=State.DRAINING,
+        ending=ending,
+        objects={job.name: job},
     )
+    doubts.begin(world, placement, pod.spec, cut_short=True)
+    world.add(placement)

@@ -182,7 +182,8 @@ def _counts(world: World, placement: Placement) -> CountsReport | None:
     if not total:
         return None
     # What may run (P10), and what runs beside what was granted: nothing of that is given back.
-    unknown = len(placement.lost_children) + len(orphans.taken_off(world, placement))
+    lost = len(placement.lost_children) + placement.unseen_ends
+    unknown = lost + len(orphans.taken_off(world, placement))
     return CountsReport(
         key=placement.key,
         pod_sets=tuple(total[name] for name in sorted(total)),

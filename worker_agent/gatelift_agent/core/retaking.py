@@ -7,7 +7,7 @@ neither a hold nor a lease is needed; it only keeps what runs from being taken f
 
 from __future__ import annotations
 
-from gatelift_agent.core import orphans
+from gatelift_agent.core import doubts, orphans
 from gatelift_agent.core.objects import Held
 from gatelift_agent.core.placements import Placement, State
 from gatelift_agent.core.world import World
@@ -50,6 +50,7 @@ def retake(world: World, placement: Placement) -> None:
             tracked.object, tracked.raw = held.object, held.raw
             tracked.last_object, tracked.missing = held.object, True
     orphans.gather(world)
+    doubts.begin(world, placement)
     world.say(Applied(key=placement.key))
     world.say(GatesLifted(key=placement.key))
     world.note("warning", "it runs without our labels; they are put back", placement)

@@ -76,6 +76,8 @@ class World:
         self.namespace_left = False
         self.ready = False
         self.fresh = True
+        self.unheard = True
+        """What vanished before this process watched may run: not all nodes were heard of since (`doubts`)."""
         self.namespaces: dict[str, Namespace] = {}
         self.flavors: dict[str, ResourceFlavor] = {}
         self.objects = Objects(self._tracks, self.job_marked)

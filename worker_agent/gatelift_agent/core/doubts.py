@@ -1,0 +1,110 @@
+"""Whether containers of pods that vanished may run on (P10): of those that were seen to vanish, and of what nobody saw.
+
+Nothing of a doubt is written down: the agent may die before its write, and a pod may be removed while no agent watches.
+So what a start finds is doubted by what is there. A Job's controller counts each pod that ended or was deleted before
+it lets it go: what is counted and was not seen here vanished unseen. It does not count those that it deletes itself, so
+a Job that was let go and is found suspended is doubted as a whole. A placement of which nothing is found is the
+manager's to doubt: `inventory` says whether it has to. All of that may run on any node, and ends as each such doubt:
+when every node was heard of after its grace and a margin (counted from the start), or is gone.
+"""
+
+from __future__ import annotations
+
+from gatelift_agent.core import ownership
+from gatelift_agent.core.nodes import GRACE_SECONDS
+from gatelift_agent.core.placements import ENDING, Placement
+from gatelift_agent.core.world import World
+from gatelift_kinds import pods
+from gatelift_kube.objects.batch import Job
+from gatelift_kube.objects.core import PodSpec
+
+_AS_MADE = 1
+"""`metadata.generation` of what nobody has changed; a lift is a change."""
+
+
+def may_run(world: World, placement: Placement, name: str, now: float) -> bool:
+    """Say whether containers of a vanished pod may run; news of nodes look again, and time where there are none.
+
+    `name`: the pod's UID, or what stands for all that vanished before this process watched.
+    """
+    over_at = world.nodes.over_at(name)
+    if over_at is not None and over_at > now:
+        world.wakes.ask(placement.key, over_at)
+    return world.nodes.may_run(name, now)
+
+
+def any_may_run(world: World, placement: Placement, now: float) -> bool:
+    """Say whether a pod of a Job that vanished may run; those that have ended are forgotten."""
+    for uid in tuple(placement.lost_children):
+        if not may_run(world, placement, uid, now):
+            del placement.lost_children[uid]
+    count(world, placement, now)
+    return bool(placement.lost_children or placement.cut_short or placement.unseen_ends)
+
+
+def begin(world: World, placement: Placement, *specs: PodSpec, cut_short: bool = False) -> None:
+    """Doubt what a start has found: pods of it may have vanished while nobody watched."""
+    if not world.kind(placement).pods_are_children:
+        return  # our finalizer is on each pod, and goes when the manager has its end
+    jobs = [each.object for each in placement.objects.values() if isinstance(each.object, Job)]
+    asked = [job.spec.template.spec for job in jobs] + list(specs)
+    graces = (each.termination_grace_period_seconds for each in asked)
+    placement.before = world.nodes.before(max((float(each) for each in graces if each is not None), default=0.0))
+    placement.cut_short = cut_short or any(job.spec.suspend and job.metadata.generation > _AS_MADE for job in jobs)
+
+
+def count(world: World, placement: Placement, now: float) -> None:
+    """Count the pods that vanished before anybody here watched, as long as they may run."""
+    if not placement.before:
+        return
+    if not may_run(world, placement, placement.before, now):
+        placement.before, placement.cut_short, placement.unseen_ends = "", False, 0
+        return
+    counted = counted_here(world, placement)
+    if counted is not None:
+        placement.unseen_ends = max(0, counted - ended_known(world, placement))
+
+
+def counted_here(world: World, placement: Placement) -> int | None:
+    """Return how many pods the Jobs of a placement have counted as ended; None where one is gone or is suspended.
+
+    What a suspended Job has deleted is not counted.
+    """
+    kind = world.kind(placement)
+    found = [tracked.object for tracked in placement.objects.values()]
+    if any(obj is None or not kind.lifted(obj) for obj in found):
+        return None
+    return sum(map(kind.pods_ended, found))
+
+
+def ended_known(world: World, placement: Placement) -> int:
+    """Return how many pods of a placement's Jobs were seen to end, or are doubted by themselves.
+
+    None that was taken off them: its Job has not counted it.
+    """
+    jobs = [tracked.uid for tracked in placement.objects.values()]
+    return placement.children_gone + sum(
+        pods.over(pod) and any(ownership.controlled_by(pod.metadata, uid) for uid in jobs)
+        for pod in world.children(placement)
+    )
+
+
+def look_again(world: World, now: float) -> None:
+    """Take that a node was heard of, or is gone: look at what waits for that."""
+    settle(world, now)
+    for placement in world.placements.values():
+        vanished = placement.lost_children or any(tracked.vanished for tracked in placement.objects.values())
+        unseen = placement.before and (placement.unseen_ends or placement.state in ENDING)
+        if vanished or unseen:
+            world.look(placement.key)
+
+
+def settle(world: World, now: float) -> None:
+    """End the doubt about placements of which nothing was found, once it can be; the manager is told."""
+    if world.ready and world.unheard and not world.nodes.may_run(world.nodes.before(GRACE_SECONDS), now):
+        world.unheard, world.capacity_changed = False, True
+
+
+def settles_at(world: World) -> float | None:
+    """Return when that doubt ends by time alone; None: news of a node ends it, or it is over."""
+    return world.nodes.over_at(world.nodes.before(GRACE_SECONDS)) if world.unheard and world.ready else None
