@@ -185,6 +185,8 @@ def test_a_pod_that_vanishes_on_a_living_node_stays_unknown_until_its_kubelet_is
     _node(stage, "2026-01-01T00:00:00Z")
     stage.place()
     stage.run()
+    stage.pass_seconds(100.0)  # it has been ready for long
+    _beat(stage, "2026-01-01T00:01:00Z")
     stage.change(POD, "p", {"metadata": {"finalizers": None}})
     stage.remove(POD, "p", grace=0)
     assert stage.state() == "Draining"

@@ -248,7 +248,7 @@ SURE = 100.0 + 30.0 + KUBELET_MARGIN_SECONDS
 
 def _doubting(*, synced: bool = True) -> Nodes:
     nodes = Nodes()
-    nodes.seen(*_node("t0"))
+    nodes.seen(*_node("t0"), 0.0)
     if synced:
         nodes.synced()
     nodes.vanished("u", "node", 30.0, 100.0)
@@ -261,19 +261,56 @@ def test_a_pod_that_nobody_doubts_does_not_run() -> None:
 
 def test_a_heartbeat_after_grace_and_margin_proves_that_a_vanished_pod_is_over() -> None:
     nodes = _doubting()
-    nodes.seen(*_node("t1"))
+    nodes.seen(*_node("t1"), SURE - 1.0)
     assert nodes.may_run("u", SURE - 1.0)
     assert nodes.may_run("u", SURE), "the heartbeat known at that moment proves nothing"
-    nodes.seen(*_node("t1"))
+    nodes.seen(*_node("t1"), SURE + 1.0)
     assert nodes.may_run("u", SURE + 1.0), "a change of a label is no heartbeat"
-    nodes.seen(*_node("t2"))
+    nodes.seen(*_node("t2"), SURE + 2.0)
     assert not nodes.may_run("u", SURE + 2.0)
+
+
+@pytest.mark.parametrize("ready", ["Unknown", "True"], ids=["not ready", "silent"])
+def test_hd_82_a_node_that_was_away_is_heard_of_again_after_grace_and_margin_from_its_return_on(ready: str) -> None:
+    nodes = _doubting()
+    nodes.seen(*_node("t0", ready=ready), 200.0)
+    back = 5000.0
+    nodes.seen(*_node("t1"), back)
+    assert nodes.may_run("u", back), "its kubelet has only just begun to end what is gone"
+    nodes.seen(*_node("t2"), back + 10.0)
+    assert nodes.may_run("u", back + 30.0 + KUBELET_MARGIN_SECONDS)
+    nodes.seen(*_node("t3"), back + 100.0)
+    assert not nodes.may_run("u", back + 100.0)
+
+
+def test_hd_82_a_node_that_goes_away_again_is_waited_for_again() -> None:
+    nodes = _doubting()
+    nodes.seen(*_node("t0", ready="Unknown"), 200.0)
+    nodes.seen(*_node("t1"), 1000.0)
+    assert nodes.may_run("u", 1090.0)
+    nodes.seen(*_node("t1", ready="Unknown"), 1100.0)
+    nodes.seen(*_node("t2"), 2000.0)
+    assert nodes.may_run("u", 2000.0)
+    assert nodes.may_run("u", 2090.0)
+    nodes.seen(*_node("t3"), 2100.0)
+    assert not nodes.may_run("u", 2100.0)
+
+
+def test_the_first_sight_of_a_node_proves_nothing() -> None:
+    nodes = Nodes()
+    nodes.vanished("u", "node", 30.0, 100.0)
+    nodes.synced()
+    nodes.seen(*_node("t0"), SURE + 10.0)
+    assert nodes.may_run("u", SURE + 10.0)
+    assert nodes.may_run("u", SURE + 15.0)
+    nodes.seen(*_node("t1"), SURE + 20.0)
+    assert not nodes.may_run("u", SURE + 20.0)
 
 
 def test_a_node_that_is_not_ready_proves_nothing() -> None:
     nodes = _doubting()
     assert nodes.may_run("u", SURE)
-    nodes.seen(*_node("t9", ready="Unknown"))
+    nodes.seen(*_node("t9", ready="Unknown"), SURE)
     assert nodes.may_run("u", SURE + 10.0)
 
 
@@ -282,7 +319,7 @@ def test_a_node_that_is_gone_or_out_of_service_runs_nothing() -> None:
     gone.gone("node")
     assert not gone.may_run("u", 101.0)
     out = _doubting()
-    out.seen(*_node("t0", taint=OUT_OF_SERVICE))
+    out.seen(*_node("t0", taint=OUT_OF_SERVICE), 101.0)
     assert not out.may_run("u", 101.0)
 
 

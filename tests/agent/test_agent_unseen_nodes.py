@@ -29,7 +29,7 @@ def _node(name: str, heartbeat: str, taint: str = "") -> tuple[Node, bytes]:
 def _nodes(*names: str) -> Nodes:
     nodes = Nodes()
     for name in names:
-        nodes.seen(*_node(name, "t0"))
+        nodes.seen(*_node(name, "t0"), 0.0)
     nodes.synced()
     nodes.vanished("u", "", 30.0, 0.0)
     return nodes
@@ -38,12 +38,12 @@ def _nodes(*names: str) -> Nodes:
 def test_hd_47_every_node_has_to_be_heard_of_after_grace_and_margin() -> None:
     nodes = _nodes(*NAMES)
     for name in NAMES:
-        nodes.seen(*_node(name, "t1"))
+        nodes.seen(*_node(name, "t1"), 10.0)
     assert nodes.may_run("u", SURE - 1.0)
     assert nodes.may_run("u", SURE)
-    nodes.seen(*_node("node-1", "t2"))
+    nodes.seen(*_node("node-1", "t2"), SURE + 1.0)
     assert nodes.may_run("u", SURE + 1.0)
-    nodes.seen(*_node("node-2", "t2"))
+    nodes.seen(*_node("node-2", "t2"), SURE + 2.0)
     assert not nodes.may_run("u", SURE + 2.0)
 
 
@@ -51,18 +51,18 @@ def test_hd_47_a_node_that_is_gone_or_out_of_service_is_not_waited_for() -> None
     nodes = _nodes(*NAMES, "node-3")
     assert nodes.may_run("u", SURE)
     nodes.gone("node-1")
-    nodes.seen(*_node("node-2", "t0", OUT_OF_SERVICE))
+    nodes.seen(*_node("node-2", "t0", OUT_OF_SERVICE), SURE + 1.0)
     assert nodes.may_run("u", SURE + 1.0)
-    nodes.seen(*_node("node-3", "t1"))
+    nodes.seen(*_node("node-3", "t1"), SURE + 2.0)
     assert not nodes.may_run("u", SURE + 2.0)
 
 
 def test_hd_47_a_node_that_is_seen_late_is_waited_for() -> None:
     """The watch of nodes may be as late as that of pods."""
     nodes = _nodes()
-    nodes.seen(*_node("node-1", "t0"))
+    nodes.seen(*_node("node-1", "t0"), 20.0)
     assert nodes.may_run("u", SURE)
-    nodes.seen(*_node("node-1", "t1"))
+    nodes.seen(*_node("node-1", "t1"), SURE + 1.0)
     assert not nodes.may_run("u", SURE + 1.0)
 
 
@@ -75,7 +75,7 @@ def test_hd_47_without_nodes_time_alone_ends_the_doubt() -> None:
 
 def test_hd_47_before_all_nodes_are_listed_nothing_is_assumed() -> None:
     nodes = Nodes()
-    nodes.seen(*_node("node-1", "t0"))
+    nodes.seen(*_node("node-1", "t0"), 0.0)
     nodes.vanished("u", "", 30.0, 0.0)
     assert nodes.over_at("u") is None
     assert nodes.may_run("u", 1e9)

@@ -188,3 +188,24 @@ def test_what_goes_from_a_node_that_is_heard_of_ends_by_itself(kind: str) -> Non
         history.until(
             "it is evicted", lambda: (history.workload("one") or first)["status"].get("clusterName") != cluster
         )
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["agent stays", "agent restarts"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_hd_82_the_first_heartbeat_of_a_node_that_comes_back_ends_no_doubt(kind: str, restarts: bool) -> None:
+    """Its kubelet says that it is ready before it has ended what is gone, and these containers take 25 seconds."""
+    history = History(shown=False)
+    (history.pod if kind == "Pod" else history.job)("one", stops_in=25.0)
+    cluster = history.until_runs("one", kind)
+    lose_node(history, cluster)
+    unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
+    history.edit(cluster, NODE, node_of(cluster), {"status": {"conditions": [unknown]}}, "status")
+    force_delete(history, cluster)
+    if restarts:
+        history.kill_agent(cluster)
+        history.passes(30.0)
+    activate(history, kind, active=False)
+    history.passes(20.0)
+    activate(history, kind, active=True)
+    history.passes(MINUTES)
+    goes_on_later(history, kind, cluster)

@@ -178,7 +178,7 @@ class Machine:
                     observing.namespace_left(world, obj.metadata.name, now)
                 self._namespaces_changed()
             case Node():
-                world.nodes.seen(obj, event.raw)
+                world.nodes.seen(obj, event.raw, now)
                 doubts.look_again(world, now)
             case ResourceFlavor():
                 world.flavors[obj.metadata.name] = obj

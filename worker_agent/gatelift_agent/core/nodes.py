@@ -3,13 +3,16 @@
 A pod that was removed from the API without a terminal phase may have containers that run on: the force-deletion told
 the API server only. They are over when the node is gone, when a person tainted it out-of-service, or when its kubelet
 was heard of again after the pod's grace and a margin: a kubelet that reaches the API server ends what that no longer
-has. A heartbeat is recognised by being different from the one known at that moment; wall clocks are not compared.
+has. One that was away needs grace and margin from its return on, and is heard of once more after them: its first
+heartbeat comes before it has ended anything. A heartbeat is recognised by being different from the one known before;
+wall clocks are not compared.
 
 A pod that was let go and never seen on a node may have been bound behind a slow watch: it may run on any node.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import msgspec
@@ -25,6 +28,9 @@ GRACE_SECONDS = 30.0
 """`terminationGracePeriodSeconds` of a pod that does not say."""
 GRACE_SECONDS_MAX = 30.0 * 2**20
 """A year: what is longer counts as that."""
+
+SILENT_SECONDS = 360.0
+"""A kubelet repeats a status that has not changed every five minutes."""
 
 _BEFORE = "before "
 """No UID begins so."""
@@ -49,21 +55,30 @@ _DECODER = msgspec.json.Decoder(_Node)
 
 @dataclass(slots=True, kw_only=True)
 class _Known:
+    """A node. `said_at`: when its last heartbeat came, or when it was seen first.
+
+    `back_at`: when it came back after it had been away: not ready, or silent for longer than a kubelet is.
+    """
+
     out_of_service: bool
     heartbeat: str
+    said_at: float
+    back_at: float = -math.inf
 
 
 @dataclass(slots=True, kw_only=True)
 class _Watch:
     """One vanished pod: its containers are over when of each node in question another heartbeat came after `since`.
 
-    `node` "": it was let go and never seen on a node, so it may run on any. `heard_last`: the nodes that are waited
-    for, with the heartbeat that was known of each at the first look after `since`; None before that look.
+    `node` "": it was let go and never seen on a node, so it may run on any. `settles`: how long a kubelet that reaches
+    its API server may take to end it (grace and margin). `heard_last`: the nodes that are waited for, None before the
+    first look after `since`; each with its return and the heartbeat that was known at the first look after both.
     """
 
     node: str
     since: float
-    heard_last: dict[str, str] | None = None
+    settles: float
+    heard_last: dict[str, tuple[float, str] | None] | None = None
 
 
 class Nodes:
@@ -77,13 +92,20 @@ class Nodes:
         self._watched: dict[str, _Watch] = {}
         self._synced = False
 
-    def seen(self, node: Node, raw: bytes) -> None:
+    def seen(self, node: Node, raw: bytes, now: float) -> None:
         """Take a node as it is now."""
         ready = next((each for each in _DECODER.decode(raw).status.conditions if each.type == "Ready"), None)
         heartbeat = (ready.last_heartbeat_time or "") if ready is not None and ready.status == "True" else ""
-        self._known[node.metadata.name] = _Known(
-            out_of_service=any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints), heartbeat=heartbeat
-        )
+        away = any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints)
+        known = self._known.get(node.metadata.name)
+        if known is None:
+            self._known[node.metadata.name] = _Known(out_of_service=away, heartbeat=heartbeat, said_at=now)
+            return
+        if heartbeat not in {"", known.heartbeat}:
+            was_away = not known.heartbeat or now - known.said_at > SILENT_SECONDS
+            known.back_at = now if was_away else known.back_at
+            known.said_at = now
+        known.out_of_service, known.heartbeat = away, heartbeat
 
     def gone(self, name: str) -> None:
         """Take a node's removal."""
@@ -114,7 +136,8 @@ class Nodes:
     def vanished(self, pod_uid: str, node: str, grace_seconds: float, now: float) -> None:
         """Begin to doubt a pod that vanished without a terminal phase; `node` "" where its node was never seen."""
         if pod_uid not in self._watched:
-            self._watched[pod_uid] = _Watch(node=node, since=now + grace_seconds + KUBELET_MARGIN_SECONDS)
+            settles = grace_seconds + KUBELET_MARGIN_SECONDS
+            self._watched[pod_uid] = _Watch(node=node, since=now + settles, settles=settles)
 
     def forget(self, pod_uid: str) -> None:
         """Doubt a pod no longer."""
@@ -131,9 +154,12 @@ class Nodes:
             return not watch.node or self._counts(watch.node)
         if watch.heard_last is None:
             # Whatever node it was bound to is known by now: our watch of nodes is not that late.
-            asked = (watch.node,) if watch.node else self._known
-            watch.heard_last = {name: self._known[name].heartbeat for name in asked if self._counts(name)}
-        watch.heard_last = {name: last for name, last in watch.heard_last.items() if not self._heard(name, last)}
+            watch.heard_last = dict.fromkeys((watch.node,) if watch.node else self._known)
+        for name, last in tuple(watch.heard_last.items()):
+            if not self._counts(name) or self._heard(name, last):
+                del watch.heard_last[name]
+            else:
+                watch.heard_last[name] = self._last(name, last, watch.settles, now)
         return bool(watch.heard_last)
 
     def over_at(self, pod_uid: str) -> float | None:
@@ -148,7 +174,14 @@ class Nodes:
         known = self._known.get(name)
         return known is not None and not known.out_of_service
 
-    def _heard(self, name: str, last: str) -> bool:
-        """Say whether nothing that vanished runs on a node any more, `last` being the heartbeat known before."""
-        heartbeat = self._known[name].heartbeat if self._counts(name) else last
-        return not self._counts(name) or heartbeat not in {"", last}
+    def _heard(self, name: str, last: tuple[float, str] | None) -> bool:
+        """Say whether nothing that vanished runs on a node any more, `last` being what was known of it before."""
+        known = self._known[name]
+        return last is not None and last[0] == known.back_at and known.heartbeat not in {"", last[1]}
+
+    def _last(self, name: str, last: tuple[float, str] | None, settles: float, now: float) -> tuple[float, str] | None:
+        """Return what is known of a node from which another heartbeat is waited for; None before it can count."""
+        known = self._known[name]
+        if now < known.back_at + settles:
+            return None
+        return last if last is not None and last[0] == known.back_at else (known.back_at, known.heartbeat)
