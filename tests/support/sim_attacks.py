@@ -38,7 +38,7 @@ ATTACKS = {
         Attack(disasters.worker_cluster_made_anew),
         Attack(disasters.gone_for_good),
         Attack(disasters.another_cluster_under_a_name, "not lived through yet with identities of clusters (HD-20)"),
-        Attack(disasters.worker_restored, "not lived through yet with marks in greetings (HD-22)"),
+        Attack(disasters.worker_restored),
         Attack(disasters.home_restored),
         Attack(disasters.namespace_deleted),
         Attack(disasters.agents_lease_deleted),

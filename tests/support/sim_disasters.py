@@ -89,14 +89,23 @@ def another_cluster_under_a_name(world: SimWorld) -> bool:
 
 
 def worker_restored(world: SimWorld) -> bool:
-    """Restore a worker's etcd from a copy that was made some time ago."""
+    """Restore a worker's etcd, with the agents' Lease, from a copy that was made some time ago.
+
+    While no agent runs there, or under their feet.
+    """
     name, worker = a_worker(world)
-    copy = worker.store.copy()
+    copy, lease = worker.store.copy(), replace(world.leases[name])
 
     def back() -> None:
-        if world.troubled and worker.name not in world.lost_for_good:
-            put_back(world, worker, copy, f"worker {name}")
-            world.unjudged.add(RESTORED)
+        if not world.troubled or worker.name in world.lost_for_good or world.workers[name] is not worker:
+            return
+        if world.time.chance(0.5):
+            for agent in world.alive(name):
+                agent.kill()
+            later(world, lambda: world.alive(name) or world.start_agent(name))
+        put_back(world, worker, copy, f"worker {name}")
+        world.leases[name].restore(lease)
+        world.unjudged.add(RESTORED)
 
     later(world, back, 60.0)
     return True

@@ -296,8 +296,11 @@ class Truth:
         return {(uid, *place_of(each)) for uid, each in placed if each["status"].get("clusterName")}
 
     def is_unrecorded(self, belongs: Belongs) -> bool:
-        """Say whether a run was granted in a history that a restore has lost: no record knows of it any more."""
-        return (belongs.workload, belongs.epoch, self.known_as.get(belongs.cluster, belongs.cluster)) in self._lost
+        """Say whether a run was granted in a history that a restore has lost, or that a backup has brought back."""
+        return (
+            belongs.root in self._revived
+            or (belongs.workload, belongs.epoch, self.known_as.get(belongs.cluster, belongs.cluster)) in self._lost
+        )
 
     def restored(self, granted: set[tuple[str, int, str]] | None = None) -> None:
         """Take that a cluster was put back to an earlier time; `granted`: what was, where it is the management's.
