@@ -130,6 +130,34 @@ def test_hd_33_a_person_stops_what_no_record_explains() -> None:
     history.until("nothing is unexplained", lambda: not found(history).clusters)
 
 
+def test_hd_33_what_is_to_stop_on_a_cluster_that_is_cut_off_is_stopped_when_it_is_back() -> None:
+    """HD-33: the word is said while nothing can be told there; the manager asked itself again and again at once."""
+    history = History()
+    kept = backup(history)
+    history.pod("one")
+    cluster = history.until_runs("one")
+    history.passes(60.0)
+    restore(history, kept)
+    say(history, until_found(history))
+    history.until("dispatch goes on", lambda: recovered(history))
+    history.until("it is listed", lambda: bool(found(history).clusters))
+    history.cut(cluster)
+    history.world.net.break_all(cluster)
+    history.passes(1.0)
+    session = str(history.status(cluster)["session"])
+    word = {"metadata": {"annotations": {ANNOTATION_STOP_UNEXPLAINED: session}}}
+    history.edit("home", WORKER_CLUSTER, cluster, word)
+    history.passes(5.0)
+    assert history.objects(cluster, POD)
+    history.mend(cluster)
+    history.until_connected(cluster)
+    history.edit("home", WORKER_CLUSTER, cluster, {"metadata": {"annotations": {ANNOTATION_STOP_UNEXPLAINED: None}}})
+    history.passes(5.0)
+    session = str(history.status(cluster)["session"])
+    history.edit("home", WORKER_CLUSTER, cluster, {"metadata": {"annotations": {ANNOTATION_STOP_UNEXPLAINED: session}}})
+    history.until("nothing of it is left", lambda: not history.objects(cluster, POD))
+
+
 def test_hd_33_a_cluster_that_does_not_come_back_is_waited_for_until_it_is_declared_fenced() -> None:
     """HD-33: lost is not enough once a restore is proven; the leader may die at any step."""
     history = placed_between()

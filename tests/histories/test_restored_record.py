@@ -11,7 +11,7 @@ from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
 from gatelift_sandbox.records import Record
 from support.history import History
 from support.restoring import Backup, backup, restore
-from support.sim_disasters import home_put_back
+from support.sim_disasters import home_put_back, put_back
 from support.sim_persons import recover
 
 
@@ -146,6 +146,28 @@ def test_hd_77_no_manager_that_lived_through_a_restore_goes_on_with_what_it_reme
     history.until_runs("two")
 
 
+def test_hd_77_a_leader_that_reads_an_older_version_than_it_wrote_on_ends_though_its_lease_is_as_it_was() -> None:
+    """HD-77: nobody renewed the Lease between copy and restore; what the manager remembers is too new all the same."""
+    history = History(shown=False)
+    world = history.world
+    cordon(history, "a")
+    cordon(history, "b")
+    history.pod("one")
+    history.passes(20.0)
+    copy, leader = history.home.store.copy(), history.leader
+    workload = history.workload("one")
+    assert workload is not None
+    name = workload["metadata"]["name"]
+    for number in range(20):
+        history.edit("home", WORKLOAD, name, {"metadata": {"annotations": {"example.com/touched": str(number)}}})
+    history.passes(5.0)
+    put_back(world, world.home, copy, "home")
+    history.passes(5.0)
+    cordon(history, "a", on=False)
+    history.until("it has ended", lambda: leader.process.dead, 60.0)
+    assert history.until_runs("one") == "a"
+
+
 def test_hd_32_what_a_restored_record_does_not_explain_is_stopped_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """HD-32: restored to before six Workloads were made; their six runs go on."""
     history = History()
@@ -173,3 +195,36 @@ def test_hd_32_what_a_restored_record_does_not_explain_is_stopped_by_nobody(monk
     history.passes(200.0)
     assert not stopped
     assert '"unexplained"' in finding(history)
+
+
+@pytest.mark.parametrize("leader_dies", [False, True], ids=["", "and the leader dies"])
+def test_hd_79_an_object_whose_workload_the_backup_does_not_know_waits_for_its_run(*, leader_dies: bool) -> None:
+    """HD-79: the user's pod was in the backup, its Workload was not: it gets another one while its run goes on."""
+    history = History()
+    world = history.world
+    history.pod("one")
+    copy, lease = history.home.store.copy(), replace(world.manager_lease)
+    cluster = history.until_runs("one")
+    (former,) = (each["metadata"]["uid"] for each in history.objects(cluster, POD))
+    history.passes(60.0)
+    for manager in world.managers:
+        manager.kill()
+    home_put_back(world, copy, lease)
+    history.passes(60.0)
+    assert history.workload("one") is not None
+    recover(world)
+    if leader_dies:
+        history.until("somebody leads", lambda: any(each.elector.leads() for each in world.managers))
+        world.start_manager()
+        history.passes(20.0)
+        history.cut(cluster)
+        halted(history)
+        history.kill_leader()
+        history.passes(40.0)
+        history.mend(cluster)
+
+    def is_stopped() -> bool:
+        return former not in [each["metadata"]["uid"] for each in history.objects(cluster, POD)]
+
+    history.until("its run was stopped at a person's word", is_stopped)
+    history.until_runs("one")

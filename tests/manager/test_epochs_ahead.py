@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gatelift.core.link_values import FencedByPerson
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Commit, Finished, Forget, GatesLifted, Report, Stop, Stopped
 from support.builders_manager import a_pod, a_setting
@@ -108,6 +108,37 @@ def test_hd_34_hd_75_raised_as_the_text_says_it_is_stopped_there_and_then_starte
     answers = [each.key for _, each in world.messages(Forget if over else Stop)]
     assert later in answers
     assert not world.machine.core.caution.holds(later.uid), "its agent has answered that nothing of it is left"
+
+
+def test_hd_79_a_run_under_the_epoch_of_a_reservation_that_has_no_winner_yet_is_waited_for() -> None:
+    """A backup of that moment knows the reservation and no placement: the same epoch would run on two clusters."""
+    world = a_world(a_setting())
+    for agent in world.agents.values():
+        agent.silent = True
+    world.api.apply(a_pod().document())
+    world.advance(3.0)
+    meta = world.find("Workload")["metadata"]
+    key = PlacementKey(meta["uid"], 1)
+    assert [one["status"] for one in world.find("Workload")["status"]["conditions"] if one["type"] == "QuotaReserved"]
+    world.agents["b"].say(GatesLifted(key=key))
+    world.settle()
+    assert world.machine.core.caution.holds(key.uid)
+    world.agents["a"].silent = False
+    world.advance(30.0)
+    assert not world.messages(Commit), "b has not said that nothing of it is left"
+    world.agents["b"].say(Stopped(key=key))
+    world.advance(30.0)
+    assert [to for to, _ in world.messages(Commit)] == ["a"]
+
+
+def test_hd_34_what_has_ended_under_a_later_epoch_is_forgotten_when_its_user_deletes_the_object() -> None:
+    world, later = evicted_while_named(2, over=True)
+    assert later not in [each.key for _, each in world.messages(Forget)]
+    meta = world.find("Pod")["metadata"]
+    world.api.delete(ObjectRef(POD, ObjectKey(meta["namespace"], meta["name"])))
+    world.advance(5.0)
+    assert later in [each.key for _, each in world.messages(Forget)]
+    assert not world.machine.core.caution.cordons("b")
 
 
 def test_hd_34_a_person_who_declares_the_cluster_fenced_ends_the_hold() -> None:

@@ -137,6 +137,17 @@ class InFlight:
             if not trouble.failures:
                 del self.trouble[ref]
 
+    def went_back(self, ref: ObjectRef, version: str) -> str:
+        """Return the version that we conflicted on, if a read asked for since found an older one; "" if it did not.
+
+        Versions never go back, unless the API server was put back to a backup under our feet.
+        """
+        trouble = self.trouble.get(ref)
+        stale = trouble.stale if trouble is not None else ""
+        if not (stale.isdecimal() and version.isdecimal()):
+            return ""
+        return stale if int(version) < int(stale) else ""
+
     def hindrance(self, ref: ObjectRef, now: float) -> tuple[bool, bool, float]:
         """Return (must wait, must be read first, time at which to look again)."""
         trouble = self.trouble.get(ref)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core import owners, placing, predecessors, priorities, readiness, record, recovery
+from gatelift.core import owners, placing, predecessors, priorities, readiness, record, recovery, reports
 from gatelift.core.agenda import Key, Look
 from gatelift.core.knowledge import Owner, key_of, newer
 from gatelift.core.state import Core, ref_of
@@ -186,6 +186,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     core.ledger.engine.workload_removed(uid)
     core.drop_attempt(uid)
     recovery.raised(core, key)
+    reports.forget_ahead(core, uid)
     core.inflight.forget(ref_of(known))
     predecessors.wake(core, made_for(known))
     core.resting.forget(ref_of(known))

@@ -90,7 +90,7 @@ class Comparison:
             if entry.state.upper() in HELD or _over(entry) or belief.is_nobodys(core, self._upcall.cluster, entry):
                 continue
             if _unexplained(core, self._upcall.cluster, entry):
-                recovery.leave_alone(core, self._upcall.cluster, entry.key, entry.namespace)
+                recovery.leave_alone(core, self._upcall.cluster, entry.key, entry.namespace, entry.name)
             else:
                 reports.look_ahead(core, self._upcall.cluster, entry.key, over=False, gated=not entry.lifted)
 
@@ -184,7 +184,7 @@ def _drop(core: Core, cluster: str, entry: InventoryEntry, now: float) -> None:
         if placing.open_view(core, cluster) is not None and not _awaits_bid(core, cluster, entry):
             core.send(cluster, (Withdraw(key=entry.key),), now)
     elif _unexplained(core, cluster, entry) and entry.lifted and not over:
-        recovery.leave_alone(core, cluster, entry.key, entry.namespace)
+        recovery.leave_alone(core, cluster, entry.key, entry.namespace, entry.name)
     elif _unexplained(core, cluster, entry):
         core.ask_all(cluster, entry.key, entry.namespace, over=over)
     else:

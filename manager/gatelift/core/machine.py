@@ -353,6 +353,10 @@ class Machine:
             core.note(f"{outstanding.purpose}: {ref}: {event.message}; asked again in {pause:g} s", warning=True)
         else:
             version = event.object.metadata.resource_version if event.object is not None else ""
+            before = core.inflight.went_back(ref, version)
+            if before:
+                core.step_down(f"{ref} has version {version} and had {before}: was the API server restored?")
+                return
             core.inflight.was_read(ref, version, now)
             known = core.known(ref)
             if event.object is not None:

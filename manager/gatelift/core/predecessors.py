@@ -1,10 +1,11 @@
 """Who has to wait, since another run of an object of the same kind, namespace and name may still be under way (H21).
 
-Such a predecessor is known in two ways. While its Workload is there, the Workload says so: our finalizer keeps it until
-nothing of it runs. When the Workload vanished all the same (somebody took the finalizer off), the placement is
-remembered in `WorkerCluster.status.predecessors`, where users cannot take it away, until the cluster says that nothing
-of it runs (R7), an inventory that proves it (R4) does not list it, or a person says fenced. Neighbours: `reconcile`
-asks, `intake` tells of Workloads that vanish, `reports` and `inventories` bring the cluster's word.
+Such a predecessor is known in three ways. While its Workload is there, the Workload says so: our finalizer keeps it
+until nothing of it runs. What a cluster lists and no Workload explains (`recovery`) holds its place, too. When the
+Workload vanished all the same (somebody took the finalizer off), the placement is remembered in
+`WorkerCluster.status.predecessors`, where users cannot take it away, until the cluster says that nothing of it runs
+(R7), an inventory that proves it (R4) does not list it, or a person says fenced. Neighbours: `reconcile` asks, `intake`
+tells of Workloads that vanish, `reports` and `inventories` bring the cluster's word.
 """
 
 from __future__ import annotations
@@ -95,7 +96,18 @@ class Predecessors:
 
     def at(self, place: UserObject) -> tuple[tuple[str, PlacementKey], ...]:
         """Return (cluster, placement) of what may run in the place of an object."""
-        return (*self.by_place.get(place, ()), *self.by_place.get(ANY, ()))
+        of_any_kind = _of_any_kind(place.namespace, place.name)
+        return tuple(one for each in (place, of_any_kind, ANY) for one in self.by_place.get(each, ()))
+
+    def is_explained(self, cluster: str, key: PlacementKey) -> bool:
+        """Say whether a placement is remembered as one whose Workload is known to have vanished."""
+        memory = self.by_cluster.get(cluster, {}).get(key)
+        return memory is not None and memory.place.kind != ANY.kind
+
+
+def _of_any_kind(namespace: str, name: str) -> UserObject:
+    """Return the place of what an inventory names, which says no kind."""
+    return UserObject(ANY.kind, namespace, name)
 
 
 # --- who waits ----------------------------------------------------------------------------------------------------
@@ -110,6 +122,8 @@ def waits(core: Core, known: Workload) -> tuple[str, str] | None:
             if other is not known and attempt is not None and attempt.live:
                 return _said(core, place, attempt.cluster, attempt.key)
         for cluster, placed in core.predecessors.at(place):
+            if placed.uid == known.metadata.uid:
+                continue  # its own, which another backup explains again
             return _said(core, place, cluster, placed)
         for cluster, taken in core.predecessors.foreign.items():
             if place in taken or ANY in taken:
@@ -120,6 +134,8 @@ def waits(core: Core, known: Workload) -> tuple[str, str] | None:
 def _said(core: Core, place: UserObject, cluster: str, key: PlacementKey) -> tuple[str, str]:
     view = core.links.state(cluster)
     if view is not None and view.state in {LinkState.CONNECTED, LinkState.SUSPECT}:
+        if key in core.caution.recovery.unexplained.get(cluster, {}):
+            return texts.PREDECESSOR_NOT_STOPPED, texts.predecessor_unexplained(*place, cluster)
         return texts.PREDECESSOR_NOT_STOPPED, texts.predecessor_stopping(*place, cluster, key.epoch)
     return texts.PREDECESSOR_UNREACHABLE, texts.predecessor_unreachable(*place, cluster, key.epoch)
 
@@ -127,8 +143,10 @@ def _said(core: Core, place: UserObject, cluster: str, key: PlacementKey) -> tup
 def wake(core: Core, places: Iterable[UserObject]) -> None:
     """Look at those that may have waited for what has ended."""
     for place in places:
-        for key in sorted(core.knowledge.by_place.get(place, ())):
-            core.mark_workload(key)
+        kinds = core.settings.kinds if place.kind == ANY.kind else (place.kind,)
+        for kind in kinds:
+            for key in sorted(core.knowledge.by_place.get(UserObject(kind, place.namespace, place.name), ())):
+                core.mark_workload(key)
 
 
 def ended_for(core: Core, attempt: Attempt) -> None:
@@ -157,6 +175,15 @@ def vanished(core: Core, known: Workload, cluster: str, attempt: Attempt | None,
     text = f"its Workload is gone while it may run on cluster {cluster}; it is remembered until that is over"
     core.note(text, attempt, warning=True, cluster=cluster, fields=(("uid", key.uid),))
     show(core, cluster)
+
+
+def left_alone(core: Core, cluster: str, key: PlacementKey, namespace: str, name: str) -> None:
+    """Remember what runs and no Workload explains: who takes its place waits, whoever leads then."""
+    view = core.links.state(cluster)
+    facts = Known(written_revision=core.record_revision)
+    memory = Memory(_of_any_kind(namespace, name), key, view.session if view is not None else 0, facts)
+    if core.predecessors.put(cluster, memory):
+        show(core, cluster)
 
 
 def adopt(core: Core, cluster: str) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import epochs, placing, record, texts
+from gatelift.core import epochs, placing, predecessors, record, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.counter import Proof
 from gatelift.core.link_values import LOCAL_CLUSTER, CounterShown, PlacementsInventoried
@@ -241,7 +241,8 @@ def look(core: Core, cluster: str, now: float) -> None:
     found = state.clusters.get(cluster)
     if found is None:
         return
-    if session_to_stop(found) == found.status.session and not core.caution.halted:
+    told_now = placing.open_view(core, cluster) is not None  # else when the session goes on; a later one is asked anew
+    if told_now and session_to_stop(found) == found.status.session and not core.caution.halted:
         for key in sorted(state.unexplained.get(cluster, {})):
             placing.drop_stray(core, cluster, key, now, over=False)
         for ahead in core.caution.named_by(cluster):
@@ -314,8 +315,13 @@ def forget(core: Core, cluster: str) -> None:
         core.agenda.mark(LOOK)
 
 
-def leave_alone(core: Core, cluster: str, key: PlacementKey, namespace: str) -> None:
-    """Leave alone what runs and no Workload explains, since the record may be too old; a person may have it stopped."""
+def leave_alone(core: Core, cluster: str, key: PlacementKey, namespace: str = "", name: str = "") -> None:
+    """Leave alone what runs and no Workload explains, since the record may be too old; a person may have it stopped.
+
+    Who would run in its place waits (H21), as far as the cluster has said which that is.
+    """
+    if name:
+        predecessors.left_alone(core, cluster, key, namespace, name)
     mine = core.caution.recovery.unexplained.setdefault(cluster, {})
     if key in mine or len(mine) >= UNEXPLAINED_MAX:
         return

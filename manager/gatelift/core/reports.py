@@ -165,7 +165,7 @@ def stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool
         if recovery.leaves(core, cluster, key):
             return
         if not (over or gated or is_past(core, cluster, key)):
-            recovery.leave_alone(core, cluster, key, "")
+            recovery.leave_alone(core, cluster, key)
             return
         core.ask_all(cluster, key, "", over=over)
         return
@@ -179,7 +179,7 @@ def is_past(core: Core, cluster: str, key: PlacementKey) -> bool:
 
     This leader saw it go, or it is remembered, or it was looked for and its cluster has been told in this session.
     """
-    if core.knowledge.saw_go(key.uid) or key in core.predecessors.by_cluster.get(cluster, {}):
+    if core.knowledge.saw_go(key.uid) or core.predecessors.is_explained(cluster, key):
         return True
     view = core.links.state(cluster)
     return view is not None and key in core.strays.get((cluster, view.session), {})
@@ -188,14 +188,16 @@ def is_past(core: Core, cluster: str, key: PlacementKey) -> bool:
 def look_ahead(core: Core, cluster: str, key: PlacementKey, *, over: bool, gated: bool) -> bool:
     """Hold a workload of which a cluster names an epoch that its record has not come to; True if it is held.
 
-    An epoch that is not used, of a workload that is placed nowhere, has not come either: it has no winner. What runs
-    since before a recovery is older than what that raised, and left to its own end all the same.
+    An epoch that is not used, of a workload that is placed nowhere, has not come either: it has no winner. Nor has one
+    whose reservation stands without a winner: a backup of that moment knows no placement. What runs since before a
+    recovery is older than what that raised, and left to its own end all the same.
     """
     known, attempt = core.knowledge.workload_of(key.uid), core.attempts.get(key.uid)
     if known is None:
         return False
     highest = _highest(known, attempt)
-    unplaced = attempt is not None and attempt.state in NO_WINNER and not epochs.used(known) >= key.epoch
+    never_won = epochs.used(known) < key.epoch or epochs.written(known) == key.epoch
+    unplaced = attempt is not None and attempt.state in NO_WINNER and never_won
     spared = not (over or gated) and recovery.spares(core, cluster, key, known)
     if not spared and (key.epoch < highest or (key.epoch == highest and not unplaced)):
         return False
@@ -247,6 +249,14 @@ def drop_raised(core: Core, uid: str, highest: int, now: float) -> None:
             placing.drop_stray(core, cluster, ahead.key, now, over=ahead.over)
             if ahead.over and core.caution.settle(cluster, uid):
                 core.mark_later((uid,))
+
+
+def forget_ahead(core: Core, uid: str) -> None:
+    """Let clusters forget what has ended there under a later epoch of a workload that is gone: nobody asks any more."""
+    for cluster, ahead in core.caution.named(uid):
+        if ahead.over:
+            placing.drop_stray(core, cluster, ahead.key, core.now, over=True)
+            core.caution.settle(cluster, uid)
 
 
 def _end_is_being_written(attempt: Attempt, cluster: str) -> bool:

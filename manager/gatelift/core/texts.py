@@ -284,6 +284,14 @@ def predecessor_stopping(kind: str, namespace: str, name: str, cluster: str, epo
     )
 
 
+def predecessor_unexplained(kind: str, namespace: str, name: str, cluster: str) -> str:
+    """Return why what is queued waits for a run of its place that no Workload explains, and the way out."""
+    return (
+        f'Something that no Workload explains runs as {kind} {namespace}/{name} on cluster "{cluster}", perhaps since '
+        f"before a restore: this one goes on when that has ended; gatelift recover --stop {cluster} ends it"
+    )
+
+
 def predecessor_foreign(kind: str, namespace: str, name: str, cluster: str) -> str:
     """Return why what another management cluster left at a worker is waited for, and the ways out."""
     return (
