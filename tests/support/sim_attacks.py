@@ -37,7 +37,7 @@ ATTACKS = {
     for each in (
         Attack(disasters.worker_cluster_made_anew),
         Attack(disasters.gone_for_good),
-        Attack(disasters.another_cluster_under_a_name, "not lived through yet with identities of clusters (HD-20)"),
+        Attack(disasters.another_cluster_under_a_name),
         Attack(disasters.worker_restored),
         Attack(disasters.home_restored),
         Attack(disasters.namespace_deleted),

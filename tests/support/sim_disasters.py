@@ -11,7 +11,7 @@ from gatelift_sandbox.embedded.store import Copy
 from support.sim_cluster import ACCEPT, ELSEWHERE, SYSTEM, TEAM, SimCluster
 from support.sim_draws import a_worker, later
 from support.sim_election import SimLease
-from support.sim_persons import fence, recover
+from support.sim_persons import fence, recover, status_of
 from support.sim_switchboard import KEY_DIGEST
 
 if TYPE_CHECKING:
@@ -114,8 +114,11 @@ def worker_restored(world: SimWorld) -> bool:
 def home_restored(world: SimWorld) -> bool:
     """Restore the management cluster's etcd, with the managers' Lease, from a copy that was made some time ago.
 
-    While no manager runs, as the page says; the first time perhaps under their feet. A person recovers it.
+    While no manager runs, as the page says; the first time perhaps under their feet. A person recovers it. Each cluster
+    has had a session by then: before that the record knows of nobody to wait for (decision 19, what is left).
     """
+    if not all(status_of(world, name).get("session") for name in world.names):
+        return False
     copy, lease = world.home.store.copy(), replace(world.manager_lease)
 
     def back() -> None:

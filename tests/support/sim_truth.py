@@ -63,6 +63,7 @@ class Truth:
         self.whose = Attribution()
         self.known_as: dict[str, str] = {}
         """Under which name the record knows a cluster that has another one."""
+        self._restoring = False
         self._users: set[str] = set()
         self._unowned: dict[str, Belongs] = {}  # containers at home of what has no Workload yet
         self._lifted: dict[Work, dict[str, Belongs]] = {}
@@ -85,6 +86,7 @@ class Truth:
         def changed(storage: tuple[str, str], change: Change) -> None:
             if cluster.ended:
                 return
+            self._restoring = cluster.restoring  # half of a backup says nothing; `restored` checks all
             if management and storage == (WORKLOAD.group, WORKLOAD.plural):
                 self._workload(change, by_hand=cluster.by_hand)
             elif storage in ((POD.group, POD.plural), (JOB.group, JOB.plural)):
@@ -307,12 +309,30 @@ class Truth:
 
         What its records have said since was never said; what was granted since runs on all the same, or will.
         """
+        self._restoring = False
         if granted is not None:
             self._lost = (self._lost | granted) - self.granted()
         self._charges.clear()
         self._releases.clear()
         for known in (*self._lifted.values(), *self._running.values()):
             self._by_hand.update(each.root for each in known.values())
+        if granted is not None:
+            self._run_as_recorded()
+
+    def _run_as_recorded(self) -> None:
+        """Take what runs at home as runs of the Workloads that came back with it, and check everything."""
+        for work, running in self._running.items():
+            there = {each.root for each in self._lifted.get(work, {}).values()}
+            for key, each in list(running.items()):
+                if each.cluster == LOCAL and each.root not in there:
+                    del running[key]  # its object is gone with the backup, and its kubelet ends it by itself
+        for known in (*self._lifted.values(), *self._running.values()):
+            for key, each in known.items():
+                if each.cluster == LOCAL:
+                    workload = self.whose.workload_of(each.root)
+                    known[key] = replace(each, workload=workload, epoch=self.whose.epoch_of(workload))
+        for work in sorted({*self._lifted, *self._running}):
+            self._check(work)
 
     def recovered(self, epochs: int) -> None:
         """Take that a person has said that a recovery raises all epochs to this one, of what is charged, too."""
@@ -342,6 +362,8 @@ class Truth:
 
     def _check(self, work: Work) -> None:
         self.checks += 1
+        if self._restoring:
+            return
         self._check_overlap(work)
         for uid, each in self._by_uid(work):
             record = self.workloads.get(each.workload)
@@ -350,6 +372,8 @@ class Truth:
                 raise TruthError(f"workload {record['metadata']['name']}: {run} may run and is not charged")
 
     def _check_overlap(self, work: Work) -> None:
+        if self._restoring:
+            return
         lives = self.lives(work)
         granted = {each for uid, each in self._by_uid(work) if uid not in self.hands}
         if len({(each.cluster, each.root) for each in lives}) > 1 or len(granted) > 1:
