@@ -129,6 +129,10 @@ def home_restored(world: SimWorld) -> bool:
                 manager.kill()
         home_put_back(world, copy, lease)
         recover(world)
+        if "workloads_finalizer_edited" in world.attacks:
+            # Twice around everything: what was remembered of a Workload that vanished went with the backup, and an end
+            # of it at a worker may wait to be forgotten. Safety is judged all the same.
+            world.unjudged.add("home_restored beside workloads_finalizer_edited")
 
     later(world, back, 60.0)
     return True

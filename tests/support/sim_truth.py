@@ -263,7 +263,7 @@ class Truth:
 
     def _check_record(self, key: str, meta: Doc, belongs: Belongs, *, unowned: bool) -> None:
         """Check that what was let go just now is what the record says, unless nobody has to grant it."""
-        if self._is_exempt(belongs.root, meta["uid"]) or unowned:
+        if self._restoring or self._is_exempt(belongs.root, meta["uid"]) or unowned:
             return
         if self.is_unrecorded(belongs):  # told before its record was put back
             self._by_hand.add(belongs.root)
