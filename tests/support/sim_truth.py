@@ -94,7 +94,8 @@ class Truth:
                 where = LOCAL if management else cluster.name
                 if cluster.restoring and not change.removed and not management:  # at home its record comes back, too
                     self._revive(where, change.after.uid)
-                self._object(where, kind.kind, change, by_hand=cluster.by_hand)
+                by_hand = cluster.by_hand and not cluster.restoring  # what a backup lets go its record may know
+                self._object(where, kind.kind, change, by_hand=by_hand)
 
         cluster.store.listen(changed)
 
