@@ -52,9 +52,9 @@ def is_lost(status: Doc) -> bool:
 
 
 def nothing_runs(world: SimWorld, name: str) -> bool:
-    """Say whether, in truth, nothing of ours runs in the cluster of that name."""
-    physical = world.workers[name].name
-    return not any(cluster == physical for live in world.truth.all_live().values() for _, cluster in live)
+    """Say whether, in truth, nothing of ours runs in the cluster of that name, or in one that had it before."""
+    known_as = world.truth.known_as
+    return not any(known_as.get(at, at) == name for live in world.truth.all_live().values() for _, at in live)
 
 
 def said_fenced(world: SimWorld, name: str) -> bool:
