@@ -33,7 +33,10 @@ def settle(world: SimWorld, name: str) -> bool:
         return False
     live = world.truth.all_live()
     remembered = {each["workloadUid"] for each in status.get("predecessors", []) if each["session"] < doubted}
-    if any(uid in live for uid in _unlisted(world, name) | remembered):
+    unlisted = _unlisted(world, name)
+    if len(unlisted | remembered) < status["unexplained"]:
+        return False  # who leads, if anybody does, has yet to tell of all that is counted there
+    if any(uid in live for uid in unlisted | remembered):
         return False
     say_fenced(world, name, doubted - 1)
     return True
