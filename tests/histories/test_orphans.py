@@ -136,7 +136,7 @@ def test_hd_85_a_job_that_has_lost_all_that_names_it_is_known_by_its_template() 
     history.passes(60.0)
     assert (history.containers("one", "Job"), charged(history, "one")) == (2, True)
     (job,) = history.objects(cluster, JOB)
-    assert job["metadata"]["labels"].keys() >= {LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH}
+    assert job["metadata"].get("labels", {}).keys() >= {LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH}
 
 
 @pytest.mark.parametrize("kind", ["Pod", "Job"])
