@@ -6,6 +6,7 @@ Names, limits and columns are those of Kueue's v1beta2 API, so that its manifest
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from scripts.crd_schema import ANYTHING, TIME, Schema, StructFacts
@@ -13,12 +14,10 @@ from scripts.crd_schema import ANYTHING, TIME, Schema, StructFacts
 from gatelift_kube.objects import gatelift as ours
 from gatelift_kube.objects import kueue as q
 from gatelift_kube.objects.core import Taint, Toleration
+from gatelift_kube.objects.gatelift_bounds import BOUNDS, CAPACITY_MAX, LABEL, NAME
 from gatelift_kube.objects.meta import Condition
 
-_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
-_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
-NAME: Schema = {"maxLength": 253, "pattern": _SUBDOMAIN}
-POD_SET_NAME: Schema = {"maxLength": 63, "pattern": _LABEL}
+POD_SET_NAME: Schema = {"maxLength": 63, "pattern": LABEL}
 CHECK_NAME: Schema = {"minLength": 1, "maxLength": 316}
 CLUSTER_NAME: Schema = {"maxLength": 256}
 LONG: Schema = {"format": "int64"}
@@ -65,6 +64,13 @@ def choice(*values: str, default: str | None = None) -> Schema:
 def one_of(value: str, reason: str) -> tuple[str, str]:
     """Return a rule that a field cannot change."""
     return (f"self{value} == oldSelf{value}", reason)
+
+
+def bounded(kind: type, more: Mapping[str, Schema] | None = None) -> StructFacts:
+    """Return the facts of a type whose bounds the writer shares (`gatelift_bounds`), and what only a CRD says."""
+    more = more or {}
+    names = {*BOUNDS[kind], *more}
+    return StructFacts(fields={name: {**BOUNDS[kind].get(name, {}), **more.get(name, {})} for name in sorted(names)})
 
 
 CONDITIONS: Schema = keyed(16, "type")
@@ -408,16 +414,8 @@ FACTS: dict[type, StructFacts] = {
             )
         ),
     ),
-    ours.FlavorCapacity: StructFacts(fields={"flavor": NAME, "resource": {"maxLength": 317}}),
-    ours.ForeignRun: StructFacts(
-        fields={
-            "origin": {"maxLength": 64},
-            "kind": {"maxLength": 63},
-            "namespace": {"maxLength": 63},
-            "name": {"maxLength": 253},
-            "count": {"minimum": 0},
-        }
-    ),
+    ours.FlavorCapacity: bounded(ours.FlavorCapacity),
+    ours.ForeignRun: bounded(ours.ForeignRun),
     ours.Predecessor: StructFacts(
         fields={
             "kind": {"maxLength": 63},
@@ -429,27 +427,17 @@ FACTS: dict[type, StructFacts] = {
         }
     ),
     ours.EnrolmentRequest: StructFacts(fields={"keyDigest": {"maxLength": 128}, "tokenDigest": {"maxLength": 128}}),
-    ours.WorkerClusterStatus: StructFacts(
-        fields={
-            "term": LONG | {"minimum": 0} | rules(("self >= oldSelf", "the term never goes back")),
-            "openedSession": LONG | {"minimum": 0},
-            "restoredSession": LONG | {"minimum": 0} | rules(("self >= oldSelf", "what was restored stays known")),
-            "replacedSession": LONG | {"minimum": 0} | rules(("self >= oldSelf", "what was replaced stays known")),
-            "takenOverSession": LONG | {"minimum": 0} | rules(("self >= oldSelf", "what was taken over stays known")),
-            "settledSession": LONG | {"minimum": 0} | rules(("self >= oldSelf", "what was settled stays settled")),
-            "clusterUid": {"maxLength": 128},
-            "agentLease": {"maxLength": 317},
-            "mark": LONG | {"minimum": 0},
-            "unexplained": {"minimum": 0},
-            "leaseSeconds": {"minimum": 0},
-            "session": LONG | {"minimum": 0} | rules(("self >= oldSelf", "the session number never goes back")),
-            "fencedThroughSession": LONG | {"minimum": 0} | rules(("self >= oldSelf", "what was fenced stays fenced")),
-            "fencedBy": {"maxLength": 253},
-            "agentVersion": {"maxLength": 64},
-            "agentInstance": {"maxLength": 128},
-            "keyDigest": {"maxLength": 128},
-            "capacity": keyed(4096, "flavor", "resource"),
-            "foreign": {"maxItems": 256},
+    ours.WorkerClusterStatus: bounded(
+        ours.WorkerClusterStatus,
+        {
+            "term": rules(("self >= oldSelf", "the term never goes back")),
+            "restoredSession": rules(("self >= oldSelf", "what was restored stays known")),
+            "replacedSession": rules(("self >= oldSelf", "what was replaced stays known")),
+            "takenOverSession": rules(("self >= oldSelf", "what was taken over stays known")),
+            "settledSession": rules(("self >= oldSelf", "what was settled stays settled")),
+            "session": rules(("self >= oldSelf", "the session number never goes back")),
+            "fencedThroughSession": rules(("self >= oldSelf", "what was fenced stays fenced")),
+            "capacity": keyed(CAPACITY_MAX, "flavor", "resource"),
             "predecessors": keyed(501, "workloadUID", "epoch"),
             "conditions": CONDITIONS,
         },

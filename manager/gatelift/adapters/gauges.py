@@ -146,6 +146,8 @@ class Gauges:
         self._clusters = gauge("gatelift_cluster_state", "1 at the state a worker cluster is in", ["cluster", "state"])
         self._placements = gauge("gatelift_cluster_placements", "Placements on a worker cluster", ["cluster"])
         self._credits = gauge("gatelift_cluster_credits", "Un-applied placements that it takes", ["cluster"])
+        left_out = "1 while something that its agent says of itself cannot be written to its WorkerCluster"
+        self._left_out = gauge("gatelift_cluster_information_left_out", left_out, ["cluster"])
 
     def set(self, machine: Machine) -> None:
         """Set all gauges; about 3 us a queue cell, 1 us a waiting Workload and 0.1 us an attempt."""
@@ -155,7 +157,7 @@ class Gauges:
         states = Counter(attempt.state for attempt in core.attempts.values())
         for state in AttemptState:
             self._attempts.labels(state.value).set(states[state])
-        for each in (self._clusters, self._placements, self._credits):
+        for each in (self._clusters, self._placements, self._credits, self._left_out):
             each.clear()
         for name in core.links.clusters():
             view = core.links.state(name)
@@ -165,6 +167,7 @@ class Gauges:
                 self._clusters.labels(name, link_state.value).set(view.state is link_state)
             self._placements.labels(name).set(len(core.on_cluster.get(name, ())))
             self._credits.labels(name).set(view.credits)
+            self._left_out.labels(name).set(view.left_out)
 
     def _queues(self, core: Core) -> None:
         for each in (self._pending, self._reserving, self._admitted, self._status, self._reservation, self._usage):

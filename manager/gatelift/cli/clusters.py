@@ -16,7 +16,7 @@ from gatelift.cli.connection import NOT_FOUND, USAGE, CliError, is_of_no_kind, r
 from gatelift.cli.fencing import declare_fenced
 from gatelift.cli.render import Output, age, show
 from gatelift.cli.target import target_of
-from gatelift.core import foreign_runs
+from gatelift.core import foreign_runs, informing
 from gatelift.core.cluster_status import ANNOTATION_RESTORED_ACCEPTED, awaits_person
 from gatelift.core.identity import doubted_in
 from gatelift.core.link_values import LOCAL_CLUSTER
@@ -163,6 +163,7 @@ async def print_clusters(client: Client, output: Output) -> None:
                     ("taken over", awaits_person(found, _in_doubt(found.status.taken_over_session, found))),
                     ("second agent", conditions.is_true(status.conditions, "SecondAgent")),
                     (f"foreign ({_foreign(found)})", _foreign(found) > 0),
+                    ("left out", conditions.is_true(status.conditions, informing.CONDITION)),
                     ("draining", found.spec.drain),
                     ("revoked", found.spec.revoked),
                     ("waits for approval", _waits(found)),

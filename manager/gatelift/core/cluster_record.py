@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gatelift.core import cluster_status, fencing, identity
+from gatelift.core import cluster_status, fencing, identity, informing
 from gatelift.core.cluster_status import Facts
 from gatelift.core.commands import Note
 from gatelift.core.link_values import LOCAL_CLUSTER
@@ -64,6 +64,8 @@ class ClusterRecord:
         self._write: Write | None = None
         self._written_session = 0
         self._not_before = 0.0
+        self._informs_at = 0.0
+        self._told_left_out = ""
 
     @property
     def write_id(self) -> int | None:
@@ -235,6 +237,8 @@ class ClusterRecord:
         if self.held or now < self._not_before:
             return
         self.grants.lower(self.facts, now)
+        if not self.facts.informs and now >= self._informs_at:
+            self.facts.informs, self.facts.refused = True, ""
         if self.facts.second_agent and self.door.beside_until is None:
             self.door.shown(now)  # an earlier leader did
         if self.door.over(now):
@@ -249,9 +253,17 @@ class ClusterRecord:
         if purpose is Purpose.ANSWER:
             out.commands.append(fencing.answer(write_id, found, shown_lost=self._lost(found)))
             return
+        self._tell_left_out(out)
         facts = replace(self.facts, **changes)
         status = cluster_status.document(found, facts, self._leading.wall.text(now))
         out.commands.append(cluster_status.patch(write_id, found, status))
+
+    def _tell_left_out(self, out: Outcome) -> None:
+        """Say once what of the worker's own words cannot be written."""
+        left_out = self.facts.left_out
+        if left_out and left_out != self._told_left_out:
+            out.commands.append(Note(level="warning", text=f"not shown: {left_out}", cluster=self.name))
+        self._told_left_out = left_out
 
     def _changes(self, purpose: Purpose, found: WorkerCluster) -> dict[str, Any]:
         said = self.greeting if purpose is Purpose.SESSION else self.renewal
@@ -325,7 +337,12 @@ class ClusterRecord:
         self._write = None
         if isinstance(event, WriteFailed):
             self._not_before = now + RETRY_SECONDS
-            if event.error in {WriteError.CONFLICT, WriteError.PRECONDITION}:
+            refused = informing.refused(event)
+            if refused and self.facts.informs and write.purpose is not Purpose.ANSWER:
+                # What only informs keeps nothing waiting that follows from the protocol: at once, without it.
+                self.facts.informs, self.facts.refused = False, refused
+                self._informs_at, self._not_before = now + informing.AGAIN_SECONDS, now
+            elif event.error in {WriteError.CONFLICT, WriteError.PRECONDITION}:
                 self.doubted_term = 0
             elif event.error not in (WriteError.UNKNOWN, WriteError.NOT_DONE, WriteError.NOT_SENT):
                 text = f"WorkerCluster status ({write.purpose.value}) could not be written: {event.message}"

@@ -10,21 +10,17 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import documents, foreign_runs
+from gatelift.core import documents, foreign_runs, informing
+from gatelift.core.informing import Shown
 from gatelift_kube import conditions
 from gatelift_kube.numbers import whole
-from gatelift_kube.objects.gatelift import (
-    FlavorCapacity,
-    ForeignRun,
-    Predecessor,
-    WorkerCluster,
-    WorkerClusterStatus,
-)
+from gatelift_kube.objects import gatelift_bounds as bounds
+from gatelift_kube.objects.gatelift import ForeignRun, Predecessor, WorkerCluster, WorkerClusterStatus
 from gatelift_kube.objects.meta import Condition
+from gatelift_kube.plain_text import plain
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Patch
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Capacity
 
 ANNOTATION_FENCED_THROUGH = "gatelift.dev/fenced-through-session"
 """A person's word, written by `gatelift cluster fenced`: nothing of a session up to this number runs any more."""
@@ -91,8 +87,12 @@ class Facts:
     foreign: tuple[ForeignRun, ...] = ()
     predecessors: tuple[Predecessor, ...] = ()
     predecessors_over: frozenset[PlacementKey] = frozenset()
-    capacity: Capacity | None = None
-    written_capacity: Capacity | None = None
+    capacity: Shown | None = None
+    written_capacity: Shown | None = None
+    informs: bool = True
+    """What only people read of it is written, too: not for a while after the API server has refused it."""
+    refused: str = ""
+    """What it said then, "" when nothing was refused."""
 
     def adopt(self, found: WorkerCluster) -> None:
         """Take over what an earlier process wrote; grants of leases are counted by `long_grants`."""
@@ -108,6 +108,11 @@ class Facts:
         self.lost = shown_lost(found)
         beside = conditions.find(status.conditions, SECOND_AGENT)
         self.second_agent = beside.message if beside is not None and beside.status == "True" else ""
+
+    @property
+    def left_out(self) -> str:
+        """What people are told of what cannot be written."""
+        return self.refused or (self.capacity.left_out if self.capacity is not None else "")
 
     def adopt_doubts(self, found: WorkerCluster) -> None:
         """Take over doubts and their ends, which are never taken back: also of a write of which nobody could tell."""
@@ -144,27 +149,29 @@ def awaits_person(found: WorkerCluster, doubted_session: int) -> bool:
 
 
 def fence_author(found: WorkerCluster) -> str:
-    """Return who said *fenced*."""
-    return found.metadata.annotations.get(ANNOTATION_FENCED_BY, "unknown")
+    """Return who said *fenced*, as the status can hold it."""
+    who = found.metadata.annotations.get(ANNOTATION_FENCED_BY, "unknown")
+    return plain(who, bounds.longest(WorkerClusterStatus, "fencedBy"))
 
 
 def differs(found: WorkerCluster, facts: Facts) -> bool:
     """Say whether the status no longer tells what is true."""
     status = found.status
-    shown = (status.connected, status.opened_session, status.placements, status.offers, status.agent_replicas)
-    true = (facts.connected, facts.opened_session, facts.placements, facts.offers, facts.replicas)
+    shown = (status.connected, status.opened_session)
+    true = (facts.connected, facts.opened_session)
     if _doubted(status) != _doubted(facts):
         return True
     if status.lease_seconds != facts.lease_seconds:
         return True
     if (status.predecessors, status.foreign) != (predecessors(found, facts), facts.foreign):
         return True
-    capacity = facts.capacity is not facts.written_capacity
+    counts = (status.placements, status.offers, status.agent_replicas)
+    informs = facts.capacity is not facts.written_capacity or counts != (facts.placements, facts.offers, facts.replicas)
     certificate = bool(facts.certificate_issued_at) and status.certificate_issued_at != facts.certificate_issued_at
     if found.spec.revoked and found.status.key_digest:
         return True
     said = all(_same(found, condition) for condition in _conditions(found, facts))
-    return shown != true or capacity or certificate or not said
+    return shown != true or (facts.informs and informs) or certificate or not said
 
 
 def _doubted(said: Facts | WorkerClusterStatus) -> tuple[int, ...]:
@@ -173,7 +180,10 @@ def _doubted(said: Facts | WorkerClusterStatus) -> tuple[int, ...]:
 
 
 def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
-    """Return the `.status` of a merge patch that says all facts."""
+    """Return the `.status` of a merge patch that says all facts, but for those that only inform where `informs` is off.
+
+    What follows from the protocol (session, lost, doubts, what holds work) never depends on those.
+    """
     status: dict[str, Any] = {
         "term": max(facts.term, found.status.term),
         "session": max(facts.session, found.status.session),
@@ -188,21 +198,17 @@ def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
         "unexplained": facts.unexplained or 0,
         "leaseSeconds": facts.lease_seconds,
         "connected": facts.connected,
-        "agentVersion": facts.agent_version,
         "agentInstance": facts.agent_instance,
-        "agentReplicas": facts.replicas,
         "apiReachable": facts.api_reachable,
-        "placements": facts.placements,
         "predecessors": predecessors(found, facts),
         "foreign": facts.foreign,
-        "offers": facts.offers,
         "lastSeen": facts.last_seen or found.status.last_seen,
         "conditions": documents.conditions(_put(found, facts, wall)),
     }
     if facts.fenced_through > found.status.fenced_through_session:
         status |= {"fencedThroughSession": facts.fenced_through, "fencedBy": facts.fenced_by, "fencedAt": wall}
-    if facts.capacity is not None:
-        status["capacity"] = _capacity(facts.capacity)
+    if facts.informs:
+        status |= _informs(facts)
     if facts.certificate_issued_at:
         status["certificateIssuedAt"] = facts.certificate_issued_at
     if found.spec.revoked:
@@ -229,17 +235,15 @@ def patch(write_id: int, found: WorkerCluster, status: dict[str, Any]) -> Patch:
     )
 
 
-def _capacity(capacity: Capacity) -> tuple[FlavorCapacity, ...]:
-    return tuple(
-        FlavorCapacity(
-            flavor=entry.flavor,
-            resource=entry.resource,
-            nominal=entry.nominal,
-            used=entry.used,
-            largest_fit=entry.largest_fit,
-        )
-        for entry in capacity.entries
-    )
+def _informs(facts: Facts) -> dict[str, Any]:
+    """Return what only people read: a part of the document that may be left out of any write."""
+    said: dict[str, Any] = {
+        "agentVersion": facts.agent_version,
+        "agentReplicas": facts.replicas,
+        "placements": facts.placements,
+        "offers": facts.offers,
+    }
+    return said if facts.capacity is None else {**said, "capacity": facts.capacity.capacity}
 
 
 def _condition(found: WorkerCluster, facts: Facts) -> Condition:
@@ -326,7 +330,13 @@ def _fenced(found: WorkerCluster, facts: Facts) -> Condition | None:
 def _conditions(found: WorkerCluster, facts: Facts) -> tuple[Condition, ...]:
     foreign = foreign_runs.condition(found, facts.foreign)
     doubts = (*_doubts(found, facts), _second_agent(found, facts))
-    said = (_condition(found, facts), *doubts, _fenced(found, facts), foreign)
+    said = (
+        _condition(found, facts),
+        *doubts,
+        _fenced(found, facts),
+        foreign,
+        informing.condition(found, facts.left_out),
+    )
     return tuple(condition for condition in said if condition is not None)
 
 

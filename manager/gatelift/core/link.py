@@ -6,7 +6,7 @@ events here), `gatelift_wire.session` (the machine inside).
 
 from __future__ import annotations
 
-from gatelift.core import cluster_status, foreign_runs, identity
+from gatelift.core import cluster_status, foreign_runs, identity, informing
 from gatelift.core.cluster_record import ClusterRecord
 from gatelift.core.cluster_status import Facts
 from gatelift.core.commands import CloseStream, Note, SendFrame
@@ -114,7 +114,7 @@ class Link:
         facts, open_ = self.facts, self._sendable(now)
         record = (self._record.fenced(), self._record.unproven, self._record.unproven_through, self._resynced)
         said = (self.object, self._hello, self._capacity, self._credits, self._open_session, self.state(), record)
-        of = (open_, facts.api_reachable, facts.replicas, facts.foreign, said)
+        of = (open_, facts.api_reachable, facts.replicas, facts.foreign, facts.left_out, said)
         if self._view is None or self._view[0] != of:
             self._view = (of, self._make_view(open_=open_))
         return self._view[1]
@@ -147,6 +147,7 @@ class Link:
             unproven=self._record.unproven,
             unproven_through=self._record.unproven_through,
             foreign=foreign_runs.awaited(found, self.facts.foreign),
+            left_out=bool(self.facts.left_out),
         )
 
     def counted(self, placements: int, offers: int, unexplained: int | None, undecided: int) -> bool:
@@ -453,7 +454,7 @@ class Link:
     def _delivered(self, output: wire.Delivered, now: float, out: Outcome) -> None:
         message = output.message
         if isinstance(message, Capacity):
-            self._capacity = self.facts.capacity = message
+            self._capacity, self.facts.capacity = message, informing.shown(message)
             self.facts.foreign = foreign_runs.read(message.foreign)
             self._unheard.said(unheard=message.unheard)
             out.upcalls.append(ClusterChanged(cluster=self.name))

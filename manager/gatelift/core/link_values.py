@@ -81,6 +81,8 @@ class ClusterView:
     resynced_session: int = 0
     unproven: bool = False
     unproven_through: int = 0
+    left_out: bool = False
+    """Something that its agent says of itself cannot be written (`informing`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,15 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gatelift.core import cluster_status
+from gatelift.core import cluster_status, informing
 from gatelift.core.cluster_status import Facts
 from gatelift.core.knowledge import newer
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.plain_text import plain
 from gatelift_wire.session import GreetingReceived, LeaseRenewed
-
-VERSION_CHARS_MAX = 128
-"""Of an agent's version, which it says itself."""
 
 
 class Purpose(enum.Enum):
@@ -57,17 +53,18 @@ def changes_of(
     """
     if purpose is Purpose.ANSWER:
         return {}  # the status is left alone
-    changes: dict[str, Any] = {"term": term, "written_capacity": facts.capacity}
+    changes: dict[str, Any] = {"term": term}
+    if facts.informs:
+        changes["written_capacity"] = facts.capacity
     match purpose, said:
         case Purpose.SESSION, GreetingReceived(hello=hello):
             changes |= {
                 "session": next_session,
                 "connected": True,
                 "lost": False,
-                "agent_version": plain(hello.agent_version, VERSION_CHARS_MAX),
                 "agent_instance": hello.instance,
-                "replicas": hello.replicas,
                 "api_reachable": hello.api_reachable,
+                **informing.who(hello),
             }
         case Purpose.LOST, _:
             changes |= {"connected": False, "lost": True}

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
+from gatelift_kube.plain_text import plain
 from gatelift_wire import speakers
 from gatelift_wire.messages import Hello
 from gatelift_wire.session import GreetingReceived
@@ -63,7 +64,7 @@ class Door:
         """Take that another agent greets beside who is served; returns what people are told of it."""
         self._beside, self.beside_until = speakers.of(hello), now + BESIDE_SECONDS
         who, served = _lease(self._beside), f"{status.agent_instance} ({_lease(recorded(status))})"
-        return (
+        return plain(
             f"Agent {hello.instance} ({who}) greets as this cluster, too, and is turned away: served is {served}. "
             "A cluster has one agent: uninstall one of the two. When the one that is served is gone, the other one "
             "takes over as soon as the cluster is lost"

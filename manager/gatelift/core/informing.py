@@ -1,0 +1,99 @@
+"""What a worker says that only people read, made to fit the record: what the API server would refuse is left out. Pure.
+
+All that is written of a cluster is one document, so a single value that the CRD refuses would take the session's number
+and *lost* with it. Bounds are the CRD's own (`gatelift_bounds`). Neighbours: `cluster_status` (writes it),
+`cluster_record` (leaves all of it out where the API server refuses it nonetheless).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from gatelift_kube import conditions
+from gatelift_kube.objects import gatelift_bounds as bounds
+from gatelift_kube.objects.gatelift import FlavorCapacity, WorkerCluster, WorkerClusterStatus
+from gatelift_kube.objects.meta import Condition
+from gatelift_kube.plain_text import plain
+from gatelift_kube.writes import WriteError, WriteFailed
+from gatelift_wire.messages import Capacity, Hello
+
+CONDITION = "InformationLeftOut"
+
+CAPACITY_BYTES_MAX = 128 * 1024
+"""Of a worker's capacity in its status, about a thousand flavors and resources. The API server keeps beside it who
+wrote each entry, which is as long again, and takes 1.5 MiB in all."""
+
+AGAIN_SECONDS = 300.0
+"""How long nothing that only informs is written after the API server has refused it: each try costs a round trip."""
+
+SHOWN_CHARS_MAX = 300
+"""Of a value or of an API server's answer, inside the condition's message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A worker's capacity as its status can say it; `left_out` tells what it cannot, "" for nothing."""
+
+    capacity: tuple[FlavorCapacity, ...] = ()
+    left_out: str = ""
+
+
+def shown(said: Capacity) -> Shown:
+    """Return what can be written of what a worker says."""
+    kept: dict[tuple[str, str], FlavorCapacity] = {}
+    first, left_out, size = "", 0, 0
+    for number, entry in enumerate(said.entries):
+        one = FlavorCapacity(
+            flavor=entry.flavor,
+            resource=entry.resource,
+            nominal=entry.nominal,
+            used=entry.used,
+            largest_fit=entry.largest_fit,
+        )
+        weight = len(msgspec.json.encode(one))
+        why = "is there twice" if (one.flavor, one.resource) in kept else _misfit(one)
+        if not why and size + weight > CAPACITY_BYTES_MAX:
+            why = f"is more than {CAPACITY_BYTES_MAX} bytes in all"
+        if why:
+            first, left_out = first or f"capacity[{number}] {why}", left_out + 1
+        else:
+            kept[one.flavor, one.resource], size = one, size + weight
+    text = f"{left_out} of {len(said.entries)} entries of its capacity are left out: {first}" if left_out else ""
+    return Shown(tuple(kept.values()), text)
+
+
+def _misfit(one: FlavorCapacity) -> str:
+    for field in msgspec.structs.fields(FlavorCapacity):
+        value = getattr(one, field.name)
+        why = bounds.misfit(value, bounds.BOUNDS[FlavorCapacity][field.encode_name])
+        if why:
+            return f"{field.encode_name} {why}, is {plain(repr(value), SHOWN_CHARS_MAX)}"
+    return ""
+
+
+def who(hello: Hello) -> dict[str, object]:
+    """Return what is shown of who greets."""
+    version = plain(hello.agent_version, bounds.longest(WorkerClusterStatus, "agentVersion"))
+    return {"agent_version": version, "replicas": hello.replicas}
+
+
+def refused(event: WriteFailed) -> str:
+    """Return what people are told when the API server refuses a document for what it says, "" for any other failure."""
+    if event.error not in {WriteError.INVALID, WriteError.TOO_LARGE}:
+        return ""
+    return f"The API server refused what only people read of it: {plain(event.message, SHOWN_CHARS_MAX)}"
+
+
+def condition(found: WorkerCluster, left_out: str) -> Condition | None:
+    """Return what the WorkerCluster says of what is left out; None: there never was anything."""
+    if left_out:
+        status, reason, message = "True", "NotRecordable", left_out
+    elif conditions.find(found.status.conditions, CONDITION) is not None:
+        status, reason, message = "False", "None", "All that its agent says of itself is shown"
+    else:
+        return None
+    return Condition(
+        type=CONDITION, status=status, reason=reason, message=message, observed_generation=found.metadata.generation
+    )

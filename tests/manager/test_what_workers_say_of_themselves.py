@@ -1,0 +1,161 @@
+"""What a worker says of itself, and what is recorded of its sessions: the one never keeps the other from being written.
+
+`support.worker_cluster_api.Api` holds each status against the CRD that is installed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import pytest
+
+from gatelift.core import events, informing
+from gatelift.core.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
+from gatelift.core.link_values import LinkState
+from gatelift_kube import conditions
+from gatelift_kube.resources import WORKER_CLUSTER
+from gatelift_kube.writes import ObjectSeen
+from gatelift_wire import limits, rules
+from gatelift_wire.messages import Capacity, CapacityEntry, ForeignRun, Frame, Hello
+from gatelift_wire.violations import WireViolation
+from support.links_bench import Manager
+from support.worker_cluster_api import Api
+
+GOOD = CapacityEntry(flavor="default", resource="cpu", nominal=8000, used=0, largest_fit=8000)
+RUN = ForeignRun(origin="o", kind="Pod", namespace="n", name="p", count=1)
+TEXTS = ("", "Default_Flavor", "a b", "x\x00y", "\x1b[2J", "\u202e", "\u0661", "é" * 31, "a\n", "-")
+TEXTS_LONG = tuple(character * length for length in (63, 64, 253, 316) for character in "a\x01")
+NUMBERS = (0, 1, -1, 2**31 - 1, 2**31, 2**63 - 1, -(2**63 - 1))
+
+Value = TypeVar("Value", CapacityEntry, ForeignRun, Hello)
+
+
+def hostile(base: Value) -> list[Value]:
+    """Return values of a kind, each with one field that is as bad as the wire takes."""
+    found = []
+    for field in dataclasses.fields(base):
+        value = getattr(base, field.name)
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            continue
+        tries: tuple[Any, ...] = TEXTS + TEXTS_LONG if isinstance(value, str) else NUMBERS
+        for bad in tries:
+            one = replace(base, **{field.name: bad})
+            try:
+                rules.measure(one)
+            except WireViolation:
+                continue
+            found.append(one)
+    assert len(found) > len(NUMBERS)
+    return found
+
+
+def serving(api: Api | None = None) -> Manager:
+    manager = Manager(api or Api())
+    manager.dial()
+    manager.pass_time(3, agents=True)
+    return manager
+
+
+def shown(manager: Manager, type_: str = informing.CONDITION) -> tuple[str, str]:
+    found = conditions.find(manager.api.get("w1").status.conditions, type_)
+    return (found.status, found.message) if found is not None else ("", "")
+
+
+def comes_back_and_is_lost(manager: Manager) -> None:
+    """Look whether sessions and losses are recorded as if nothing had been said."""
+    before = manager.api.get("w1").status.session
+    manager.agents.clear()
+    manager.dial(2)
+    manager.pass_time(3, agents=True)
+    assert manager.api.get("w1").status.session == before + 1
+    assert manager.agents[2].live
+    manager.agents.clear()
+    manager.pass_time(80)
+    view = manager.links.state("w1")
+    assert view is not None
+    assert view.state is LinkState.LOST
+    assert shown(manager, "Connected")[0] == "False"
+
+
+@pytest.mark.parametrize("one", hostile(GOOD), ids=repr)
+def test_hd_112_no_value_of_a_capacity_keeps_a_session_or_a_loss_from_being_recorded(one: CapacityEntry) -> None:
+    manager = serving()
+    manager.report(1, Capacity(entries=(one, replace(GOOD, resource="memory"), replace(GOOD, resource="memory"))))
+    manager.pass_time(3, agents=True)
+    assert "memory" in {each.resource for each in manager.api.get("w1").status.capacity}
+    comes_back_and_is_lost(manager)
+    assert manager.api.refused == []
+
+
+@pytest.mark.parametrize("one", hostile(RUN), ids=repr)
+def test_hd_112_no_value_of_a_run_of_others_keeps_a_session_or_a_loss_from_being_recorded(one: ForeignRun) -> None:
+    manager = serving()
+    manager.report(1, Capacity(foreign=(one,) * limits.FOREIGN_MAX))
+    manager.pass_time(3, agents=True)
+    comes_back_and_is_lost(manager)
+    assert manager.api.refused == []
+
+
+@pytest.mark.parametrize("served", [False, True], ids=["first", "beside who is served"])
+@pytest.mark.parametrize("one", hostile(Hello(instance="i")), ids=repr)
+def test_hd_112_no_value_of_a_greeting_makes_a_status_that_is_refused(one: Hello, *, served: bool) -> None:
+    manager = serving() if served else Manager(Api())
+    manager.event(events.StreamOpened(stream_id=5, cluster="w1", key_digest="k"))
+    manager.event(events.FrameArrived(stream_id=5, frame=Frame(session=0, control=(one,))))
+    manager.pass_time(3, agents=True)
+    assert manager.api.refused == []
+
+
+def test_hd_112_what_a_record_cannot_hold_is_left_out_and_told_until_it_is_gone() -> None:
+    manager = serving()
+    bad = replace(GOOD, flavor="Default_Flavor")
+    manager.report(1, Capacity(entries=(bad, GOOD)))
+    manager.pass_time(3, agents=True)
+    status, message = shown(manager)
+    assert status == "True"
+    assert "1 of 2 entries" in message
+    assert "capacity[0] flavor must match" in message
+    assert "'Default_Flavor'" in message
+    assert len([note for note in manager.notes if "not shown" in note]) == 1
+    manager.report(1, Capacity(entries=(GOOD,)))
+    manager.pass_time(3, agents=True)
+    assert shown(manager)[0] == "False"
+
+
+def test_hd_112_more_than_a_record_has_room_for_is_left_out() -> None:
+    manager = serving()
+    entries = tuple(replace(GOOD, resource=f"{number}-" + "r" * 300) for number in range(limits.CAPACITY_ENTRIES_MAX))
+    manager.report(1, Capacity(entries=entries))
+    manager.pass_time(3, agents=True)
+    assert f"more than {informing.CAPACITY_BYTES_MAX} bytes" in shown(manager)[1]
+    comes_back_and_is_lost(manager)
+    assert manager.api.refused == []
+
+
+def test_hd_112_what_the_api_server_refuses_all_the_same_is_left_out_at_once() -> None:
+    manager = serving()
+    manager.api.refuses = "capacity"
+    manager.report(1, Capacity(entries=(GOOD,)))
+    manager.pass_time(3, agents=True)
+    assert "The API server refused" in shown(manager)[1]
+    comes_back_and_is_lost(manager)
+    assert len(manager.api.refused) == 1, "nothing of it is tried again for a while"
+    manager.api.refuses = ""
+    manager.pass_time(informing.AGAIN_SECONDS)
+    manager.dial(3)
+    manager.pass_time(3, agents=True)
+    assert shown(manager)[0] == "False"
+    assert manager.api.get("w1").status.capacity
+
+
+def test_hd_112_a_person_with_a_long_name_says_fenced() -> None:
+    manager = serving()
+    manager.agents.clear()
+    manager.pass_time(80)
+    manager.api.annotate("w1", {ANNOTATION_FENCED_THROUGH: "1", ANNOTATION_FENCED_BY: "a" * 1000})
+    manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
+    manager.pass_time(3)
+    assert manager.api.get("w1").status.fenced_through_session == 1
+    assert manager.api.refused == []
