@@ -76,6 +76,10 @@ class BareKind:
         """Return True: nothing of it runs here."""
         return True
 
+    def home_only(self, obj: Workload) -> str:
+        """Return nothing: nothing of it runs anywhere."""
+        return ""
+
     def outcome(self, obj: Workload) -> Outcome | None:
         """Return what its condition Finished says."""
         for condition in obj.status.conditions:

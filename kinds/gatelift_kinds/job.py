@@ -106,6 +106,12 @@ class JobKind:
         """Return whether `spec.suspend` is set."""
         return obj.spec.suspend is True
 
+    def home_only(self, obj: Job) -> str:
+        """Return which `managedBy` it would need: without it, whoever unsuspends it here starts its pods here."""
+        if job_running.elsewhere(obj):
+            return ""
+        return job_rules.expected_manager(obj.spec.managed_by)
+
     def outcome(self, obj: Job) -> Outcome | None:
         """Return the word of the condition Complete or Failed."""
         for condition in obj.status.conditions:

@@ -19,6 +19,11 @@ STAYS_SUSPENDED = (
 _BOOLEANS = frozenset({"1", "t", "T", "true", "True", "TRUE", "0", "f", "F", "false", "False", "FALSE"})
 
 
+def expected_manager(manager: str | None) -> str:
+    """Return what is wrong with a Job that is to run elsewhere, in Kueue's words."""
+    return f'Expecting spec.managedBy to be "{markers.MULTIKUEUE_MANAGER}" not "{manager or ""}"'
+
+
 def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
     """Return the operations that queue a new Job: default labels, suspend, `managedBy` if it will run elsewhere."""
     if facts.by_agent or not facts.namespace_selected or facts.owner_managed:

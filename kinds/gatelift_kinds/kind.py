@@ -182,6 +182,10 @@ class ManagementSide(Protocol[UserT_contra]):
         """Return whether nothing of the user's own object can run: gated, suspended or over."""
         ...
 
+    def home_only(self, obj: UserT_contra) -> str:
+        """Return why the object must not be placed elsewhere, "" when it may: its own cluster would run it as well."""
+        ...
+
     def outcome(self, obj: UserT_contra) -> Outcome | None:
         """Return how the object ended by its own status, None while it has not."""
         ...

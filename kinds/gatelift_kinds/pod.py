@@ -108,6 +108,10 @@ class PodKind:
         """Return whether it is gated or over."""
         return not self.lifted(obj) or over(obj)
 
+    def home_only(self, obj: Pod) -> str:
+        """Return nothing: its gate keeps it from running here."""
+        return ""
+
     def outcome(self, obj: Pod) -> Outcome | None:
         """Return the phase's word and the status message."""
         return Outcome(succeeded=obj.status.phase == "Succeeded", message=obj.status.message) if over(obj) else None

@@ -122,3 +122,46 @@ def test_hd_2_a_commit_never_carries_more_pods_than_were_granted() -> None:
     world.advance(60.0)
     assert world.runs == [], "nine do not fit"
     assert world.condition(world.find("Workload"), "QuotaReserved")["status"] == "False"
+
+
+# --- HD-106: a Job whose pods the management cluster would make ------------------------------------------------------
+
+
+@pytest.mark.parametrize("managed_by", [None, "kubernetes.io/job-controller"])
+def test_hd_106_what_its_own_cluster_would_run_is_placed_on_no_worker(managed_by: str | None) -> None:
+    world = a_world(a_setting(cpu=8))
+    document = a_job(parallelism=2)
+    document["spec"].pop("managedBy")
+    if managed_by is not None:
+        document["spec"]["managedBy"] = managed_by
+    world.api.apply(document)
+    world.advance(5.0)
+    workload = world.find("Workload")
+    said = {one["type"]: one for one in workload["status"]["conditions"]}["QuotaReserved"]
+    assert (said["status"], said["reason"]) == ("False", "Misconfigured")
+    assert said["message"] == (
+        'The owner is not managed by Kueue: Expecting spec.managedBy to be "kueue.x-k8s.io/multikueue" not '
+        f'"{managed_by or ""}": make it anew without that field'
+    )
+    assert not workload["status"].get("clusterName")
+
+
+@pytest.mark.parametrize("queued", [True, False], ids=["in its queue", "out of its queue"])
+def test_hd_106_what_an_earlier_manager_placed_so_is_suspended_again_while_its_worker_runs_it(queued: bool) -> None:
+    world = a_world(a_setting(cpu=8))
+    world.api.apply(a_job(parallelism=2))
+    world.advance(2.0)
+    cluster = world.find("Workload")["status"]["clusterName"]
+    assert cluster != "local"
+
+    def as_before(document: Doc) -> None:
+        document["spec"]["managedBy"] = "kubernetes.io/job-controller"
+        document["spec"]["suspend"] = False
+        document["metadata"].get("annotations", {}).pop("gatelift.dev/shown", None)
+        if not queued:
+            del document["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]
+
+    world.api.edit(JOB, as_before)
+    world.advance(0.5)
+    assert world.find("Job")["spec"]["suspend"] is True
+    assert len(suspensions(world)) == 1

@@ -43,7 +43,6 @@ from gatelift_kube.tasks import Supervisor
 from gatelift_kube.writes import ApiEvent, ApiWrite, EmitEvent, WriteDone, WriteError, WriteFailed
 
 LABEL_MANAGED = "kueue.x-k8s.io/managed=true"
-LABEL_QUEUE = "kueue.x-k8s.io/queue-name"
 
 WATCHED: tuple[tuple[Resource, Selection], ...] = (
     (NAMESPACE, Selection()),
@@ -59,10 +58,11 @@ WATCHED: tuple[tuple[Resource, Selection], ...] = (
     (MULTIKUEUE_CONFIG, Selection()),
     (WORKER_CLUSTER, Selection()),
     (WORKLOAD, Selection()),
-    (JOB, Selection(labels=LABEL_QUEUE)),
+    (JOB, Selection()),
     (POD, Selection(labels=LABEL_MANAGED)),
 )
-"""One watch per kind per process; pods and Jobs only those that queue."""
+"""One watch per kind per process. Pods only those that queue: a policy keeps their label. Jobs all, as Kueue does: what
+runs must not go out of sight with a label that its user may take off."""
 
 FOLLOWED = frozenset({NAMESPACE, RESOURCE_FLAVOR, JOB, POD})
 """What the agent of `local` needs as well: it follows these watches and keeps the same objects."""

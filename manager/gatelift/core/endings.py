@@ -116,10 +116,15 @@ def close(core: Core, attempt: Attempt, now: float) -> None:
 
 
 def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> None:
-    """Take down what the user deleted: stop, then let go of the objects. A lost cluster is remembered."""
+    """Take down what the user deleted or took out of its queue: stop, then let go of the objects.
+
+    A lost cluster is remembered.
+    """
+    left = owner is not None and not owner.managed
     if attempt.live:
         reason = texts.WORKLOAD_DELETED if known.metadata.deletion_timestamp is not None else texts.OWNER_DELETED
-        attempt.ending = Ending(reason=reason, message="The user deleted it", evict=False)
+        message = texts.LEFT_QUEUE if left else "The user deleted it"
+        attempt.ending = Ending(reason=reason, message=message, evict=False)
         placing.stop(core, attempt, attempt.ending, now)
         return
     if attempt.state is not AttemptState.ENDED:
@@ -136,7 +141,7 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
         body = record.finalizers_patch(known, WORKLOAD_FINALIZER)
         if body is not None:
             core.patch_workload(known, body, "release workload", status=False)
-    elif owner is None and is_orphan(known):
+    elif left or (owner is None and is_orphan(known)):
         core.delete_workload(known, "delete workload")
 
 

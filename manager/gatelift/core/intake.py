@@ -211,12 +211,11 @@ def _owner_seen(core: Core, kind: Kind[Any], ref: ObjectRef, obj: KubeObject, ra
     known = core.knowledge.owners.get(ref)
     if known is not None and not newer(obj.metadata, known.object.metadata):
         return
-    managed = kind.managed(obj)
-    if known is not None and not (managed and known.object.metadata.uid == obj.metadata.uid):
+    if known is not None and known.object.metadata.uid != obj.metadata.uid:
         _owner_gone(core, ref, known.object)
-    if managed:
-        owner = Owner(kind, obj, raw)
-        core.knowledge.put_owner(owner)
+    owner = Owner(kind, obj, raw)
+    core.knowledge.put_owner(owner)  # also what is none of ours now: a Workload may say that it was, or is yet to come
+    if owner.managed or obj.metadata.uid in core.knowledge.by_owner:
         core.mark_owner(owner)
         _mark_owned(core, obj.metadata.uid)
 

@@ -57,7 +57,8 @@ def newer(candidate: ObjectMeta, known: ObjectMeta) -> bool:
 class Owner:
     """A user's object; `raw` is its JSON as served.
 
-    `ref`: where it lives. `look`: its key on the agenda. `workload`: where its Workload belongs.
+    `ref`: where it lives. `look`: its key on the agenda. `workload`: where its Workload belongs. `managed`: False once
+    somebody has taken it out of its queue, and for what never was in one.
     """
 
     kind: Kind[Any]
@@ -66,12 +67,14 @@ class Owner:
     ref: ObjectRef = field(init=False)
     look: Key = field(init=False)
     workload: ObjectKey = field(init=False)
+    managed: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Name them once for each version of the object: every look at it asks for them."""
         self.ref = ObjectRef(self.kind.resource, key_of(self.object.metadata))
         self.look = Key(Look.OWNER, self.ref.key, self.kind.name)
         self.workload = ObjectKey(self.ref.key.namespace, self.kind.workload_name(self.object))
+        self.managed = self.kind.managed(self.object)
 
 
 @dataclass(slots=True)

@@ -49,6 +49,8 @@ def reconcile(core: Core, kind_name: str, key: ObjectKey, now: float) -> None:
     _delete_others(core, owner, workload, look, now)
     if owner.object.metadata.deletion_timestamp is not None:
         _deleting(core, owner, workload, attempt)
+    elif not owner.managed and not (workload is not None and is_true(workload.status.conditions, texts.FINISHED)):
+        _left(core, owner, workload, attempt, now)
     elif workload is None:
         _without_workload(core, owner, now)
     elif is_true(workload.status.conditions, texts.FINISHED):
@@ -97,11 +99,32 @@ def _deleting(core: Core, owner: Owner, workload: Workload | None, attempt: Atte
     _release(core, owner)
 
 
+def _left(core: Core, owner: Owner, workload: Workload | None, attempt: Attempt | None, now: float) -> None:
+    """See what was taken out of its queue to its end: nobody starts it before; then it is its user's."""
+    if workload is None:
+        return
+    if attempt is None or attempt.state is not AttemptState.ENDED:
+        if attempt is None or not (_runs_twice(owner, attempt) and _hold_back(core, owner, attempt.uid, now)):
+            core.mark_workload(key_of(workload.metadata))
+    elif not _hold_back(core, owner, attempt.uid, now):
+        _release(core, owner)
+
+
+def _runs_twice(owner: Owner, attempt: Attempt) -> bool:
+    """Say whether what is placed on a worker may run here as well, since its own cluster's controller was let go."""
+    elsewhere = attempt.live and attempt.cluster != LOCAL_CLUSTER
+    return elsewhere and bool(owner.kind.home_only(owner.object)) and not owner.kind.suspended(owner.object)
+
+
 def _over(core: Core, owner: Owner, workload: Workload, attempt: Attempt | None, now: float) -> None:
     """Let the object of a finished Workload go: when nothing of it runs, and when it shows the end."""
     if attempt is not None and attempt.live:
         core.mark_workload(key_of(workload.metadata))  # somebody else wrote Finished: it is stopped first
-    elif owner.kind.lets_itself_go(owner.object) and _hold_back(core, owner, workload.metadata.uid, now):
+    elif (
+        owner.managed
+        and owner.kind.lets_itself_go(owner.object)
+        and _hold_back(core, owner, workload.metadata.uid, now)
+    ):
         pass  # its record is over, and it runs
     elif not shown_end.from_record(core, owner, workload, now):
         _release(core, owner)
@@ -164,6 +187,8 @@ def _with_workload(
         return
     if not attempt.cluster or attempt.cluster == LOCAL_CLUSTER:
         _tell_of_end(core, owner, workload, attempt)
+        return
+    if _runs_twice(owner, attempt) and _hold_back(core, owner, attempt.uid, now):
         return
     if attempt.state in _UNSUSPENDED or shown_end.finished(attempt):
         step = kind.placed_step(obj, attempt.key, record.granted(workload))

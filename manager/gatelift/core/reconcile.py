@@ -14,6 +14,7 @@ from gatelift.core import (
     dispatch,
     endings,
     execution_time,
+    homebound,
     owners,
     placing,
     predecessors,
@@ -36,7 +37,7 @@ from gatelift.core.resting import RECLAIM
 from gatelift.core.state import Core, ref_of
 from gatelift_admission.model import Reserve
 from gatelift_kinds.kind import Kind
-from gatelift_kube.conditions import find
+from gatelift_kube.conditions import find, is_true
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
 
@@ -86,18 +87,23 @@ def rebuild(core: Core, key: ObjectKey, now: float) -> None:
 
 
 def _over(core: Core, known: Workload, owner: Owner | None, kind: Kind[Any] | None) -> bool:
-    """Say whether it is to go: it is deleted, or its object is, or its object has another Workload."""
+    """Say whether it is to go: it is deleted, its object is or has left its queue, or that has another Workload."""
     if known.metadata.deletion_timestamp is not None:
         return True
     if kind is None:
         return False
     if owner is None or owner.object.metadata.deletion_timestamp is not None:
         return True
+    if not owner.managed and not is_true(known.status.conditions, texts.FINISHED):
+        return True
     return owners.workload_for(core, owner) is not known
 
 
 def _own_end(core: Core, attempt: Attempt, owner: Owner | None, now: float) -> bool:
-    """Notice that the user's object shows its end: by our mirror, or on `local` by the kubelet."""
+    """Notice that the user's object shows its end: before it is placed anywhere, or on `local` by the kubelet.
+
+    What runs elsewhere has ended when its cluster says so: whoever may patch a status at home could show an end there.
+    """
     if owner is None:
         return False
     outcome = owner.kind.outcome(owner.object)
@@ -107,8 +113,8 @@ def _own_end(core: Core, attempt: Attempt, owner: Owner | None, now: float) -> b
         endings.close(core, attempt, now)
         attempt.outcome = endings.finished_as(outcome)
         return True
-    if attempt.live and attempt.cluster == LOCAL_CLUSTER and owner.kind.pods_are_children:
-        return False  # its pods may run on: our agent says when they have ended
+    if attempt.live and (attempt.cluster != LOCAL_CLUSTER or owner.kind.pods_are_children):
+        return False  # its agent says when nothing of it runs; the pods of a Job that is over may run on
     attempt.unreported = attempt.live  # it is acknowledged when it is told: what runs is not forgotten, but ended
     return endings.end(core, attempt, Wire.FINISHED, endings.finished_as(outcome))
 
@@ -191,6 +197,7 @@ def settle_queueing(core: Core, known: Workload, rec: Record, attempt: Attempt, 
         core.agenda.wake(attempt.look, until)
     waits = waits or attempt.uid in core.held_back or core.caution.holds(attempt.uid)
     waits = waits or predecessors.waits(core, known) is not None
+    waits = waits or homebound.waits(core, known) is not None
     waits = waits or (attempt.state is AttemptState.PENDING and owners.changing(core, known))
     if waits or attempt.state is AttemptState.ENDED or rec.epoch_used or attempt.epoch_spent:
         core.ledger.block(attempt.uid)
@@ -257,7 +264,7 @@ def _towards_admission(
         return
     if core.caution.holds(rec.uid):
         attempt.waiting = (texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch))
-    attempt.waiting = attempt.waiting or predecessors.waits(core, known)
+    attempt.waiting = attempt.waiting or predecessors.waits(core, known) or homebound.waits(core, known)
     if attempt.waiting is not None or attempt.epoch_spent:
         requeueing.hand_back(core, rec, attempt, now)
         return

@@ -62,6 +62,7 @@ ADMISSION_CHECK_REJECTED = "AdmissionCheckRejected"
 # Reasons of a Stop on the wire, and of conditions on stopped pods
 WORKLOAD_DELETED = "WorkloadDeleted"
 OWNER_DELETED = "OwnerDeleted"
+LEFT_QUEUE = "Its user took it out of its queue"
 NOT_LIVE = "NotLive"
 
 WORKLOAD_IS_DELETED = "Workload is deleted"
@@ -253,6 +254,11 @@ def fenced_by(cluster: str, who: str) -> str:
 def stopped_by_itself(cluster: str) -> str:
     """Return the message for a placement whose cluster says stopped without having been asked."""
     return f'Cluster "{cluster}" stopped the placement without being asked to'
+
+
+def not_managed_by_kueue(why: str) -> str:
+    """Return why an object goes to no worker cluster, in Kueue's words, and the way out."""
+    return f"The owner is not managed by Kueue: {why}: make it anew without that field"
 
 
 def unreachable(cluster: str) -> str:

@@ -88,9 +88,10 @@ HIDDEN_RETRY_SECONDS = 2.0
 LOCAL: tuple[tuple[Resource, str], ...] = (
     (POD, "kueue.x-k8s.io/managed=true"),
     (POD, f"{LABEL_ORIGIN},kueue.x-k8s.io/managed!=true"),
-    (JOB, "kueue.x-k8s.io/queue-name"),
+    (JOB, ""),
 )
-"""What the agent of `local` watches in all namespaces: the user's queued objects, and pods of Jobs that run here."""
+"""What the agent of `local` watches in all namespaces: queued pods, pods of Jobs that run here, and the manager's watch
+of Jobs, which goes by no label: its user may take the queue's name off a Job that runs."""
 
 
 class WorkerApi:
