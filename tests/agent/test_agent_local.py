@@ -8,7 +8,7 @@ from typing import Any
 from gatelift_agent.core.settings import Mode
 from gatelift_kube.objects.kueue import ResourceFlavor, ResourceFlavorSpec
 from gatelift_kube.resources import JOB, POD, RESOURCE_FLAVOR
-from gatelift_kube.writes import Create, Delete, Patch
+from gatelift_kube.writes import ApiWrite, Create, Delete, Patch
 from gatelift_sandbox.embedded.builtin import kinds
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
@@ -243,3 +243,48 @@ def test_what_was_let_go_for_another_workload_is_not_stopped_for_the_one_before(
     assert [each.key for each in stage.peer.of(m.Stopped)] == [KEY]
     assert stage.written(Delete) == []
     assert stage.state(SECOND) == "Running"
+
+
+def _lift_of_a_dead_leader() -> tuple[Stage, ApiWrite]:
+    """Return a stage whose agent died while it let the pod go, and the write that is still on its way."""
+    stage = _stage()
+    _user_pod(stage)
+    stage.hold = lambda write: isinstance(write, Patch)
+    stage.place()
+    (lift,) = (each.command for each in stage.held)
+    stage.crash()
+    stage.start()
+    assert stage.placement() is None
+    return stage, lift
+
+
+def test_hd_101_a_commit_is_refused_only_after_a_write_that_an_earlier_leaders_lift_cannot_outlive() -> None:
+    stage, lift = _lift_of_a_dead_leader()
+    stage.held.clear()
+    stage.commit()
+    assert stage.peer.of(m.Refused) == []
+    stage.land()
+    assert [refused.refusal for refused in stage.peer.of(m.Refused)] == [Refusal.HOLD_EXPIRED]
+    stage._write(lift)
+    assert stage.pod()["spec"]["schedulingGates"] == [GATE]
+    assert stage.placement() is None
+
+
+def test_hd_101_a_stop_behind_the_commit_that_names_its_object_is_answered_by_stopped_alone() -> None:
+    stage, lift = _lift_of_a_dead_leader()
+    stage.held.clear()
+    [admitted] = (replace(one, template=stage.pod()["metadata"]["uid"]) for one in commit_messages()[1].objects)
+    stage.send(replace(commit_messages()[1], objects=(admitted,)), m.Stop(key=KEY, reason="Evicted"))
+    assert stage.peer.of(m.Stopped) == []
+    stage.land()
+    assert [stopped.reason for stopped in stage.peer.of(m.Stopped)] == ["Evicted"]
+    assert stage.peer.of(m.Refused) == []
+    stage._write(lift)
+    assert stage.pod()["spec"]["schedulingGates"] == [GATE]
+
+
+def test_hd_101_an_object_that_is_gone_or_another_one_needs_no_write() -> None:
+    stage, _ = _lift_of_a_dead_leader()
+    stage.send(commit_messages()[1])
+    assert [refused.refusal for refused in stage.peer.of(m.Refused)] == [Refusal.HOLD_EXPIRED]
+    assert stage.placement() is None

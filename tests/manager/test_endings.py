@@ -330,3 +330,22 @@ def test_a_local_job_runs_again_under_the_next_epoch() -> None:
     world.api.edit(workload_ref(world), lambda workload: workload["spec"].update(active=True))
     world.settle()
     assert [key.epoch for key in world.agents["local"].commits] == [1, 2]
+
+
+def test_hd_101_what_is_held_back_at_home_and_not_listed_is_named_before_it_is_stopped() -> None:
+    """It carries no label of ours before it is let go, and the lift of an earlier leader may land late (R7)."""
+    world = a_world(a_setting(clusters=()), clusters=("local",))
+    local = world.agents["local"]
+    local.auto = False
+    world.api.apply(a_pod().document())
+    world.settle()
+    world.cut("local")
+    local.placements.clear()
+    local.silent = True
+    world.api.edit(workload_ref(world), lambda workload: workload["spec"].update(active=False))
+    world.settle()
+    before = len(world.links.log)
+    world.connect("local")
+    world.settle()
+    assert [type(message) for _, message in world.links.log[before:]] == [Commit, Stop]
+    assert world.condition(world.find("Workload"), "QuotaReserved")["status"] == "True"

@@ -104,15 +104,17 @@ def _compare(
         entry = listed.pop(attempt.key, None)
         if entry is not None:
             _listed(core, attempt, entry, facts.session)
-        elif placing.runs_here(core, attempt) is not None:
+        elif placing.runs_here(core, attempt):
             attempt.wants_objects = True  # the user's own object runs, whatever its labels say: the agent is told which
         elif is_unexplained(_known(attempt), facts):
             placing.lose(core, attempt)
         elif facts.unheard and not _just_placed(core, attempt, now):
             placing.lose(core, attempt, texts.unheard(cluster))
-        elif attempt.state is AttemptState.CHOSEN:
+        elif attempt.state is AttemptState.CHOSEN or placing.is_home(core, attempt) is not None:
             # Nobody has heard of it since the record was written: it is committed (again), and the agent, which keeps
-            # no commit without a live hold and no epoch twice (R5), refuses if it cannot be.
+            # no commit without a live hold and no epoch twice (R5), refuses if it cannot be. At `local` the user's own
+            # object carries nothing of ours before it is let go: that it was not listed proves nothing (R7).
+            attempt.follow(Wire.LISTED_HELD)
             attempt.wants_objects = True
         elif not core.caution.halted and is_gone(_known(attempt), facts):
             text = texts.gone_from(cluster)

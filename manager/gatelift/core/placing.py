@@ -155,22 +155,31 @@ def stop(core: Core, attempt: Attempt, ending: Ending, now: float) -> None:
         dispatch.withdraw(core, attempt, now, but=attempt.cluster)
 
 
-def runs_here(core: Core, attempt: Attempt) -> tuple[Workload, Owner] | None:
-    """Return Workload and object of a placement at `local` whose object was let go and is not over; else None.
+def is_home(core: Core, attempt: Attempt) -> tuple[Workload, Owner] | None:
+    """Return Workload and object of a placement at `local` whose object is there and not over; else None.
 
-    The object is the user's own, so it is seen here; labels that somebody took off do not make it another one.
+    Held back, it may still be let go by the write of a leader before this one: only its agent's write to it says no.
     """
     known = core.knowledge.workloads.get(attempt.workload)
     owner = core.knowledge.owner_of(known) if known is not None else None
     if attempt.cluster != LOCAL_CLUSTER or known is None or owner is None:
         return None
-    kind, obj = owner.kind, owner.object
-    return (known, owner) if kind.lifted(obj) and kind.outcome(obj) is None else None
+    return (known, owner) if owner.kind.outcome(owner.object) is None else None
+
+
+def runs_here(core: Core, attempt: Attempt) -> bool:
+    """Say whether the object of a placement at `local` was let go and is not over.
+
+    The object is the user's own, so it is seen here; labels that somebody took off do not make it another one.
+    """
+    found = is_home(core, attempt)
+    return found is not None and found[1].kind.lifted(found[1].object)
 
 
 def _named(core: Core, attempt: Attempt) -> tuple[Commit, ...]:
-    """Return what names the user's object to `local`, which did not list it: it answers the stop of others at once."""
-    found = runs_here(core, attempt) if attempt.wants_objects else None
+    """Return what names the user's object to `local`, which does not know of it: else it could not write to it (R7)."""
+    told = max(attempt.commit_session, attempt.listed_session)
+    found = is_home(core, attempt) if attempt.wants_objects or not _kept(core, attempt, told) else None
     if found is None:
         return ()
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gatelift_agent.core import edits, holds, naming, policy, progress, reports, retaking, shapes
+from gatelift_agent.core import edits, holds, late_lifts, naming, policy, progress, reports, retaking, shapes
 from gatelift_agent.core.commands import InstallCertificate
 from gatelift_agent.core.placements import (
     ENDED,
@@ -164,7 +164,8 @@ def _commit(world: World, commit: Commit, now: float) -> None:
         if placement is not None:
             placement.move(Move.REFUSE)
             world.remove(placement)
-        world.say(Refused(key=commit.key, refusal=refusal, text=cut(text)))
+        if not late_lifts.defeat_first(world, commit, refusal, cut(text)):
+            world.say(Refused(key=commit.key, refusal=refusal, text=cut(text)))
         return
     if placement is None:
         raise LookupError(f"commit of {commit.key} was accepted without a hold")
@@ -321,13 +322,21 @@ def _end_for(world: World, placement: Placement, stop: Stop) -> None:
         message=cut(stop.message),
         grace_seconds=stop.grace_seconds,
     )
-    if placement.ending is not None and placement.ending.reason == edits.STOPPED:
-        placement.ending = ending  # a stop of before a restart: now its cause is known again
+    if placement.ending is not None and _is_provisional(world, placement.ending):
+        placement.ending = ending
         world.look(placement.key)
         return
     if placement.ending is not None:
         placement.stop_asked = stop.reason
     progress.end(world, placement, ending)
+
+
+def _is_provisional(world: World, ending: Ending) -> bool:
+    """Say whether the manager's cause stands for what was begun without it.
+
+    A stop of before a restart; at `local` what became of the commit that only names what is to be stopped.
+    """
+    return ending.reason == edits.STOPPED or (world.local and ending.kind is EndingKind.REFUSED)
 
 
 def _say_final(world: World, placement: Placement, stopped: Stop | None = None) -> None:

@@ -1,0 +1,67 @@
+"""HD-101, HD-102, HD-103: writes that land after their time limit, when everybody has given them up.
+
+How late is bounded (decision 28); within that bound nothing that is concluded may be made untrue by one.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
+from gatelift_kube.writes import ApiWrite, Patch
+from support.history import History
+
+LATE_SECONDS = 26.0
+"""From when a lift was asked for until it lands: 16 s after its time limit."""
+
+KINDS = pytest.mark.parametrize("kind", ["Pod", "Job"])
+
+
+def _let_the_lift_land_late(history: History, kind: str, asked: list[float]) -> None:
+    port, resource = history.leader.local.port, POD if kind == "Pod" else JOB
+    send, time = port._send, history.world.time
+
+    def slow(command: ApiWrite, deadline: float) -> None:
+        if asked or not isinstance(command, Patch) or command.ref.resource != resource or command.subresource:
+            send(command, deadline)
+            return
+        asked.append(time.now)
+        time.after(deadline - time.now, lambda: port._unsure(command))
+        time.after(LATE_SECONDS, lambda: port._land(command, answered=False))
+
+    port._send = slow  # type: ignore[method-assign]
+
+
+def _leader_dies_while_it_lets_go(kind: str) -> History:
+    history, asked = History(shown=False), list[float]()
+    _let_the_lift_land_late(history, kind, asked)
+    (history.pod if kind == "Pod" else history.job)("one", queue="stays")
+    history.until("the lift is on its way", lambda: bool(asked), 30.0)
+    history.kill_leader()
+    return history
+
+
+@KINDS
+def test_hd_101_a_late_lift_of_a_dead_leader_lets_nothing_go_that_was_stopped_since(kind: str) -> None:
+    history = _leader_dies_while_it_lets_go(kind)
+    history.passes(0.5)
+    workload = history.workload("one", kind)
+    assert workload is not None
+    history.edit("home", WORKLOAD, workload["metadata"]["name"], {"spec": {"active": False}})
+    history.passes(60.0)
+    assert history.containers("one", kind) == 0
+    assert history.leader.charges("stays") == 0
+    assert not history.shows("one", "QuotaReserved", kind)
+
+
+@KINDS
+def test_hd_101_a_late_lift_of_a_dead_leader_lets_nothing_go_that_was_refused_since(kind: str) -> None:
+    """The next leader commits the epoch again, its agent holds no room for it; nothing is admitted after that."""
+    history = _leader_dies_while_it_lets_go(kind)
+    history.edit("home", CLUSTER_QUEUE, "stays", {"spec": {"stopPolicy": "Hold"}})
+    history.passes(60.0)
+    assert history.containers("one", kind) == 0
+    assert history.leader.charges("stays") == 0
+    history.edit("home", CLUSTER_QUEUE, "stays", {"spec": {"stopPolicy": "None"}})
+    history.until_runs("one", kind)
+    assert history.leader.charges("stays") == 500
