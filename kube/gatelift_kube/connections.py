@@ -23,6 +23,7 @@ from aiohttp.connector import Connection
 
 from gatelift_kube.config import ClusterConfig
 from gatelift_kube.errors import UndecodableError
+from gatelift_kube.writes import WRITE_SECONDS_MAX
 
 CONNECT_SECONDS_MAX = 5.0
 """TCP and TLS on the slowest link we serve; a connection that was not made has done nothing."""
@@ -43,7 +44,11 @@ MAKING_MAX = 4
 _READ_BYTES = LINE_BYTES_MAX // 2
 """aiohttp takes lines of up to twice this."""
 _KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
-"""A peer that vanished without a word is noticed after 30 s, not after the kernel's two hours."""
+"""A peer that vanished without a word is noticed within 30 s, not after the kernel's two hours."""
+UNDELIVERED_SECONDS_MAX = WRITE_SECONDS_MAX
+"""What was sent and has not arrived after this is dropped by the kernel, even when the process is gone by then. The API
+server counts the `timeout` of a request from its arrival: both together bound how late a write may land (decision 28).
+"""
 _CONNECT = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS_MAX)
 
 
@@ -273,4 +278,5 @@ def _socket(info: aiohttp.AddrInfoType) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _KEEP_ALIVE:
         made.setsockopt(socket.IPPROTO_TCP, option, value)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(UNDELIVERED_SECONDS_MAX * 1000))
     return made

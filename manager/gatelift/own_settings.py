@@ -12,8 +12,8 @@ from pydantic_settings import SettingsConfigDict
 from gatelift.durations import Seconds
 from gatelift_admission.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX
 from gatelift_kube.settings_file import EnvironmentSettings, Section, address
-from gatelift_wire.leases import longest_right, start_right_seconds
-from gatelift_wire.limits import LEASE_SECONDS, LEASE_SECONDS_MAX, LOST_SECONDS, SUSPECT_SECONDS, WRITE_SECONDS
+from gatelift_wire.leases import least_lost, longest_right
+from gatelift_wire.limits import LANDED_SECONDS, LEASE_SECONDS_MAX, LOST_SECONDS, SUSPECT_SECONDS
 
 DAY = 24 * 3600.0
 
@@ -55,10 +55,10 @@ class Leases(Section):
     def _after_suspicion(cls, value: float, info: ValidationInfo) -> float:
         suspect = info.data.get("suspect_after")
         if suspect is not None and longest_right(value) < suspect:
-            least = max(suspect * LOST_SECONDS / LEASE_SECONDS, start_right_seconds(suspect))
             raise ValueError(
-                f"must be at least {math.ceil(least)} s with suspectAfter {suspect:g} s: an agent that is not suspect "
-                f"may start work, and its last write ({WRITE_SECONDS:g} s) is to be over before it counts as lost"
+                f"must be at least {math.ceil(least_lost(suspect))} s with suspectAfter {suspect:g} s: an agent that "
+                f"is not suspect may start work, and its last write is to have landed ({LANDED_SECONDS:g} s) before "
+                "it counts as lost"
             )
         return value
 

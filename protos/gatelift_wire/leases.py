@@ -1,13 +1,15 @@
 """Lease arithmetic of both ends, on each end's own monotonic clock. Pure. Neighbours: the two session machines.
 
 Two different rights hang on a renewal. The *right to start* (R1) lasts `LEASE_SECONDS` from the moment at which the
-agent sent it; the manager counts the cluster as LOST later than that right and the last write begun under it. The
+agent sent it; the manager counts the cluster as LOST later than that right and the landing of the last write begun
+under it, which may be long after that was given up: from then on a person may say that nothing runs there. The
 *deadline of a placement* (policy `failover`, `stopAfter`) is much longer: `agent_stop_at` and `manager_fence_at`.
 """
 
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -31,22 +33,28 @@ class Sealed(NamedTuple):
 
 UNCOUNTED = Sealed()
 
+RIGHT_SHARE = 0.75
+"""Of the time until a cluster is lost, the right to start is this much at most: a right that long outlasts no word."""
+
 
 def start_right_seconds(seconds: float, drift: float = limits.CLOCK_DRIFT) -> float:
     """How long, on the manager's clock, writes begun under a grant of `seconds` can still land after its reception."""
-    return (seconds + limits.WRITE_SECONDS) * (1.0 + drift)
+    return (seconds + limits.LANDED_SECONDS) * (1.0 + drift)
 
 
 def longest_right(lost_seconds: float, drift: float = limits.CLOCK_DRIFT) -> float:
     """Return the right to start that one renewal may buy where a cluster counts as lost after `lost_seconds`.
 
-    Three quarters of it, or less where the time limit of a write needs more (R1); 0 where nothing is left.
+    Three quarters of it, or the whole seconds that the last write leaves of it, if that is less (R1); 0 where nothing
+    is left.
     """
-    return max(0.0, min(lost_seconds * limits.LEASE_SECONDS / limits.LOST_SECONDS, _before(lost_seconds, drift)))
+    before = math.floor(lost_seconds / (1.0 + drift) - limits.LANDED_SECONDS)
+    return max(0.0, min(lost_seconds * RIGHT_SHARE, before))
 
 
-def _before(lost_seconds: float, drift: float) -> float:
-    return lost_seconds / (1.0 + drift) - limits.WRITE_SECONDS
+def least_lost(right_seconds: float) -> float:
+    """Return after how many seconds at least a cluster counts as lost where its right to start is that long."""
+    return max(right_seconds / RIGHT_SHARE, start_right_seconds(math.ceil(right_seconds)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +89,7 @@ class ManagerLease:
 
     @property
     def lost_at(self) -> float:
-        """Later than the agent's right to start plus the time limit of its writes (R1)."""
+        """Later than the agent's right to start, and than its last write can land (R1)."""
         return max(self.contact_at + self.lost_seconds, self.right_until)
 
     def standing(self, now: float) -> Standing:
@@ -130,9 +138,9 @@ def manager_fence_at(received_at: float, stop_after_seconds: float, margins: Fen
     """Return the earliest moment at which a `failover` placement counts as fenced by arithmetic.
 
     `manager_deadline >= agent_deadline * (1 + drift) + kill_grace + restart_margin`, and the margin holds the time
-    limit of writes and the time that the deletes of all its pods take. All of it passes on the worker's clocks, so all
-    of it is lengthened by the drift.
+    until writes have landed and the time that the deletes of all its pods take. All of it passes on the worker's
+    clocks, so all of it is lengthened by the drift.
     """
     deletes = margins.pods / margins.deletes_per_second
-    waits = margins.kill_grace + margins.restart_margin + limits.WRITE_SECONDS + deletes
+    waits = margins.kill_grace + margins.restart_margin + limits.LANDED_SECONDS + deletes
     return received_at + (stop_after_seconds + waits) * (1.0 + margins.drift)

@@ -195,10 +195,15 @@ LOST_SECONDS = 60.0
 """No renewal for this long: the cluster is lost and its session is over."""
 
 WRITE_SECONDS = 10.0
-"""An agent's write takes no longer than this (R1); the same as the Kubernetes layer's own limit."""
+"""An agent's write is answered, or given up, within this (R1); the same as the Kubernetes layer's own limit."""
 
-LEASE_SECONDS = 45.0
-"""The right to start that one renewal buys. LOST must come later than it and the last write begun under it."""
+LANDED_SECONDS = 30.0
+"""No write lands later than this after it was asked for, given up or not (R1, decision 28): its own limit, as long
+again until an API server that got it at the last moment drops it, and ten seconds for that server's etcd."""
+
+LEASE_SECONDS = 29.0
+"""The right to start that one renewal buys. LOST must come later than it and the landing of the last write begun under
+it. It is what `leases.longest_right` leaves of `LOST_SECONDS`."""
 
 CLOCK_DRIFT = 0.01
 """How much faster one end's clock may run: a hundred times what quartz does, so that a poor virtual clock fits."""

@@ -12,7 +12,7 @@ from typing import ClassVar, get_args
 from gatelift_wire import limits
 from gatelift_wire.cutting import inventory_chunks
 from gatelift_wire.keys import PROTOCOL_VERSION, PROTOCOL_VERSION_MIN
-from gatelift_wire.leases import UNCOUNTED, AgentLease, Sealed
+from gatelift_wire.leases import UNCOUNTED, AgentLease, Sealed, least_lost
 from gatelift_wire.messages import (
     Close,
     Command,
@@ -364,7 +364,7 @@ class AgentSession(SessionCore):
         self._lease = AgentLease()
         self._renew_every = welcome.renew_seconds
         # A manager with longer times answers less often; one with shorter ones ends the session before we do.
-        self._silence = max(limits.LOST_SECONDS, welcome.lease_seconds * limits.LOST_SECONDS / limits.LEASE_SECONDS)
+        self._silence = max(limits.LOST_SECONDS, least_lost(welcome.lease_seconds))
         lineage = self._lineage
         if not welcome.resume or lineage is None:
             lineage = Lineage(peer_instance=welcome.instance, first_session=welcome.session, term=frame.term)

@@ -10,6 +10,7 @@ import pytest
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
 from gatelift_kube.writes import ApiWrite, Patch
 from support.history import History
+from support.sim_port import AFTER_SECONDS_MAX
 
 LATE_SECONDS = 26.0
 """From when a lift was asked for until it lands: 16 s after its time limit."""
@@ -65,3 +66,36 @@ def test_hd_101_a_late_lift_of_a_dead_leader_lets_nothing_go_that_was_refused_si
     history.edit("home", CLUSTER_QUEUE, "stays", {"spec": {"stopPolicy": "None"}})
     history.until_runs("one", kind)
     assert history.leader.charges("stays") == 500
+
+
+@KINDS
+def test_hd_102_the_last_lift_under_a_lease_has_landed_before_a_person_can_say_fenced(kind: str) -> None:
+    """Each lift is given up after its time limit; the last one lands as late as one can, all others never."""
+    history = History(shown=False)
+    time, resource = history.world.time, POD if kind == "Pod" else JOB
+    asked: list[tuple[str, ApiWrite, float]] = []
+
+    def slow(name: str) -> None:
+        port = history.agent(name).port
+        send = port._send
+
+        def _send(command: ApiWrite, deadline: float) -> None:
+            if not isinstance(command, Patch) or command.ref.resource != resource:
+                send(command, deadline)
+                return
+            asked.append((name, command, deadline))
+            history.world.net.cut.add(name)  # frames stall, and no end notices
+            time.after(deadline - time.now, lambda: port._unsure(command))
+            late = deadline + AFTER_SECONDS_MAX - time.now
+            time.after(late, lambda: port._land(command, answered=False) if asked[-1][1] is command else None)
+
+        port._send = _send  # type: ignore[method-assign]
+
+    for name in history.workers:
+        slow(name)
+    (history.pod if kind == "Pod" else history.job)("one")
+    history.until("a lift is asked for", lambda: bool(asked), 60.0)
+    cluster = asked[0][0]
+    history.until_lost(cluster)
+    assert history.runs("one", kind) == {cluster}, "it has landed by now, and who looks sees it"
+    assert len(asked) > 1, "it was asked for as long as the lease allowed it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 
@@ -14,6 +15,7 @@ from gatelift_kube.config import ClusterConfig
 from gatelift_kube.connections import Answer, Connections, Line
 from gatelift_kube.tasks import spawn
 from gatelift_kube.transport import HttpTransport
+from gatelift_kube.writes import WRITE_SECONDS_MAX
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -305,3 +307,10 @@ async def test_a_line_that_is_too_long_ends_the_watch(monkeypatch: pytest.Monkey
         assert await anext(lines) == b"short"
         with pytest.raises(errors.UndecodableError, match="a line is longer than 10 bytes"):
             await anext(lines)
+
+
+def test_hd_102_a_request_that_has_not_arrived_within_the_time_limit_of_a_write_never_arrives() -> None:
+    """The kernel would go on trying for minutes, also for a process that is gone."""
+    with connections._socket((socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", 0))) as made:
+        given_up = made.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+    assert given_up == WRITE_SECONDS_MAX * 1000

@@ -29,12 +29,13 @@ from gatelift_kube.writes import (
 from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_sandbox.embedded.selection import Selection
 from gatelift_sandbox.embedded.watches import Happened, Watch
+from gatelift_wire.limits import LANDED_SECONDS
 from support.sim_clock import ProcessClock
 from support.sim_cluster import SimCluster
 
 Post = Callable[[Any], None]
-AFTER_SECONDS_MAX = 20.0
-"""How long after its time limit a write may still land that nobody waits for."""
+AFTER_SECONDS_MAX = LANDED_SECONDS - WRITE_SECONDS_MAX
+"""How long after its time limit a write may still land that nobody waits for: as long as the protocol allows for."""
 REASONS = {403: "Forbidden", 409: "Conflict", 422: "Invalid", 429: "TooManyRequests", 500: "InternalError"}
 REFUSALS = tuple(REASONS)
 

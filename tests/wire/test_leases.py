@@ -1,3 +1,5 @@
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from gatelift_wire.leases import (
     ManagerLease,
     Standing,
     agent_stop_at,
+    least_lost,
     longest_right,
     manager_fence_at,
     start_right_seconds,
@@ -30,12 +33,12 @@ def test_suspect_after_fifteen_seconds_and_lost_after_sixty() -> None:
 
 
 def test_a_granted_renewal_counts_from_its_reception() -> None:
-    assert ManagerLease(contact_at=0.0).granted(10.0, 45.0).lost_at == 70.0
+    assert ManagerLease(contact_at=0.0).granted(10.0, limits.LEASE_SECONDS).lost_at == 70.0
 
 
 def test_a_longer_grant_makes_lost_later_even_when_shorter_ones_follow() -> None:
     lease = ManagerLease(contact_at=0.0).granted(10.0, 600.0).granted(20.0, 45.0)
-    assert lease.lost_at == 10.0 + (600.0 + limits.WRITE_SECONDS) * (1 + limits.CLOCK_DRIFT)
+    assert lease.lost_at == 10.0 + (600.0 + limits.LANDED_SECONDS) * (1 + limits.CLOCK_DRIFT)
     assert lease.suspect_at == 35.0
 
 
@@ -45,6 +48,7 @@ def test_contact_never_goes_back() -> None:
 
 
 def test_the_usual_lease_is_over_before_the_cluster_counts_as_lost() -> None:
+    assert longest_right(limits.LOST_SECONDS) == limits.LEASE_SECONDS
     assert start_right_seconds(limits.LEASE_SECONDS) <= limits.LOST_SECONDS
     assert limits.RENEW_SECONDS < limits.SUSPECT_SECONDS < limits.LEASE_SECONDS < limits.LOST_SECONDS
 
@@ -54,13 +58,13 @@ def test_a_write_takes_no_longer_than_the_kubernetes_layer_lets_it() -> None:
 
 
 @given(sent=st.floats(0, 1e6), delay=DELAY, seconds=st.floats(1, 14400), drift=DRIFT)
-def test_nothing_is_started_under_a_grant_once_the_manager_says_lost(
+def test_hd_102_nothing_lands_that_was_started_under_a_grant_once_the_manager_says_lost(
     sent: float, delay: float, seconds: float, drift: float
 ) -> None:
-    """R1: with `drift` manager's seconds to one of the agent's, the agent's last write lands before LOST."""
+    """R1: with `drift` manager's seconds to one of the agent's, the agent's last write has landed before LOST."""
     agent = AgentLease().granted(sent, seconds)
     assert agent.until is not None
-    last_write_lands = sent + (agent.until - sent + limits.WRITE_SECONDS) * drift
+    last_write_lands = sent + (agent.until - sent + limits.LANDED_SECONDS) * drift
     received = sent + delay
     manager = ManagerLease(contact_at=received).granted(received, seconds)
     assert manager.lost_at >= last_write_lands - 1e-6
@@ -90,13 +94,13 @@ def test_the_managers_deadline_is_later_than_the_agents_whatever_the_delay(
 ) -> None:
     margins = FenceMargins(kill_grace=30.0, restart_margin=restart, pods=pods)
     agents_time = agent_stop_at(sent, stop_after) - sent + restart + pods / margins.deletes_per_second
-    all_stopped = sent + (agents_time + limits.WRITE_SECONDS + margins.kill_grace) * drift
+    all_stopped = sent + (agents_time + limits.LANDED_SECONDS + margins.kill_grace) * drift
     assert manager_fence_at(sent + delay, stop_after, margins) >= all_stopped - 1e-6
 
 
 def test_the_margin_holds_what_the_fence_needs() -> None:
     margins = FenceMargins(kill_grace=30.0, restart_margin=60.0, pods=100, deletes_per_second=10.0)
-    assert manager_fence_at(0.0, 1000.0, margins) == pytest.approx((1000.0 + 30.0 + 60.0 + 10.0 + 10.0) * 1.01)
+    assert manager_fence_at(0.0, 1000.0, margins) == pytest.approx((1000.0 + 30.0 + 60.0 + 30.0 + 10.0) * 1.01)
 
 
 @given(lost=st.floats(1, 1e6))
@@ -113,3 +117,14 @@ def test_other_times_move_suspect_and_lost() -> None:
 
 def test_a_recorded_grant_counts_from_the_moment_it_may_have_been_given() -> None:
     assert ManagerLease(contact_at=0.0).counted(5.0, 450.0).lost_at == 5.0 + start_right_seconds(450.0)
+
+
+@given(right=st.floats(1, 1e6))
+def test_the_least_time_until_lost_allows_for_the_right_and_is_the_least(right: float) -> None:
+    assert longest_right(math.ceil(least_lost(right))) >= right
+    assert longest_right(least_lost(right) - 2.0) < right + 1.0
+
+
+def test_a_write_may_land_after_its_time_limit_and_no_later_than_is_counted_with() -> None:
+    """As long again at an API server that got it as we gave it up, and what its etcd takes (7 s by default)."""
+    assert limits.LANDED_SECONDS >= 2 * WRITE_SECONDS_MAX + 7.0

@@ -47,7 +47,7 @@ CAPACITY_SECONDS = 1.0
 
 STAND_DOWN_SECONDS = 20.0
 """How long an agent that was turned away does nothing before it lists all anew and greets again: longer than a write
-of its own may take to land (`WRITE_SECONDS_MAX`), shorter than it takes to count who serves the cluster as lost."""
+of its own is waited for (`WRITE_SECONDS_MAX`), shorter than it takes to count who serves the cluster as lost."""
 
 LOOKS_PER_EVENT = 2000
 """Placements looked at in one event; the rest follow in a tick of its own, so that no event takes long."""
