@@ -32,10 +32,10 @@ def moves(core: Core, resource: Resource, key: ObjectKey, document: Doc) -> bool
         return True
     uid = known.metadata.uid
     return (
-        core.inflight.busy(ref)
-        or core.agenda.waits(look)
+        core.agenda.waits(look)
+        or core.inflight.busy(ref)
         or (ref in core.unsent and core.agenda.waits(UNSENT))
-        or (any(look in line.waiting for line in core.budget._lines) and core.agenda.waits(INFORM))
+        or (core.agenda.waits(INFORM) and any(look in line.waiting for line in core.budget._lines))
         or uid in core.later
         or core.ledger.engine.phase(uid) is Phase.ASSUMED
     )

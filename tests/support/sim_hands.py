@@ -45,6 +45,10 @@ class Hands:
         """Say whether what runs of this one object or pod need not be charged."""
         return uid in self._roots or uid in self._pods
 
+    def __bool__(self) -> bool:
+        """Say whether there is anything to look at."""
+        return bool(self._roots or self._pods)
+
     def let_go(self, root: str, name: str) -> None:
         """Take that a person let an object go, admitted or not: it lacks what a lift adds, its labels first of all."""
         self._roots[root] = LetGo(name)

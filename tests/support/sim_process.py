@@ -64,6 +64,7 @@ class SimProcess:
         if self._running or self.paused or self.dead:
             return
         self._running = True
+        deadline: float | None = None
         try:
             for _ in range(TICKS_AT_ONCE_MAX):
                 while self._inbox and not self.dead:
@@ -77,7 +78,7 @@ class SimProcess:
         finally:
             self._running = False
         if not self.dead:
-            self._wake(self.machine.next_deadline())
+            self._wake(deadline)
 
     def _handle(self, event: Any) -> None:
         for command in self.machine.handle(event, self.now):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from gatelift.core.state import Core
 from gatelift_admission.entry import Phase
 from gatelift_kube.resources import WORKLOAD, ObjectKey, Resource
+from gatelift_sandbox.embedded.watches import Stored
 from support.shown import LOOKS, moves, queue_is_wrong
 from support.sim_cluster import Doc, SimCluster
 from support.sim_manager import SimManager
@@ -29,6 +30,7 @@ class Shown:
     def __init__(self, home: SimCluster, truth: Truth) -> None:
         self._home = home
         self._truth = truth
+        self._read: dict[str, tuple[Stored, Doc]] = {}  # by UID: what was decoded last, which nobody changes
         self.checks = 0
 
     def moving(self, manager: SimManager | None) -> list[str]:
@@ -77,8 +79,16 @@ class Shown:
         return found
 
     def _all(self, resource: Resource) -> list[tuple[ObjectKey, Doc]]:
-        documents = self._home.all(resource)
-        return [(ObjectKey(one["metadata"].get("namespace", ""), one["metadata"]["name"]), one) for one in documents]
+        there = self._home.store.all((resource.group, resource.plural))
+        found = [(ObjectKey(stored.namespace, stored.name), self._document(stored)) for stored in there]
+        return sorted(found, key=lambda one: (one[0].namespace, one[0].name))
+
+    def _document(self, stored: Stored) -> Doc:
+        """Return an object as it is now, decoded once for each version."""
+        known = self._read.get(stored.uid)
+        if known is None or known[0] is not stored:
+            known = self._read[stored.uid] = stored, stored.document()
+        return known[1]
 
 
 def idle_leader(managers: list[SimManager]) -> SimManager | None:

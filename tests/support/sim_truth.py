@@ -46,6 +46,15 @@ def _reclaimed(workload: Doc, assigned: Doc, granted: int) -> int:
     return max(0, said.get(name, 0) - max(0, asked.get(name, 0) - granted))
 
 
+def _admitted(workload: Doc) -> int:
+    """Return the milli-CPU that a Workload is admitted with, without what it shows as reclaimable."""
+    found = 0
+    for each in workload["status"]["admission"]["podSetAssignments"]:
+        granted, count = milli(each.get("resourceUsage", {}).get("cpu", "0")), each.get("count") or 1
+        found += granted // count * (count - _reclaimed(workload, each, count))
+    return found
+
+
 def _is_managed(meta: Doc) -> bool:
     """Say whether a user's object is one of a queue."""
     return QUEUE in meta.get("labels", {}) and not meta.get("ownerReferences")
@@ -57,6 +66,7 @@ class Truth:
     def __init__(self) -> None:
         self.workloads: dict[str, Doc] = {}
         """Workloads that exist, by UID."""
+        self._held: dict[str, tuple[str, int]] = {}  # queue and milli-CPU of those that have quota and go on
         self.runs: set[tuple[str, int, str]] = set()
         """All (workload, epoch, cluster) that were ever let go."""
         self.checks = 0
@@ -126,11 +136,15 @@ class Truth:
         uid = stored.uid
         if change.removed:
             self.workloads.pop(uid, None)
+            self._held.pop(uid, None)
             if self._granted_lives(uid) and not by_hand and uid not in self._stripped:
                 raise TruthError(f"workload {stored.name} ({uid}) is gone while {self.live(uid)} may run")
             return
         document, before = msgspec.json.decode(stored.raw), self.workloads.get(uid)
         self.workloads[uid] = document
+        self._held.pop(uid, None)
+        if holds(document, "QuotaReserved") and not holds(document, "Finished"):
+            self._held[uid] = document["status"]["admission"]["clusterQueue"], _admitted(document)
         highest = self.whose.epoch_of(uid)
         self.whose.workload(document)
         if by_hand:
@@ -182,8 +196,9 @@ class Truth:
 
     def look_at_hands(self, now: float, *, able: bool) -> None:
         """Raise TruthError where what a person let go is not put back in time; `able`: somebody leads who could."""
-        running = {own for work in {*self._lifted, *self._running} for own, _ in self._by_uid(work)}
-        self.hands.look(now, able=able, runs=running.__contains__)
+        if self.hands:
+            running = {own for work in {*self._lifted, *self._running} for own, _ in self._by_uid(work)}
+            self.hands.look(now, able=able, runs=running.__contains__)
 
     def _transition(self, name: str, uid: str, before: Doc, after: Doc) -> None:
         epoch = epoch_of(after)
@@ -384,15 +399,11 @@ class Truth:
     def used(self) -> Counter[str]:
         """Return the milli-CPU that each queue has admitted."""
         used: Counter[str] = Counter()
-        for document in self.workloads.values():
-            uid = document["metadata"]["uid"]
+        for uid, (queue, amount) in self._held.items():
+            document = self.workloads[uid]
             going = document["metadata"].get("deletionTimestamp") or self.orphaned(document)
-            if holds(document, "QuotaReserved") and not holds(document, "Finished") and (self.live(uid) or not going):
-                admission = document["status"]["admission"]
-                for each in admission["podSetAssignments"]:
-                    granted = milli(each.get("resourceUsage", {}).get("cpu", "0"))
-                    count = each.get("count") or 1
-                    used[admission["clusterQueue"]] += granted // count * (count - _reclaimed(document, each, count))
+            if not going or self.live(uid):
+                used[queue] += amount
         return used
 
     def orphaned(self, workload: Doc) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from gatelift.core import epochs
 from gatelift.core.attempts import LIVE, Attempt, AttemptState
 from gatelift.core.state import Core, ref_of
@@ -38,6 +36,8 @@ def numbers(core: Core) -> list[str]:
     """Check that no attempt has an epoch above its record's."""
     problems = []
     for uid, attempt in core.attempts.items():
+        if attempt.epoch <= epochs.FIRST:
+            continue  # no record names an earlier one
         known = core.knowledge.workload_of(uid)
         if known is not None and epochs.of(known) < attempt.epoch:
             problems.append(f"{attempt.key} has an epoch above the record's {epochs.of(known)}")
@@ -47,14 +47,14 @@ def numbers(core: Core) -> list[str]:
 def single(core: Core) -> list[str]:
     """Check that a workload is on one cluster's list at most, that of its record."""
     problems = []
-    places: Counter[str] = Counter()
+    listed: set[str] = set()
     for cluster, uids in core.on_cluster.items():
-        places.update(uids)
+        problems += [f"workload {uid} is listed on more than one cluster" for uid in sorted(listed & uids)]
+        listed |= uids
         for uid in uids:
             attempt = core.attempts.get(uid)
             if attempt is not None and attempt.live and attempt.cluster != cluster:
                 problems.append(f"{attempt.key} is listed on {cluster} and placed on {attempt.cluster}")
-    problems += [f"workload {uid} is listed on {count} clusters" for uid, count in places.items() if count > 1]
     return problems
 
 

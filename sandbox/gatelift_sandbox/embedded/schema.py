@@ -29,9 +29,28 @@ TYPE_INVALID = "FieldValueTypeInvalid"
 
 
 class Schema:
-    """One node of a compiled schema. `properties` and `items` lead on to its children."""
+    """One node of a compiled schema. `properties` and `items` lead on to its children.
 
-    __slots__ = ("additional", "allows_any", "children", "items", "preserve", "rules", "type")
+    What is asked of each value of each write is looked up once, here: validation is most of what a write costs.
+    """
+
+    __slots__ = (
+        "additional",
+        "allows_any",
+        "branches",
+        "checks_text",
+        "children",
+        "exact",
+        "filled",
+        "int_or_string",
+        "items",
+        "leads_on",
+        "nullable",
+        "preserve",
+        "required",
+        "rules",
+        "type",
+    )
 
     def __init__(self, source: Document, *, root: bool = False) -> None:
         self.rules: Document = {key: value for key, value in source.items() if key not in _STRUCTURE}
@@ -48,18 +67,29 @@ class Schema:
         self.additional = Schema(extra) if isinstance(extra, dict) and extra else None
         self.allows_any = self.preserve or extra is True or extra == {}
         self.items = Schema(source["items"]) if isinstance(source.get("items"), dict) else None
+        self.leads_on = bool(self.children) or self.additional is not None or self.items is not None
+        """Whether it says anything of what a value has in it."""
+        self.nullable = bool(source.get("nullable"))
+        self.int_or_string = bool(source.get("x-kubernetes-int-or-string"))
+        """Whether both integers and texts are allowed."""
+        self.required: tuple[str, ...] = tuple(source.get("required") or ())
+        self.filled = tuple((name, child) for name, child in self.children.items() if "default" in child.rules)
+        """Fields that have a default."""
+        self.branches = () if self.int_or_string else tuple(each for each in _BRANCHES if each in source)
+        self.checks_text = any(each in source for each in _TEXT_RULES)
+        self.exact: type | None = None if self.int_or_string else _EXACT.get(self.type)
+        """The type of most values that fit; others may."""
 
     def child(self, name: str) -> Schema | None:
         """Return the schema of a field, None where the schema does not know it."""
         return self.children.get(name) or self.additional
 
-    @property
-    def int_or_string(self) -> bool:
-        """Return whether both integers and texts are allowed."""
-        return bool(self.rules.get("x-kubernetes-int-or-string"))
-
 
 _STRUCTURE = frozenset({"properties", "items", "additionalProperties", "description", "x-kubernetes-validations"})
+_BRANCHES = ("allOf", "anyOf", "oneOf", "not")
+_TEXT_RULES = ("maxLength", "minLength", "pattern", "format")
+_EXACT: dict[str, type] = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
+_NOWHERE = object()
 
 
 def prune(value: Any, schema: Schema, path: str = "") -> list[str]:
@@ -68,51 +98,61 @@ def prune(value: Any, schema: Schema, path: str = "") -> list[str]:
     if isinstance(value, dict):
         for name in list(value):
             child = schema.child(name)
-            where = f"{path}.{name}" if path else name
-            if child is not None:
-                dropped += prune(value[name], child, where)
-            elif not schema.allows_any:
-                del value[name]
-                dropped.append(where)
+            if child is None:
+                if not schema.allows_any:
+                    del value[name]
+                    dropped.append(f"{path}.{name}" if path else name)
+            elif isinstance(value[name], _NESTED) and (child.leads_on or not child.allows_any):
+                dropped += prune(value[name], child, f"{path}.{name}" if path else name)
     elif isinstance(value, list) and schema.items is not None:
         for index, item in enumerate(value):
-            dropped += prune(item, schema.items, f"{path}[{index}]")
+            if isinstance(item, _NESTED):
+                dropped += prune(item, schema.items, f"{path}[{index}]")
     return dropped
+
+
+_NESTED = (dict, list)
 
 
 def default(value: Any, schema: Schema) -> None:
     """Fill in defaults, in place. A null where null is not allowed and there is a default counts as missing."""
     if isinstance(value, dict):
-        for name, child in schema.children.items():
-            present = value.get(name)
-            if "default" in child.rules and present is None and not (name in value and child.rules.get("nullable")):
+        for name, child in schema.filled:
+            if value.get(name) is None and not (name in value and child.nullable):
                 value[name] = copied({"": child.rules["default"]})[""]
-            elif name in value and present is None and not child.rules.get("nullable") and child.type:
-                del value[name]
-            if name in value:
-                default(value[name], child)
-        if schema.additional is not None:
-            for name in value.keys() - schema.children.keys():
-                default(value[name], schema.additional)
-    elif isinstance(value, list) and schema.items is not None:
+        for name, item in list(value.items()):
+            found = schema.children.get(name)
+            if item is None and found is not None:
+                if found.type and not found.nullable:
+                    del value[name]
+                continue
+            found = found or schema.additional
+            if found is not None and found.leads_on and isinstance(item, _NESTED):
+                default(item, found)
+    elif isinstance(value, list) and schema.items is not None and schema.items.leads_on:
         for item in value:
             default(item, schema.items)
 
 
-def validate(value: Any, schema: Schema, path: str = "") -> list[FieldError]:
-    """Return the rules that an object breaks, with the texts of the API server."""
+def validate(value: Any, schema: Schema, path: str = "", *, known: Document | None = None) -> list[FieldError]:
+    """Return the rules that an object breaks, with the texts of the API server.
+
+    A field of the object that is the very value that `known` has, not an equal one, is not looked at.
+    """
     found: list[FieldError] = []
-    _validate(value, schema, path, found, 0)
+    _validate(value, schema, path, found, 0, known)
     return found
 
 
-def _validate(value: Any, schema: Schema, path: str, found: list[FieldError], depth: int) -> None:
+def _validate(
+    value: Any, schema: Schema, path: str, found: list[FieldError], depth: int, known: Document | None = None
+) -> None:
     if depth > DEPTH_MAX:
         found.append(wrong(path, "", f"nested deeper than {DEPTH_MAX}"))
         return
-    if value is None and schema.rules.get("nullable"):
+    if value is None and schema.nullable:
         return
-    if not _type_fits(value, schema):
+    if value.__class__ is not schema.exact and not _type_fits(value, schema):
         wanted = "integer,string" if schema.int_or_string else schema.type
         detail = f'{path} in body must be of type {wanted}: "{_json_type(value)}"'
         found.append(FieldError(path, "Invalid value", f'"{_json_type(value)}": {detail}', TYPE_INVALID))
@@ -121,7 +161,8 @@ def _validate(value: Any, schema: Schema, path: str, found: list[FieldError], de
     if choices is not None and value not in choices:
         found.append(unsupported(path, value, [c if isinstance(c, str) else shown(c) for c in choices]))
     if isinstance(value, str):
-        found += _text_errors(value, schema.rules, path)
+        if schema.checks_text:
+            found += _text_errors(value, schema.rules, path)
     elif isinstance(value, bool):
         pass
     elif isinstance(value, int | float):
@@ -129,10 +170,9 @@ def _validate(value: Any, schema: Schema, path: str, found: list[FieldError], de
     elif isinstance(value, list):
         _validate_list(value, schema, path, found, depth)
     elif isinstance(value, dict):
-        _validate_object(value, schema, path, found, depth)
-    for branch in ("allOf", "anyOf", "oneOf", "not"):
-        if branch in schema.rules and not schema.int_or_string:
-            found += _logic_errors(branch, value, schema.rules[branch], path)
+        _validate_object(value, schema, path, found, depth, known)
+    for branch in schema.branches:
+        found += _logic_errors(branch, value, schema.rules[branch], path)
 
 
 def _type_fits(value: Any, schema: Schema) -> bool:
@@ -156,17 +196,21 @@ def _json_type(value: Any) -> str:
     return next(name for name, types in _TYPES.items() if isinstance(value, types))
 
 
-def _validate_object(value: Document, schema: Schema, path: str, found: list[FieldError], depth: int) -> None:
-    missing = [name for name in schema.rules.get("required") or () if name not in value]
+def _validate_object(
+    value: Document, schema: Schema, path: str, found: list[FieldError], depth: int, known: Document | None
+) -> None:
+    missing = [name for name in schema.required if name not in value]
     found.extend(required(f"{path}.{name}" if path else name) for name in missing)
     count, most, least = len(value), schema.rules.get("maxProperties"), schema.rules.get("minProperties")
     if most is not None and count > most:
         found.append(FieldError(path, "Too many", f"{count}: must have at most {most} items"))
     if least is not None and count < least:
         found.append(wrong(path, count, f"{path} in body should have at least {least} properties"))
+    if not schema.leads_on:
+        return
     for name, item in value.items():
         child = schema.child(name)
-        if child is not None:
+        if child is not None and (known is None or known.get(name, _NOWHERE) is not item):
             _validate(item, child, f"{path}.{name}" if path else name, found, depth + 1)
 
 
@@ -181,9 +225,10 @@ def _validate_list(value: list[Any], schema: Schema, path: str, found: list[Fiel
     for index, item in enumerate(value):
         if kind in ("set", "map"):
             identity = _identity(item, schema, kind)
-            if encode(identity) in seen:
+            written = encode(identity)
+            if written in seen:
                 found.append(duplicate(f"{path}[{index}]", identity))
-            seen.add(encode(identity))
+            seen.add(written)
         if schema.items is not None:
             _validate(item, schema.items, f"{path}[{index}]", found, depth + 1)
 

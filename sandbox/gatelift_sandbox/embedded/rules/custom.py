@@ -63,7 +63,7 @@ class CustomRules(Rules):
         """Validate against the schema, but for what was wrong before and has not changed (ratcheting)."""
         if self._schema is None:
             return []
-        found = validate(new, self._schema)
+        found = validate(new, self._schema, known=old)  # what has not changed was held against it when it came
         if not found:
             return []
         known = {str(error) for error in validate(old, self._schema)}
