@@ -26,9 +26,13 @@ COUNTS = ("pendingWorkloads", "reservingWorkloads", "admittedWorkloads")
 
 def moves(core: Core, resource: Resource, key: ObjectKey, document: Doc) -> bool:
     """Say whether the manager has yet to hear of an object's newest version, waits for an answer, or looks again."""
-    ref, look = ObjectRef(resource, key), Key(LOOKS[resource], key)
+    return is_moving(core, ObjectRef(resource, key), Key(LOOKS[resource], key), document["metadata"]["resourceVersion"])
+
+
+def is_moving(core: Core, ref: ObjectRef, look: Key, version: str) -> bool:
+    """Say the same of an object of which this is the newest version."""
     known: Any = core.known(ref)
-    if known is None or known.metadata.resource_version != document["metadata"]["resourceVersion"]:
+    if known is None or known.metadata.resource_version != version:
         return True
     uid = known.metadata.uid
     return (

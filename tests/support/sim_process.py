@@ -31,6 +31,8 @@ class SimProcess:
         self.clock = clock
         self.name = name
         self.machine = machine
+        self.handled = 0
+        """Events so far."""
         self.dead = False
         self.paused = False
         self._perform = perform
@@ -81,6 +83,7 @@ class SimProcess:
             self._wake(deadline)
 
     def _handle(self, event: Any) -> None:
+        self.handled += 1
         for command in self.machine.handle(event, self.now):
             if self.dead:
                 return

@@ -8,11 +8,14 @@ phase, why they wait against what it has to say, quota against its charge. Neigh
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from gatelift.core.agenda import Key
 from gatelift.core.state import Core
 from gatelift_admission.entry import Phase
-from gatelift_kube.resources import WORKLOAD, ObjectKey, Resource
+from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox.embedded.watches import Stored
-from support.shown import LOOKS, moves, queue_is_wrong
+from support.shown import LOOKS, is_moving, queue_is_wrong
 from support.sim_cluster import Doc, SimCluster
 from support.sim_manager import SimManager
 from support.sim_objects import holds, milli
@@ -24,13 +27,36 @@ Charge = dict[tuple[str, str], int]
 """Milli-CPU by flavor and resource."""
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One version of an object, decoded once, which nobody changes."""
+
+    stored: Stored
+    document: Doc
+    ref: ObjectRef
+    look: Key
+    version: str
+
+    @classmethod
+    def of(cls, resource: Resource, stored: Stored) -> Read:
+        """Read an object."""
+        key = ObjectKey(stored.namespace, stored.name)
+        ref, look = ObjectRef(resource, key), Key(LOOKS[resource], key)
+        return cls(stored, stored.document(), ref, look, str(stored.version))
+
+    def moves(self, core: Core) -> bool:
+        """Say whether it may still come to show something else."""
+        return is_moving(core, self.ref, self.look, self.version)
+
+
 class Shown:
     """Compares what the management cluster shows with what a manager has."""
 
     def __init__(self, home: SimCluster, truth: Truth) -> None:
         self._home = home
         self._truth = truth
-        self._read: dict[str, tuple[Stored, Doc]] = {}  # by UID: what was decoded last, which nobody changes
+        self._read: dict[str, Read] = {}  # by UID
+        self._compared: tuple[object, int, int] | None = None
         self.checks = 0
 
     def moving(self, manager: SimManager | None) -> list[str]:
@@ -38,10 +64,10 @@ class Shown:
         if manager is None:
             return ["no manager leads and has done all that is due"]
         return [
-            f"{resource.kind} {key.name}"
+            f"{resource.kind} {each.stored.name}"
             for resource in LOOKS
-            for key, document in self._all(resource)
-            if moves(manager.machine.core, resource, key, document)
+            for each in self._all(resource)
+            if each.moves(manager.machine.core)
         ]
 
     def wrong(self, manager: SimManager | None) -> list[str]:
@@ -49,15 +75,19 @@ class Shown:
         if manager is None:
             return []
         core, found = manager.machine.core, []
+        now = manager, manager.process.handled, self._home.store.version
+        if now == self._compared:
+            return []  # nothing was written, and it has heard of nothing, since it was found right
         for resource in LOOKS:
-            for key, document in self._all(resource):
-                if not moves(core, resource, key, document):
+            for each in self._all(resource):
+                if not each.moves(core):
                     self.checks += 1
                     found += (
-                        queue_is_wrong(core, resource, key, document)
+                        queue_is_wrong(core, resource, each.ref.key, each.document)
                         if resource != WORKLOAD
-                        else self._workload(core, document)
+                        else self._workload(core, each.document)
                     )
+        self._compared = None if found else now
         return found
 
     def _workload(self, core: Core, document: Doc) -> list[str]:
@@ -78,17 +108,15 @@ class Shown:
             found.append(f"Workload {meta['name']} says {_said(document)}; the engine {want}")
         return found
 
-    def _all(self, resource: Resource) -> list[tuple[ObjectKey, Doc]]:
+    def _all(self, resource: Resource) -> list[Read]:
         there = self._home.store.all((resource.group, resource.plural))
-        found = [(ObjectKey(stored.namespace, stored.name), self._document(stored)) for stored in there]
-        return sorted(found, key=lambda one: (one[0].namespace, one[0].name))
+        return [self._reading(resource, stored) for stored in sorted(there, key=_name)]
 
-    def _document(self, stored: Stored) -> Doc:
-        """Return an object as it is now, decoded once for each version."""
+    def _reading(self, resource: Resource, stored: Stored) -> Read:
         known = self._read.get(stored.uid)
-        if known is None or known[0] is not stored:
-            known = self._read[stored.uid] = stored, stored.document()
-        return known[1]
+        if known is None or known.stored is not stored:
+            known = self._read[stored.uid] = Read.of(resource, stored)
+        return known
 
 
 def idle_leader(managers: list[SimManager]) -> SimManager | None:
@@ -99,6 +127,10 @@ def idle_leader(managers: list[SimManager]) -> SimManager | None:
         if leads and not manager.port.down and process.is_idle:
             return manager
     return None
+
+
+def _name(stored: Stored) -> tuple[str, str]:
+    return stored.namespace, stored.name
 
 
 def _phase(document: Doc) -> Phase:
