@@ -74,9 +74,11 @@ def test_a_workload_that_shows_another_phase_or_charge_than_the_engine_has_is_no
     entries = world.managers[0].machine.core.ledger.engine.state.entries
     entry = next(one for one in entries.values() if one.phase is Phase.ADMITTED)
     entry.phase = Phase.RESERVED
+    world.shown.forget()
     with pytest.raises(TruthError, match="shows admitted; the engine has quota reserved"):
         world.pass_seconds(1.0)
     entry.phase, entry.charged = Phase.ADMITTED, {}
+    world.shown.forget()
     with pytest.raises(TruthError, match="the engine charges"):
         world.pass_seconds(1.0)
 

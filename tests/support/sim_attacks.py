@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from support import sim_by_hand as hand
 from support import sim_disasters as disasters
+from support import sim_ownership as ownership
 from support import sim_words as words
 
 if TYPE_CHECKING:
@@ -63,6 +64,14 @@ ATTACKS = {
         Attack(words.leader_dies_after_a_write),
         Attack(words.agent_dies_after_a_write),
         Attack(hand.again_while_it_runs),
+        Attack(ownership.homes_deleted_orphaning),
+        Attack(ownership.homes_deleted_in_the_foreground),
+        Attack(ownership.workers_deleted_orphaning),
+        Attack(ownership.workers_deleted_in_the_foreground),
+        Attack(ownership.queue_label_edited),
+        Attack(ownership.managed_label_edited),
+        Attack(ownership.workloads_owner_edited),
+        Attack(ownership.pods_owner_edited),
     )
 }
 DRAWN = tuple(name for name, each in ATTACKS.items() if not each.off)

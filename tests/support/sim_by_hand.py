@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gatelift_kube.resources import JOB, POD, WORKLOAD, Resource
-from support.sim_attribution import Work
+from support.sim_attribution import QUEUE, Work
 from support.sim_cluster import TEAM, Doc, SimCluster
 from support.sim_draws import a_worker, some
 from support.sim_objects import holds, is_over, place_of
@@ -19,7 +19,8 @@ STOPPING = "gatelift.dev/stopping"
 """On what an agent stops."""
 
 
-def _ours(worker: SimCluster) -> list[tuple[Any, Doc]]:
+def ours(worker: SimCluster) -> list[tuple[Any, Doc]]:
+    """Return the kinds and objects on a worker that wear a label of ours."""
     return [
         (resource, each)
         for resource in (POD, JOB)
@@ -31,35 +32,35 @@ def _ours(worker: SimCluster) -> list[tuple[Any, Doc]]:
 def workers_finalizer_edited(world: SimWorld) -> bool:
     """Take the finalizers off an object on a worker."""
     _, worker = a_worker(world)
-    found = some(world, [pair for pair in _ours(worker) if pair[1]["metadata"].get("finalizers")])
+    found = some(world, [pair for pair in ours(worker) if pair[1]["metadata"].get("finalizers")])
     if found is None:
         return False
     resource, document = found
-    return _changed(worker, resource, document, {"metadata": {"finalizers": None}})
+    return changed(worker, resource, document, {"metadata": {"finalizers": None}})
 
 
 def homes_finalizer_edited(world: SimWorld) -> bool:
     """Take the finalizers off a user's pod."""
     found = some(world, [each for each in world.home.all(POD) if each["metadata"].get("finalizers")])
-    return found is not None and _changed(world.home, POD, found, {"metadata": {"finalizers": None}})
+    return found is not None and changed(world.home, POD, found, {"metadata": {"finalizers": None}})
 
 
 def workloads_finalizer_edited(world: SimWorld) -> bool:
     """Take the finalizers off a Workload without quota: while it has some, a policy keeps them Gatelift's."""
     found = some(world, [each for each in world.home.all(WORKLOAD) if not holds(each, "QuotaReserved")])
-    return found is not None and _changed(world.home, WORKLOAD, found, {"metadata": {"finalizers": None}})
+    return found is not None and changed(world.home, WORKLOAD, found, {"metadata": {"finalizers": None}})
 
 
 def workers_label_edited(world: SimWorld) -> bool:
     """Take a label of ours off an object on a worker, or change it."""
     _, worker = a_worker(world)
-    found = some(world, _ours(worker))
+    found = some(world, ours(worker))
     if found is None:
         return False
     resource, document = found
     label = some(world, sorted(key for key in document["metadata"]["labels"] if key.startswith(OURS)))
     value = some(world, [None, "7", "somebody"])
-    return _changed(worker, resource, document, {"metadata": {"labels": {label: value}}})
+    return changed(worker, resource, document, {"metadata": {"labels": {label: value}}})
 
 
 def homes_label_edited(world: SimWorld) -> bool:
@@ -67,8 +68,8 @@ def homes_label_edited(world: SimWorld) -> bool:
     found = some(world, [each for each in world.home.all(POD) if not _gated(each)])
     if found is None:
         return False
-    off = {key: None for key in found["metadata"]["labels"] if key.startswith(OURS)}
-    return _changed(world.home, POD, found, {"metadata": {"labels": off}})
+    off = {key: None for key in found["metadata"].get("labels", {}) if key.startswith(OURS)}
+    return changed(world.home, POD, found, {"metadata": {"labels": off}})
 
 
 def epoch_edited(world: SimWorld) -> bool:
@@ -78,7 +79,7 @@ def epoch_edited(world: SimWorld) -> bool:
         return False
     epoch = int(found["metadata"].get("annotations", {}).get("gatelift.dev/epoch", "1"))
     more = str(epoch + world.time.rng.choice((1, 5, 1000)))
-    return _changed(world.home, WORKLOAD, found, {"metadata": {"annotations": {"gatelift.dev/epoch": more}}})
+    return changed(world.home, WORKLOAD, found, {"metadata": {"annotations": {"gatelift.dev/epoch": more}}})
 
 
 def workers_job_suspended(world: SimWorld) -> bool:
@@ -94,7 +95,7 @@ def workers_job_suspended(world: SimWorld) -> bool:
     suspended = found["spec"].get("suspend", False)
     if suspended and not _stands_there(world, name, worker, found):
         return False
-    return _changed(worker, JOB, found, {"spec": {"suspend": not suspended}})
+    return changed(worker, JOB, found, {"spec": {"suspend": not suspended}})
 
 
 def _stands_there(world: SimWorld, name: str, worker: SimCluster, job: Doc) -> bool:
@@ -113,7 +114,7 @@ def workers_job_resized(world: SimWorld) -> bool:
     """Change how many pods of a Job run at once on a worker."""
     _, worker = a_worker(world)
     found = some(world, worker.all(JOB))
-    return found is not None and _changed(
+    return found is not None and changed(
         worker, JOB, found, {"spec": {"parallelism": world.time.rng.choice((1, 3, 5))}}
     )
 
@@ -136,19 +137,19 @@ def _local_jobs(world: SimWorld, *, suspended: bool) -> list[Doc]:
 def homes_job_suspended(world: SimWorld) -> bool:
     """Let a user suspend a Job that runs at home."""
     found = _some_local(world, suspended=False)
-    return found is not None and _changed(world.home, JOB, found, {"spec": {"suspend": True}})
+    return found is not None and changed(world.home, JOB, found, {"spec": {"suspend": True}})
 
 
 def homes_job_unsuspended(world: SimWorld) -> bool:
     """Let a user unsuspend a Job that waits, around the webhook."""
     found = _some_local(world, suspended=True)
-    return found is not None and _changed(world.home, JOB, found, {"spec": {"suspend": False}})
+    return found is not None and changed(world.home, JOB, found, {"spec": {"suspend": False}})
 
 
 def homes_job_resized(world: SimWorld) -> bool:
     """Let a user change how many pods of his running Job run at once, around the webhook."""
     found = _some_local(world, suspended=False)
-    return found is not None and _changed(
+    return found is not None and changed(
         world.home, JOB, found, {"spec": {"parallelism": world.time.rng.choice((1, 2, 3))}}
     )
 
@@ -159,7 +160,7 @@ def counts_lowered(world: SimWorld) -> bool:
     if found is None or found["spec"]["podSets"][0].get("count", 1) < 2:
         return False
     sets = [{**one, "count": 1} for one in found["spec"]["podSets"]]
-    return _changed(world.home, WORKLOAD, found, {"spec": {"podSets": sets}})
+    return changed(world.home, WORKLOAD, found, {"spec": {"podSets": sets}})
 
 
 def force_deleted(world: SimWorld) -> bool:
@@ -176,7 +177,8 @@ def _gated(pod: Doc) -> bool:
     return bool(pod["spec"].get("schedulingGates"))
 
 
-def _changed(cluster: SimCluster, resource: Any, document: Doc, patch: Doc) -> bool:
+def changed(cluster: SimCluster, resource: Any, document: Doc, patch: Doc) -> bool:
+    """Edit an object by hand, and say so; return whether it was taken."""
     cluster.timeline.say("by hand", f"{resource.kind} {document['metadata']['name']} on {cluster.name}: {patch}")
     return cluster.change(resource, document["metadata"]["name"], patch) is not None
 
@@ -185,7 +187,7 @@ def again_while_it_runs(world: SimWorld) -> bool:
     """Delete a user's object whose cluster is cut off, and let its user make it again under the same name at once."""
     _, worker = a_worker(world)
     found = some(
-        world, [(kind, each) for kind, each in _ours(worker) if world.home.look(kind, each["metadata"]["name"])]
+        world, [(kind, each) for kind, each in ours(worker) if world.home.look(kind, each["metadata"]["name"])]
     )
     if found is None:
         return False
@@ -199,6 +201,12 @@ def again_while_it_runs(world: SimWorld) -> bool:
     world.home.delete(resource, user["metadata"]["name"])
     make_again(world, resource, user, while_it_runs=True)
     return True
+
+
+def is_queued(document: Doc) -> bool:
+    """Say whether an object is one that its user made for a queue: no pod of a Job, also where the Job is gone."""
+    meta = document["metadata"]
+    return not meta.get("ownerReferences") and QUEUE in meta.get("labels", {})
 
 
 def make_again(world: SimWorld, resource: Resource, document: Doc, *, while_it_runs: bool = False) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gatelift_kube.resources import JOB, POD, WORKLOAD
+from support.sim_account import taken_off
 from support.sim_objects import holds, is_over, names, wanted
 
 if TYPE_CHECKING:
@@ -26,17 +27,16 @@ def unsettled(world: SimWorld) -> list[str]:
                 problems.append(f"{name} is finished and runs: {live[uid]}")
         elif not live.get(uid):
             reserved, queue = holds(document, "QuotaReserved"), document["spec"]["queueName"]
-            if not reserved and wanted(document) > world.queues[queue] - used[queue]:
+            if not reserved and wanted(document) > world.queues.get(queue, 0) - used[queue]:
                 continue  # it waits for others, which run
             problems.append(f"{name} waits (reserved {reserved}, {document.get('status', {}).get('clusterName')})")
-    owned = {
-        owner["uid"] for each in world.truth.workloads.values() for owner in each["metadata"].get("ownerReferences", [])
-    }
+    owners = [world.truth.whose.owner_of(uid) for uid in world.truth.workloads]
+    owned = {owner[1] for owner in owners if owner is not None}
     problems += [
         f"{resource.kind} {each['metadata']['name']} has no workload"
         for resource in (POD, JOB)
         for each in world.home.all(resource)
-        if "kueue.x-k8s.io/queue-name" in each["metadata"]["labels"]
+        if "kueue.x-k8s.io/queue-name" in each["metadata"].get("labels", {})
         and each["metadata"]["uid"] not in owned
         and not is_over(each)
     ]
@@ -55,6 +55,8 @@ def strays(world: SimWorld, live: dict[str, Any]) -> list[str]:
                 belongs = world.truth.whose.of(worker.name, each["metadata"]["uid"])
                 if belongs is None:
                     continue  # a tenant's own
+                if is_over(each) and taken_off(each, belongs):
+                    continue  # who takes a pod off its Job keeps it, once it has ended
                 if not any(cluster == worker.name for _, cluster in live.get(belongs.workload, ())):
                     text = f"{resource.kind} {each['metadata']['name']} of {belongs.workload} is left on {name}"
                     problems.append(text)

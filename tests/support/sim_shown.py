@@ -59,6 +59,10 @@ class Shown:
         self._compared: tuple[object, int, int] | None = None
         self.checks = 0
 
+    def forget(self) -> None:
+        """Compare all of it the next time: somebody has changed a manager's engine that heard of nothing."""
+        self._compared = None
+
     def moving(self, manager: SimManager | None) -> list[str]:
         """Return what may still come to show something else; all of it where nobody leads."""
         if manager is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, NAMESPACE, POD, WORKER_CLUSTER, WORKLOAD
 from support.sim_agent import SimAgent
-from support.sim_by_hand import make_again
+from support.sim_by_hand import is_queued, make_again
 from support.sim_cluster import ACCEPT, TEAM
 from support.sim_persons import fence
 from support.sim_world import QUEUES, SimWorld
@@ -97,7 +97,7 @@ class Trouble:
             name = chosen["metadata"]["name"]
             self.world.time.say("user", f"deletes {resource.kind} {name}")
             self.world.home.delete(resource, name)
-            if not chosen["metadata"].get("ownerReferences") and self.world.time.chance(0.5):
+            if is_queued(chosen) and self.world.time.chance(0.5):
                 make_again(self.world, resource, chosen)
 
     def delete_workload(self) -> None:

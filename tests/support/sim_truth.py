@@ -407,15 +407,18 @@ class Truth:
         return used
 
     def orphaned(self, workload: Doc) -> bool:
-        """Say whether the user's object is being deleted or gone: its quota needs no write to be free."""
-        owners = workload["metadata"].get("ownerReferences", [])
-        return bool(owners) and not any(owner["uid"] in self._users for owner in owners)
+        """Say whether the user's object is being deleted or gone: its quota needs no write to be free.
+
+        Whose it was at first sight: the garbage collector and people take owner references off.
+        """
+        owner = self.whose.owner_of(workload["metadata"]["uid"])
+        return owner is not None and owner[1] not in self._users
 
     def check_quota(self, queues: dict[str, int]) -> None:
         """Check that no queue has admitted more than it has."""
         for name, amount in self.used().items():
-            if amount > queues[name]:
-                raise TruthError(f"queue {name} has admitted {amount} of {queues[name]} milli-CPU")
+            if amount > queues.get(name, 0):
+                raise TruthError(f"queue {name} has admitted {amount} of {queues.get(name, 0)} milli-CPU")
 
 
 __all__ = ["Cluster", "Truth", "TruthError", "epoch_of", "holds", "job_is_free", "milli", "place_of", "pod_is_free"]
