@@ -5,10 +5,12 @@ How late is bounded (decision 28); within that bound nothing that is concluded m
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
-from gatelift_kube.writes import ApiWrite, Patch
+from gatelift_kube.writes import ApiWrite, Create, Patch
 from support.history import History
 from support.sim_port import AFTER_SECONDS_MAX
 
@@ -99,3 +101,38 @@ def test_hd_102_the_last_lift_under_a_lease_has_landed_before_a_person_can_say_f
     history.until_lost(cluster)
     assert history.runs("one", kind) == {cluster}, "it has landed by now, and who looks sees it"
     assert len(asked) > 1, "it was asked for as long as the lease allowed it"
+
+
+def test_hd_103_a_create_that_lands_while_its_placement_is_cleaned_up_is_removed() -> None:
+    """The first create of a pod lands when what the second one made has gone, and before the answer that it is gone."""
+    history = History(shown=False)
+    time = history.world.time
+    late: dict[str, Any] = {}
+
+    def slow(name: str) -> None:
+        port = history.agent(name).port
+        send = port._send
+
+        def _send(command: ApiWrite, deadline: float) -> None:
+            if isinstance(command, Create) and command.ref.resource == POD and not late:
+                late["create"] = lambda: port._land(command, answered=False)
+                time.after(deadline - time.now, lambda: port._unsure(command))
+            elif isinstance(command, Patch) and late and b"finalizers/" in command.body and b"remove" in command.body:
+                time.after(0.01, lambda: port._land(command, answered=False))
+                time.after(0.5, late.pop("create", lambda: None))
+                time.after(8.0, lambda: port._unsure(command))
+                late["landed"] = True
+            else:
+                send(command, deadline)
+
+        port._send = _send  # type: ignore[method-assign]
+
+    for name in history.workers:
+        slow(name)
+    history.pod("one")
+    cluster = history.until_runs("one")
+    history.workers[cluster].delete(POD, "one", grace_seconds=1)
+    history.passes(120.0)
+    assert late == {"landed": True}
+    assert history.runs("one") not in (set(), {cluster}), "it was evicted, and runs elsewhere"
+    assert history.objects(cluster, POD) == []

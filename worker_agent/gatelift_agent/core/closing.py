@@ -7,7 +7,7 @@ the finalizer dropped. Local objects are the user's own: nothing of them is remo
 
 from __future__ import annotations
 
-from gatelift_agent.core import draining, ownership, reports
+from gatelift_agent.core import draining, observing, ownership, reports
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.objects import Held
 from gatelift_agent.core.placements import SUPERSEDED, EndingKind, Move, Placement, State, Tracked
@@ -109,6 +109,17 @@ def _clean_up(world: World, placement: Placement, now: float) -> None:
     if done and world.keeper.forgotten(placement.key):
         placement.move(Move.CLEARED)
         world.remove(placement)
+        _look_behind(world, placement)
+
+
+def _look_behind(world: World, placement: Placement) -> None:
+    """Look at what has landed in the places of a placement while it was cleaned up: a create that was given up."""
+    for tracked in placement.objects.values():
+        held = world.held(tracked)
+        if held is None or world.was_cleared(held.object.metadata.uid) or world.placements_at(held.ref):
+            continue
+        if held.object.metadata.uid != tracked.uid:
+            observing.stray(world, held)
 
 
 def _remove(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:

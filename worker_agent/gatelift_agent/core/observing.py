@@ -49,7 +49,7 @@ def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: flo
     for placement in placements:
         take(world, placement, placement.objects[meta.name], held, now)
     if not placements:
-        _stray(world, held)
+        stray(world, held)
 
 
 def take(world: World, placement: Placement, tracked: Tracked, held: Held, now: float) -> None:
@@ -187,10 +187,11 @@ def vanish(world: World, tracked: Tracked, obj: KubeObject, now: float) -> None:
         _doubt(world, obj, now)
 
 
-def _stray(world: World, held: Held) -> None:
+def stray(world: World, held: Held) -> None:
     """Remove an object of ours that lands after its placement was declared over: the late create of an answer UNKNOWN.
 
-    Only an epoch that this process has used up proves that; what else carries our labels is left alone.
+    Only an epoch that this process has used up proves that; what else carries our labels is left alone. Asked when an
+    object is seen of which no placement knows, and of what stands where one had its object when it is known no more.
     """
     meta = held.object.metadata
     found = ownership.placed_as(meta)
