@@ -192,6 +192,10 @@ class BareKind:
         """Return None."""
         return None
 
+    def may_put_back(self, obj: Workload, wanted: Charged, pods: Sequence[Pod]) -> bool:
+        """Return True: nothing of it is put back."""
+        return True
+
     def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:
         """Return nothing: the CRD's defaults are enough."""
         return ()

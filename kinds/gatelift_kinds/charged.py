@@ -6,12 +6,15 @@ Values are small, since they are also written on the object: a long part stands 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from gatelift_kinds import job_partial
 from gatelift_kinds.kind import Charged
 from gatelift_kinds.patches import Operation, decode, encode, guards
+from gatelift_kinds.pods import count_pods
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 
@@ -49,6 +52,27 @@ def put_job_back(job: Job, raw: bytes, wanted: Charged) -> bytes | None:
         {"op": "add", "path": f"/spec/{name}", "value": wanted[name]} for name in sorted(edited)
     ]
     return encode([*guards(job.metadata), *changes])
+
+
+def job_has_settled(job: Job, wanted: Charged, pods: Sequence[Pod]) -> bool:
+    """Return whether a Job that is put back runs no more than is wanted: fewer pods, or none of them stops any more.
+
+    Its controller makes a new pod beside one that stops. Nothing in the status says which spec it has acted on, so that
+    it has is seen by the pods it has: as many as the edit lets run.
+    """
+    edited = job_partial.pods_at_once(job_partial.now(job))
+    if _pods_at_once(wanted) <= edited:
+        return True
+    known = count_pods("", pods)
+    active = max(known.active, job.status.active)
+    quiet = not (known.terminating or job.status.terminating)
+    return quiet and active == (0 if job.spec.suspend else edited)
+
+
+def _pods_at_once(wanted: Charged) -> int:
+    parallelism, completions = wanted.get("parallelism"), wanted.get("completions")
+    at_once = parallelism if isinstance(parallelism, int) else 1
+    return min(at_once, completions) if isinstance(completions, int) else at_once
 
 
 def _digest(value: Any) -> str:

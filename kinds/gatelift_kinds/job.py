@@ -340,6 +340,10 @@ class JobKind:
         """Return the patch of parallelism and completions; None once the template is another one."""
         return charged.put_job_back(obj, raw, wanted)
 
+    def may_put_back(self, obj: Job, wanted: Charged, pods: Sequence[Pod]) -> bool:
+        """Return whether its pods become fewer, or nothing of those that an edit ended still stops."""
+        return charged.job_has_settled(obj, wanted, pods)
+
     def _asks_acknowledgement(self, obj: Job, key: PlacementKey) -> bool:
         return obj.metadata.generation > _SUSPENDED_AT_CREATION and not job_status.stop_asked(obj, key)
 

@@ -332,6 +332,13 @@ class WorkerSide(Protocol[UserT_contra]):
         """Return the JSON patch that makes it as it was charged; None where that cannot be done any more."""
         ...
 
+    def may_put_back(self, obj: UserT_contra, wanted: Charged, pods: Sequence[Pod]) -> bool:
+        """Return whether it runs no more than it is charged for when it is put back now: what an edit ended may stop.
+
+        `pods`: those that it made.
+        """
+        ...
+
 
 class WebhookSide(Protocol):
     """What the webhook asks; objects come as JSON mappings, since they are not stored yet."""

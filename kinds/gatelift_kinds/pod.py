@@ -321,6 +321,10 @@ class PodKind:
         """Return None: containers that have started with more are not made smaller."""
         return None
 
+    def may_put_back(self, obj: Pod, wanted: Charged, pods: Sequence[Pod]) -> bool:
+        """Return True: nothing of it is put back."""
+        return True
+
     # --- the webhook -------------------------------------------------------------------------------------------
 
     def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:

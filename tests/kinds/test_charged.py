@@ -67,3 +67,41 @@ def test_a_pods_charge_follows_from_its_requests() -> None:
     large["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1"}, "limits": {"cpu": "4"}}
     assert dict(POD_KIND.charged(pod(large), raw(large))) == charges[0], "an image or a limit charges nothing"
     assert POD_KIND.put_back(pod(small), raw(small), charges[1]) is None
+
+
+def _child(**changes: Any) -> Json:
+    document = a_pod()
+    document["spec"]["nodeName"] = "n"
+    document["metadata"] |= changes
+    return document
+
+
+STOPPING = {"deletionTimestamp": "2026-11-21T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("status", "children", "settled"),
+    [
+        ({"active": 1}, [{}], True),
+        ({"active": 2}, [{}], False),
+        ({"active": 1, "terminating": 1}, [{}], False),
+        ({"active": 1}, [{}, {}], False),
+        ({"active": 1}, [{}, STOPPING], False),
+        ({"active": 0}, [], False),
+    ],
+    ids=["done", "not seen", "its status", "by the watch", "one stops", "before it has any"],
+)
+def test_hd_104_a_lowered_job_is_put_back_when_what_the_edit_ended_has_stopped(
+    status: Json, children: list[Json], settled: bool
+) -> None:
+    edited = job({**_job(parallelism=1, suspend=False), "status": status})
+    pods = [pod(_child(**each)) for each in children]
+    assert JOB_KIND.may_put_back(edited, _charged(_job()), pods) is settled
+
+
+def test_hd_104_a_raised_job_is_put_back_at_once_and_a_suspended_one_when_nothing_of_it_is_left() -> None:
+    raised = job({**_job(parallelism=6, suspend=False), "status": {"active": 6, "terminating": 3}})
+    assert JOB_KIND.may_put_back(raised, _charged(_job()), [pod(_child(**STOPPING))])
+    held = _job(parallelism=1, suspend=True)
+    assert JOB_KIND.may_put_back(job(held), _charged(_job()), [])
+    assert not JOB_KIND.may_put_back(job({**held, "status": {"active": 1}}), _charged(_job()), [])

@@ -36,10 +36,13 @@ _MADE = msgspec.json.Decoder(Made)
 _CREATED_GENERATION = 1
 
 
-def answered(world: World, placement: Placement, tracked: Tracked, obj: KubeObject, raw: bytes) -> None:
+def answered(
+    world: World, placement: Placement, tracked: Tracked, obj: KubeObject, raw: bytes, *, lifted: bool
+) -> None:
     """Take what our own create or lift was answered as that which is right."""
     if not world.local:
-        tracked.made = Made(obj.metadata.generation, dict(world.kind(placement).charged(obj, raw)))
+        tracked.made = _now(world, placement, obj, raw)
+        tracked.lift_known = tracked.lift_known or lifted
 
 
 def learn(world: World, placement: Placement, tracked: Tracked) -> None:
@@ -47,9 +50,10 @@ def learn(world: World, placement: Placement, tracked: Tracked) -> None:
     obj = tracked.object
     if world.local or obj is None or tracked.made is not None:
         return
+    kind = world.kind(placement)
     tracked.made = _marked(obj.metadata)
+    tracked.lift_known = tracked.made is not None or kind.lifted(obj)
     if tracked.made is None:
-        kind = world.kind(placement)
         # Held back, it has the generation of its create, or somebody has changed what nobody knows.
         touched = kind.pods_are_children and not kind.lifted(obj) and obj.metadata.generation > _CREATED_GENERATION
         tracked.made = Made(_CREATED_GENERATION, {}) if touched else _now(world, placement, obj, tracked.raw)
@@ -64,10 +68,10 @@ def edited(world: World, placement: Placement, tracked: Tracked) -> tuple[str, .
     if generation and generation == made.generation:
         return ()  # nobody has changed its spec; new defaults of an API server change no generation
     now = _now(world, placement, obj, tracked.raw)
-    mark = _marked(obj.metadata)
-    as_lifted = mark is not None and generation and mark.generation == generation
-    if as_lifted or now.charged == made.charged:  # at the lift's own generation it is as that was answered
+    as_lifted = _is_our_lift(world, placement, tracked, obj)
+    if as_lifted or now.charged == made.charged:  # at the lift's own generation it is as that is answered
         tracked.made = now
+        tracked.lift_known = tracked.lift_known or as_lifted
         return ()
     return tuple(sorted(name for name in {*now.charged, *made.charged} if _differs(name, now, made)))
 
@@ -76,8 +80,10 @@ def put_back(world: World, placement: Placement, tracked: Tracked, now: float) -
     """Ask for the write that puts an edit back, where that is still to be done."""
     obj = tracked.object
     body = _put_back_body(world, placement, tracked)
-    if body is None or obj is None or tracked.asked or not world.leadership.acts(now):
+    if body is None or obj is None or tracked.made is None or tracked.asked or not world.leadership.acts(now):
         return
+    if not world.kind(placement).may_put_back(obj, tracked.made.charged, world.children(placement)):
+        return  # what the edit has ended still stops: a version of the Job or of a pod looks again
     if tracked.retry_at > now:
         world.wakes.ask(placement.key, tracked.retry_at)
     elif world.has_room(placement) and world.ask_patch(Purpose.PUT_BACK, placement, tracked, body, now):
@@ -121,9 +127,24 @@ def with_mark(lift: bytes, tracked: Tracked) -> bytes:
     obj, made = tracked.object, tracked.made
     if obj is None or made is None:
         return lift
-    generation = made.generation + 1 if made.generation else 0  # a lift is one change of the spec
-    mark = msgspec.json.encode(Made(generation, made.charged), order="sorted").decode()
+    mark = msgspec.json.encode(_mark_of(made), order="sorted").decode()
     return _annotated(lift, obj.metadata, {ANNOTATION_MADE: mark})
+
+
+def _mark_of(made: Made) -> Made:
+    """Return what a lift says was made: one change of the spec after it."""
+    return Made(made.generation + 1 if made.generation else 0, made.charged)
+
+
+def _is_our_lift(world: World, placement: Placement, tracked: Tracked, obj: KubeObject) -> bool:
+    """Say whether an object is as a lift of ours has left it, whose answer is not known here: it bears what we write.
+
+    A lift is made once, so no mark is believed after its answer; one that says anything else was written by others.
+    """
+    made, mark = tracked.made, _marked(obj.metadata)
+    if made is None or mark is None or tracked.lift_known or not world.kind(placement).lifted(obj):
+        return False
+    return bool(made.charged) and mark == _mark_of(made) and mark.generation == obj.metadata.generation > 0
 
 
 def _let_go(world: World, placement: Placement, tracked: Tracked) -> bool:

@@ -54,7 +54,8 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
     tracked.put_back = tracked.put_back or asked.purpose is Purpose.PUT_BACK
     if asked.purpose in {Purpose.CREATE, Purpose.LIFT} and event.object is not None:
         tracked.uid = tracked.uid or event.object.metadata.uid  # ours, whatever a webhook made of its labels
-        edits.answered(world, placement, tracked, event.object, event.raw)
+        lifted = asked.purpose is Purpose.LIFT
+        edits.answered(world, placement, tracked, event.object, event.raw, lifted=lifted)
     world.look(placement.key)
     if asked.purpose is Purpose.STOP:
         tracked.stop_written = True

@@ -165,6 +165,8 @@ class Tracked:
     blocked_since: float | None = None
     """Since when something else has its name, None: nothing has."""
     made: Made | None = None
+    lift_known: bool = False
+    """`made` is what our lift was answered, or says of itself: no mark that comes later is ours."""
     put_back: bool = False
     """An edit of somebody else was put back; the next one ends the run."""
     lift_asked: bool = False
