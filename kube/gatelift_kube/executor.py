@@ -1,8 +1,8 @@
 """Carries out the writes that a core asked for and answers each with exactly one `WriteDone` or `WriteFailed`.
 
 Writes to one object are sent one after the other, in the order in which they were asked for; different objects are
-written at the same time, within the budget. The time limit of a write runs from `submit`, so that a write never lands
-later than `WRITE_SECONDS_MAX` after the decision (protocol rule R1), however long it would have waited for its turn.
+written at the same time, within the budget. The time limit of a write runs from `submit`, so that how late it may
+land counts from the decision (protocol rule R1), however long it would have waited for its turn.
 No task, timer or lock per object: a fixed number of workers takes from queues.
 """
 

@@ -18,7 +18,8 @@ from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import ObjectRef, Resource
 
 WRITE_SECONDS_MAX = 10.0
-"""No write of ours is still in flight after this long (protocol rule R1: the time limit of writes)."""
+"""After this long each write is answered or given up (protocol rule R1: the time limit of writes). It may land later: by
+how much, and what that means, stands in decision 28."""
 
 
 class KubeObject(Protocol):

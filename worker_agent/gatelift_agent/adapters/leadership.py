@@ -2,8 +2,10 @@
 
 How long a predecessor's writes may still be under way is arithmetic: it trusted itself for `renew_seconds` after a
 renewal was sent, its writes take `WRITE_SECONDS_MAX` at most, and we waited `lease_seconds` before we took over. After
-a clean stop nothing is under way: the Lease is given back when the last write was answered. A Lease that is not there
-says nothing: a person may have deleted it while a predecessor held it, and took the knowledge of that along.
+a clean stop nothing is under way: the Lease is given back when the last write was answered. A write that lands after
+its limit makes nothing untrue: what it creates is held back, and what it lets go is known here or was written to since
+(decision 28). A Lease that is not there says nothing: a person may have deleted it while a predecessor held it, and
+took the knowledge of that along.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ UNKNOWN_TERM = -1
 
 
 def settle_seconds(times: ElectionTimes) -> float:
-    """Return how long after a takeover a predecessor's write may still land."""
+    """Return how long after a takeover a predecessor may still wait for a write."""
     return max(0.0, times.renew_seconds + WRITE_SECONDS_MAX - times.lease_seconds) + SETTLE_MARGIN_SECONDS
 
 
