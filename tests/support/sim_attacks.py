@@ -68,8 +68,8 @@ ATTACKS = {
         Attack(ownership.homes_deleted_in_the_foreground),
         Attack(ownership.workers_deleted_orphaning),
         Attack(ownership.workers_deleted_in_the_foreground),
-        Attack(ownership.queue_label_edited),
-        Attack(ownership.managed_label_edited),
+        Attack(ownership.queue_label_edited, off="a Job without its queue's name goes on, see docs/attacks.md"),
+        Attack(ownership.managed_label_edited, off="the policy gatelift-run-labels keeps it: no manager sees the rest"),
         Attack(ownership.workloads_owner_edited),
         Attack(ownership.pods_owner_edited),
     )

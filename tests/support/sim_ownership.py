@@ -39,12 +39,16 @@ def workers_deleted_in_the_foreground(world: SimWorld) -> bool:
 
 
 def queue_label_edited(world: SimWorld) -> bool:
-    """Take the queue's name off a user's object, around the webhook, or write another one."""
+    """Take the queue's name off a user's object, around the webhook, or write another one.
+
+    Not that of a local queue on a Job that its user made for workers (`managedBy`): it would wait there for ever.
+    """
     found = some(world, _queued(world))
     if found is None:
         return False
     kind, document = found
-    value = some(world, [None, *sorted({*world.queues, "nowhere"} - {document["metadata"]["labels"][QUEUE]})])
+    others = {"nowhere"} if document["spec"].get("managedBy") else {*world.queues, "nowhere"}
+    value = some(world, [None, *sorted(others - {document["metadata"]["labels"][QUEUE]})])
     return changed(world.home, kind, document, {"metadata": {"labels": {QUEUE: value}}})
 
 
@@ -74,12 +78,7 @@ def pods_owner_edited(world: SimWorld) -> bool:
 
 def _queued(world: SimWorld) -> list[tuple[Any, Doc]]:
     """Return users' own objects of queues: not the pods that Jobs make."""
-    return [
-        (kind, each)
-        for kind in (POD, JOB)
-        for each in world.home.all(kind)
-        if is_queued(each)
-    ]
+    return [(kind, each) for kind in (POD, JOB) for each in world.home.all(kind) if is_queued(each)]
 
 
 def _deleted(world: SimWorld, cluster: SimCluster, among: list[tuple[Any, Doc]], propagation: str) -> bool:
