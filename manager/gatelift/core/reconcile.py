@@ -133,8 +133,18 @@ def attempt_for(core: Core, known: Workload, rec: Record, kind: Kind[Any] | None
     return attempt
 
 
+_UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
+"""It has quota and no winner."""
+
+
 def _stands(attempt: Attempt, rec: Record) -> bool:
-    """Say whether the record is about this attempt: an epoch that somebody raised is of the next one (H18)."""
+    """Say whether the record is about this attempt: an epoch that somebody raised is of the next one (H18).
+
+    Nor is it where the reservation that was taken over has been given back: by a leader of before, with a write that
+    landed late. That epoch is used, also if nothing was ever placed in it (R5).
+    """
+    if rec.epoch_used and attempt.state in _UNPLACED and rec.highest_epoch >= attempt.epoch:
+        return False
     if attempt.epoch >= rec.epoch:
         return True
     if attempt.state is AttemptState.ENDED:
