@@ -172,3 +172,34 @@ def test_hd_8_the_books_of_a_whole_life_balance() -> None:
     assert history.world.account.totals() == {"travels": (1000, 0), "stays": (500, 0)}
     history.until("both end", lambda: history.shows("many", "Finished", "Job") and history.shows("one", "Finished"))
     assert not any(page.runs or page.ghost for page in history.world.account.pages.values())
+
+
+def test_hd_120_a_container_that_outlives_its_pod_is_charged_until_it_has_stopped() -> None:
+    account = Account()
+    account.workload(workload_document("job", pods=1), 0.0)
+    account.object(LOCAL, "Job", job_document("job", pods=1), 0.0)
+    pods_of(account, LOCAL, "job", 1)
+    account.container(LOCAL, f"{LOCAL}-p0", 1.0, runs=True)
+    account.object(LOCAL, "Pod", pod_document(f"{LOCAL}-p0", job="job"), 2.0, removed=True)
+    account.object(LOCAL, "Job", job_document("job", pods=1), 2.0, removed=True)
+    assert account.totals() == {"main": (1000, 0)}, "its pod is gone by force, and it runs on"
+    with pytest.raises(AccountError, match="the manager charges 0m"):
+        account.compare(lambda _queue: 0)
+    with pytest.raises(AccountError, match="charged is {}"):
+        account.workload(workload_document("job", pods=1) | {"status": {}}, 3.0)
+        account.object(LOCAL, "Job", job_document("job", pods=1, suspended=True), 3.5)
+    account.container(LOCAL, f"{LOCAL}-p0", 4.0, runs=False)
+    assert not account.totals()
+    account.compare(lambda _queue: 0)
+
+
+def test_hd_120_a_pod_that_is_being_deleted_is_charged_while_its_object_is_there() -> None:
+    account = Account()
+    account.workload(workload_document("job", pods=1), 0.0)
+    going = pod_document(f"{LOCAL}-p0", job="job")
+    account.object(LOCAL, "Job", job_document("job", pods=1), 0.0)
+    pods_of(account, LOCAL, "job", 1)
+    account.container(LOCAL, f"{LOCAL}-p0", 1.0, runs=True)
+    account.object(LOCAL, "Pod", {**going, "metadata": {**going["metadata"], "deletionTimestamp": "now"}}, 2.0)
+    account.container(LOCAL, f"{LOCAL}-p0", 3.0, runs=False)
+    assert account.totals() == {"main": (1000, 0)}

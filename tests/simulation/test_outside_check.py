@@ -8,21 +8,24 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from gatelift_kube.resources import JOB, POD
+from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.embedded.store import Copy
 from gatelift_sandbox.records import Record
 from support.history import History
 from support.sim_attribution import Work
 from support.sim_cluster import TEAM, Doc
+from support.sim_crowds import Crowds
 from support.sim_truth import TruthError
 
 JUDGED = ("gatelift", "gatelift_agent", "gatelift_kinds", "gatelift_admission", "gatelift_wire")
+NEVER = "2026-01-01T00:00:00Z"
 _IMPORT = "import sys, support.{module}; print(*sorted({{each.partition('.')[0] for each in sys.modules}}))"
 
 
-@pytest.mark.parametrize("module", ["sim_truth", "sim_attribution", "sim_account", "sim_objects"])
+@pytest.mark.parametrize("module", ["sim_truth", "sim_attribution", "sim_account", "sim_objects", "sim_crowds"])
 def test_hd_50_the_outside_check_imports_nothing_of_what_it_judges(module: str) -> None:
     tests = Path(__file__).parent.parent
     done = subprocess.run(  # noqa: S603 (our own interpreter and program)
@@ -157,3 +160,54 @@ def test_hd_50_a_pod_that_a_backup_brings_back_before_its_start_counts_once_it_i
     assert not history.runs("one"), "its backup knows it as gated"
     history.edit(cluster, POD, "one", {"spec": {"schedulingGates": None}})
     assert history.runs("one") == {cluster}
+
+
+def test_hd_120_a_workload_that_is_finished_while_its_containers_run_is_noticed() -> None:
+    history = History()
+    history.pod("one")
+    history.until_runs("one")
+    workload = history.workload("one")
+    assert workload is not None
+    done = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "", "lastTransitionTime": NEVER}
+    status = {"status": {**workload["status"], "conditions": [*workload["status"]["conditions"], done]}}
+    kind, name = history.home.store.kinds.of(WORKLOAD), workload["metadata"]["name"]
+    body, media = msgspec.json.encode(status), "application/merge-patch+json"
+    with pytest.raises(TruthError, match="is finished while containers of container [ab]/.* run"):
+        history.home.store.patch(kind, TEAM, name, body, media, 0.0, subresource="status")
+
+
+def test_hd_120_one_container_too_many_of_a_job_is_noticed_whoever_is_charged() -> None:
+    crowds = Crowds()
+    crowds.job("job", 2)
+    crowds.started("job", "one")
+    crowds.started("job", "two")
+    with pytest.raises(TruthError, match="3 pods whose containers run"):
+        crowds.started("job", "three")
+
+
+def test_hd_120_what_is_going_or_was_allowed_once_is_not_too_many() -> None:
+    crowds = Crowds()
+    crowds.job("job", 2)
+    crowds.started("job", "one")
+    crowds.pod("one", going=True)
+    crowds.started("job", "two")
+    crowds.started("job", "three")
+    crowds.stopped("job", "two")
+    crowds.job("job", 1)  # the surplus is deleted in a moment
+    crowds.started("job", "four")
+    with pytest.raises(TruthError, match="at most 2"):
+        crowds.started("job", "five")
+
+
+def test_hd_120_a_container_is_counted_for_the_job_that_its_pod_was_made_for() -> None:
+    history = History(shown=False)
+    history.job("many", pods=1)
+    cluster = history.until_runs("many", "Job")
+    (pod,) = history.objects(cluster)
+    twin = {"name": "twin", "namespace": TEAM, "labels": {}, "ownerReferences": pod["metadata"]["ownerReferences"]}
+    with pytest.raises(TruthError, match="2 pods whose containers run"):
+        for number in range(2):
+            uid = f"twin-{number}"
+            history.world.truth.whose.seen(cluster, "Pod", {"metadata": {**twin, "uid": uid}})
+            ran = Record(cluster=cluster, node="n", namespace=TEAM, name="twin", pod_uid=uid, started=0.0)
+            history.world.truth.noted(cluster, ran)

@@ -38,6 +38,10 @@ class Page:
     """Those of them that are being deleted, or were taken off their Job: their Jobs make others at once."""
     jobs: dict[tuple[str, str], int] = field(default_factory=dict)
     """What Jobs that are not suspended may have running at once, by cluster and UID."""
+    containers: set[tuple[str, str]] = field(default_factory=set)
+    """Pods whose containers run, by cluster and UID: what they ask for counts until those have stopped."""
+    outlived: set[tuple[str, str]] = field(default_factory=set)
+    """Those of them whose pods are gone, or said to have ended."""
     unrecorded: dict[tuple[str, str], float] = field(default_factory=dict)
     """Since when those of both run that only a history has granted that a restore has lost: nobody is charged."""
     ghost: int = 0
@@ -117,8 +121,13 @@ class Account:
         may_run = pod_is_free(document) if kind == "Pod" else job_is_free(document)
         key = cluster, document["metadata"]["uid"]
         page.going.discard(key)
+        page.outlived.discard(key)  # a backup may bring back what was gone
         if removed or not may_run:
-            known.pop(key, None)
+            if key in page.containers:
+                page.going.add(key)
+                page.outlived.add(key)
+            else:
+                known.pop(key, None)
         else:
             if kind == "Pod" and (document["metadata"].get("deletionTimestamp") or taken_off(document, belongs)):
                 page.going.add(key)
@@ -126,10 +135,29 @@ class Account:
         page.sort(key, now, unrecorded=self._is_unrecorded(belongs))
         self._settle(belongs.work, page, now, by_hand=by_hand)
 
+    def container(self, cluster: str, uid: str, now: float, *, runs: bool) -> None:
+        """Take from a node that a pod's containers have started or stopped, whatever became of the pod."""
+        belongs = self._whose.of(cluster, uid)
+        if belongs is None:
+            return
+        page, key = self._page(belongs.work), (cluster, uid)
+        if runs:
+            page.containers.add(key)
+            return
+        page.containers.discard(key)
+        if key in page.outlived:
+            page.outlived.discard(key)
+            page.going.discard(key)
+            page.pods.pop(key, None)
+            page.unrecorded.pop(key, None)
+            self._settle(belongs.work, page, now, by_hand=False)
+
     def destroyed(self, cluster: str) -> None:
         """Take that nothing is left of a cluster: nothing asks for anything there."""
         for page in self.pages.values():
             page.going = {key for key in page.going if key[0] != cluster}
+            page.containers = {key for key in page.containers if key[0] != cluster}
+            page.outlived &= page.containers
             for known in (page.pods, page.jobs):
                 for key in [key for key in known if key[0] == cluster]:
                     del known[key]

@@ -114,6 +114,11 @@ class Attribution:
         return Belongs(*owner, cluster, meta["uid"], labels[WORKLOAD_UID], number(labels.get(EPOCH, "0")))
 
 
+def controlled(meta: Doc) -> str:
+    """Return the UID of what controls an object, "" for none."""
+    return next((str(one["uid"]) for one in meta.get("ownerReferences", []) if one.get("controller")), "")
+
+
 def number(text: str) -> int:
     """Return a decimal number that somebody wrote, 0 for anything else."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX else 0

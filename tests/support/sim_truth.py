@@ -20,7 +20,8 @@ from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Change
 from gatelift_sandbox.records import Record
-from support.sim_attribution import LOCAL, QUEUE, Attribution, Belongs, Doc, Work
+from support.sim_attribution import LOCAL, QUEUE, Attribution, Belongs, Doc, Work, controlled
+from support.sim_crowds import Crowds
 from support.sim_hands import Hands
 from support.sim_objects import Run, TruthError, epoch_of, finalizers, holds, job_is_free, milli, place_of, pod_is_free
 
@@ -79,6 +80,7 @@ class Truth:
         self._lifted: dict[Work, dict[str, Belongs]] = {}
         self._running: dict[Work, dict[str, Belongs]] = {}
         self.hands = Hands()
+        self._crowds = Crowds()
         self._by_hand: set[str] = set()  # roots that ran when a cluster was put back to an earlier time
         self._revived: set[str] = set()  # roots that a backup of their own cluster brought back, while they run so
         self._renumbered: set[str] = (
@@ -117,6 +119,7 @@ class Truth:
             return
         running = self._running.setdefault(belongs.work, {})
         if record.stopped is not None:
+            self._crowds.stopped(belongs.root, record.pod_uid)
             running.pop(name, None)
             self._unowned.pop(name, None)
             return
@@ -127,6 +130,7 @@ class Truth:
         if belongs.root in self._revived:
             return
         running[name] = runs_as
+        self._crowds.started(belongs.root, record.pod_uid)
         self._check(belongs.work)
 
     # --- the records --------------------------------------------------------------------------------------------
@@ -215,10 +219,20 @@ class Truth:
                 raise TruthError(f"workload {name}: epoch {epoch} is released twice")
         if holds(before, "Finished") and not holds(after, "Finished"):
             raise TruthError(f"workload {name}: finished, and then not")
+        if holds(after, "Finished") and not holds(before, "Finished"):
+            self._check_ended(name, uid)
         if epoch > epoch_of(before) and holds(before, "QuotaReserved"):
             if epoch not in self._recovered_to:
                 raise TruthError(f"workload {name}: epoch raised to {epoch} while it is charged")
             self._renumbered.add(uid)
+
+    def _check_ended(self, name: str, workload: str) -> None:
+        """Check that no containers run of what is said to have finished just now, but for those of people's hands."""
+        owner = self.whose.owner_of(workload)
+        running = self._running.get(owner[0], {}) if owner is not None else {}
+        for key, each in running.items():
+            if each.workload == workload and not self._is_exempt(each.root, key.rpartition("/")[2]):
+                raise TruthError(f"workload {name} is finished while containers of {key} run")
 
     # --- what may run -------------------------------------------------------------------------------------------
 
@@ -232,6 +246,11 @@ class Truth:
         belongs = self.whose.seen(cluster, kind, document)
         if belongs is None:
             return
+        if kind == JOB.kind:
+            self._crowds.job(meta["uid"], document["spec"].get("parallelism", 1))
+        else:
+            going = change.removed or bool(meta.get("deletionTimestamp")) or controlled(meta) != belongs.root
+            self._crowds.pod(meta["uid"], going=going)
         may_run = pod_is_free(document) if kind == POD.kind else job_is_free(document)
         free = not change.removed and may_run
         known = self._lifted.setdefault(belongs.work, {})
@@ -326,6 +345,7 @@ class Truth:
         What its records have said since was never said; what was granted since runs on all the same, or will.
         """
         self._restoring = False
+        self._crowds.restored()
         if granted is not None:
             self._lost = (self._lost | granted) - self.granted()
         self._charges.clear()

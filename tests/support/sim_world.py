@@ -139,6 +139,7 @@ class SimWorld:
         where = "local" if cluster == "home" else cluster
         self.time.say(cluster, f"pod {record.name} {'runs' if record.stopped is None else 'stopped'}")
         self.truth.noted(where, record)
+        self.account.container(where, record.pod_uid, self.time.now, runs=record.stopped is None)
 
     def follow(self, worker: SimCluster) -> None:
         """Judge what happens in a worker from now on."""
