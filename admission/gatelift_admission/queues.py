@@ -20,12 +20,17 @@ from gatelift_kube.objects.kueue import (
     AdmissionCheck,
     ClusterQueue,
     ClusterQueueSpec,
+    Cohort,
     FairSharing,
     LocalQueue,
     ResourceFlavor,
     ResourceGroup,
 )
 from gatelift_kube.resources import ObjectKey
+
+CYCLE_SHOWN_MAX = 8
+"""Cohorts of a cycle that are named: each may be mended, and the text has to fit into a condition."""
+NO_COHORTS: Mapping[str, Cohort] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,10 +134,28 @@ def weight_of(fair: FairSharing | None) -> int:
         return WEIGHT_ONE
 
 
+def cohort_cycle(first: str, cohorts: Mapping[str, Cohort]) -> tuple[str, ...]:
+    """Return the cohorts above a queue that are in a cycle, in order, () where there is none; `first`: its cohort."""
+    above: dict[str, None] = {}
+    name = first
+    while name and name not in above:
+        above[name] = None
+        known = cohorts.get(name)
+        name = known.spec.parent_name if known is not None else ""
+    chain = tuple(above)
+    return chain[chain.index(name) :] if name else ()
+
+
 def cluster_queue_active(
-    queue: ClusterQueue, flavors: Mapping[str, ResourceFlavor], known_checks: Mapping[str, AdmissionCheck]
+    queue: ClusterQueue,
+    flavors: Mapping[str, ResourceFlavor],
+    known_checks: Mapping[str, AdmissionCheck],
+    cohorts: Mapping[str, Cohort] = NO_COHORTS,
 ) -> Active:
-    """Return the condition Active: the reason of the first problem, the texts of all."""
+    """Return the condition Active: the reason of the first problem, the texts of all.
+
+    A queue below a cycle of cohorts admits nothing; Kueue has no reason for that, and shows it as active.
+    """
     if queue.metadata.deletion_timestamp is not None:
         return Active(status=False, reason="Terminating", message=texts.CQ_TERMINATING)
     problems = []
@@ -146,6 +169,10 @@ def cluster_queue_active(
     unreadable = quota_error(queue.spec.resource_groups)
     if unreadable:
         problems.append(("Unknown", unreadable))
+    cycle = cohort_cycle(queue.spec.cohort_name, cohorts)
+    if cycle:
+        named = ",".join(cycle[:CYCLE_SHOWN_MAX]) + (",..." if len(cycle) > CYCLE_SHOWN_MAX else "")
+        problems.append(("CohortCycle", f"is below a cycle of Cohorts, spec.parentName of which leads back: {named}"))
     if not problems:
         return Active(status=True, reason="Ready", message=texts.CQ_READY)
     listed = ", ".join(text for _, text in problems)

@@ -36,7 +36,7 @@ def cluster_queue_status(state: State, name: str) -> QueueFigures | None:
     queue = state.queues.get(name)
     if queue is None:
         return None
-    active = cluster_queue_active(queue.object, state.flavors, state.checks)
+    active = cluster_queue_active(queue.object, state.flavors, state.checks, state.cohorts)
     figures = _figures(state, active, state.ledger.queue(name), queue.object, borrows=bool(queue.spec.cohort_name))
     fair = bool(state.settings.fair_sharing)
     return replace(figures, weighted_share=_published(state, state.ensure().queues.get(name)) if fair else None)
@@ -86,7 +86,7 @@ def local_queue_status(state: State, key: ObjectKey) -> QueueFigures | None:
     queue = state.queues.get(local.object.spec.cluster_queue)
     found = queue.object if queue is not None else None
     # Not `queue.active`, which is brought up to date with the tree: a standby does that no sooner than it leads.
-    above = cluster_queue_active(found, state.flavors, state.checks) if found is not None else None
+    above = cluster_queue_active(found, state.flavors, state.checks, state.cohorts) if found is not None else None
     active = local_queue_active(local.object, above)
     return _figures(state, active, state.ledger.local_queue(key), found, borrows=None)
 

@@ -57,7 +57,7 @@ def corrected(old: Object, new: Object, facts: WebhookFacts) -> Correction:
 
 def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a new Job, after defaulting."""
-    return Verdict(errors=(*rules.created(obj), *_managed_by(obj), *_partial(obj)))
+    return Verdict(errors=(*rules.created(obj), *_managed_by(obj, facts), *_partial(obj)))
 
 
 def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
@@ -65,8 +65,8 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     suspended, was_suspended = _suspended(new), _suspended(old)
     errors = rules.changed(old, new, suspended=suspended, was_suspended=was_suspended, facts=facts)
     errors += _partial(new)
-    if not rules.marks(old).get(markers.QUEUE_NAME):
-        errors += _managed_by(new)
+    if rules.marks(old).get(markers.QUEUE_NAME) != rules.marks(new).get(markers.QUEUE_NAME):
+        errors += _managed_by(new, facts)
     if not suspended and not was_suspended:
         errors += _partial_running(old, new)
     resized = () if suspended or was_suspended or facts.by_agent else _resized(old, new)
@@ -74,13 +74,25 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     return Verdict(errors=tuple(errors), warnings=tuple(one for one in resized if isinstance(one, str)))
 
 
-def _managed_by(obj: Object) -> list[FieldError]:
-    """Return an error for a queued Job that another controller runs: nobody would ever let it go."""
+def _managed_by(obj: Object, facts: WebhookFacts) -> list[FieldError]:
+    """Return an error for a queued Job of another controller, which nobody would ever let go.
+
+    And for one of a queue of worker clusters that its own cluster would run as well.
+    """
     manager = (obj.get("spec") or {}).get("managedBy")
-    if not isinstance(manager, str) or manager in MANAGERS or not rules.marks(obj).get(markers.QUEUE_NAME):
+    queue = rules.marks(obj).get(markers.QUEUE_NAME)
+    if not queue:
         return []
-    text = "its controller is not asked to wait for quota: leave it out, or take the queue's name off the Job"
-    return [invalid("spec.managedBy", manager, text)]
+    if isinstance(manager, str) and manager not in MANAGERS:
+        text = "its controller is not asked to wait for quota: leave it out, or take the queue's name off the Job"
+        return [invalid("spec.managedBy", manager, text)]
+    if facts.local_queues.get(queue) and manager != markers.MULTIKUEUE_MANAGER:
+        way_out = "make the Job anew without the field"
+        text = (
+            f'must be "{markers.MULTIKUEUE_MANAGER}" where LocalQueue {queue} sends work to other clusters: {way_out}'
+        )
+        return [invalid("spec.managedBy", manager or "", text)]
+    return []
 
 
 def _partial(obj: Object) -> list[FieldError]:

@@ -70,5 +70,7 @@ class WebhookFacts:
     """A WorkloadPriorityClass called `default` exists and defaulting of it is on."""
     owner_managed: bool = False
     """A controller owner, at any depth, is itself queued."""
+    reserved_by: str = ""
+    """The Workload of the object, while it holds quota and the object's queue is changed."""
     by_agent: bool = False
     """An agent made the object, for another manager: leave it alone."""

@@ -199,6 +199,10 @@ def _queue(
         )
     elif was != value and not suspended:
         errors.append(invalid(path, value, "is immutable while the object is not suspended: suspend it first"))
+    elif was != value and facts.reserved_by:
+        way_out = "make the object anew, or deactivate the Workload first (spec.active: false)"
+        text = f"is immutable while its Workload {facts.reserved_by} holds quota: {way_out}"
+        errors.append(invalid(path, value, text))
     return errors
 
 

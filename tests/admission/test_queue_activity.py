@@ -120,9 +120,12 @@ def test_queues_below_a_cycle_of_cohorts_admit_nothing_until_it_is_broken() -> N
     assert said == [("w", "Suspended", "ClusterQueue below is inactive")]
     figures = engine.cluster_queue_status("below")
     assert figures is not None
-    assert figures.active.status, "as in Kueue no condition names the cycle"
+    assert (figures.active.status, figures.active.reason) == (False, "CohortCycle"), "Kueue shows it as active"
     engine.cohort_changed(Cohort(ObjectMeta(name="b"), CohortSpec()))
     assert reserved(rest(engine, 1.0)) == ["w"]
+    figures = engine.cluster_queue_status("below")
+    assert figures is not None
+    assert figures.active.status
 
 
 def test_what_is_in_a_namespace_that_is_gone_is_not_admitted() -> None:
@@ -131,3 +134,36 @@ def test_what_is_in_a_namespace_that_is_gone_is_not_admitted() -> None:
     assert reserved(rest(engine)) == []
     engine.namespace_changed("ns", {})
     assert reserved(rest(engine, 1.0)) == ["w"]
+
+
+# --- a cycle of cohorts ---
+
+
+def parents(**above: str) -> dict[str, Cohort]:
+    return {name: Cohort(ObjectMeta(name=name), CohortSpec(parent_name=parent)) for name, parent in above.items()}
+
+
+CYCLES = [
+    pytest.param(parents(a="a"), "a", id="its own parent"),
+    pytest.param(parents(a="b", b="a"), "a,b", id="two"),
+    pytest.param(parents(a="b", b="c", c="b"), "b,c", id="above it"),
+    pytest.param(
+        parents(a="n0", **{f"n{i}": f"n{(i + 1) % 9}" for i in range(9)}),
+        "n0,n1,n2,n3,n4,n5,n6,n7,...",
+        id="more than are named",
+    ),
+]
+
+
+@pytest.mark.parametrize(("cohorts", "named"), CYCLES)
+def test_hd_110_a_cluster_queue_below_a_cycle_of_cohorts_is_not_active_and_names_them(
+    cohorts: dict[str, Cohort], named: str
+) -> None:
+    text = f"is below a cycle of Cohorts, spec.parentName of which leads back: {named}"
+    wanted = Active(status=False, reason="CohortCycle", message=f"Can't admit new workloads: {text}.")
+    assert cluster_queue_active(cluster_queue("cq", GROUP, cohort_name="a"), FLAVORS, CHECKS, cohorts) == wanted
+
+
+@pytest.mark.parametrize("cohorts", [{}, parents(a="b"), parents(a="b", b=""), parents(b="c", c="b")])
+def test_hd_110_one_that_is_below_none_is_ready(cohorts: dict[str, Cohort]) -> None:
+    assert cluster_queue_active(cluster_queue("cq", GROUP, cohort_name="a"), FLAVORS, CHECKS, cohorts).status

@@ -346,6 +346,56 @@ async def test_hd_40_labels_of_a_run_on_jobs_and_in_their_templates_are_gatelift
     await kubectl("delete", "job", "labelled-job")
 
 
+PLACED = {
+    "here": ({}, RUN_LABELS),
+    "elsewhere": ({"gatelift.dev/shown": "uid@1"}, {}),
+}
+
+
+@pytest.mark.parametrize("where", sorted(PLACED))
+async def test_hd_107_a_placed_job_keeps_its_queue_and_is_started_by_gatelift_alone(
+    kubectl: Kubectl, where: str
+) -> None:
+    notes, marks = PLACED[where]
+    name = f"placed-{where}"
+    job: Json = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": {f"{K}queue-name": "q"}, "annotations": notes},
+        "spec": {
+            "suspend": True,
+            "template": {
+                "metadata": {"labels": marks},
+                "spec": a_pod("x")["spec"] | {"restartPolicy": "Never"},
+            },
+        },
+    }
+    await kubectl("create", "-f", "-", f"--as={AGENT}", *GATELIFT, manifest=job)
+    change = ("patch", "job", name, "--type=merge", "-p")
+    for queue in (None, "other"):
+        label = {"metadata": {"labels": {f"{K}queue-name": queue}}}
+        await refused(kubectl, "stays while the Job is placed", *change, json.dumps(label))
+    both = {"metadata": {"labels": {f"{K}queue-name": None}}, "spec": {"suspend": False}}
+    await refused(kubectl, "stays while the Job is placed|is started again when", *change, json.dumps(both))
+    started = json.dumps({"spec": {"suspend": False}})
+    await refused(kubectl, "is started again when its queue admits it", *change, started)
+    shown = json.dumps({"metadata": {"annotations": {"gatelift.dev/shown": None if notes else "uid@2"}}})
+    await refused(kubectl, "which run elsewhere the Job shows", *change, shown)
+    await kubectl("label", "job", name, "mine=yes")
+    await kubectl(*change, started, f"--as={MANAGER}", *GATELIFT)
+    await kubectl(*change, json.dumps({"spec": {"suspend": True}}))
+    await kubectl("delete", "job", name)
+
+
+async def test_hd_107_a_job_that_waits_may_leave_its_queue(kubectl: Kubectl) -> None:
+    spec = {"suspend": True, "template": {"spec": a_pod("x")["spec"] | {"restartPolicy": "Never"}}}
+    meta = {"name": "leaves", "labels": {f"{K}queue-name": "q"}}
+    await kubectl.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec})
+    both = {"metadata": {"labels": {f"{K}queue-name": None}}, "spec": {"suspend": False}}
+    await kubectl("patch", "job", "leaves", "--type=merge", "-p", json.dumps(both))
+    await kubectl("delete", "job", "leaves")
+
+
 async def test_hd_3_requests_of_a_managed_pod_are_not_raised_in_place(kubectl: Kubectl) -> None:
     asking = a_pod("resized", labels={f"{K}managed": "true"})
     asking["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "10m"}}

@@ -85,6 +85,59 @@ async def test_hd_5_counts_of_a_reserved_workload_cannot_be_raised(world: World)
     await world.remove(JOB, name)
 
 
+NO_QUEUE: Json = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}}
+
+
+async def test_hd_106_a_job_of_the_job_controller_is_not_taken_where_work_is_sent_away(world: World) -> None:
+    job = world.job(world.name("home-only"), pods=2, cpu="10m", does=LONG)
+    job["spec"]["managedBy"] = "kubernetes.io/job-controller"
+    with pytest.raises(ApiError, match=r"where LocalQueue .* sends work to other clusters"):
+        await world.create(job)
+
+
+@pytest.mark.parametrize("queue", ["at-home", ""], ids=["at home", "elsewhere"])
+async def test_hd_107_a_job_that_runs_keeps_its_queue_also_with_a_suspension_in_the_same_change(
+    world: World, queue: str
+) -> None:
+    name = world.name("keeps-its-queue")
+    await world.create(world.job(name, pods=1, cpu="10m", does=LONG, **({"queue": queue} if queue else {})))
+    await world.until(lambda: _let_go(world, name), "it is let go")
+    with pytest.raises(ApiError, match="queue-name"):
+        await world.patch(JOB, name, NO_QUEUE)
+    with pytest.raises(ApiError, match="queue-name"):
+        await world.patch(JOB, name, {**NO_QUEUE, "spec": {"suspend": True}})
+    await world.remove(JOB, name)
+
+
+async def test_hd_109_the_queue_of_a_pod_that_runs_elsewhere_is_not_changed(world: World) -> None:
+    name = world.name("keeps-its-queue")
+    await world.create(world.pod(name, cpu="10m", does=LONG))
+    await world.condition(name, "Admitted")
+    for queue in (None, "at-home"):
+        with pytest.raises(ApiError, match=r"is immutable while its Workload .* holds quota"):
+            await world.patch(POD, name, {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": queue}}})
+    await world.remove(POD, name)
+
+
+async def test_hd_109_what_waits_may_change_its_queue(world: World) -> None:
+    name = world.name("waits")
+    await waiting(world, name)
+    await world.patch(JOB, name, NO_QUEUE)
+    await world.until(lambda: _forgotten(world, name), "its Workload is gone")
+    assert await suspended(world, name) is True
+    await world.remove(JOB, name)
+
+
+async def _let_go(world: World, name: str) -> bool:
+    return await suspended(world, name) is False
+
+
+async def _forgotten(world: World, name: str) -> bool:
+    every = await world.every("mgmt", WORKLOAD)
+    owners = [own["name"] for one in every for own in one["metadata"].get("ownerReferences", [])]
+    return name not in owners
+
+
 async def _running(world: World, name: str, count: int) -> bool:
     live = [one for one in await pods_of(world, name) if not one["metadata"].get("deletionTimestamp")]
     return len(live) == count and not await suspended(world, name)

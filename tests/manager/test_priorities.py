@@ -178,3 +178,21 @@ def test_a_new_leader_finds_a_value_that_changed_while_nobody_led() -> None:
     world.restart()
     world.advance(2.0)
     assert priority_of(world, "runs")[0] == 65
+
+
+@pytest.mark.parametrize(("named", "stays"), [("low", 10), ("", 900)], ids=["of a class", "of none"])
+def test_what_somebody_writes_on_a_workload_counts_as_in_kueue_and_a_class_has_the_last_word(
+    named: str, stays: int
+) -> None:
+    world = a_world(a_setting(cpu=1))
+    world.api.apply(a_class("low", 10))
+    for name in ("first", "second"):
+        document = a_pod(name).asking(cpu=1).document()
+        if named:
+            document["metadata"]["labels"][LABEL] = named
+        world.api.apply(document)
+    world.advance(3.0)
+    waits = ObjectRef(resources.WORKLOAD, ObjectKey(NAMESPACE, workload_of(world, "second")["metadata"]["name"]))
+    world.api.edit(waits, lambda one: one["spec"].update(priority=900))
+    world.advance(3.0)
+    assert priority_of(world, "second")[0] == stays

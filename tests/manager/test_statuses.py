@@ -184,3 +184,28 @@ def test_a_local_queue_shows_the_flavors_that_its_cluster_queue_has_now() -> Non
     world.api.edit(queue, lambda document: document.update(spec=two))
     world.advance(3.0)
     assert [flavor["name"] for flavor in status(world, "LocalQueue", "main")["flavorsUsage"]] == ["default", "spot"]
+
+
+def active(world: World, kind: str, name: str) -> tuple[str, str]:
+    """Return status and reason of the condition Active."""
+    (found,) = (one for one in status(world, kind, name)["conditions"] if one["type"] == "Active")
+    return found["status"], found["reason"]
+
+
+def test_hd_110_a_queue_below_a_cycle_of_cohorts_shows_it_and_that_it_is_broken() -> None:
+    world = World()
+    for document in a_shared_setting():
+        world.api.apply(document)
+    world.settle()
+    world.connect("local")
+    world.advance(3.0)
+    assert active(world, "ClusterQueue", "shared") == ("True", "Ready")
+    top = ObjectRef(resources.COHORT, ObjectKey("", "all"))
+    world.api.edit(top, lambda one: one["spec"].update(parentName="team"))
+    world.advance(3.0)
+    assert active(world, "ClusterQueue", "shared") == ("False", "CohortCycle")
+    assert active(world, "LocalQueue", "main") == ("False", "ClusterQueueIsInactive")
+    world.api.edit(top, lambda one: one["spec"].pop("parentName"))
+    world.advance(3.0)
+    assert active(world, "ClusterQueue", "shared") == ("True", "Ready")
+    assert active(world, "LocalQueue", "main") == ("True", "Ready")

@@ -22,9 +22,10 @@ from gatelift.webhooks.metrics import Metrics
 from gatelift.webhooks.secret import NAME as SECRET_NAME
 from gatelift.webhooks.secret import MaterialStore
 from gatelift.webhooks.server import REQUEST_BYTES_MAX
+from gatelift_kinds.names import workload_name
 from gatelift_kube import selectors
 from gatelift_kube.client import Client
-from gatelift_kube.resources import JOB, LOCAL_QUEUE, SECRET
+from gatelift_kube.resources import JOB, LOCAL_QUEUE, SECRET, WORKLOAD
 from support.fake_apiserver import FakeApiServer
 from support.until import until
 
@@ -197,6 +198,58 @@ async def test_the_memory_of_owners_is_bounded(client: Client, server: FakeApiSe
         server.put(JOB, name, "team")
         await known.managed("team", queued(ownerReferences=owned(name, f"uid-{name}")))
     assert len(known._kept) == 2
+
+
+# --- what holds quota keeps its queue ---
+
+
+def workload_of(server: FakeApiServer, kind: str, name: str, **conditions: str) -> None:
+    """Put the Workload of a pod or Job, with conditions by their status."""
+    group = "batch" if kind == "Job" else ""
+    said = [{"type": one, "status": status} for one, status in conditions.items()]
+    server.put(WORKLOAD, workload_name(kind, group, name, f"uid-{name}"), "team", status={"conditions": said})
+
+
+def named(queue: str | None, **spec: Any) -> Json:
+    labels = {f"{K}managed": "true", **({f"{K}queue-name": queue} if queue else {})}
+    gates = {"schedulingGates": [{"name": f"{K}admission"}]}
+    return {"metadata": {"name": "x", "uid": "uid-x", "labels": labels}, "spec": {"containers": [], **gates, **spec}}
+
+
+HELD = [
+    pytest.param({"QuotaReserved": "True"}, False, id="it holds quota"),
+    pytest.param({"QuotaReserved": "False"}, True, id="it waits"),
+    pytest.param({"QuotaReserved": "True", "Finished": "True"}, True, id="it is over"),
+    pytest.param(None, True, id="it has no Workload"),
+]
+
+
+@pytest.mark.parametrize(("conditions", "allowed"), HELD)
+@pytest.mark.parametrize("kind", ["Pod", "Job"])
+async def test_hd_109_a_queues_name_stays_while_the_workload_holds_quota(
+    asking: Asking, server: FakeApiServer, kind: str, conditions: dict[str, str] | None, allowed: bool
+) -> None:
+    if conditions is not None:
+        workload_of(server, kind, "x", **conditions)
+    old = named("near", suspend=True)
+    for queue in ("other", None):
+        response = await asking.review(f"/validate-{kind.lower()}", kind, named(queue, suspend=True), old)
+        assert response["allowed"] is allowed
+        if not allowed:
+            assert "holds quota: make the object anew, or deactivate the Workload" in response["status"]["message"]
+
+
+async def test_hd_109_other_changes_ask_for_no_workload_and_one_that_cannot_be_read_is_said(
+    asking: Asking, server: FakeApiServer
+) -> None:
+    old = named("near")
+    assert (await asking.review("/validate-pod", "Pod", named("near", nodeName="n"), old))["allowed"]
+    assert not server.asked("GET", "/workloads/")
+    path = WORKLOAD.path("team", workload_name("Pod", "", "x", "uid-x"))
+    server.fault("GET", path, status=403)
+    response = await asking.review("/validate-pod", "Pod", named("other"), old)
+    assert not response["allowed"]
+    assert "cannot be read now" in response["status"]["message"]
 
 
 # --- certificate and configurations ---

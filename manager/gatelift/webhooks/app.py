@@ -21,6 +21,7 @@ from gatelift.webhooks.injection import Injection
 from gatelift.webhooks.judge import Judge
 from gatelift.webhooks.metrics import Metrics
 from gatelift.webhooks.owners import Owners
+from gatelift.webhooks.reservations import Reservations
 from gatelift.webhooks.secret import MaterialStore
 from gatelift.webhooks.server import WebhookServer
 from gatelift.webhooks.surroundings import Surroundings
@@ -96,7 +97,7 @@ class Daemon:
             default_priority_class=settings.default_priority_class,
             changed=self._wake.set,
         )
-        judge = Judge(self._surroundings, Owners(client), namespace=settings.namespace)
+        judge = Judge(self._surroundings, Owners(client), Reservations(client), namespace=settings.namespace)
         metrics = Metrics()
         self._server = WebhookServer(judge, self._surroundings.missing, self._tls, metrics.taken)
         service = (SERVICE, f"{SERVICE}.{settings.namespace}", f"{SERVICE}.{settings.namespace}.svc")

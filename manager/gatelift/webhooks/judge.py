@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from gatelift.webhooks import configuration, queueing, review
 from gatelift.webhooks.envelope import BadReviewError
 from gatelift.webhooks.owners import Owners, OwnerUnknownError
+from gatelift.webhooks.reservations import Reservations, ReservationUnknownError
 from gatelift.webhooks.review import Question
 from gatelift.webhooks.surroundings import Surroundings
+from gatelift_kinds import markers, rules
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from gatelift_kinds.review import ErrorKind, FieldError, Verdict, WebhookFacts
@@ -19,9 +22,12 @@ KINDS: dict[str, Kind[Any]] = {"pod": POD_KIND, "job": JOB_KIND}
 class Judge:
     """Answers reviews. Holds no state of its own."""
 
-    def __init__(self, surroundings: Surroundings, owners: Owners, *, namespace: str) -> None:
+    def __init__(
+        self, surroundings: Surroundings, owners: Owners, reservations: Reservations, *, namespace: str
+    ) -> None:
         self._surroundings = surroundings
         self._owners = owners
+        self._reservations = reservations
         self._namespace = namespace
 
     async def mutate(self, name: str, question: Question) -> bytes:
@@ -53,7 +59,11 @@ class Judge:
             by_agent = question.asked_by_gatelift(self._namespace)
             facts = self._surroundings.facts(question.namespace, owner_managed=False, by_agent=by_agent)
         if question.operation == "UPDATE":
-            verdict = kind.validate_update(question.old, question.new, facts)
+            try:
+                kept = await self._reservations.kept_by(kind.resource, question.namespace, question.old, question.new)
+            except ReservationUnknownError as error:
+                return _refuse(question, rules.label(markers.QUEUE_NAME), str(error))
+            verdict = kind.validate_update(question.old, question.new, replace(facts, reserved_by=kept))
         else:
             verdict = kind.validate_create(question.new, facts)
         if verdict.allowed:
@@ -89,5 +99,8 @@ def _wrong_path(question: Question, kind: str) -> BadReviewError:
 
 
 def _unknown_owner(question: Question, error: OwnerUnknownError) -> bytes:
-    wrong = FieldError(kind=ErrorKind.FORBIDDEN, path="metadata.ownerReferences", text=str(error))
-    return review.deny(question.uid, Verdict(errors=(wrong,)))
+    return _refuse(question, "metadata.ownerReferences", str(error))
+
+
+def _refuse(question: Question, path: str, text: str) -> bytes:
+    return review.deny(question.uid, Verdict(errors=(FieldError(kind=ErrorKind.FORBIDDEN, path=path, text=text),)))
