@@ -478,6 +478,7 @@ def test_hd_106_a_job_that_its_own_cluster_would_run_is_refused_where_work_is_se
         JOB_KIND.validate_update(a_job(OTHER, suspend=True, **spec), new, ELSEWHERE),
     ]
     for verdict in verdicts:
+        assert not verdict.allowed
         (text,) = told(verdict)
         assert text.startswith("spec.managedBy: Invalid value: ")
         assert 'must be "kueue.x-k8s.io/multikueue" where LocalQueue q sends work to other clusters' in text
