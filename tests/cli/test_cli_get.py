@@ -209,6 +209,19 @@ def test_hd_35_what_another_management_cluster_left_is_listed_and_let_go_by_a_wo
     assert "foreign" not in stage.run("cluster", "list").out
 
 
+def test_hd_111_a_worker_that_is_not_believed_is_let_go_as_a_whole(stage: Stage) -> None:
+    runs = [{"origin": f"former-{number}", "count": 1} for number in range(17)]
+    stage.server.put(WORKER_CLUSTER, "worker-1", spec={}, status={"foreign": runs})
+    refused = stage.run("cluster", "foreign", "worker-1", "--ignore")
+    assert refused.code != 0
+    assert "--ignore-all" in refused.err
+    assert stage.run("cluster", "foreign", "worker-1", "--ignore-all").code == 0
+    found = stage.server.find(WORKER_CLUSTER, "worker-1")
+    assert found is not None
+    assert found["metadata"]["annotations"] == {"gatelift.dev/foreign-ignored": "*"}
+    assert "foreign" not in stage.run("cluster", "list").out
+
+
 LOST = condition("Connected", "False", "Lost")
 
 

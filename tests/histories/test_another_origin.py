@@ -1,9 +1,10 @@
-"""HD-35: a management cluster that was built anew waits for what the former one left at the workers."""
+"""HD-35, HD-111: a management cluster that was built anew waits for what the former one left, and for no more."""
 
 from __future__ import annotations
 
-from gatelift.core.foreign_runs import ANNOTATION_IGNORED
+from gatelift.core.foreign_runs import ANNOTATION_IGNORED, IGNORE_ALL
 from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD
+from gatelift_wire.messages import ForeignRun
 from support.history import History
 from support.sim_cluster import Doc
 from support.sim_election import SimLease
@@ -56,9 +57,9 @@ def another_leads(history: History) -> None:
     history.passes(90.0)
 
 
-def why(history: History) -> str:
-    """Return why Job one waits."""
-    found = (history.workload("one", "Job") or {}).get("status", {}).get("conditions", [])
+def why(history: History, name: str = "one") -> str:
+    """Return why a Job waits."""
+    found = (history.workload(name, "Job") or {}).get("status", {}).get("conditions", [])
     return next((each["message"] for each in found if each["reason"] == "PredecessorOfAnotherManager"), "")
 
 
@@ -109,3 +110,29 @@ def test_hd_35_a_lost_cluster_still_says_what_was_left_there() -> None:
     another_leads(history)
     assert why(history)
     assert history.runs("one", "Job") == {cluster}
+
+
+def a_liar(history: History, cluster: str, *runs: ForeignRun) -> None:
+    """Let the agent of a worker say that these are there, from now on."""
+    world = history.agent(cluster).machine.world
+    world.foreign, world.foreign_changed, world.capacity_changed = runs, False, True
+    history.until("it is shown", lambda: len(history.status(cluster).get("foreign", ())) == len(runs))
+
+
+def test_hd_111_a_worker_that_counts_runs_of_others_holds_up_nobody_at_home_or_at_other_workers() -> None:
+    history = History(shown=False)
+    first, second = WORKERS[:2]
+    a_liar(history, first, ForeignRun(origin="elsewhere", kind="", namespace="", name="", count=1000))
+    history.job("here", "stays")
+    history.job("there")
+    history.job("waits")
+    history.edit("home", JOB, "there", {"metadata": {"annotations": {"gatelift.dev/cluster": second}}})
+    history.until("work at home runs", lambda: history.containers("here", "Job") > 0)
+    history.until("work for another worker runs", lambda: history.runs("there", "Job") == {second})
+    assert f"gatelift cluster foreign {first} --ignore" in why(history, "waits")
+    word = {"metadata": {"annotations": {ANNOTATION_IGNORED: IGNORE_ALL}}}
+    history.edit("home", WORKER_CLUSTER, first, word)
+    history.until_runs("waits", "Job")
+    a_liar(history, first, ForeignRun(origin="elsewhere-2", kind="", namespace="", name="", count=1000))
+    history.job("later")
+    history.until_runs("later", "Job")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import enum
 import json
 import secrets
 from collections.abc import Awaitable, Mapping
@@ -126,13 +127,18 @@ def foreign(
     context: typer.Context,
     name: Name,
     ignore: Annotated[bool, typer.Option("--ignore", help="Do not wait for them any more.")] = False,
+    ignore_all: Annotated[
+        bool, typer.Option("--ignore-all", help="Wait for nothing that this worker says of others, now or later.")
+    ] = False,
     output: Annotated[Output, typer.Option("--output", "-o")] = Output.TABLE,
 ) -> None:
     """List what other management clusters left at a worker cluster and may run; what takes its place waits for it.
 
     Delete it there (its finalizer is nobody's any more, so take that off), or say --ignore when it may run beside.
+    A worker that you do not believe: --ignore-all.
     """
-    run(target_of(context), lambda client: _expected(name, print_foreign(client, name, output, ignore=ignore)))
+    word = Ignore.ALL if ignore_all else Ignore.LISTED if ignore else Ignore.NOTHING
+    run(target_of(context), lambda client: _expected(name, print_foreign(client, name, output, word)))
 
 
 @app.command()
@@ -190,15 +196,31 @@ async def print_clusters(client: Client, output: Output) -> None:
     )
 
 
-async def print_foreign(client: Client, name: str, output: Output, *, ignore: bool) -> None:
-    """Print what other management clusters left at a worker; `ignore`: write the word about all of their origins."""
+class Ignore(enum.Enum):
+    """What a person says of runs of other management clusters at a worker."""
+
+    NOTHING = "nothing"
+    LISTED = "the origins that are listed"
+    ALL = "all that this worker says, now and later"
+
+
+async def print_foreign(client: Client, name: str, output: Output, word: Ignore) -> None:
+    """Print what other management clusters left at a worker; write a person's word about it."""
     found = (await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))).object
     runs = found.status.foreign if isinstance(found, WorkerCluster) else ()
-    if ignore and isinstance(found, WorkerCluster):
-        origins = sorted(foreign_runs.ignored(found) | {one.origin for one in runs})[-foreign_runs.IGNORED_MAX :]
+    if word is not Ignore.NOTHING and isinstance(found, WorkerCluster):
+        origins = foreign_runs.ignored(found) | {one.origin for one in runs}
+        if word is Ignore.ALL or foreign_runs.IGNORE_ALL in origins:
+            origins = frozenset({foreign_runs.IGNORE_ALL})
+        elif len(origins) > foreign_runs.IGNORED_MAX:
+            most = foreign_runs.IGNORED_MAX
+            raise CliError(
+                f"--ignore: {name} has named {len(origins)} origins, at most {most} can be ignored one by one; "
+                "look at what its agent says, or wait for nothing of it: --ignore-all"
+            )
         metadata = {
             "resourceVersion": found.metadata.resource_version,
-            "annotations": {foreign_runs.ANNOTATION_IGNORED: ",".join(origins)},
+            "annotations": {foreign_runs.ANNOTATION_IGNORED: ",".join(sorted(origins))},
         }
         await _patch(client, name, {"metadata": metadata})
     show(

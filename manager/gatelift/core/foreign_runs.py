@@ -3,13 +3,14 @@
 A management cluster that was built anew has another origin: its record knows nothing of what runs at the workers, and
 the same manifests are applied again. So the agent tells what it finds there of other origins; an object of the same
 kind, namespace and name waits until that is gone, or until a person says that this origin need not be waited for.
-Neighbours: `cluster_status` writes it, `predecessors` lets objects wait.
+Neighbours: `cluster_status` writes it, `successors` lets objects wait.
 """
 
 from __future__ import annotations
 
 from gatelift.core.user_objects import UserObject
 from gatelift_kube.conditions import find
+from gatelift_kube.objects import gatelift_bounds as bounds
 from gatelift_kube.objects.gatelift import ForeignRun, WorkerCluster
 from gatelift_kube.objects.meta import Condition
 from gatelift_wire import messages
@@ -20,17 +21,35 @@ ANNOTATION_IGNORED = "gatelift.dev/foreign-ignored"
 IGNORED_MAX = 16
 """Origins that a person may name: management clusters that used this worker before."""
 
+IGNORE_ALL = "*"
+"""In place of an origin: nothing that this worker says of others is waited for, now or later."""
+
+ORIGINS_SHOWN_MAX = 8
+"""Of origins, in the condition: a worker had one management cluster before, seldom two."""
+
 CONDITION = "ForeignRuns"
 ANY = UserObject("*", "*", "*")
-"""Stands for every object: there are more than are named."""
+"""Stands for the objects that are not named: there are more than that."""
 
 
 def read(runs: tuple[messages.ForeignRun, ...]) -> tuple[ForeignRun, ...]:
-    """Return what an agent said, as WorkerCluster.status carries it."""
-    return tuple(
+    """Return what an agent said, as WorkerCluster.status carries it; what no API server has anywhere is no run."""
+    found = (
         ForeignRun(origin=one.origin, kind=one.kind, namespace=one.namespace, name=one.name, count=one.count)
         for one in runs
     )
+    return tuple(one for one in found if _can_be(one))
+
+
+def _can_be(run: ForeignRun) -> bool:
+    """Say whether such an object can exist, or is a count of such."""
+    said = (
+        (run.origin, bounds.LABEL_VALUE),
+        (run.kind, bounds.LABEL_VALUE),
+        (run.namespace, bounds.LABEL),
+        (run.name, bounds.SUBDOMAIN),
+    )
+    return not any(bounds.misfit(text, {"pattern": pattern}) for text, pattern in said if text)
 
 
 def ignored(found: WorkerCluster) -> frozenset[str]:
@@ -42,11 +61,11 @@ def ignored(found: WorkerCluster) -> frozenset[str]:
 def awaited(found: WorkerCluster, runs: tuple[ForeignRun, ...]) -> tuple[ForeignRun, ...]:
     """Return what has to be waited for."""
     origins = ignored(found)
-    return tuple(one for one in runs if one.origin not in origins)
+    return tuple(one for one in runs if IGNORE_ALL not in origins and one.origin not in origins)
 
 
 def places(runs: tuple[ForeignRun, ...]) -> frozenset[UserObject]:
-    """Return the places that are taken; where some are not named, all are."""
+    """Return the places that are taken, `ANY` for those that are not named (`successors` says what they hold)."""
     return frozenset(UserObject(one.kind, one.namespace, one.name) if one.name else ANY for one in runs)
 
 
@@ -57,12 +76,15 @@ def condition(found: WorkerCluster, runs: tuple[ForeignRun, ...]) -> Condition |
     waits = awaited(found, runs)
     if waits:
         number = sum(one.count for one in waits)
-        origins = ", ".join(sorted({one.origin for one in waits}))
+        origins = sorted({one.origin for one in waits})
+        shown = ", ".join(origins[:ORIGINS_SHOWN_MAX]) + (", ..." if len(origins) > ORIGINS_SHOWN_MAX else "")
+        command = f"gatelift cluster foreign {found.metadata.name}"
         status, reason = "True", "OtherOrigin"
         message = (
-            f"{number} pods or Jobs of another management cluster (origin {origins}) are there, "
+            f"{number} pods or Jobs of another management cluster (origin {shown}) are there, "
             "left alone; what is queued here under the same kind, namespace and name waits until they are gone, or "
-            f"until a person says: gatelift cluster foreign {found.metadata.name} --ignore"
+            f"until a person says: {command} --ignore; of all that this worker says of others, now and later: "
+            f"{command} --ignore-all"
         )
     elif runs:
         status, reason, message = "False", "Ignored", "A person has said that they are not to be waited for"

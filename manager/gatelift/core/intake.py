@@ -45,9 +45,11 @@ def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float
             core.ledger.engine.admission_check_changed(obj)
             core.agenda.mark(Key(Look.CHECK, key_of(obj.metadata)))
             core.show_queues()
+            predecessors.reach_changed(core)
         case kueue.MultiKueueConfig():
             core.knowledge.configs[obj.metadata.name] = obj
             _all_checks(core)
+            predecessors.reach_changed(core)
         case _:
             _surroundings_seen(core, obj)
 
@@ -103,6 +105,7 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
             core.shown_at.pop(Key(Look.CLUSTER_QUEUE, key), None)
             core.budget.leave(Key(Look.CLUSTER_QUEUE, key))
             engine.cluster_queue_removed(name)
+            predecessors.reach_changed(core)
             for local in _local_queues_of(core, name):
                 core.show_queue(Key(Look.LOCAL_QUEUE, local))
         case kueue.LocalQueue():
@@ -110,13 +113,16 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
             core.shown_at.pop(Key(Look.LOCAL_QUEUE, key), None)
             core.budget.leave(Key(Look.LOCAL_QUEUE, key))
             engine.local_queue_removed(key)
+            predecessors.reach_changed(core)
         case kueue.AdmissionCheck():
             core.knowledge.checks.pop(name, None)
             engine.admission_check_removed(name)
             core.show_queues()
+            predecessors.reach_changed(core)
         case kueue.MultiKueueConfig():
             core.knowledge.configs.pop(name, None)
             _all_checks(core)
+            predecessors.reach_changed(core)
         case _:
             if not _surroundings_gone(core, obj):
                 _owner_gone(core, ref, obj)
@@ -242,6 +248,7 @@ def _cluster_queue(core: Core, obj: kueue.ClusterQueue) -> None:
     if core.settings.admission.fair_sharing and (before is None or before.spec != obj.spec):
         core.show_queues()  # what others can borrow is what it lends
     if before is None or before.spec != obj.spec:
+        predecessors.reach_changed(core)
         asks_otherwise = before is None or _asks_otherwise(before.spec, obj.spec)
         for local in _local_queues_of(core, key.name):
             core.show_queue(Key(Look.LOCAL_QUEUE, local))  # it is active when this one is, and shows its flavors
@@ -270,6 +277,7 @@ def _local_queue(core: Core, obj: kueue.LocalQueue) -> None:
     core.show_queue(Key(Look.LOCAL_QUEUE, key))
     if before is None or before.spec != obj.spec:
         _mark_queue(core, key)
+        predecessors.reach_changed(core)
 
 
 def _mark_queue(core: Core, local: ObjectKey) -> None:

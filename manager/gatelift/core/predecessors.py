@@ -4,8 +4,8 @@ Such a predecessor is known in three ways. While its Workload is there, the Work
 until nothing of it runs. What a cluster lists and no Workload explains (`recovery`) holds its place, too. When the
 Workload vanished all the same (somebody took the finalizer off), the placement is remembered in
 `WorkerCluster.status.predecessors`, where users cannot take it away, until the cluster says that nothing of it runs
-(R7), an inventory that proves it (R4) does not list it, or a person says fenced. Neighbours: `reconcile` asks, `intake`
-tells of Workloads that vanish, `reports` and `inventories` bring the cluster's word.
+(R7), an inventory that proves it (R4) does not list it, or a person says fenced. Neighbours: `successors` says who
+waits, `intake` tells of Workloads that vanish, `reports` and `inventories` bring the cluster's word.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gatelift.core import foreign_runs, texts
+from gatelift.core import foreign_runs
 from gatelift.core.foreign_runs import ANY
 from gatelift.core.gone import Inventory, Known, is_gone
-from gatelift.core.link_values import LinkState
 from gatelift.core.user_objects import UserObject, made_for
 from gatelift_kube.objects.gatelift import Predecessor
 from gatelift_kube.objects.kueue import Workload
@@ -55,6 +54,8 @@ class Predecessors:
     ended: dict[tuple[str, PlacementKey], None] = field(default_factory=dict)
     foreign: dict[str, frozenset[UserObject]] = field(default_factory=dict)
     """Cluster -> places that are taken by what another management cluster left there (`foreign_runs`)."""
+    limits: dict[str, tuple[object, ...]] = field(default_factory=dict)
+    """Cluster -> what a person says of where work may go there, as it was when those who wait were last looked at."""
 
     def put(self, cluster: str, memory: Memory) -> bool:
         """Remember; False when it is known."""
@@ -110,34 +111,7 @@ def _of_any_kind(namespace: str, name: str) -> UserObject:
     return UserObject(ANY.kind, namespace, name)
 
 
-# --- who waits ----------------------------------------------------------------------------------------------------
-
-
-def waits(core: Core, known: Workload) -> tuple[str, str] | None:
-    """Return reason and message of a Workload that has to wait for a predecessor; None: there is none."""
-    for place in made_for(known):
-        for key in sorted(core.knowledge.by_place.get(place, ())):
-            other = core.knowledge.workloads[key]
-            attempt = core.attempts.get(other.metadata.uid)
-            if other is not known and attempt is not None and attempt.live:
-                return _said(core, place, attempt.cluster, attempt.key)
-        for cluster, placed in core.predecessors.at(place):
-            if placed.uid == known.metadata.uid:
-                continue  # its own, which another backup explains again
-            return _said(core, place, cluster, placed)
-        for cluster, taken in core.predecessors.foreign.items():
-            if place in taken or ANY in taken:
-                return texts.PREDECESSOR_FOREIGN, texts.predecessor_foreign(*place, cluster)
-    return None
-
-
-def _said(core: Core, place: UserObject, cluster: str, key: PlacementKey) -> tuple[str, str]:
-    view = core.links.state(cluster)
-    if view is not None and view.state in {LinkState.CONNECTED, LinkState.SUSPECT}:
-        if key in core.caution.recovery.unexplained.get(cluster, {}):
-            return texts.PREDECESSOR_NOT_STOPPED, texts.predecessor_unexplained(*place, cluster)
-        return texts.PREDECESSOR_NOT_STOPPED, texts.predecessor_stopping(*place, cluster, key.epoch)
-    return texts.PREDECESSOR_UNREACHABLE, texts.predecessor_unreachable(*place, cluster, key.epoch)
+# --- who is looked at again ---------------------------------------------------------------------------------------
 
 
 def wake(core: Core, places: Iterable[UserObject]) -> None:
@@ -147,6 +121,12 @@ def wake(core: Core, places: Iterable[UserObject]) -> None:
         for kind in kinds:
             for key in sorted(core.knowledge.by_place.get(UserObject(kind, place.namespace, place.name), ())):
                 core.mark_workload(key)
+
+
+def reach_changed(core: Core) -> None:
+    """Look at all that may wait for a worker's word, since where work may go has changed (`successors`)."""
+    if core.predecessors.foreign or any(place.kind == ANY.kind for place in core.predecessors.by_place):
+        wake(core, tuple(core.knowledge.by_place))
 
 
 def ended_for(core: Core, attempt: Attempt) -> None:
@@ -190,6 +170,12 @@ def adopt(core: Core, cluster: str) -> None:
     """Take over what an earlier leader remembered of a cluster, and what its agent found there of other origins."""
     view = core.links.state(cluster)
     _adopt_foreign(core, cluster, foreign_runs.places(view.foreign) if view is not None else frozenset())
+    limits = (view.allowed_namespaces, view.labels) if view is not None else ()
+    if core.predecessors.limits.get(cluster, limits) != limits:
+        reach_changed(core)
+    core.predecessors.limits[cluster] = limits
+    if view is None:
+        del core.predecessors.limits[cluster]
     for said in view.predecessors if view is not None else ():
         key = PlacementKey(said.workload_uid, said.epoch)
         if (cluster, key) not in core.predecessors.ended:

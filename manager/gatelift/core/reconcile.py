@@ -17,7 +17,6 @@ from gatelift.core import (
     homebound,
     owners,
     placing,
-    predecessors,
     priorities,
     readiness,
     record,
@@ -25,6 +24,7 @@ from gatelift.core import (
     reports,
     requeueing,
     retention,
+    successors,
     texts,
     verdicts,
 )
@@ -206,7 +206,7 @@ def settle_queueing(core: Core, known: Workload, rec: Record, attempt: Attempt, 
     if waits:
         core.agenda.wake(attempt.look, until)
     waits = waits or attempt.uid in core.held_back or core.caution.holds(attempt.uid)
-    waits = waits or predecessors.waits(core, known) is not None
+    waits = waits or successors.waits(core, known) is not None
     waits = waits or homebound.waits(core, known) is not None
     waits = waits or (attempt.state is AttemptState.PENDING and owners.changing(core, known))
     if waits or attempt.state is AttemptState.ENDED or rec.epoch_used or attempt.epoch_spent:
@@ -274,7 +274,7 @@ def _towards_admission(
         return
     if core.caution.holds(rec.uid):
         attempt.waiting = (texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch))
-    attempt.waiting = attempt.waiting or predecessors.waits(core, known) or homebound.waits(core, known)
+    attempt.waiting = attempt.waiting or successors.waits(core, known) or homebound.waits(core, known)
     if attempt.waiting is not None or attempt.epoch_spent:
         requeueing.hand_back(core, rec, attempt, now)
         return

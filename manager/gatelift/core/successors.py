@@ -1,0 +1,95 @@
+"""Who waits for a predecessor (H21), and how far one worker's word about predecessors reaches. Decides nothing else.
+
+What the own record says of a place (its Workloads, what vanished of them) holds that place whatever cluster it was on.
+What a *worker* says is there holds others' work only as far as it could be true, by what persons have written down:
+
+- what it names holds that one object, where `spec.allowedNamespaces` lets work of its namespace go to that worker and
+  some queue of the namespace dispatches to workers at all;
+- what it only counts holds work whose own queue may dispatch to that very worker.
+
+So no worker's word reaches a namespace whose work runs at home, and a count reaches no other worker's work. Decision 30
+says what that leaves open. Neighbours: `predecessors` (what is known), `dispatch.targets` (where a queue leads).
+"""
+
+from __future__ import annotations
+
+from gatelift.core import dispatch, texts
+from gatelift.core.foreign_runs import ANY
+from gatelift.core.link_values import LOCAL_CLUSTER, LinkState
+from gatelift.core.state import Core
+from gatelift.core.user_objects import UserObject, made_for
+from gatelift_kube.objects.kueue import LocalQueue, Workload
+from gatelift_kube.resources import ObjectKey
+from gatelift_wire.keys import ANNOTATION_CLUSTER, PlacementKey
+
+
+def waits(core: Core, known: Workload) -> tuple[str, str] | None:
+    """Return reason and message of a Workload that has to wait for a predecessor; None: there is none."""
+    for place in made_for(known):
+        for key in sorted(core.knowledge.by_place.get(place, ())):
+            other = core.knowledge.workloads[key]
+            attempt = core.attempts.get(other.metadata.uid)
+            if other is not known and attempt is not None and attempt.live:
+                return _said(core, place, attempt.cluster, attempt.key)
+        for cluster, placed in core.predecessors.at(place):
+            if placed.uid == known.metadata.uid:
+                continue  # its own, which another backup explains again
+            if _reaches(core, known, cluster, core.predecessors.by_cluster[cluster][placed].place):
+                return _said(core, place, cluster, placed)
+        for cluster, taken in core.predecessors.foreign.items():
+            named = place in taken and _may_be_named(core, place.namespace, cluster)
+            if named or (ANY in taken and _may_go(core, known, cluster)):
+                return texts.PREDECESSOR_FOREIGN, texts.predecessor_foreign(*place, cluster)
+    return None
+
+
+def _said(core: Core, place: UserObject, cluster: str, key: PlacementKey) -> tuple[str, str]:
+    view = core.links.state(cluster)
+    if view is not None and view.state in {LinkState.CONNECTED, LinkState.SUSPECT}:
+        if key in core.caution.recovery.unexplained.get(cluster, {}):
+            return texts.PREDECESSOR_NOT_STOPPED, texts.predecessor_unexplained(*place, cluster)
+        return texts.PREDECESSOR_NOT_STOPPED, texts.predecessor_stopping(*place, cluster, key.epoch)
+    return texts.PREDECESSOR_UNREACHABLE, texts.predecessor_unreachable(*place, cluster, key.epoch)
+
+
+# --- how far a worker's word reaches ------------------------------------------------------------------------------
+
+
+def _reaches(core: Core, known: Workload, cluster: str, place: UserObject) -> bool:
+    """Say whether what is remembered holds a Workload: the own record always, a worker's word as far as it reaches."""
+    if place == ANY:
+        return cluster == LOCAL_CLUSTER or _may_go(core, known, cluster)
+    if place.kind == ANY.kind:  # an inventory says no kind
+        return cluster == LOCAL_CLUSTER or _may_be_named(core, place.namespace, cluster)
+    return True
+
+
+def _allows(core: Core, namespace: str, cluster: str) -> bool:
+    view = core.links.state(cluster)
+    return view is None or not view.allowed_namespaces or namespace in view.allowed_namespaces
+
+
+def _may_be_named(core: Core, namespace: str, cluster: str) -> bool:
+    """Say whether an object of this namespace may be what a worker names: its work goes to workers, and to this one."""
+    if not _allows(core, namespace, cluster):
+        return False
+    queues = (queue for key, queue in core.knowledge.local_queues.items() if key.namespace == namespace)
+    return any(dispatch.multikueue_check(core, _checks(core, queue)) for queue in queues)
+
+
+def _may_go(core: Core, known: Workload, cluster: str) -> bool:
+    """Say whether a Workload may be placed on this very worker, as its queue and its user say."""
+    if not _allows(core, known.metadata.namespace, cluster):
+        return False
+    owner = core.knowledge.owner_of(known)
+    only = owner.object.metadata.annotations.get(ANNOTATION_CLUSTER, "") if owner is not None else ""
+    if only not in {"", cluster}:
+        return False
+    queue = core.knowledge.local_queues.get(ObjectKey(known.metadata.namespace, known.spec.queue_name))
+    return queue is not None and cluster in dispatch.targets(core, _checks(core, queue)).clusters
+
+
+def _checks(core: Core, queue: LocalQueue) -> tuple[str, ...]:
+    found = core.knowledge.cluster_queues.get(queue.spec.cluster_queue)
+    strategy = found.spec.admission_checks_strategy if found is not None else None
+    return tuple(rule.name for rule in strategy.admission_checks) if strategy is not None else ()
