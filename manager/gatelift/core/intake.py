@@ -226,8 +226,15 @@ def _owner_seen(core: Core, kind: Kind[Any], ref: ObjectRef, obj: KubeObject, ra
         _mark_owned(core, obj.metadata.uid)
 
 
+def not_there(core: Core, uid: str) -> None:
+    """Take that a quorum read has not found the user's object of this UID."""
+    core.knowledge.has_gone(uid)
+    _mark_owned(core, uid)
+
+
 def _owner_gone(core: Core, ref: ObjectRef, obj: KubeObject) -> None:
     priorities.owner_gone(core, ref)
+    core.knowledge.has_gone(obj.metadata.uid)
     dropped = core.knowledge.drop_owner(ref, obj.metadata.uid)
     if dropped is not None:
         _mark_owned(core, obj.metadata.uid)

@@ -143,7 +143,7 @@ class Knowledge:
             del self.departed[next(iter(self.departed))]
 
     def saw_go(self, uid: str) -> bool:
-        """Say whether a Workload of this UID was known here and is gone: its absence is a fact, not a lag."""
+        """Say whether a Workload, or a user's object, of this UID is gone: its absence is a fact, not a lag."""
         return uid in self.departed
 
     def workload_of(self, uid: str) -> Workload | None:

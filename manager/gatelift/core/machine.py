@@ -365,6 +365,9 @@ class Machine:
             elif known is not None and known.metadata.uid == outstanding.uid:
                 # What came only after the question was asked may be younger than the answer.
                 intake.gone(core, ref.resource, known)
+            found = event.object.metadata.uid if event.object is not None else ""
+            if ref.resource in core.travelling and outstanding.uid and found != outstanding.uid:
+                intake.not_there(core, outstanding.uid)
         self._look_at(ref)
         core.forget_trouble(ref)
 

@@ -34,6 +34,26 @@ def kind_of(core: Core, workload: Workload) -> Kind[Any] | None:
     return None
 
 
+def is_gone(core: Core, workload: Workload, look: Key, now: float) -> bool:
+    """Say whether the user's object of a Workload is known to be gone; else it is read, and the answer looks again.
+
+    That no cache has it proves nothing: the watch of a standby may have stood still for longer than a Lease takes.
+    """
+    if workload.metadata.deletion_timestamp is not None:
+        return True
+    for reference in owners_of(workload):
+        if core.knowledge.saw_go(reference.uid):
+            continue
+        for resource in core.travelling:
+            ref = ObjectRef(resource, ObjectKey(workload.metadata.namespace, reference.name))
+            if (resource.kind, resource.api_version) != (reference.kind, reference.api_version):
+                continue
+            if not core.blocked(ref, look, now):
+                core.read(ref, "read before its Workload ends", reference.uid)
+            return False
+    return True
+
+
 def reconcile(core: Core, kind_name: str, key: ObjectKey, now: float) -> None:
     """Look at one user's object."""
     kind = core.settings.kinds[kind_name]

@@ -60,6 +60,8 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     if recovery.raise_epoch(core, known, rec):
         return
     reports.drop_raised(core, rec.uid, rec.highest_epoch, now)
+    if owner is None and kind is not None and not owners.is_gone(core, known, Key(Look.WORKLOAD, key), now):
+        return  # a cache that is behind does not have it yet, or it has gone: it is asked for
     if _over(core, known, owner, kind):
         endings.deleted(core, known, rec, attempt, owner, now)
     elif rec.finished:

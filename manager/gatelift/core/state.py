@@ -202,10 +202,10 @@ class Core:
         self.inflight.begin(write_id, Outstanding(ref=ref, purpose=purpose, decided_on=version, uid=meta.uid))
         self.out.append(Delete(write_id=write_id, ref=ref, uid=meta.uid, resource_version=version))
 
-    def read(self, ref: ObjectRef, purpose: str) -> None:
-        """Ask for a quorum read."""
+    def read(self, ref: ObjectRef, purpose: str, uid: str = "") -> None:
+        """Ask for a quorum read. `uid`: of the object that is looked for, where none is known there."""
         read_id, known = self.ids.take(), self.known(ref)
-        uid = known.metadata.uid if known is not None else ""
+        uid = known.metadata.uid if known is not None else uid
         self.inflight.begin(read_id, Outstanding(ref=ref, purpose=purpose, uid=uid))
         self.out.append(Read(read_id=read_id, ref=ref))
 
