@@ -5,6 +5,9 @@ growing delay; the difference between what was known and what a new list says be
 that no change is missed and none is told twice. A watch on which nothing came for long is opened anew where it was,
 without a word: API servers send no bookmarks for a kind of which nothing ever changed.
 
+That a watch is opened says nothing of how far behind it is. Whoever has to know what is there now asks for it by
+`list_anew`: a list that begins after the call, whatever the watch does, and `Synced` behind what it shows.
+
 Several parts of a process may need one kind. There is one watch for all: who comes later uses `follow`, which begins
 with a new list. Followers are handed the same objects and the same bytes.
 
@@ -16,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from itertools import count
 
@@ -106,6 +109,8 @@ class Reflector:
         self._rng = rng or random.Random()  # noqa: S311 - spreads reconnects, guards nothing
         self._clock = clock
         self._version = ""
+        self._asked, self._answered_lists = 1, 0
+        self._hurried = asyncio.Event()
         self._failures = 0
         self._log = structlog.get_logger("gatelift.kube.reflector")
 
@@ -126,6 +131,13 @@ class Reflector:
             self._coming.pop(number, None)
             self._followers.pop(number, None)
 
+    def list_anew(self) -> None:
+        """List again, by a quorum read that begins after this call; `Synced` is emitted when all of it is told."""
+        self._asked += 1
+        self._hurried.set()
+        if self._watching is not None:
+            self._watching.reschedule(asyncio.get_running_loop().time())
+
     def answered(self, object_: KubeObject) -> None:
         """Take what a write was answered: `emit` has it from there and is not told of this version; followers are.
 
@@ -145,10 +157,10 @@ class Reflector:
         while True:
             passing = False
             try:
-                if not self._version or self._coming:
+                if not self._version or self._is_asked:
                     await self._list()
                 elif await self._watched():
-                    self._version = ""  # somebody came: what is told to it has to be newer than its coming
+                    self._version = ""  # somebody asked: what is told has to be newer than that
                 continue
             except SilentError as silence:
                 # The server had opened the watch, and nothing changed; or the connection died since. A new one tells:
@@ -171,11 +183,22 @@ class Reflector:
                     self._version = ""  # forbidden, not served, not understood: begin with a list when it is back
             if not passing or self._failures > PASSING_MAX:
                 self._on_problem(problem)
-            await asyncio.sleep(self._limits.backoff.seconds(self._failures, self._rng.random()))
+            await self._rest()
+
+    @property
+    def _is_asked(self) -> bool:
+        return bool(self._coming) or self._asked > self._answered_lists
+
+    async def _rest(self) -> None:
+        """Wait before the next try, unless somebody asks for a list meanwhile."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._limits.backoff.seconds(self._failures, self._rng.random())):
+                await self._hurried.wait()
 
     async def _list(self) -> None:
         """Read all pages, emit what is new or changed, then what is gone; then tell all to those who came before."""
-        coming = tuple(self._coming)
+        coming, asked = tuple(self._coming), self._asked
+        self._hurried.clear()
         missing = set(self.cache.keys())
         version = ""
         async with aclosing(
@@ -195,9 +218,10 @@ class Reflector:
             if gone is not None:
                 self._tell(ObjectGone(self.resource, gone))
         self._version = version
-        if not self.synced.is_set():
+        if asked > self._answered_lists:
+            self._answered_lists = asked
             self.synced.set()
-            self._tell(Synced(self.resource))
+            self._emit(Synced(self.resource))
         for number in coming:
             await self._replay(number)
 
@@ -217,7 +241,7 @@ class Reflector:
             self._followers[number] = emit
 
     async def _watched(self) -> bool:
-        """Follow changes until the watch ends; True when it was ended because somebody came who wants a list."""
+        """Follow changes until the watch ends; True when it was ended because somebody wants a list."""
         try:
             async with asyncio.timeout(None) as scope:
                 self._watching = scope
@@ -248,7 +272,7 @@ class Reflector:
             self._failures = 0
             return
         self._failures += 1
-        await asyncio.sleep(limits.backoff.seconds(self._failures, self._rng.random()))
+        await self._rest()
 
     def _follow(self, line: decoding.Line) -> None:
         if line.type == "BOOKMARK":

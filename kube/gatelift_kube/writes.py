@@ -18,8 +18,8 @@ from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import ObjectRef, Resource
 
 WRITE_SECONDS_MAX = 10.0
-"""After this long each write is answered or given up (protocol rule R1: the time limit of writes). It may land later: by
-how much, and what that means, stands in decision 28."""
+"""After this long each write is answered or given up (protocol rule R1: the time limit of writes). It may land later:
+by how much, and what that means, stands in decision 28."""
 
 
 class KubeObject(Protocol):
@@ -50,7 +50,10 @@ class ObjectGone:
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """The first complete list (a quorum read) of a kind has been delivered as `ObjectSeen` events."""
+    """A complete list (a quorum read) of a kind has been delivered: the first one, and each that was asked for since.
+
+    What it has is told as `ObjectSeen` before, and what it has no more as `ObjectGone`.
+    """
 
     resource: Resource
 

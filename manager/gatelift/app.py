@@ -197,6 +197,8 @@ class _Process:
                     self._agents.close(command)
             case commands.Read() | commands.ReadAll():
                 self._api.read(command)
+            case commands.ListAnew():
+                self._api.list_anew()
             case commands.IssueCertificate():
                 lifetime = dt.timedelta(seconds=self._config.gatelift.certificates.lifetime)
                 self._enrol.issue(command, lifetime, _utc_now())

@@ -13,7 +13,7 @@ def cold_leader_waits_for(history: History, missing: str) -> None:
     history.cut(missing)
     if any(each.elector.leads() for each in history.world.managers):
         history.kill_leader()
-    history.until("another one leads", lambda: any(each.elector.leads() for each in history.world.managers))
+    history.until("another one leads", history.leads)
     assert history.leader.machine.core.caution.halted
 
 

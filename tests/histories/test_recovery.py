@@ -44,7 +44,7 @@ def say(history: History, finding: Finding) -> None:
 
 
 def recovered(history: History) -> bool:
-    return found(history).finding is None and any(each.elector.leads() for each in history.world.managers)
+    return found(history).finding is None and history.leads()
 
 
 def cordon(history: History, cluster: str, *, on: bool = True) -> None:
@@ -152,6 +152,7 @@ def test_hd_33_what_is_to_stop_on_a_cluster_that_is_cut_off_is_stopped_when_it_i
     history.mend(cluster)
     history.until_connected(cluster)
     history.edit("home", WORKER_CLUSTER, cluster, {"metadata": {"annotations": {ANNOTATION_STOP_UNEXPLAINED: None}}})
+    history.until("it has greeted anew", lambda: str(history.status(cluster)["session"]) != session)
     history.passes(5.0)
     session = str(history.status(cluster)["session"])
     history.edit("home", WORKER_CLUSTER, cluster, {"metadata": {"annotations": {ANNOTATION_STOP_UNEXPLAINED: session}}})

@@ -41,7 +41,7 @@ def moved() -> tuple[History, Backup]:
 
 
 def halted(history: History) -> str:
-    history.until("somebody leads", lambda: any(each.elector.leads() for each in history.world.managers))
+    history.until("somebody leads", history.leads)
     return history.leader.machine.core.caution.halted
 
 

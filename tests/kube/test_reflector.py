@@ -10,7 +10,7 @@ from gatelift_kube.client import Client, Selection
 from gatelift_kube.reflector import PASSING_MAX, ReflectorLimits
 from gatelift_kube.resources import POD, ObjectKey
 from gatelift_kube.workqueue import Backoff
-from gatelift_kube.writes import ObjectGone, ObjectSeen
+from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen
 from support.fake_apiserver import FakeApiServer, status_of
 from support.reflecting import LIMITS, Followed, running, watches
 from support.until import until
@@ -282,3 +282,53 @@ async def test_the_cache_finds_by_key(server: FakeApiServer, client: Client) -> 
         found = followed.reflector.cache.get(ObjectKey("ns", "a"))
         assert found is not None
         assert found.metadata.uid == "uid-a"
+
+
+async def test_hd_98_a_list_that_is_asked_for_begins_after_that_and_shows_what_the_watch_did_not(
+    server: FakeApiServer, client: Client
+) -> None:
+    """HD-98: a watch that stands still is not waited for."""
+    server.put(POD, "a", "ns")
+    async with running(Followed(client)) as followed:
+        await until(lambda: server.watching == 1)
+        server.mute = True
+        server.put(POD, "b", "ns")
+        server.forget(POD, "a", "ns")
+        followed.reflector.list_anew()
+        await until(lambda: followed.told()[2:] == ["+b", "-a", "synced"])
+        server.mute = False
+        server.put(POD, "c", "ns")
+        await until(lambda: followed.told()[5:] == ["+c"])
+
+
+async def test_hd_98_a_list_under_way_does_not_answer_who_asks_meanwhile(server: FakeApiServer, client: Client) -> None:
+    for name in ("a", "b", "c"):
+        server.put(POD, name, "ns")
+    followed = Followed(client)
+    emit, asked = followed.events.append, iter([None])
+
+    def asks_in_the_middle(event: ApiEvent) -> None:
+        emit(event)
+        if isinstance(event, ObjectSeen) and next(asked, event) is None:
+            followed.reflector.list_anew()
+
+    followed.reflector._emit = asks_in_the_middle
+    async with running(followed):
+        await until(lambda: followed.told().count("synced") == 2)
+        assert followed.told() == ["+a", "+b", "+c", "synced", "synced"]
+        await until(lambda: server.watching == 1)
+    lists = [seen for seen in server.asked("GET") if not {"watch", "continue"} & seen.query.keys()]
+    assert len(lists) == 2
+
+
+async def test_hd_98_who_asks_for_a_list_does_not_wait_for_the_pause_after_a_failure(
+    server: FakeApiServer, client: Client
+) -> None:
+    backoff = Backoff(first_seconds=3600.0, max_seconds=3600.0)
+    limits = ReflectorLimits(page_size=2, idle_seconds=30.0, backoff=backoff, calm_seconds=3600.0)
+    async with running(Followed(client, limits)) as followed:
+        await until(lambda: server.watching == 1)
+        server.end_watches()  # at once, so the next one waits
+        await until(lambda: server.watching == 0)
+        followed.reflector.list_anew()
+        await until(lambda: followed.told() == ["synced", "synced"])

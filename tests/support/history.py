@@ -136,6 +136,11 @@ class History:
         """Return the manager that leads."""
         return next(each for each in self.world.managers if each.elector.leads())
 
+    def leads(self) -> bool:
+        """Say whether a manager leads: it holds the Lease, and has listed all since it took it."""
+        managers = self.world.managers
+        return any(each.elector.leads() and each.machine.core.leads(each.process.now) for each in managers)
+
     def agent(self, cluster: str) -> SimAgent:
         """Return the agent of a worker: its leading replica where there are more."""
         alive = self.world.alive(cluster)

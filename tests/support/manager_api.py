@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift.core.machine import WATCHED
+from gatelift.core.beginning import WATCHED
 from gatelift_kube import resources
 from gatelift_kube.decoding import read_object
 from gatelift_kube.resources import ObjectKey, ObjectRef, Resource

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gatelift.core import events, invariants
-from gatelift.core.commands import Command, Note, Read, ReadAll, StepDown
+from gatelift.core.beginning import WATCHED
+from gatelift.core.commands import Command, ListAnew, Note, Read, ReadAll, StepDown
 from gatelift.core.dispatch_values import DispatchSettings
 from gatelift.core.link_values import (
     ClusterView,
@@ -27,7 +28,7 @@ from gatelift.core.link_values import (
     Upcall,
     WriteIds,
 )
-from gatelift.core.machine import WATCHED, Machine
+from gatelift.core.machine import Machine
 from gatelift.core.readiness_values import ReadinessSettings
 from gatelift.core.settings import Settings
 from gatelift_kinds.registry import KINDS
@@ -79,6 +80,10 @@ class World:
     fail: Callable[[Create | Patch | Delete], WriteError | None] | None = None
     read_fails: Callable[[Read], events.ReadFailed | None] | None = None
     watch_late: bool = False
+    unlisted: set[resources.Resource] = field(default_factory=set)
+    """Kinds of which no list comes when they are to be listed anew."""
+    hidden: set[ObjectRef] = field(default_factory=set)
+    """Objects that no list and no watch shows; a read of one finds it."""
     stop_after: int | None = None
     tell: Callable[[Any, Any], None] = lambda _who, _what: None
     """Told of each write, message, report and event as it happens, for transcripts."""
@@ -105,10 +110,16 @@ class World:
         self.put(events.ClockRead(unix_seconds=1_795_000_000.0 + self.now))
         self.put(events.LeadershipGained(term=self.term))
         self.put(events.LeadershipExtended(valid_until=self.now + 1e9))
+        self._list()
+
+    def _list(self) -> None:
+        """Tell of all that lists show, and that they are complete."""
         for ref, document in list(self.api.objects.items()):
-            self.put(seen(ref, document))
+            if ref not in self.hidden:
+                self.put(seen(ref, document))
         for resource in WATCHED:
-            self.put(Synced(resource))
+            if resource not in self.unlisted:
+                self.put(Synced(resource))
 
     def _tell(self, who: Any, what: Any) -> None:
         self.tell(who, what)
@@ -214,6 +225,8 @@ class World:
                 ]
                 listed = tuple((one.object, one.raw) for one in everything)
                 self.put(events.ReadAllDone(read_id=command.read_id, objects=listed))
+            case ListAnew():
+                self._list()
             case EmitEvent():
                 self.emitted.append(command)
                 self.tell("event", command)
@@ -255,7 +268,8 @@ class World:
         elif self.api.changes and not self.watch_late:
             kind, ref, document = self.api.changes.popleft()
             event = seen(ref, document)
-            self.give(event if kind == "seen" else ObjectGone(ref.resource, event.object))
+            if ref not in self.hidden:
+                self.give(event if kind == "seen" else ObjectGone(ref.resource, event.object))
         elif self.links.sent:
             cluster, session, sequence, message = self.links.sent.popleft()
             self.agents[cluster].receive(session, sequence, message)

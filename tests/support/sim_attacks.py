@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from support import sim_by_hand as hand
 from support import sim_disasters as disasters
 from support import sim_ownership as ownership
+from support import sim_stalls as stalls
 from support import sim_words as words
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ ATTACKS = {
         Attack(ownership.managed_label_edited, off="the policy gatelift-run-labels keeps it: no manager sees the rest"),
         Attack(ownership.workloads_owner_edited),
         Attack(ownership.pods_owner_edited),
+        Attack(stalls.standbys_watch_stalls),
+        Attack(stalls.leaders_watch_stalls),
     )
 }
 DRAWN = tuple(name for name, each in ATTACKS.items() if not each.off)

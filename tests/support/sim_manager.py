@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gatelift.adapters.kubernetes import WATCHED
@@ -136,6 +137,12 @@ class SimManager:
         """Let the process die when so many of its writes, its local agent's too, have landed."""
         die_after(self.ports, self.kill, number, kind)
 
+    def stall(self, seconds: float, kinds: Sequence[Resource] = ()) -> None:
+        """Let its watches of some kinds (of all, where none is named) stand still."""
+        for watch in self._watches:
+            if not kinds or watch.resource in kinds:
+                watch.stall(seconds)
+
     def pause(self) -> None:
         self.process.pause()
         self.local.pause()
@@ -171,6 +178,9 @@ class SimManager:
                     lambda: self._read_all(command),
                     lambda: events.ReadFailed(read_id=command.read_id, message="not reachable"),
                 )
+            case commands.ListAnew():
+                for watch in self._watches:
+                    watch.list_anew()
             case commands.StepDown():
                 time.say(self.name, f"steps down: {command.reason}")
                 time.after(0.0, self.kill)

@@ -190,7 +190,7 @@ class SimReflector:
     ) -> None:
         self._port = port
         self._time = port.cluster.timeline
-        self._resource = resource
+        self.resource = resource
         self._kind = port.cluster.store.kinds.of(resource)
         self._selection = selection or Selection()
         self._emit = emit
@@ -198,7 +198,8 @@ class SimReflector:
         self._version = -1
         self._watch: Watch | None = None
         self._reading = False
-        self._synced = False
+        self._asked, self._answered = 1, 0
+        self._stalled_until = 0.0
         self._ended = False
         self._time.after(self._time.between(0.001, 0.05), self._begin)
 
@@ -206,6 +207,18 @@ class SimReflector:
         """Stop."""
         self._ended = True
         self._drop()
+
+    def stall(self, seconds: float) -> None:
+        """Let the watch stand still: half-dead, or of a replica of the API server that is behind. A list is not."""
+        self._stalled_until = self._time.now + seconds
+
+    def list_anew(self) -> None:
+        """List again, by a quorum read that begins after this; `Synced` when all of it is told."""
+        self._asked += 1
+        self._drop()
+        self._version, self._stalled_until = -1, 0.0
+        lag = self._port.cluster.faults.strikes("watch_lag", self._time)
+        self._time.after(self._time.between(0.001, 5.0 if lag else 0.05), self._begin)
 
     @property
     def _over(self) -> bool:
@@ -222,6 +235,7 @@ class SimReflector:
         if self._port.down:
             self._time.after(self._time.between(0.2, 2.0), self._begin)
             return
+        self._drop()
         if self._version < 0:
             self._list()
         store = self._port.cluster.store
@@ -237,28 +251,32 @@ class SimReflector:
         store, cluster = self._port.cluster.store, self._port.cluster
         missing = set(self._cache.keys())
         for stored in store.list(self._kind, self._selection).items:
-            found = cluster.typed(self._resource, stored)
+            found = cluster.typed(self.resource, stored)
             missing.discard(key_of(found))
             self._seen(found, stored.raw)
         for key in sorted(missing):
             gone = self._cache.drop(key)
             if gone is not None:
-                self._emit(ObjectGone(self._resource, gone))
+                self._emit(ObjectGone(self.resource, gone))
         self._version = store.version
-        if not self._synced:
-            self._synced = True
-            self._emit(Synced(self._resource))
+        if self._asked > self._answered:
+            self._answered = self._asked
+            self._emit(Synced(self.resource))
 
     def _woken(self) -> None:
         if self._reading or self._over:
             return
         self._reading = True
         lag = self._port.cluster.faults.strikes("watch_lag", self._time)
-        self._time.after(self._time.between(0.0005, 5.0 if lag else 0.02), self._read)
+        stalls = max(0.0, self._stalled_until - self._time.now)
+        self._time.after(stalls + self._time.between(0.0005, 5.0 if lag else 0.02), self._read)
 
     def _read(self) -> None:
         self._reading = False
         if self._over or self._watch is None:
+            return
+        if self._time.now < self._stalled_until:
+            self._woken()
             return
         faults = self._port.cluster.faults
         gone = faults.strikes("watch_gone", self._time)
@@ -269,10 +287,10 @@ class SimReflector:
             self._time.after(self._time.between(0.1, 3.0), self._begin)
             return
         for event in self._watch.take():
-            found = self._port.cluster.typed(self._resource, event.stored)
+            found = self._port.cluster.typed(self.resource, event.stored)
             if event.happened is Happened.DELETED:
                 self._cache.drop(key_of(found))
-                self._emit(ObjectGone(self._resource, found))
+                self._emit(ObjectGone(self.resource, found))
             else:
                 self._seen(found, event.stored.raw)
             self._version = max(self._version, event.stored.version)
@@ -280,6 +298,6 @@ class SimReflector:
     def _seen(self, found: Any, raw: bytes) -> None:
         change = self._cache.put(found)
         if change.gone is not None:
-            self._emit(ObjectGone(self._resource, change.gone))
+            self._emit(ObjectGone(self.resource, change.gone))
         if change.fresh:
-            self._emit(ObjectSeen(self._resource, found, raw))
+            self._emit(ObjectSeen(self.resource, found, raw))

@@ -125,6 +125,11 @@ class ManagementApi:
         """Read one object or a whole kind; the answer is posted."""
         self._reads.ask(command)
 
+    def list_anew(self) -> None:
+        """List every kind by quorum reads that begin now; `Synced` is posted behind what each shows."""
+        for reflector in self._reflectors:
+            reflector.list_anew()
+
     async def wait_synced(self) -> None:
         """Wait until every kind was listed completely once; a kind that cannot be listed is said by `waiting_kinds`."""
         for reflector in self._reflectors:

@@ -82,6 +82,14 @@ class ReadAll:
     namespace: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ListAnew:
+    """List every watched kind by quorum reads that begin after this; each is answered by `Synced`, behind its changes.
+
+    Asked for by who begins to lead: how far behind its watches are nobody can tell.
+    """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepDown:
     """Give up the leader Lease and start anew as a standby (R3: a higher term was read)."""
@@ -105,6 +113,7 @@ Command = (
     ApiWrite
     | Read
     | ReadAll
+    | ListAnew
     | EmitEvent
     | SendFrame
     | CloseStream

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core import owners, placing, predecessors, priorities, readiness, record, recovery, reports
+from gatelift.core import owners, placing, predecessors, priorities, readiness, record, recovery, reports, seeking
 from gatelift.core.agenda import Key, Look
+from gatelift.core.events import ReadDone
+from gatelift.core.inflight import Outstanding
 from gatelift.core.knowledge import Owner, key_of, newer
 from gatelift.core.state import Core, ref_of
 from gatelift.core.user_objects import made_for
@@ -194,6 +196,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     recovery.raised(core, key)
     reports.forget_ahead(core, uid)
     core.inflight.forget(ref_of(known))
+    seeking.no_more(core, known)
     predecessors.wake(core, made_for(known))
     core.resting.forget(ref_of(known))
     if owner is not None:
@@ -221,15 +224,24 @@ def _owner_seen(core: Core, kind: Kind[Any], ref: ObjectRef, obj: KubeObject, ra
         _owner_gone(core, ref, known.object)
     owner = Owner(kind, obj, raw)
     core.knowledge.put_owner(owner)  # also what is none of ours now: a Workload may say that it was, or is yet to come
+    seeking.found_out(core, ref)
     if owner.managed or obj.metadata.uid in core.knowledge.by_owner:
         core.mark_owner(owner)
         _mark_owned(core, obj.metadata.uid)
 
 
-def not_there(core: Core, uid: str) -> None:
-    """Take that a quorum read has not found the user's object of this UID."""
-    core.knowledge.has_gone(uid)
-    _mark_owned(core, uid)
+def was_read(core: Core, asked: Outstanding, answer: ReadDone, now: float) -> None:
+    """Take the answer of a quorum read; what came only after the question was asked may be younger than it."""
+    ref, found = asked.ref, answer.object
+    known = core.known(ref)
+    seeking.found_out(core, ref)
+    if found is not None:
+        if found.metadata.uid != asked.gone:
+            seen(core, ref.resource, found, answer.raw, now)
+    elif known is not None and known.metadata.uid == asked.uid:
+        gone(core, ref.resource, known)
+    if ref.resource in core.travelling and asked.uid and asked.uid not in core.knowledge.owner_by_uid:
+        core.knowledge.has_gone(asked.uid)  # it is not there, or nothing of ours any more
 
 
 def _owner_gone(core: Core, ref: ObjectRef, obj: KubeObject) -> None:

@@ -137,7 +137,10 @@ class Knowledge:
         return known
 
     def has_gone(self, uid: str) -> None:
-        """Remember that no Workload of this UID is there: it was seen to go, or a complete list did not have it."""
+        """Remember that no Workload or user's object of this UID is there: it was seen to go, or read and not found.
+
+        Of a user's object it may also say that it is none of ours any more.
+        """
         self.departed[uid] = None
         if len(self.departed) > DEPARTED_MAX:
             del self.departed[next(iter(self.departed))]
@@ -204,7 +207,8 @@ class Knowledge:
 
 
 DEPARTED_MAX = 20_000
-"""UIDs of gone Workloads that are remembered: 2 MB at most. A forgotten one costs one list when it is reported."""
+"""UIDs of gone Workloads and users' objects that are remembered: 2 MB at most. One that is forgotten costs one list
+when it is reported, or one read before its Workload ends."""
 
 
 def _discard(index: dict[Any, set[ObjectKey]], at: Any, key: ObjectKey) -> None:

@@ -12,7 +12,7 @@ for a `Ticked` at once.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from gatelift.core import (
     checks,
@@ -33,7 +33,8 @@ from gatelift.core import (
     write_failures,
 )
 from gatelift.core.agenda import Key, Look
-from gatelift.core.commands import Command
+from gatelift.core.beginning import LIST_SECONDS_MAX, Beginning
+from gatelift.core.commands import Command, ListAnew
 from gatelift.core.events import (
     NOT_TAKEN,
     BreakOff,
@@ -58,21 +59,11 @@ from gatelift_kube.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
     COHORT,
-    JOB,
-    LIMIT_RANGE,
     LOCAL_QUEUE,
-    MULTIKUEUE_CONFIG,
-    NAMESPACE,
-    POD,
-    PRIORITY_CLASS,
-    RESOURCE_FLAVOR,
-    RUNTIME_CLASS,
     WORKER_CLUSTER,
     WORKLOAD,
-    WORKLOAD_PRIORITY_CLASS,
     ObjectKey,
     ObjectRef,
-    Resource,
 )
 from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteError, WriteFailed
 from gatelift_wire.moments import soonest
@@ -88,37 +79,15 @@ DECIDED_AHEAD = 256
 """Writes that wait or are under way at which no more is decided: about a second's, on an API server with two cores.
 What is decided and not written holds quota that nobody uses, and is in the way of what is worth more and comes next."""
 
-WATCHED: tuple[Resource, ...] = (
-    NAMESPACE,
-    PRIORITY_CLASS,
-    RUNTIME_CLASS,
-    LIMIT_RANGE,
-    RESOURCE_FLAVOR,
-    COHORT,
-    ADMISSION_CHECK,
-    MULTIKUEUE_CONFIG,
-    CLUSTER_QUEUE,
-    LOCAL_QUEUE,
-    WORKLOAD_PRIORITY_CLASS,
-    WORKER_CLUSTER,
-    POD,
-    JOB,
-    WORKLOAD,
-)
-"""Kinds of which a complete list must have been seen before anything is decided (DESIGN 10: inventories are answered
-only after that, or live work would be killed; requests, priorities and quotas are what all of them say)."""
-
 
 class Machine:
     """The manager's machine. Deterministic: the same events at the same times give the same commands."""
 
-    __slots__ = ("_awaited", "_comparison", "_taken", "_to_rebuild", "_upcalls", "core")
+    __slots__ = ("_beginning", "_comparison", "_taken", "_to_rebuild", "_upcalls", "core")
 
-    def __init__(
-        self, settings: Settings, links: Links, ids: WriteIds, *, awaited: Iterable[Resource] = WATCHED
-    ) -> None:
+    def __init__(self, settings: Settings, links: Links, ids: WriteIds) -> None:
         self.core = Core(settings=settings, links=links, ids=ids, ledger=Ledger(engine=Engine(settings.admission)))
-        self._awaited = set(awaited)
+        self._beginning = Beginning()
         self._to_rebuild: deque[ObjectKey] | None = None
         self._upcalls: deque[Upcall] = deque()
         self._comparison: Comparison | None = None
@@ -135,6 +104,9 @@ class Machine:
         core.now = now
         core.out = []
         self._take(event, now)
+        missing = self._beginning.overdue(now)
+        if missing:
+            core.step_down(f"not listed within {LIST_SECONDS_MAX:g} s after the Lease was taken: {missing}")
         if self._taken is not None:
             self._taken = EVENTS_BETWEEN_DECISIONS if isinstance(event, Ticked) else self._taken + 1
         core.agenda.ring(now)
@@ -152,7 +124,7 @@ class Machine:
         if core.stepped_down:
             return None
         if not (self.ready and core.leads(core.now)):
-            return core.links.next_deadline()
+            return soonest(core.links.next_deadline(), self._beginning.deadline)
         if not core.rebuilt or self._upcalls or core.later or core.agenda.dirty:
             return core.now
         decision = None if self._holds_back else core.ledger.engine.next_deadline()
@@ -160,8 +132,8 @@ class Machine:
 
     @property
     def ready(self) -> bool:
-        """Say whether all complete lists have been seen."""
-        return not self._awaited
+        """Say whether all complete lists have been seen; of who took the Lease, those begun since."""
+        return self._beginning.complete
 
     @property
     def _holds_back(self) -> bool:
@@ -180,9 +152,8 @@ class Machine:
                 core.wall.read(event.unix_seconds, now)
                 core.ledger.engine.wall_clock(event.unix_seconds, now)
             case LeadershipGained():
-                core.term = event.term
-                recovery.leads(core, warm=event.warm, counter=event.counter)
-                self._pass_on(event, now)
+                self._beginning.gained(event, now)
+                core.out.append(ListAnew())
             case LeadershipExtended():
                 core.leads_until = event.valid_until
                 core.caution.recovery.counter = max(core.caution.recovery.counter, event.counter)
@@ -197,14 +168,21 @@ class Machine:
                     ref = ObjectRef(event.resource, key_of(event.object.metadata))
                     containment.object_failed(core, ref, error, now)
             case Synced():
-                self._awaited.discard(event.resource)
                 self._pass_on(event, now)
+                self._lead(self._beginning.listed(event.resource), now)
             case WriteDone() | WriteFailed():
                 self._written(event, now)
             case ReadDone() | ReadAllDone() | ReadFailed():
                 self._read(event, now)
             case _:
                 self._pass_on(event, now)
+
+    def _lead(self, gained: LeadershipGained | None, now: float) -> None:
+        """Begin to lead, from the state as of when the Lease was taken, or later."""
+        if gained is not None:
+            self.core.term = gained.term
+            recovery.leads(self.core, warm=gained.warm, counter=gained.counter)
+            self._pass_on(gained, now)
 
     def _object(self, event: ObjectSeen | ObjectGone, now: float) -> None:
         if event.resource == WORKER_CLUSTER:
@@ -358,16 +336,7 @@ class Machine:
                 core.step_down(f"{ref} has version {version} and had {before}: was the API server restored?")
                 return
             core.inflight.was_read(ref, version, now)
-            known = core.known(ref)
-            if event.object is not None:
-                if event.object.metadata.uid != outstanding.gone:
-                    intake.seen(core, ref.resource, event.object, event.raw, now)
-            elif known is not None and known.metadata.uid == outstanding.uid:
-                # What came only after the question was asked may be younger than the answer.
-                intake.gone(core, ref.resource, known)
-            found = event.object.metadata.uid if event.object is not None else ""
-            if ref.resource in core.travelling and outstanding.uid and found != outstanding.uid:
-                intake.not_there(core, outstanding.uid)
+            intake.was_read(core, outstanding, event, now)
         self._look_at(ref)
         core.forget_trouble(ref)
 
@@ -382,6 +351,8 @@ class Machine:
         kind = core.travelling.get(ref.resource)
         if kind is not None:
             core.agenda.mark(Key(Look.OWNER, ref.key, kind.name))
+            for key in core.sought.get(ref, ()):
+                core.agenda.mark(key)
 
     # --- work -----------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import mirror, priorities, record, shown_end, telling, texts
+from gatelift.core import mirror, priorities, record, seeking, shown_end, telling, texts
 from gatelift.core.agenda import Key
 from gatelift.core.attempts import Attempt, AttemptState, Ending
 from gatelift.core.knowledge import Owner, key_of
@@ -28,30 +28,10 @@ from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 def kind_of(core: Core, workload: Workload) -> Kind[Any] | None:
     """Return the kind of the Workload's owner, None when it has none of a kind that travels (admission only)."""
     for reference in owners_of(workload):
-        for resource, kind in core.travelling.items():
-            if (resource.kind, resource.api_version) == (reference.kind, reference.api_version):
-                return kind
+        resource = seeking.resource_of(core, reference)
+        if resource is not None:
+            return core.travelling[resource]
     return None
-
-
-def is_gone(core: Core, workload: Workload, look: Key, now: float) -> bool:
-    """Say whether the user's object of a Workload is known to be gone; else it is read, and the answer looks again.
-
-    That no cache has it proves nothing: the watch of a standby may have stood still for longer than a Lease takes.
-    """
-    if workload.metadata.deletion_timestamp is not None:
-        return True
-    for reference in owners_of(workload):
-        if core.knowledge.saw_go(reference.uid):
-            continue
-        for resource in core.travelling:
-            ref = ObjectRef(resource, ObjectKey(workload.metadata.namespace, reference.name))
-            if (resource.kind, resource.api_version) != (reference.kind, reference.api_version):
-                continue
-            if not core.blocked(ref, look, now):
-                core.read(ref, "read before its Workload ends", reference.uid)
-            return False
-    return True
 
 
 def reconcile(core: Core, kind_name: str, key: ObjectKey, now: float) -> None:

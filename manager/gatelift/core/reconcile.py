@@ -24,6 +24,7 @@ from gatelift.core import (
     reports,
     requeueing,
     retention,
+    seeking,
     successors,
     texts,
     verdicts,
@@ -60,8 +61,14 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     if recovery.raise_epoch(core, known, rec):
         return
     reports.drop_raised(core, rec.uid, rec.highest_epoch, now)
-    if owner is None and kind is not None and not owners.is_gone(core, known, Key(Look.WORKLOAD, key), now):
-        return  # a cache that is behind does not have it yet, or it has gone: it is asked for
+    if owner is not None or kind is None or seeking.is_gone(core, known, now):
+        _next_step(core, known, rec, attempt, kind, owner, now)
+
+
+def _next_step(
+    core: Core, known: Workload, rec: Record, attempt: Attempt, kind: Kind[Any] | None, owner: Owner | None, now: float
+) -> None:
+    """Take the one step that is due."""
     if _over(core, known, owner, kind):
         endings.deleted(core, known, rec, attempt, owner, now)
     elif rec.finished:

@@ -46,7 +46,7 @@ LOOK = Key(Look.CLUSTER, ObjectKey("", LOCAL_CLUSTER))
 def leads(core: Core, *, warm: bool, counter: int) -> None:
     """Begin a term. `warm`: this process saw the Lease move a moment before it took it."""
     state = core.caution.recovery
-    state.cold, state.counter, state.began = not warm, counter, core.wall.text(core.now)
+    state.cold, state.counter, state.began = not warm, max(state.counter, counter), core.wall.text(core.now)
     state.awaited = {name for name, found in state.clusters.items() if _is_awaited(core, found)}
     if state.cold and not state.awaited:
         state.cold = False

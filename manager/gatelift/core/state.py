@@ -102,6 +102,8 @@ class Core:
     doubts: Doubts = field(default_factory=Doubts)
     contained: Contained[Key | ObjectRef | str] = field(default_factory=Contained)
     creating: dict[ObjectKey, ObjectRef] = field(default_factory=dict)  # Workload -> the user's object
+    sought: dict[ObjectRef, dict[Key, None]] = field(default_factory=dict)
+    """User's object that no cache has -> the Workloads that wait for the answer whether it is there."""
     now: float = 0.0
     shown_at: dict[Key, float] = field(default_factory=dict)  # queues and checks -> when their status was written
     blobs: dict[tuple[str, int], set[str]] = field(default_factory=dict)  # (cluster, session) -> hashes sent
@@ -203,13 +205,13 @@ class Core:
         self.out.append(Delete(write_id=write_id, ref=ref, uid=meta.uid, resource_version=version))
 
     def read(self, ref: ObjectRef, purpose: str, uid: str = "") -> None:
-        """Ask for a quorum read. `uid`: of the object that is looked for, where none is known there."""
+        """Ask for a quorum read. `uid`: of the object that is looked for, where it is not the one that is known there."""
         read_id, known = self.ids.take(), self.known(ref)
-        uid = known.metadata.uid if known is not None else uid
+        uid = uid or (known.metadata.uid if known is not None else "")
         self.inflight.begin(read_id, Outstanding(ref=ref, purpose=purpose, uid=uid))
         self.out.append(Read(read_id=read_id, ref=ref))
 
-    def blocked(self, ref: ObjectRef, key: Key, now: float) -> bool:
+    def blocked(self, ref: ObjectRef, key: Key, now: float, *, uid: str = "") -> bool:
         """Say whether nothing may be decided on the object now; sees to it that `key` is looked at again.
 
         A request that is out comes back as an event and marks the key; trouble has a time; doubt asks for a read.
@@ -222,7 +224,7 @@ class Core:
         if not wait:
             return False
         if read:
-            self.read(ref, "read after doubt")
+            self.read(ref, "read after doubt", uid)
         else:
             self.agenda.wake(key, until)
         return True
@@ -338,8 +340,10 @@ class Core:
         self.forget_blobs(cluster)
 
     def forget_trouble(self, ref: ObjectRef) -> None:
-        """Forget trouble with an object that is not there and that nobody is about to make."""
-        if self.known(ref) is None and not self.inflight.busy(ref) and ref.key not in self.creating:
+        """Forget trouble with an object that is not there and that nobody is about to make, or looks for."""
+        if self.known(ref) is not None or self.inflight.busy(ref):
+            return
+        if ref.key not in self.creating and ref not in self.sought:
             self.inflight.forget(ref)
             self.resting.forget(ref)
 

@@ -1,0 +1,61 @@
+"""Users' objects that no cache has: what is missing there is read before it counts as gone, and its run is stopped.
+
+One read at a time for each object, and none for one that was seen to go. Neighbours: `reconcile` asks, `intake` tells
+what is there, `machine` looks again when an answer comes.
+"""
+
+from __future__ import annotations
+
+from gatelift.core.agenda import Key, Look
+from gatelift.core.knowledge import key_of
+from gatelift.core.state import Core
+from gatelift_kinds.made_for import owners_of
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.meta import OwnerReference
+from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
+
+
+def is_gone(core: Core, workload: Workload, now: float) -> bool:
+    """Say whether the user's object of a Workload, which no cache has, is known to be gone.
+
+    Its absence proves nothing while nobody saw it go, since a watch may stand still: it is read by a quorum read, one
+    at a time for each object, and the answer looks at the Workload again.
+    """
+    if workload.metadata.deletion_timestamp is not None:
+        return True
+    for reference in owners_of(workload):
+        resource = resource_of(core, reference)
+        if resource is None or core.knowledge.saw_go(reference.uid):
+            continue
+        look = Key(Look.WORKLOAD, key_of(workload.metadata))
+        ref = ObjectRef(resource, ObjectKey(workload.metadata.namespace, reference.name))
+        core.sought.setdefault(ref, {})[look] = None
+        if not core.blocked(ref, look, now, uid=reference.uid):
+            core.read(ref, "read before its Workload ends", reference.uid)
+        return False
+    return True
+
+
+def found_out(core: Core, ref: ObjectRef) -> None:
+    """Look at the Workloads that wait to know whether a user's object is there."""
+    for look in core.sought.pop(ref, ()):
+        core.agenda.mark(look)
+
+
+def no_more(core: Core, workload: Workload) -> None:
+    """Look for no object of a Workload that is gone."""
+    look = Key(Look.WORKLOAD, key_of(workload.metadata))
+    for reference in owners_of(workload):
+        resource = resource_of(core, reference)
+        ref = ObjectRef(resource, ObjectKey(look.object.namespace, reference.name)) if resource is not None else None
+        if ref is not None and core.sought.get(ref, {}).pop(look, look) is None and not core.sought[ref]:
+            del core.sought[ref]
+            core.forget_trouble(ref)
+
+
+def resource_of(core: Core, reference: OwnerReference) -> Resource | None:
+    """Return the kind that an owner reference names, None when it does not travel."""
+    for resource in core.travelling:
+        if (resource.kind, resource.api_version) == (reference.kind, reference.api_version):
+            return resource
+    return None
