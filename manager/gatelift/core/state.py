@@ -205,7 +205,7 @@ class Core:
         self.out.append(Delete(write_id=write_id, ref=ref, uid=meta.uid, resource_version=version))
 
     def read(self, ref: ObjectRef, purpose: str, uid: str = "") -> None:
-        """Ask for a quorum read. `uid`: of the object that is looked for, where it is not the one that is known there."""
+        """Ask for a quorum read. `uid`: of the object that is looked for, where that is not the one known there."""
         read_id, known = self.ids.take(), self.known(ref)
         uid = uid or (known.metadata.uid if known is not None else "")
         self.inflight.begin(read_id, Outstanding(ref=ref, purpose=purpose, uid=uid))
