@@ -8,8 +8,15 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from gatelift_kube.clock import Clock, monotonic
+from gatelift_kube.door import Door, Limits
+
 STOP_SECONDS = 2.0
 """How long open scrapes may take when the process ends."""
+LIMITS = Limits(connections_max=64, bytes_max=1, idle_seconds=75.0)
+"""Probes of one node, and a few that scrape; nobody sends a body. Prometheus asks every minute at the latest."""
+SCRAPE_SHARE = 10
+"""Figures are kept this many times as long as it took to make them, so that who asks without end gets a tenth of us."""
 
 
 class ListenError(OSError):
@@ -19,12 +26,21 @@ class ListenError(OSError):
 class StatusServer:
     """`/healthz` lives while the loop does; `/readyz` says in one line what is missing; `/metrics`."""
 
-    def __init__(self, registry: CollectorRegistry, missing: Callable[[], str], refresh: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        missing: Callable[[], str],
+        refresh: Callable[[], None],
+        clock: Clock = monotonic,
+    ) -> None:
         """`missing` returns "" when ready; `refresh` sets gauges before a scrape."""
         self._registry = registry
         self._missing = missing
         self._refresh = refresh
-        self._runner: web.AppRunner | None = None
+        self._door = Door("health and metrics", LIMITS)
+        self._clock = clock
+        self._figures = b""
+        self._figures_until = 0.0
         self.address = ""
 
     async def start(self, address: str) -> None:
@@ -33,22 +49,17 @@ class StatusServer:
         app.router.add_get("/healthz", self._health)
         app.router.add_get("/readyz", self._ready)
         app.router.add_get("/metrics", self._metrics)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=STOP_SECONDS)
-        await self._runner.setup()
         host, _, port = address.rpartition(":")
-        site = web.TCPSite(self._runner, host or "0.0.0.0", int(port))  # noqa: S104  # probes come from the node
         try:
-            await site.start()
+            await self._door.open(app, host or "0.0.0.0", int(port), stop_seconds=STOP_SECONDS)  # noqa: S104  # probes
         except OSError as error:
             why = error.strerror or str(error)
             raise ListenError(f"health and metrics: {address} cannot be listened on ({why}); choose another") from error
-        bound = self._runner.addresses[0]
-        self.address = f"{bound[0]}:{bound[1]}"
+        self.address = ":".join(map(str, self._door.address))
 
     async def stop(self) -> None:
         """Stop listening."""
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._door.close()
 
     async def _health(self, _request: web.Request) -> web.Response:
         return web.Response(text="ok\n")
@@ -58,5 +69,10 @@ class StatusServer:
         return web.Response(status=503 if missing else 200, text=(missing or "ok") + "\n")
 
     async def _metrics(self, _request: web.Request) -> web.Response:
-        self._refresh()
-        return web.Response(body=generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        now = self._clock()
+        if now >= self._figures_until:
+            self._refresh()
+            self._figures = generate_latest(self._registry)
+            end = self._clock()
+            self._figures_until = end + SCRAPE_SHARE * (end - now)
+        return web.Response(body=self._figures, headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -83,6 +83,7 @@ IN_USE = frozenset(
         "objectRetentionPolicies",
         "featureGates",
         "gatelift.listen",
+        "gatelift.webhookClientCa",
         "gatelift.enrolListen",
         "gatelift.apiInFlight",
         "gatelift.debugInvariants",

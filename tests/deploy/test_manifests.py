@@ -243,3 +243,23 @@ def test_what_hosts_install_is_in_an_order_that_works() -> None:
     assert kinds[-1] == "ValidatingWebhookConfiguration"
     assert "Deployment" not in kinds
     assert "Deployment" not in [one["kind"] for one in load_manifests(*WORKER)]
+
+
+# --- networks ---
+
+
+def test_hd_117_network_policies_fit_the_daemons_and_leave_the_agents_way_in_open() -> None:
+    workloads = {one["metadata"]["name"]: one["spec"]["template"] for one in of_kind("Deployment")}
+    policies = list(yaml.safe_load_all((DEPLOY / "network-policies" / "policies.yaml").read_text()))
+    assert {one["metadata"]["name"] for one in policies} == {"gatelift-manager", "gatelift-webhooks"}
+    for policy in policies:
+        template = workloads[policy["metadata"]["name"]]
+        assert policy["spec"]["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+        listens = template["spec"]["containers"][0]["ports"]
+        known = {port["containerPort"] for port in listens} | {port["name"] for port in listens}
+        named = {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]}
+        assert named <= known
+        assert len(named) == len(listens), "a port that no rule names is closed"
+    (manager,) = [one for one in policies if one["metadata"]["name"] == "gatelift-manager"]
+    open_to_all = [port["port"] for rule in manager["spec"]["ingress"] if "from" not in rule for port in rule["ports"]]
+    assert open_to_all == [7443, 7444]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime as dt
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -324,3 +326,36 @@ async def test_the_chain_that_is_shown_ends_in_the_ca_whose_hash_a_token_carries
     shown = x509.load_pem_x509_certificates(served)
     assert [each.issuer == shown[1].subject for each in shown] == [True, True]
     assert tokens.ca_hash(edge.state.bundle) == token.ca_hash
+
+
+# --- strangers at the port ---
+
+
+async def test_hd_118_silent_connections_are_bounded_and_gone_soon(edge: Edge) -> None:
+    """Whoever is beyond the bound is hung up on at once; when the silent ones are gone, agents are answered again."""
+
+    def crowd() -> list[socket.socket]:
+        return [socket.create_connection((HOST, edge.enrol.port)) for _ in range(enrol_server.CONNECTIONS_MAX + 40)]
+
+    def hung_up() -> int:
+        count = 0
+        for one in silent:
+            one.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                try:
+                    count += one.recv(1) == b""
+                except ConnectionError:
+                    count += 1
+        return count
+
+    silent = await asyncio.to_thread(crowd)
+    await until(lambda: hung_up() >= 30, "those beyond the bound are hung up on")
+    for one in silent:
+        one.close()
+    data = pb.EnrollRequest(cluster="w1", request=Key.new().request(), token="").SerializeToString()
+    answer = None
+    async with asyncio.timeout(LIMIT_SECONDS):
+        while answer is None:
+            with contextlib.suppress(grpc.RpcError):
+                answer = await call(edge, data)
+    assert answer.status == REFUSED

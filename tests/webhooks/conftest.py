@@ -8,6 +8,7 @@ import json
 import ssl
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -43,14 +44,18 @@ class Asking:
         self._server = server
         self._daemon = daemon
 
-    def trust(self) -> ssl.SSLContext:
+    def trust(self, certificate: Path | None = None) -> ssl.SSLContext:
+        """`certificate` is a file with key and certificate to show."""
         secret = self._server.find(SECRET, SECRET_NAME, "gatelift-system")
         assert secret is not None
-        return ssl.create_default_context(cadata=base64.b64decode(secret["data"]["ca.crt"]).decode())
+        context = ssl.create_default_context(cadata=base64.b64decode(secret["data"]["ca.crt"]).decode())
+        if certificate is not None:
+            context.load_cert_chain(certificate)
+        return context
 
-    async def post(self, path: str, body: bytes) -> tuple[int, str]:
+    async def post(self, path: str, body: bytes, certificate: Path | None = None) -> tuple[int, str]:
         url = f"https://127.0.0.1:{self._daemon.port}{path}"
-        connector = aiohttp.TCPConnector(ssl=self.trust(), force_close=True)
+        connector = aiohttp.TCPConnector(ssl=self.trust(certificate), force_close=True)
         async with (
             aiohttp.ClientSession(connector=connector) as session,
             session.post(url, data=io.BytesIO(body)) as answer,

@@ -16,12 +16,12 @@ from gatelift.config import Configuration
 from gatelift.webhooks import app, owners
 from gatelift.webhooks import server as server_module
 from gatelift.webhooks.app import Daemon, settings_of
+from gatelift.webhooks.bodies import REQUEST_BYTES_MAX
 from gatelift.webhooks.certificates import SERVING_LIFETIME, Material
 from gatelift.webhooks.configuration import DEFINITION, MUTATING, NAME, QUEUEING, VALIDATING
 from gatelift.webhooks.metrics import Metrics
 from gatelift.webhooks.secret import NAME as SECRET_NAME
 from gatelift.webhooks.secret import MaterialStore
-from gatelift.webhooks.server import REQUEST_BYTES_MAX
 from gatelift_kinds.names import workload_name
 from gatelift_kube import selectors
 from gatelift_kube.client import Client

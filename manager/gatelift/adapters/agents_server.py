@@ -59,7 +59,11 @@ KEEPALIVE_MILLISECONDS = 20_000
 MESSAGE_BYTES_MAX = limits.FRAME_BYTES_MAX + 64 * 1024
 """A little above the codec's own limit, so that what is too large gets our typed answer; beyond, gRPC's."""
 
+CONNECTIONS_MAX = 2 * STREAMS_MAX
+"""Those included that have not shaken hands, some hundred KiB each; who has no certificate is gone in ten seconds."""
+
 _OPTIONS = (
+    ("grpc.max_allowed_incoming_connections", CONNECTIONS_MAX),
     ("grpc.keepalive_time_ms", KEEPALIVE_MILLISECONDS),
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.keepalive_permit_without_calls", 1),

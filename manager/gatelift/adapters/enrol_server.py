@@ -41,7 +41,11 @@ REQUESTS_MAX = 64
 REQUEST_BYTES_MAX = 64 * 1024
 """A signing request, a certificate and a signature are below 8 KiB."""
 
+CONNECTIONS_MAX = 512
+"""Anybody gets beyond the handshake here, and may be silent for a minute. Sessions and renewals have another port."""
+
 _OPTIONS = (
+    ("grpc.max_allowed_incoming_connections", CONNECTIONS_MAX),
     ("grpc.max_receive_message_length", REQUEST_BYTES_MAX),
     ("grpc.max_concurrent_streams", 4),
     ("grpc.max_connection_idle_ms", 60_000),

@@ -126,6 +126,7 @@ async def _webhooks(target: Target, path: Path | None, plain: bool, url: str) ->
     from gatelift import config as configuration  # noqa: PLC0415  # the daemon's modules, only for the daemon
     from gatelift import logs  # noqa: PLC0415
     from gatelift.webhooks import app  # noqa: PLC0415
+    from gatelift.webhooks.tls import ClientCAError  # noqa: PLC0415
     from gatelift_kube.client import Client  # noqa: PLC0415
     from gatelift_kube.config import auto  # noqa: PLC0415
     from gatelift_kube.status_server import ListenError  # noqa: PLC0415
@@ -144,6 +145,8 @@ async def _webhooks(target: Target, path: Path | None, plain: bool, url: str) ->
             told = await app.serve(client, settings, stop)
         except ListenError as error:
             raise CliError(str(error)) from error
+        except ClientCAError as error:
+            raise CliError(str(error), USAGE) from error
         except OSError as error:
             raise CliError(
                 f"webhook.port: {settings.host}:{settings.port} cannot be listened on ({error.strerror})"

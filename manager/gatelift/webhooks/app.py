@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ssl
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 
 import structlog
 
@@ -25,6 +22,7 @@ from gatelift.webhooks.reservations import Reservations
 from gatelift.webhooks.secret import MaterialStore
 from gatelift.webhooks.server import WebhookServer
 from gatelift.webhooks.surroundings import Surroundings
+from gatelift.webhooks.tls import ServingTls
 from gatelift_kube.client import Client
 from gatelift_kube.errors import KubeError
 from gatelift_kube.objects.meta import LabelSelector
@@ -44,7 +42,7 @@ class Settings:
     """Where to listen and what to take over.
 
     `url` is the address that the API server shall call, "" for the Service. `status_address` serves health and
-    readiness, "" for none.
+    readiness, "" for none. `client_ca` names a file of CAs: only who has a certificate of theirs is listened to.
     """
 
     namespace: str = "gatelift-system"
@@ -53,6 +51,7 @@ class Settings:
     url: str = ""
     names: tuple[str, ...] = ()
     status_address: str = ""
+    client_ca: str = ""
     manage_without_queue: bool = False
     default_priority_class: bool = True
     namespace_selector: LabelSelector = field(default_factory=LabelSelector)
@@ -72,6 +71,7 @@ def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str
         url=url,
         names=names,
         status_address=configuration.health.health_probe_bind_address,
+        client_ca=configuration.gatelift.webhook_client_ca,
         manage_without_queue=configuration.manage_jobs_without_queue_name,
         default_priority_class=configuration.feature_gates.get(DEFAULT_CLASS_GATE, True),
         namespace_selector=selector,
@@ -88,7 +88,7 @@ class Daemon:
         self._ready = False
         self._material: Material | None = None
         self._log = structlog.get_logger("gatelift.webhooks")
-        self._tls = _tls()
+        self._tls = ServingTls(settings.client_ca)
         self.failed = asyncio.Event()
         self._supervisor = Supervisor(self._on_failure)
         self._surroundings = Surroundings(
@@ -99,7 +99,7 @@ class Daemon:
         )
         judge = Judge(self._surroundings, Owners(client), Reservations(client), namespace=settings.namespace)
         metrics = Metrics()
-        self._server = WebhookServer(judge, self._surroundings.missing, self._tls, metrics.taken)
+        self._server = WebhookServer(judge, self._surroundings.missing, self._tls.context, metrics.taken)
         service = (SERVICE, f"{SERVICE}.{settings.namespace}", f"{SERVICE}.{settings.namespace}.svc")
         self._store = MaterialStore(
             client, settings.namespace, (*service, *settings.names), wall or (lambda: datetime.now(UTC))
@@ -122,7 +122,10 @@ class Daemon:
         return self._surroundings.missing() or ("" if self._ready else "certificate and configurations not in place")
 
     async def start(self) -> None:
-        """Start everything and return. OSError: an address is taken. KubeError: no certificate could be kept."""
+        """Start everything and return.
+
+        OSError: an address is taken. KubeError: no certificate could be kept. ClientCAError: the file is not usable.
+        """
         await self._install(await self._store.current())
         for reflector in self._surroundings.reflectors(self._client, watch_problems(self._log)):
             self._supervisor.spawn(f"watch {reflector.resource.plural}", reflector.run())
@@ -167,9 +170,8 @@ class Daemon:
         )
 
     async def _install(self, material: Material) -> None:
-        if material != self._material:
-            await asyncio.to_thread(_load, self._tls, material)
-            self._material = material
+        await asyncio.to_thread(self._tls.install, material)
+        self._material = material
 
     def _on_failure(self, name: str, error: BaseException) -> None:
         self._log.error("a part of the webhooks failed", part=name, problem=repr(error))
@@ -188,18 +190,3 @@ async def serve(client: Client, settings: Settings, stop: asyncio.Event) -> bool
             wait.cancel()
         await daemon.stop()
     return stop.is_set()
-
-
-def _tls() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context
-
-
-def _load(context: ssl.SSLContext, material: Material) -> None:
-    """Use this certificate from the next handshake on. The library reads files only; they are gone at once."""
-    with tempfile.TemporaryDirectory(prefix="gatelift-webhooks-") as folder:
-        path = Path(folder) / "serving.pem"
-        path.touch(mode=0o600)
-        path.write_bytes(material.key + material.certificate)
-        context.load_cert_chain(path)

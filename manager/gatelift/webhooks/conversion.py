@@ -39,7 +39,7 @@ class _Request(msgspec.Struct, rename="camel"):
 _REVIEW = Envelope(API_VERSION, "ConversionReview", _Request)
 
 
-def answer(body: bytes) -> bytes:
+def answer(body: bytes | bytearray) -> bytes:
     """Answer a ConversionReview. BadReviewError: it is none, so there is nobody to answer to."""
     request = _REVIEW.open(body)
     response: Json = {"uid": request.uid}

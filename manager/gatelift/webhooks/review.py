@@ -69,7 +69,7 @@ class Question:
         return GATELIFT_GROUP.format(namespace=namespace) in self.groups
 
 
-def read(body: bytes) -> Question:
+def read(body: bytes | bytearray) -> Question:
     """Read a review. BadReviewError: it is none, so there is nobody to answer to."""
     request = _REVIEW.open(body)
     new, old = request.object or {}, request.old_object or {}

@@ -1,0 +1,121 @@
+"""Strangers at the webhooks' port, over real sockets: the API server keeps its places, and the daemon its memory."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+
+from gatelift.webhooks import bodies
+from gatelift.webhooks.app import Daemon
+from gatelift.webhooks.bodies import Deciding
+from gatelift.webhooks.envelope import VALUES_MAX
+from gatelift_kube.tasks import spawn
+from support.crowd import blind, crowd, head
+from support.until import until
+
+from .conftest import Asking
+from .test_webhooks_daemon import queued
+
+API_SERVER_SECONDS = 5.0
+"""`timeoutSeconds` of our configurations."""
+
+
+def resident_bytes() -> int:
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return int(found[1]) * 1024 if found else 0
+
+
+async def answered(asking: Asking, times: int, seconds: float = API_SERVER_SECONDS) -> None:
+    for _ in range(times):
+        async with asyncio.timeout(seconds):
+            assert (await asking.review("/mutate-pod", "Pod", queued()))["allowed"]
+
+
+async def test_hd_115_a_body_that_comes_slower_than_its_rate_is_answered_so(
+    asking: Asking, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "BODY_SECONDS_FREE", 0.1)
+    reader, writer = await asyncio.open_connection("127.0.0.1", daemon.port, ssl=blind())
+    writer.write(head(1000) + b"[")
+    began = asyncio.get_running_loop().time()
+    assert b"408" in await reader.readline()
+    assert asyncio.get_running_loop().time() - began < bodies.BODY_SECONDS_MAX / 2
+    assert b"the body came slower than" in await reader.read(), "and the connection ends"
+    writer.transport.abort()
+    await answered(asking, 1)
+
+
+async def test_hd_116_bodies_are_decided_in_turn_and_as_many_at_once_as_fit() -> None:
+    deciding, order, inside = Deciding(bytes_max=10), list[int](), 0
+
+    async def decide(name: int, size: int) -> None:
+        nonlocal inside
+        async with deciding.place(size):
+            inside += min(size, 10)
+            assert inside <= 10
+            order.append(name)
+            await asyncio.sleep(0)
+            inside -= min(size, 10)
+
+    tasks = [spawn(f"body {name}", decide(name, size)) for name, size in enumerate((6, 3, 50, 1, 9, 10, 2))]
+    await asyncio.sleep(0)
+    tasks[2].cancel()
+    tasks[4].cancel()
+    await asyncio.wait(tasks)
+    assert order == [0, 1, 3, 5, 6]
+    await decide(7, 10)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"[" + b"{}," * (VALUES_MAX + 1) + b"{}]", id="a million values"),
+        pytest.param(
+            b'{"apiVersion":"' + b"x" * 100_000 + b'","kind":"","request":{"uid":"","operation":""}}', id="a long text"
+        ),
+    ],
+)
+async def test_hd_116_what_would_take_memory_as_objects_or_as_a_text_is_refused_shortly(
+    asking: Asking, body: bytes
+) -> None:
+    status, text = await asking.post("/mutate-pod", body)
+    assert status == 400
+    assert len(text) < 400
+
+
+async def test_hd_116_a_body_leaves_no_bytes_held(asking: Asking, daemon: Daemon) -> None:
+    await answered(asking, 2)
+    await asking.post("/convert", b"{}")
+    await asking.post("/mutate-pod", b"x" * 1_000_000)
+    await until(lambda: daemon._server.door.places.count == 0, "nobody is left")
+    assert daemon._server.door.places.bytes_held == 0
+
+
+@pytest.mark.parametrize(
+    ("what", "tls"),
+    [
+        pytest.param("trickling_body", True, id="bodies that trickle"),
+        pytest.param("trickling_head", True, id="heads that trickle"),
+        pytest.param("silence", True, id="connections that say nothing"),
+        pytest.param("silence", False, id="handshakes that are not begun"),
+    ],
+)
+async def test_hd_115_the_api_server_is_answered_in_time_beside_four_hundred(
+    asking: Asking, daemon: Daemon, what: str, tls: bool
+) -> None:
+    async with crowd(daemon.port, 400, what, tls=tls):
+        await answered(asking, 10)
+
+
+async def test_hd_116_three_hundred_endless_bodies_do_not_take_the_memory(asking: Asking, daemon: Daemon) -> None:
+    before = resident_bytes()
+    async with crowd(daemon.port, 300, "endless_body"):
+        highest = before
+        for _ in range(10):
+            await answered(asking, 1, seconds=30)  # a gigabyte a second is sent by the same processor
+            await asyncio.sleep(0.2)
+            highest = max(highest, resident_bytes())
+    assert highest - before < 300 * 2**20, "the Deployment's limit is 512 MiB"
