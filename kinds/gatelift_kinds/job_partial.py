@@ -16,6 +16,7 @@ from gatelift_kinds.kind import MergeConflictError
 from gatelift_kinds.patches import Json, Operation, pointer
 from gatelift_kube.numbers import whole
 from gatelift_kube.objects.batch import Job
+from gatelift_kube.unreadable import UNREADABLE
 
 ANNOTATION_BEFORE = "gatelift.dev/parallelism-before"
 """On a Job that runs with fewer pods at once than its user asked for: JSON of what `spec` said before."""
@@ -53,7 +54,7 @@ def before_of(annotations: Mapping[str, str]) -> Before | None:
         return None
     try:
         found = msgspec.json.decode(kept.encode(), type=Before)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except UNREADABLE:
         return None
     return found if found.parallelism >= 0 and (found.completions or 0) >= 0 else None
 

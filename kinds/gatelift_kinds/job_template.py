@@ -23,6 +23,7 @@ from gatelift_kinds.patches import (
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.resources import JOB
+from gatelift_kube.unreadable import UNREADABLE
 from gatelift_wire.keys import ANNOTATION_STOPPING, FINALIZER_REPORT
 
 ANNOTATION_BEFORE = "gatelift.dev/template-before"
@@ -129,7 +130,7 @@ def _before(said: str, present: Json) -> Json:
     """
     try:
         kept: Json = msgspec.to_builtins(msgspec.json.decode(said.encode(), type=_Kept))
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except UNREADABLE:
         kept = {section: {key: (present.get(section) or {}).get(key) for key in _parts(section)} for section in present}
     metadata, spec = kept.get("metadata") or {}, kept.get("spec") or {}
     marks = {key: _without_ours(metadata.get(key)) for key in _parts("metadata")}

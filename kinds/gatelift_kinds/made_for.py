@@ -13,6 +13,7 @@ import msgspec
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import ObjectMeta, OwnerReference
 from gatelift_kube.resources import Resource
+from gatelift_kube.unreadable import UNREADABLE
 
 ANNOTATION_OWNER = "gatelift.dev/owner"
 OWNER_CHARS_MAX = 1024
@@ -44,6 +45,6 @@ def _read(said: str) -> OwnerReference | None:
         return None
     try:
         found = msgspec.json.decode(said, type=OwnerReference)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except UNREADABLE:
         return None
     return found if found.uid and found.name and found.kind else None

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from gatelift_kinds.kind import Placing
+from gatelift_kube.numbers import whole
 from gatelift_kube.objects.core import Toleration
 from gatelift_wire.keys import PlacementKey
 
@@ -21,7 +22,6 @@ PREFIX_MAX = 253
 """What it takes before the `/` of the key."""
 MARKS_MAX = 8
 """Marks of one pod that are read: ours is one, and whoever adds more must not make reading long."""
-_DIGITS_MAX = 18
 
 
 class Mark(NamedTuple):
@@ -64,6 +64,5 @@ def _read(toleration: Toleration) -> Mark | None:
     prefix, _, job = toleration.key.partition("/")
     origin, _, job_uid = prefix.removesuffix(f".{DOMAIN}").partition(".")
     uid, _, epoch = toleration.value.rpartition(".")
-    if not (origin and job and uid) or len(epoch) > _DIGITS_MAX or not (epoch.isascii() and epoch.isdigit()):
-        return None
-    return Mark(origin, PlacementKey(uid, int(epoch)), job, job_uid) if int(epoch) >= 1 else None
+    number = whole(epoch)
+    return Mark(origin, PlacementKey(uid, number), job, job_uid) if origin and job and uid and number else None

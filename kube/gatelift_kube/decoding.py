@@ -18,6 +18,7 @@ from gatelift_kube.nesting import CUT, DEPTH_MAX, cut_deep
 from gatelift_kube.objects import batch, core, gatelift, kueue
 from gatelift_kube.objects.meta import PartialObject
 from gatelift_kube.resources import ObjectKey, Resource
+from gatelift_kube.unreadable import UNREADABLE
 from gatelift_kube.writes import KubeObject
 
 STRUCTS: dict[tuple[str, str], type[Any]] = {
@@ -80,10 +81,6 @@ class _Code(msgspec.Struct):
 
 _T = TypeVar("_T")
 _RAW_PAGE = msgspec.json.Decoder(_RawPage)
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""The decoder raises the second for bytes that are no UTF-8, inside a text that it has to read, the third for what is
-nested some thousand deep, also where it is only skipped."""
-
 _LINE = msgspec.json.Decoder(Line)
 _CODE = msgspec.json.Decoder(_Code)
 _PARTIAL = msgspec.json.Decoder(PartialObject)
@@ -153,7 +150,7 @@ def read_object(resource: Resource, raw: bytes | msgspec.Raw) -> KubeObject:
         found: KubeObject = _decoder(resource).decode(raw)
     except RecursionError:
         found = _read_with_unknown_fields(resource, cut_deep(bytes(raw)))
-    except _UNREADABLE:
+    except UNREADABLE:
         found = _read_with_unknown_fields(resource, raw)
     return found
 
@@ -163,7 +160,7 @@ def _read_with_unknown_fields(resource: Resource, raw: bytes | msgspec.Raw) -> K
         document = msgspec.json.decode(raw)
         unknown_fields.set_aside(document, struct_of(resource))
         found: KubeObject = _decoder(resource).decode(msgspec.json.encode(document))
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise UndecodableError(f"{resource.kind}: the answer cannot be read: {error}") from error
     return found
 
@@ -173,13 +170,13 @@ def read_page(resource: Resource, body: bytes, *, with_raw: bool) -> Page:
     if not with_raw:
         try:
             typed = _page_decoder(resource).decode(body)
-        except _UNREADABLE:
+        except UNREADABLE:
             pass  # one object does not fit: read them one by one below
         else:
             return _page(typed.metadata, [Served(item, b"") for item in typed.items or ()], [])
     try:
         page = _shallow(_RAW_PAGE, body)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise UndecodableError(f"list of {resource.plural}: the answer cannot be read: {error}") from error
     items: list[Served] = []
     unread: list[Unread] = []
@@ -213,7 +210,7 @@ def read_line(line: bytes) -> Line:
     """Return one watch line, its object unread; raises UndecodableError."""
     try:
         return _shallow(_LINE, line)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise UndecodableError(f"watch: a line cannot be read: {error}") from error
 
 
@@ -225,7 +222,7 @@ def bookmark_version(raw: bytes | msgspec.Raw) -> str:
     """
     try:
         return _shallow(_PARTIAL, bytes(raw)).metadata.resource_version
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise UndecodableError(f"watch: a bookmark cannot be read: {error}") from error
 
 
@@ -233,7 +230,7 @@ def key_in(raw: bytes | msgspec.Raw) -> ObjectKey:
     """Return where an object lives that may not be readable otherwise; `?` where not even its metadata is."""
     try:
         metadata = _shallow(_PARTIAL, bytes(raw)).metadata
-    except _UNREADABLE:
+    except UNREADABLE:
         return ObjectKey("", "?")
     return ObjectKey(metadata.namespace, metadata.name)
 
@@ -272,7 +269,7 @@ def watch_error(line: Line) -> ApiError:
     """Return the error of a watch line of type ERROR, which carries a metav1.Status."""
     try:
         code = _shallow(_CODE, bytes(line.raw)).code
-    except _UNREADABLE:
+    except UNREADABLE:
         code = 500
     return from_status(code, bytes(line.raw))
 
@@ -285,7 +282,7 @@ def read_deleted(resource: Resource, body: bytes) -> Served | None:
     """
     try:
         kind = _shallow(_CODE, body).kind
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise UndecodableError(f"{resource.kind}: the answer to a delete cannot be read: {error}") from error
     if kind == "Status":
         return None

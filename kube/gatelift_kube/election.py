@@ -35,8 +35,6 @@ TENURES_MAX = 64
 UNSEEN_WRITES = 16
 """How many writes of a Lease may have gone unseen between two looks at it: its holder tries at most ten times in twice
 the retry time, as it tries again after a quarter of that, and somebody may have taken it over."""
-DIGITS_MAX = 18
-"""Digits of a number that is believed: it fits into 63 bits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from gatelift_kube.unreadable import UNREADABLE
 from gatelift_kube.writes import WriteError
 
 MESSAGE_CHARS_MAX = 4096
@@ -174,7 +175,7 @@ def from_status(status: int, body: bytes, retry_after: str = "") -> ApiError:
     """Return the error for an answer with an HTTP status of 300 or more; `retry_after` is the header of that name."""
     try:
         said = _STATUS.decode(body)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError):
+    except UNREADABLE:
         said = _Status(message=body[:MESSAGE_CHARS_MAX].decode("utf-8", "replace").strip())
     details = said.details or _Details()
     causes = tuple(

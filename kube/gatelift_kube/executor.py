@@ -25,6 +25,7 @@ from gatelift_kube.errors import KubeError, write_error
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, ObjectRef
 from gatelift_kube.retry import Intent, RetryPolicy, delay
 from gatelift_kube.tasks import STOP_SECONDS, spawn
+from gatelift_kube.unreadable import UNREADABLE
 from gatelift_kube.writes import (
     WRITE_SECONDS_MAX,
     ApiEvent,
@@ -276,7 +277,7 @@ def intent_of(command: ApiWrite) -> Intent:
 def _carries_version(patch: Patch) -> bool:
     try:
         body: Any = msgspec.json.decode(patch.body)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return False  # the server will say what is wrong with it
     if patch.kind is not PatchKind.JSON:
         metadata = body.get("metadata") if isinstance(body, dict) else None

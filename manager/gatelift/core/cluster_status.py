@@ -43,9 +43,6 @@ RESTORED = "Restored"
 SECOND_AGENT = "SecondAgent"
 TAKEN_OVER = "TakenOver"
 
-NUMBER_DIGITS_MAX = 18
-"""Digits of a number in an annotation, which anybody may write: fits 64 bits, and nobody has more sessions."""
-
 
 REFUSED_CHARACTERS_MAX = 1000
 """Of an annotation that anybody may write, in a condition."""

@@ -15,8 +15,6 @@ from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.keys import ANNOTATION_EPOCH, ANNOTATION_TERM
 
 FIRST = 1
-DIGITS_MAX = 18
-"""Digits of a number that is believed: it fits into 63 bits. People may raise to 15, so that ours have room above."""
 EPOCH_USED = "gatelift.dev/EpochUsed"
 """Condition whose message is the epoch of the reservation that is written, or was last: no other may have it."""
 

@@ -13,6 +13,7 @@ from gatelift.core.attempts import Attempt
 from gatelift.core.knowledge import Owner
 from gatelift.core.resting import MIRROR
 from gatelift.core.state import Core
+from gatelift_kube.unreadable import UNREADABLE
 
 MERGE_SECONDS = 1.0
 """Passing states (scheduled, pulling, one more of many pods) wait so long for the next one."""
@@ -66,7 +67,7 @@ def unreadable(status: bytes) -> str:
         return ""
     try:
         found = msgspec.convert(msgspec.json.decode(status), _Readable)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         return str(error)
     counts = {"active": found.active, "ready": found.ready, "succeeded": found.succeeded, "failed": found.failed}
     return "; ".join(f"{name}: must not be negative" for name, count in counts.items() if (count or 0) < 0)
@@ -104,7 +105,7 @@ def over(status: bytes) -> bool:
     """Say whether a reported status shows an end."""
     try:
         return bool(status) and _STATUS.decode(status).over
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return False
 
 
@@ -122,6 +123,6 @@ def urgent(shown: bytes, reported: bytes) -> bool:
     try:
         new = _STATUS.decode(reported)
         old = _OBJECT.decode(shown).status
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return True
     return (new.over and not old.over) or (new.runs and not old.runs)

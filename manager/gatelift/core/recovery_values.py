@@ -16,6 +16,7 @@ from gatelift.core.link_values import LOCAL_CLUSTER, PlacementsInventoried
 from gatelift_kube.numbers import whole
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import ObjectKey
+from gatelift_kube.unreadable import UNREADABLE
 from gatelift_wire.keys import PlacementKey
 
 ANNOTATION_RECOVERY = "gatelift.dev/recovery"
@@ -89,7 +90,7 @@ def told(found: WorkerCluster) -> Told | None:
         return None
     try:
         read = msgspec.json.decode(text, type=Told)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except UNREADABLE:
         return None
     finding = read.finding
     if finding is not None and not (0 <= finding.counter <= NUMBER_MAX and 0 <= finding.term <= NUMBER_MAX):
@@ -104,7 +105,7 @@ def word(found: WorkerCluster) -> Word | None:
         return None
     try:
         read = msgspec.json.decode(text, type=Word)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except UNREADABLE:
         return None
     return read if 0 < read.epochs <= EPOCHS_MAX else None
 

@@ -9,6 +9,8 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from gatelift_kube.unreadable import UNREADABLE
+
 RequestT = TypeVar("RequestT")
 
 VALUES_MAX = 1_000_000
@@ -45,7 +47,7 @@ class Envelope(Generic[RequestT]):
             raise BadReviewError(f"the body has more than {VALUES_MAX} values, so it is no {kind} of an API server")
         try:
             found = self._decoder.decode(body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             raise BadReviewError(f"the body is no {kind}: {error}") from error
         if (found.api_version, found.kind) != self._of:
             raise BadReviewError(f"{found.api_version} {found.kind} is not understood: send {version} {kind}")

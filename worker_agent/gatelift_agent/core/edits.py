@@ -17,6 +17,7 @@ from gatelift_agent.core.placements import STARTING, Ending, EndingKind, Made, P
 from gatelift_agent.core.world import World
 from gatelift_kinds.patches import add_to_map, stop_marked
 from gatelift_kube.objects.meta import ObjectMeta
+from gatelift_kube.unreadable import UNREADABLE
 from gatelift_kube.writes import EmitEvent, KubeObject
 
 ANNOTATION_MADE = "gatelift.dev/made"
@@ -182,7 +183,7 @@ def _marked(meta: ObjectMeta) -> Made | None:
         return None
     try:
         return _MADE.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return None
 
 

@@ -18,6 +18,7 @@ from gatelift_agent.core.asked import Asked, Purpose, Writes
 from gatelift_agent.core.placements import Placement
 from gatelift_kube.objects.core import ConfigMap
 from gatelift_kube.resources import CONFIG_MAP, ObjectKey, ObjectRef
+from gatelift_kube.unreadable import UNREADABLE
 from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_wire import limits
 from gatelift_wire.keys import PlacementKey
@@ -195,7 +196,7 @@ class Keeper:
         if name == STATE_NAME:
             try:
                 self.state = _STATE.decode(config_map.data.get("state", "{}"))
-            except (msgspec.DecodeError, RecursionError):
+            except UNREADABLE:
                 shard.held = {}
             return
         self._places.update(dict.fromkeys(shard.held, name))

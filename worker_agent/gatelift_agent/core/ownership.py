@@ -33,9 +33,6 @@ LABELS_JOB_NAME = ("batch.kubernetes.io/job-name", "job-name")
 LABELS_JOB_UID = ("batch.kubernetes.io/controller-uid", "controller-uid")
 """Put on the pods of a Job by its controller, the second spelling before Kubernetes 1.27; they stay on orphans."""
 
-_DIGITS_MAX = 18
-"""A number in a label or annotation with more digits is nobody's: the wire carries 63 bits."""
-
 
 _PLACED_AS_PARTS = 3
 

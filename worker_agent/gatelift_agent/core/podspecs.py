@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from gatelift_agent.core import shapes
+from gatelift_kube.unreadable import UNREADABLE
 
 Json = dict[str, Any]
 
@@ -22,7 +23,7 @@ def parse(content: bytes) -> Json:
     """Return the spec as a dict; SpecError when it is not a JSON object."""
     try:
         document = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise SpecError(f"spec: not JSON ({error}); send the object's spec as the API server holds it") from error
     if not isinstance(document, dict):
         raise SpecError("spec: must be a JSON object; send the object's spec as the API server holds it")

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from gatelift_kube.objects.core import Toleration
+from gatelift_kube.unreadable import UNREADABLE
 
 _WAY_OUT = "send it as the API server holds it"
 
@@ -142,7 +143,7 @@ def marks(content: bytes) -> Marks:
         return _MARKS.decode(content)
     except msgspec.ValidationError as error:
         raise ShapeError(_line("metadata", error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ShapeError(f"metadata: must be JSON ({error}); send labels and annotations only") from error
 
 
@@ -154,7 +155,7 @@ def additions(content: bytes) -> Additions:
         return _ADDITIONS.decode(content)
     except msgspec.ValidationError as error:
         raise ShapeError(_line("additions", error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ShapeError(f"additions: must be JSON ({error}); {_WAY_OUT}") from error
 
 
