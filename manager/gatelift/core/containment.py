@@ -5,15 +5,39 @@ Neighbours: `machine` catches at the boundary of each pass; `inventories`, `repo
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import TracebackType
+
 from gatelift.core.agenda import Key, Look
+from gatelift.core.knowledge import key_of
 from gatelift.core.state import Core
 from gatelift_kube.contained import Failure
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.writes import ObjectGone, ObjectSeen
 
 INTERNAL_ERROR = "InternalError"
 """Reason of the event on an object that could not be handled."""
 DECIDING = Key(Look.DECIDING, ObjectKey("", ""))
 """Marked when deciding on quota, which failed, is tried again."""
+
+
+class Boundary:
+    """Where an exception ends: `with Boundary(failed, *about, now=now):` tells `failed(*about, error, now)` of it."""
+
+    __slots__ = ("_about", "_failed", "_now")
+
+    def __init__(self, failed: Callable[..., None], *about: object, now: float) -> None:
+        self._failed, self._about, self._now = failed, about, now
+
+    def __enter__(self) -> None:
+        """Nothing is needed: what is tried stands inside."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
+        """Take an exception; what is none of ours (`KeyboardInterrupt`, ...) goes on."""
+        if not isinstance(error, Exception):
+            return False
+        self._failed(*self._about, error, self._now)
+        return True
 
 
 def pass_failed(core: Core, key: Key, error: Exception, now: float) -> None:
@@ -37,8 +61,9 @@ def pass_done(core: Core, key: Key) -> None:
         core.caution.set_aside.discard(_object_of(core, key)[1])
 
 
-def object_failed(core: Core, ref: ObjectRef, error: Exception, now: float) -> None:
+def object_failed(core: Core, event: ObjectSeen | ObjectGone, error: Exception, now: float) -> None:
     """Take that an object that came in raised an exception: what was known of it before stands."""
+    ref = ObjectRef(event.resource, key_of(event.object.metadata))
     _say(core, f"{ref.resource.kind} {ref.key}", core.contained.failed(ref, error, now), now)
 
 

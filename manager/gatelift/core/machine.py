@@ -35,6 +35,7 @@ from gatelift.core import (
 from gatelift.core.agenda import Key, Look
 from gatelift.core.beginning import LIST_SECONDS_MAX, Beginning
 from gatelift.core.commands import Command, ListAnew
+from gatelift.core.containment import Boundary
 from gatelift.core.events import (
     NOT_TAKEN,
     BreakOff,
@@ -162,11 +163,8 @@ class Machine:
                 self._pass_on(event, now)
                 core.stepped_down = True
             case ObjectSeen() | ObjectGone():
-                try:
+                with Boundary(containment.object_failed, core, event, now=now):
                     self._object(event, now)
-                except Exception as error:  # noqa: BLE001 (containment: one object ends no process)
-                    ref = ObjectRef(event.resource, key_of(event.object.metadata))
-                    containment.object_failed(core, ref, error, now)
             case Synced():
                 self._pass_on(event, now)
                 self._lead(self._beginning.listed(event.resource), now)
@@ -207,11 +205,9 @@ class Machine:
         self._upcalls.extend(core.caution.recovery.take_again())
         while self._upcalls:
             head = self._upcalls[0]
-            try:
+            done = True
+            with Boundary(self._break_off, head.cluster, now=now):
                 done = self._heard(head, now)
-            except Exception as error:  # noqa: BLE001 (containment: a word of one cluster ends no process)
-                self._comparison, done = None, True
-                self._break_off(head.cluster, error, now)
             if not done:
                 return False
             self._upcalls.popleft()
@@ -235,6 +231,7 @@ class Machine:
 
     def _break_off(self, cluster: str, error: Exception, now: float) -> None:
         """End the session of a cluster whose word could not be taken: the next one begins with an inventory."""
+        self._comparison = None
         containment.word_failed(self.core, cluster, error, now)
         self.core.comparing.discard(cluster)
         self._pass_on(BreakOff(cluster=cluster, text=NOT_TAKEN), now)
@@ -269,10 +266,8 @@ class Machine:
             self._to_rebuild = deque(core.knowledge.workloads)
         for _ in range(min(REBUILDS_PER_CALL, len(self._to_rebuild))):
             key = self._to_rebuild.popleft()
-            try:
+            with Boundary(containment.rebuild_failed, core, key, now=now):
                 reconcile.rebuild(core, key, now)
-            except Exception as error:  # noqa: BLE001 (containment: one object keeps nobody from being read)
-                containment.rebuild_failed(core, key, error, now)
         if self._to_rebuild or core.stepped_down:
             return False
         for cluster in core.links.clusters():
@@ -370,11 +365,8 @@ class Machine:
     def _decide(self, now: float) -> None:
         """Let the engine decide; should it fail, nothing is decided for a while, and all else goes on."""
         core = self.core
-        try:
+        with Boundary(containment.pass_failed, core, containment.DECIDING, now=now):
             self._taken = 0 if deciding.decide(core, now) else None
-        except Exception as error:  # noqa: BLE001 (containment: what fails in deciding ends no process)
-            containment.pass_failed(core, containment.DECIDING, error, now)
-        else:
             containment.pass_done(core, containment.DECIDING)
 
     def _drain(self, budget: int, now: float) -> int:
@@ -396,11 +388,8 @@ class Machine:
         if rests:
             core.agenda.wake(key, rests)
             return
-        try:
+        with Boundary(containment.pass_failed, core, key, now=now):
             self._pass(key, now)
-        except Exception as error:  # noqa: BLE001 (containment: one object ends no process)
-            containment.pass_failed(core, key, error, now)
-        else:
             containment.pass_done(core, key)
 
     def _pass(self, key: Key, now: float) -> None:
