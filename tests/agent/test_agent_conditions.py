@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from gatelift_agent.core import events
+from gatelift_agent.core.world import World
+from gatelift_kube.contained import Contained
 from gatelift_kube.resources import CONFIG_MAP, NODE, POD
 from gatelift_kube.writes import Create, Delete, Patch, WriteError, WriteFailed
 from gatelift_wire import limits
@@ -224,3 +227,21 @@ def test_hd_55_an_object_with_our_labels_of_an_epoch_that_was_never_used_here_is
     stage.pass_seconds(120.0)
     assert stage.document(POD, "q") is not None
     assert stage.written(Delete) == []
+
+
+def test_hd_95_an_object_that_cannot_be_read_is_listed_as_let_go_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Contained, "surfaces", False)
+    stage = _started()
+    stage.place()
+    stage.run()
+    stage.cut_stream()
+
+    def unreadable(*_: object) -> bool:
+        raise ValueError("on purpose")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(World, "runs_as_placed", unreadable)
+        stage.mend(resume=False)
+    (listed,) = stage.peer.inventories[-1]
+    assert listed.lifted
+    assert any("on purpose" in note.text for note in stage.notes)

@@ -7,34 +7,35 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_agent.core.placements import Placement, State
+from gatelift_agent.core import containment
+from gatelift_agent.core.placements import Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds.kind import Kind
-from gatelift_kube.writes import KubeObject
 from gatelift_wire.keys import objects_digest
 from gatelift_wire.messages import InventoryEntry
 
 _UNLISTED = frozenset({State.OFFERED, State.HELD, State.REFUSED, State.EXPIRED, State.GONE})
 
 
-def entries(world: World) -> tuple[InventoryEntry, ...]:
+def entries(world: World, now: float) -> tuple[InventoryEntry, ...]:
     """Return all placements, sorted by key."""
     listed = [each for each in world.placements.values() if each.state not in _UNLISTED]
-    return tuple(_entry(world, placement) for placement in sorted(listed, key=lambda each: each.key))
+    return tuple(_entry(world, placement, now) for placement in sorted(listed, key=lambda each: each.key))
 
 
-def _lifted(world: World, kind: Kind[Any], obj: KubeObject | None) -> bool:
+def _lifted(world: World, kind: Kind[Any], tracked: Tracked, now: float) -> bool:
     """Say whether an object was let go; one that cannot be read may have been: nothing may be left out."""
     try:
-        return obj is not None and world.runs_as_placed(kind, obj)
-    except Exception:  # noqa: BLE001 (containment: one object keeps no inventory from being told)
+        return tracked.object is not None and world.runs_as_placed(kind, tracked.object)
+    except Exception as error:  # noqa: BLE001 (containment: one object keeps no inventory from being told)
+        containment.object_failed(world, tracked.ref, error, now)
         return True
 
 
-def _entry(world: World, placement: Placement) -> InventoryEntry:
+def _entry(world: World, placement: Placement, now: float) -> InventoryEntry:
     kind = world.kind(placement)
     existing = [tracked for tracked in placement.objects.values() if tracked.object is not None]
-    lifted = any(_lifted(world, kind, tracked.object) for tracked in existing)
+    lifted = any(_lifted(world, kind, tracked, now) for tracked in existing)
     counts: dict[str, int] = {}
     for tracked in existing:
         counts[tracked.pod_set] = counts.get(tracked.pod_set, 0) + 1
