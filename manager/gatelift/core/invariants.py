@@ -48,13 +48,17 @@ def single(core: Core) -> list[str]:
     """Check that a workload is on one cluster's list at most, that of its record."""
     problems = []
     listed: set[str] = set()
+    doubled: set[str] = set()
     for cluster, uids in core.on_cluster.items():
-        problems += [f"workload {uid} is listed on more than one cluster" for uid in sorted(listed & uids)]
+        doubled |= listed & uids
         listed |= uids
         for uid in uids:
             attempt = core.attempts.get(uid)
             if attempt is not None and attempt.live and attempt.cluster != cluster:
                 problems.append(f"{attempt.key} is listed on {cluster} and placed on {attempt.cluster}")
+    for uid in sorted(doubled):
+        count = sum(uid in uids for uids in core.on_cluster.values())
+        problems.append(f"workload {uid} is listed on {count} clusters")
     return problems
 
 
