@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from gatelift_agent.core.orphans import COLLECT_SECONDS, TAKEN_OFF
+from gatelift_agent.core.placements import Hidden
 from gatelift_agent.core.settings import Mode
+from gatelift_kube.objects.core import Pod
 from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import Delete, EmitEvent, WriteError
 from gatelift_wire import messages as m
@@ -180,3 +183,22 @@ def test_hd_85_what_wears_a_mark_and_has_no_job_is_listed_under_that_name_and_en
     assert (entry.key.uid, entry.namespace, entry.name, entry.lifted) == (uid, NAMESPACE_NAME, "j", False)
     stage.pass_seconds(COLLECT_SECONDS + 1.0)
     assert [each.ref.key.name for each in stage.written(Delete)] == ["tenants"]
+
+
+def test_hd_122_a_stop_waits_for_a_pod_that_no_watch_shows_until_it_was_asked_for() -> None:
+    stage, cluster = running()
+    placement = stage.placement()
+    assert placement is not None
+    elsewhere = replace(stage.machine.world.children(placement)[0].metadata, uid="not-shown", name="not-shown")
+    placement.hidden["not-shown"] = Hidden(pod=Pod(metadata=elsewhere), asked=True)
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+    for pod in stage.store.look_all(("", "pods")):
+        stage.remove(POD, pod["metadata"]["name"])
+    while cluster.react():
+        pass
+    stage.pass_seconds(60.0)
+    assert stage.peer.of(m.Stopped) == []
+    placement.hidden.clear()
+    stage.machine.world.look(KEY)
+    stage.pass_seconds(60.0)
+    assert len(stage.peer.of(m.Stopped)) == 1

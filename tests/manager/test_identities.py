@@ -189,7 +189,7 @@ def test_hd_21_the_next_session_is_above_what_is_recorded_and_what_the_agent_rem
 def test_hd_21_a_session_that_nobody_can_have_had_is_refused() -> None:
     manager = Manager(Api())
     manager.dial(1, agent=agent("first", "u1", last=SESSION_JUMP_MAX + 1))
-    assert manager.closed[1] is CloseReason.SESSION_TOO_HIGH
+    assert manager.closed.get(1) is CloseReason.SESSION_TOO_HIGH
     assert any("Hello.last_session: must be at most" in note for note in manager.notes)
     assert manager.api.get("w1").status.session == 0
 
