@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 STATE_LABEL = "gatelift.dev/agent-state"
 SECOND_LEASES = (f"{ELSEWHERE}/gatelift-agent", f"{SYSTEM}/another")
-RESTORED = "restored"
-"""In `SimWorld.unjudged`."""
 
 
 def worker_cluster_made_anew(world: SimWorld) -> bool:
@@ -105,7 +103,6 @@ def worker_restored(world: SimWorld) -> bool:
             later(world, lambda: world.alive(name) or world.start_agent(name))
         put_back(world, worker, copy, f"worker {name}")
         world.leases[name].restore(lease)
-        world.unjudged.add(RESTORED)
 
     later(world, back, 60.0)
     return True

@@ -178,10 +178,22 @@ class Truth:
                 self._running.setdefault(each.work, {})[name] = runs_as
 
     def _revive(self, cluster: str, uid: str) -> None:
-        """Take that a backup of its own cluster brings an object back: what had ended runs again for a while."""
+        """Take that a backup of its own cluster brings an object back: what had ended runs again for a while.
+
+        What the record places there still, in that epoch, is that run, and is judged as any.
+        """
         belongs = self.whose.of(cluster, uid)
-        if belongs is not None and not any(each.root == belongs.root for each in self.lives(belongs.work)):
+        if belongs is None or any(each.root == belongs.root for each in self.lives(belongs.work)):
+            return
+        if not self._grants(belongs):
             self._revived.add(belongs.root)
+
+    def _grants(self, belongs: Belongs) -> bool:
+        """Say whether the record has this run, as it is now."""
+        record = self.workloads.get(belongs.workload)
+        if record is None or holds(record, "Finished") or not holds(record, "QuotaReserved"):
+            return False
+        return place_of(record) == (belongs.epoch, self.known_as.get(belongs.cluster, belongs.cluster))
 
     def _granted_lives(self, uid: str) -> bool:
         """Say whether something of a Workload may run that no person let go."""

@@ -31,7 +31,6 @@ from support.sim_agent import SimAgent
 from support.sim_attacks import begin, drawn_attacks
 from support.sim_clock import Timeline
 from support.sim_cluster import ACCEPT, TEAM, Doc, SimCluster
-from support.sim_disasters import RESTORED
 from support.sim_doubts import attend
 from support.sim_election import SimLease
 from support.sim_endings import left_over, unsettled
@@ -239,8 +238,6 @@ class SimWorld:
 
     def _compare(self) -> None:
         """Compare what runs with what the leading manager charges by its own word, once it has taken over."""
-        if RESTORED in self.unjudged:
-            return  # the manager has yet to see what its record does not know
         for manager in self.managers:
             core = manager.machine.core
             if manager.outlives_a_restore:
