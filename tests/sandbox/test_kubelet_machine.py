@@ -56,10 +56,23 @@ def test_an_end_that_a_backup_does_not_know_is_told_again() -> None:
     rig.done(rig.write())
     rig.pods["p"]["status"] = {"phase": "Running"}
     rig.version = 0
-    rig.machine.restored()
+    rig.machine.restored(rig.now)
     rig.see()
     assert status_in(rig.write())["phase"] == "Succeeded"
     assert len(rig.notes) == 2, "its containers ran once"
+
+
+def test_an_end_that_was_only_read_is_told_again_when_a_backup_does_not_know_it() -> None:
+    rig = Rig()
+    rig.a_pod()
+    rig.pods["p"]["status"] = {"phase": "Failed"}
+    rig.see()
+    rig.pods["p"]["status"] = {"phase": "Running"}
+    rig.version = 0
+    rig.machine.restored(rig.now)
+    rig.see()
+    assert status_in(rig.write())["phase"] == "Failed"
+    assert rig.notes == [], "its containers do not run again"
 
 
 # --- starting and ending

@@ -233,7 +233,7 @@ class SimCluster:
         """Let the kubelet list anew: what it had not heard yet of the time that was lost is no news any more."""
         there = {stored.uid: stored for stored in self.store.all((POD.group, POD.plural))}
         gone = [each for each in self._news if isinstance(each, ObjectGone) and each.object.metadata.uid not in there]
-        self._kubelet.restored()
+        self._kubelet.restored(self.timeline.now)
         found = [ObjectSeen(POD, self.typed(POD, each), each.raw) for each in there.values()]
         nodes = [each for each in self._news if isinstance(each, ObjectSeen) and each.resource == NODE]
         self._news = [*gone, *found, *nodes]

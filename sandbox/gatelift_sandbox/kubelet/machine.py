@@ -141,7 +141,7 @@ class KubeletMachine:
         """Names of the nodes that are cut off."""
         return frozenset(name for name, node in self._nodes.items() if node.lost)
 
-    def restored(self) -> None:
+    def restored(self, now: float) -> None:
         """Take that the API server was put back to a backup: versions go back, and what was told has to be told again.
 
         What is seen next counts, whatever its version is; a kubelet compares what it knows with what is served.
@@ -150,6 +150,12 @@ class KubeletMachine:
             forgotten = msgspec.structs.replace(pod.view.metadata, resource_version="0")
             pod.view = msgspec.structs.replace(pod.view, metadata=forgotten)
             pod.written, pod.delete_sent = None, False
+            if (
+                pod.over and pod.run is None
+            ):  # seen ended, never run here: it says so of what comes back as running, too
+                pod.run = Run(behaviour=Behaviour(), ip="", started=now, running_since=None)
+                code = 0 if pod.view.status.phase == TERMINAL[0] else SIGKILL_EXIT
+                pod.run.ended = Ended(exit_code=code, reason=pods.NEVER_STARTED, at=now)
 
     # --- what happened
 
