@@ -127,6 +127,9 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
         attempt.ending = Ending(reason=reason, message=message, evict=False)
         placing.stop(core, attempt, attempt.ending, now)
         return
+    if left and known.metadata.deletion_timestamp is None:
+        core.delete_workload(known, "delete workload")  # its quota is free once the record says that it goes
+        return
     if attempt.state is not AttemptState.ENDED:
         unwritten = not rec.reserved
         close(core, attempt, now)
@@ -141,7 +144,7 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
         body = record.finalizers_patch(known, WORKLOAD_FINALIZER)
         if body is not None:
             core.patch_workload(known, body, "release workload", status=False)
-    elif left or (owner is None and is_orphan(known)):
+    elif owner is None and is_orphan(known):
         core.delete_workload(known, "delete workload")
 
 
