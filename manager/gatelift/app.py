@@ -96,7 +96,7 @@ class _Process:
         self._instance = f"{os.environ.get('POD_NAME', 'manager')}-{uuid.uuid4().hex[:8]}"
         self._machine = new_machine(config, origin, self._instance)
         self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
-            self._machine, self._perform, tick=events.Ticked(), observe=self._metrics.handled
+            self._machine, self._perform, tick=events.Ticked(), observe=self._handled
         )
         self._limits = _budget(config)
         identity = Identity(controller="gatelift.dev/manager", instance=self._instance)
@@ -183,6 +183,10 @@ class _Process:
             self._log.warning("tasks did not end in time", tasks=left)
 
     # --- commands --------------------------------------------------------------------------------------------------
+
+    def _handled(self, event: events.Event, seconds: float) -> None:
+        self._metrics.handled(event, seconds)
+        self._agents.handled(event, seconds)
 
     def _perform(self, command: commands.Command) -> None:
         self._metrics.performed(command)

@@ -81,6 +81,7 @@ class _Record:
             raise TypeError(f"{value_class.__name__}: schema and value differ in {sorted(declared ^ known)}")
         self._said_plainly = _Plain([field.name for field in fields if field.said_plainly])
         self._said = [(field.name, field.to_wire) for field in fields if not field.said_plainly]
+        self.lists = tuple((field.name, field.item) for field in fields if field.many)
         self._read_plainly = _Plain([field.name for field in fields if field.read_plainly])
         self._read = [(field.name, field.from_wire) for field in fields if not field.read_plainly]
 
@@ -92,6 +93,16 @@ class _Record:
             if content is not None:
                 filled[name] = to_wire(content)
         return filled
+
+    def parts(self, message: Any) -> int:
+        """Return how many items its lists have, and the lists in those."""
+        count = 0
+        for name, item in self.lists:
+            items = getattr(message, name)
+            count += len(items)
+            if item is not None and item.lists and count <= limits.FRAME_PARTS_MAX:
+                count += sum(map(item.parts, items))
+        return count
 
     def from_wire(self, message: Any) -> Any:
         """Build the value; limits are looked at afterwards, by `rules.measure`."""
@@ -155,14 +166,15 @@ class _Plain:
 class _Field:
     """Converter of one field, chosen by its annotation."""
 
-    __slots__ = ("from_wire", "name", "read_plainly", "said_plainly", "to_wire")
+    __slots__ = ("from_wire", "item", "many", "name", "read_plainly", "said_plainly", "to_wire")
 
     def __init__(self, name: str, hint: Any, schema: type[Message]) -> None:
         self.name = name
         inner, optional = _without_none(hint)
         self.to_wire: Convert = _same
         self.from_wire: Convert
-        self.said_plainly = self.read_plainly = False
+        self.said_plainly = self.read_plainly = self.many = False
+        self.item: _Record | None = None
         if typing.get_origin(inner) is tuple:
             self._many(typing.get_args(inner)[0])
         elif isinstance(inner, type) and issubclass(inner, enum.Enum):
@@ -205,6 +217,7 @@ class _Field:
     def _many(self, item: Any) -> None:
         name = self.name
         to_item, from_item = _item(item)
+        self.many, self.item = True, _record(item) if _is_value(item) else None
 
         def from_wire(message: Any) -> Any:
             items = getattr(message, name)
@@ -301,6 +314,11 @@ class _Choices:
         member, record = found
         return {member: record.to_wire(value)}
 
+    def parts(self, message: Any) -> int:
+        """Return how many items the lists of what it holds have."""
+        record = self._by_member.get(message.WhichOneof("kind"))
+        return record.parts(getattr(message, message.WhichOneof("kind"))) if record is not None else 0
+
     def from_wire(self, message: Any) -> Any:
         member = message.WhichOneof("kind")
         if member is None:
@@ -363,6 +381,7 @@ def _decode(direction: _Direction, data: bytes) -> messages.Frame:
     body = getattr(message, direction.body_field)
     _count("control", message.control, limits.FRAME_CONTROLS_MAX)
     _count("messages", body, limits.FRAME_MESSAGES_MAX)
+    _count_parts(direction, message.control, body)
     frame = messages.Frame(
         session=message.session,
         term=message.term if direction.has_term else 0,
@@ -382,6 +401,16 @@ def _decode(direction: _Direction, data: bytes) -> messages.Frame:
 def _count(name: str, items: Any, most: int) -> None:
     if len(items) > most:
         raise TooLarge(f"Frame.{name}", f"must have at most {most} items, has {len(items)}")
+
+
+def _count_parts(direction: _Direction, control: Any, body: Any) -> None:
+    """Refuse a frame whose lists are longer in all than any honest one's, before anything is made of them."""
+    count = 0
+    for choices, items in ((direction.control, control), (direction.body, body)):
+        for item in items:
+            count += choices.parts(item)
+            if count > limits.FRAME_PARTS_MAX:
+                raise TooLarge("Frame", f"must have at most {limits.FRAME_PARTS_MAX} items in its lists")
 
 
 def _choices(name: str, choices: _Choices, items: Any) -> tuple[Any, ...]:

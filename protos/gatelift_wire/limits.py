@@ -42,6 +42,14 @@ TEXT_MAX = 32 * KIBIBYTE
 STATUS_BYTES_MAX = 3 * MEBIBYTE // 2
 """A status or a spec as JSON: an object of 1.5 MiB is the most the API server takes."""
 
+JSON_PARTS_MAX = 65_536
+"""Objects and lists in JSON inside a message: an object of the largest size has a third of that. To look through so
+many takes 5 ms, whatever their shape."""
+
+FRAME_PARTS_MAX = 65_536
+"""Items of all lists in one frame, one within the other: the largest honest one, inventories of four chunks, has half.
+A part may take two bytes on the wire and takes 8 us to decode, so bytes alone do not bound what a frame costs."""
+
 NESTING_MAX = 64
 """Depth of JSON inside a message: Kubernetes objects have about fifteen. Whoever reads it later may recurse."""
 

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 
 from gatelift.adapters import agents_server, authority
 from gatelift.core.commands import CloseStream, SendFrame
+from gatelift.core.events import FrameArrived
 from gatelift.core.link_values import LinkBroken, LinkOpened, Reported
 from gatelift_kube.tasks import spawn
 from gatelift_wire import codec, limits
@@ -460,3 +461,24 @@ async def test_commands_for_a_stream_that_is_gone_go_nowhere(edge: Edge) -> None
     edge.server.close(CloseStream(stream_id=99, close=Close(reason=CloseReason.LOST)))
     async with agent(edge) as honest:
         await answers(edge, honest, "w1")
+
+
+async def test_hd_113_a_frame_is_read_when_the_core_has_handled_the_one_before(edge: Edge) -> None:
+    def said() -> list[int]:
+        found = (each for each in edge.events if isinstance(each, FrameArrived))
+        return [one.credits for each in found for one in each.frame.control if isinstance(one, CreditGrant)]
+
+    async with raw(edge) as first, raw(edge, cluster="w2") as other:
+        for stream in (first, other):
+            await stream.greet()
+        await until(lambda: edge.is_open("w1") and edge.is_open("w2"))
+        edge.tells_handled = False
+        for number in (101, 102, 103):
+            await first.write(Frame(session=first.session, sequence=1, control=(CreditGrant(credits=number),)))
+        await until(lambda: said() == [101], "the first one is posted")
+        await other.write(Frame(session=other.session, sequence=1, control=(CreditGrant(credits=201),)))
+        await until(lambda: said() == [101, 201], "the other worker's is posted beside it, and no second one")
+        edge.tells_handled = True
+        for each in [each for each in edge.events if isinstance(each, FrameArrived)]:
+            edge.server.handled(each, 0.0)
+        await until(lambda: said() == [101, 201, 102, 103])

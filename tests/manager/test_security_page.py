@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gatelift import own_settings
-from gatelift.adapters import agents_server, authority, authority_store, enrol_server
+from gatelift.adapters import agents_server, authority, authority_store, enrol_server, peer_budget
 from gatelift.core import links, renewals
 from gatelift.introduction import TOKEN_SECONDS_USUAL
 from gatelift_agent.adapters import enrolment
@@ -37,6 +37,12 @@ TOLD = {
     "streams of one identity": (
         f"{limits.STREAMS_WAITING_MAX} that have not greeted, {agents_server.STREAMS_PER_CLUSTER_MAX} in all"
     ),
+    "a peer's share": (
+        f"above {peer_budget.CPU_SHARE:g} s of CPU or {peer_budget.BYTES_PER_SECOND >> 20} MiB a second (bursts: "
+        f"{peer_budget.CPU_BURST_SECONDS:g} s, {peer_budget.BYTES_BURST >> 20} MiB) its streams wait, at most "
+        f"{peer_budget.WAIT_SECONDS_MAX:g} s a frame"
+    ),
+    "parts": f"more than {limits.JSON_PARTS_MAX:,} objects and lists in one status, or items in the lists of one frame",
     "streams of all": f"{links.STREAMS_MAX:,}, then RESOURCE_EXHAUSTED",
     "enrolments": (
         f"{enrol_server.REQUESTS_MAX} are answered at a time, each within {enrol_server.ANSWER_SECONDS:g} s; "

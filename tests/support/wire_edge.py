@@ -157,6 +157,8 @@ class Edge:
         self.leads = leads
         self.moment = utc_now()
         self.answers_enrolment = True
+        self.tells_handled = True
+        """Whether the server hears that what it posted is handled."""
         wall_clock = Wall()
         wall_clock.read(wall(), monotonic())
         ids = WriteIds()
@@ -164,7 +166,10 @@ class Edge:
         self.links = Links(lambda: ManagerSession(instance="manager"), ids, wall_clock, enrolments=enrolments)
         self.links.set_origin("origin-uid")
         self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
-            _Machine(self.links, self.upcalls), self._perform, tick=events.Ticked()
+            _Machine(self.links, self.upcalls),
+            self._perform,
+            tick=events.Ticked(),
+            observe=self._handled,
         )
         self.server = AgentsServer(self._post, self.credentials, wall=lambda: self.moment)
         self.enrol = EnrolServer(self._post, lambda: self.state, lambda: self.server_pair, lambda: self.leads)
@@ -244,6 +249,10 @@ class Edge:
         if isinstance(event, events.EnrolmentAsked) and not self.answers_enrolment:
             return
         self._loop.post(event)
+
+    def _handled(self, event: events.Event, seconds: float) -> None:
+        if self.tells_handled:
+            self.server.handled(event, seconds)
 
     def _perform(self, command: commands.Command) -> None:
         match command:

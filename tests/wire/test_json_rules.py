@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_wire import rules
+from gatelift_wire import codec, rules
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.limits import NESTING_MAX
-from gatelift_wire.messages import ObjectReport
-from gatelift_wire.violations import WireViolation
+from gatelift_wire.limits import FRAME_PARTS_MAX, JSON_PARTS_MAX, NESTING_MAX, OBJECTS_MAX
+from gatelift_wire.messages import Finished, Frame, InventoryChunk, InventoryEntry, ObjectReport
+from gatelift_wire.violations import TooLarge, WireViolation
 
 
 def check(status: bytes) -> None:
@@ -56,3 +56,44 @@ def test_what_is_no_readable_object_is_a_violation_that_names_the_field(status: 
 )
 def test_what_kubernetes_says_travels(status: bytes) -> None:
     check(status)
+
+
+@pytest.mark.parametrize(
+    "many",
+    [
+        b'{"a":[' + b",".join([b"[]"] * JSON_PARTS_MAX) + b"]}",
+        b'{"a":[' + b",".join([b'{"n":"\\"]"}'] * JSON_PARTS_MAX) + b"]}",
+    ],
+    ids=["lists", "objects"],
+)
+def test_hd_113_more_parts_than_a_kubernetes_object_has_are_a_violation(many: bytes) -> None:
+    with pytest.raises(TooLarge) as violation:
+        check(many)
+    assert violation.value.field.endswith("status")
+
+
+@pytest.mark.parametrize(
+    "text", [b"[" * 200_000, b"\\\\", b'\\"[', b'\\\\\\\\\\"]' * 1000], ids=lambda text: repr(text[:9])
+)
+def test_hd_113_brackets_in_texts_are_no_parts(text: bytes) -> None:
+    check(b'{"a":"' + text + b'","b":[' + b",".join([b"{}"] * 500) + b"]}")
+    with pytest.raises(WireViolation):
+        check(b'{"a":"' + text + b'","b":' + nested(NESTING_MAX) + b"}")
+
+
+def test_hd_113_a_frame_has_not_more_parts_than_an_honest_one() -> None:
+    key = PlacementKey("u", 1)
+    states = tuple(ObjectReport(key=key, kind="Pod", name="p", uid="", status=b"") for _ in range(OBJECTS_MAX))
+    full = FRAME_PARTS_MAX // OBJECTS_MAX
+    frame = Frame(session=1, messages=(Finished(key=key, succeeded=True, objects=states),) * full)
+    assert codec.decode_from_agent(codec.encode_from_agent(frame)) == frame
+    counts = (("a", 1),) * 128
+    entries = tuple(
+        InventoryEntry(key=key, namespace="", name="", state="R", lifted=True, counts=counts) for _ in range(1024)
+    )
+    for more in (
+        Frame(session=1, messages=(*frame.messages, frame.messages[0])),
+        Frame(session=1, control=(InventoryChunk(request=1, applied=1, last=False, entries=entries),)),
+    ):
+        with pytest.raises(TooLarge, match="items in its lists"):
+            codec.decode_from_agent(codec.encode_from_agent(more))

@@ -3,13 +3,15 @@
 mTLS only: who an agent is comes from its certificate, never from a message. A stream that does not read is broken when
 its queue is full or one frame is not taken in time, so that one slow agent never delays another. Certificates are taken
 anew at each handshake, and looked at again while a stream lives: it ends with its certificate, or with its CA.
-Neighbours: `authority` (what is trusted), `core.links` (who may have a session), `gatelift_wire.codec` (what may come).
+Neighbours: `authority` (what is trusted), `core.links` (who may have a session), `gatelift_wire.codec` (what may come),
+`peer_turns` (how much of it, and when).
 """
 
 from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import functools
 import itertools
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
@@ -20,6 +22,7 @@ import structlog
 
 from gatelift.adapters import authority
 from gatelift.adapters.handshakes import Shown, credentials_of_now
+from gatelift.adapters.peer_turns import PeerTurns
 from gatelift.core.commands import CloseStream, SendFrame
 from gatelift.core.events import Event, FrameArrived, StreamClosed, StreamOpened, StreamViolated
 from gatelift.core.links import STREAMS_MAX
@@ -125,6 +128,7 @@ class AgentsServer:
     """Serves `AgentService.Session`. `post` takes what happens; `send` and `close` never wait.
 
     For every stream that it posts as opened, it posts exactly one `StreamClosed`, and nothing of that stream after it.
+    Whoever handles what is posted says so by `handled`: a peer's next frame waits for that.
     """
 
     def __init__(
@@ -136,6 +140,7 @@ class AgentsServer:
         self._streams: dict[int, _Stream] = {}
         self._held: Counter[str] = Counter()
         self._ids = itertools.count(1)
+        self._turns = PeerTurns()
         self._server: grpc.aio.Server | None = None
         self._watch: asyncio.Task[None] | None = None
         self._log = structlog.get_logger("gatelift.agents")
@@ -145,6 +150,16 @@ class AgentsServer:
     def streams(self) -> int:
         """Streams that are served now."""
         return len(self._streams)
+
+    def handled(self, event: Event, seconds: float) -> None:
+        """Take that an event is handled, which cost so much of the core's time."""
+        match event:
+            case FrameArrived() | StreamViolated():
+                self._turns.handled(event.stream_id, seconds)
+            case StreamClosed():
+                self._turns.closed(event.stream_id)
+            case _:
+                pass
 
     async def start(self, address: str) -> None:
         """Listen on `host:port` (port 0 takes a free one). Raises RuntimeError when the address is taken."""
@@ -165,6 +180,7 @@ class AgentsServer:
             self.close(CloseStream(stream_id=stream_id, close=close))
         if self._server is not None:
             await self._server.stop(grace=STOP_SECONDS)
+        self._turns.stop()
 
     def send(self, command: SendFrame) -> None:
         """Queue a frame; a stream whose queue is full is broken and its end posted."""
@@ -234,6 +250,7 @@ class AgentsServer:
         context.add_done_callback(lambda _: self._let_go(peer.cluster))
         stream_id = next(self._ids)
         stream = self._streams[stream_id] = _Stream(peer.not_after, issuer)
+        self._turns.opened(stream_id, peer.cluster)
         self._post(StreamOpened(stream_id=stream_id, cluster=peer.cluster, key_digest=peer.key_digest))
         tasks = {
             spawn(f"stream {stream_id} in", self._read(stream_id, requests, stream)),
@@ -267,9 +284,12 @@ class AgentsServer:
         """Post what comes, until the peer ends its side or the stream ends here."""
         try:
             async for data in requests:
-                if stream_id not in self._streams:
-                    return
-                self._post(_arrived(stream_id, data))
+                async with self._turns.turn(stream_id, len(data)):
+                    event = await self._turns.decoded(stream_id, data, functools.partial(_arrived, stream_id))
+                    if stream_id not in self._streams:
+                        return
+                    self._post(event)
+                    await self._turns.until_handled(stream_id)
         except GRPC_ERRORS as error:
             stream.break_off(f"stream broke: {type(error).__name__}")
         stream.break_off("the agent hung up")
