@@ -111,6 +111,13 @@ def to_text(amount: int, resource: str) -> str:
     return _decimal(amount, "")
 
 
+def to_quantity(amount: int, resource: str) -> str:
+    """Return a quantity that the API server takes in a status: Unlimited is the largest amount there is."""
+    if amount != UNLIMITED:
+        return to_text(amount, resource)
+    return f"{amount}m" if resource == "cpu" else str(amount)
+
+
 def _decimal(amount: int, unit: str) -> str:
     suffixes = ("m", *_DECIMAL_UP) if unit == "m" else _DECIMAL_UP
     return _scaled(amount, 1000, suffixes) if amount else "0"

@@ -23,7 +23,7 @@ import inspect
 from collections.abc import Mapping
 
 from gatelift_admission import explain, intake, patient, places, statuses, structure
-from gatelift_admission.amounts import to_text
+from gatelift_admission.amounts import to_quantity
 from gatelift_admission.cycle import Cycle
 from gatelift_admission.entry import Entry, Phase
 from gatelift_admission.explain import Explanation, Position
@@ -318,7 +318,7 @@ class Engine:
             ()
             if entry is None or not entry.queue
             else tuple(
-                PodSetResources(one.name, {name: to_text(amount, name) for name, amount in one.totals().items()})
+                PodSetResources(one.name, {name: to_quantity(amount, name) for name, amount in one.totals().items()})
                 for one in entry.pod_sets
             )
         )

@@ -49,7 +49,7 @@ def _written(one: AssignedPodSet) -> PodSetAssignment:
     return PodSetAssignment(
         name=one.name,
         flavors=one.flavors,
-        resource_usage={name: amounts.to_text(one.requests[name], name) for name in one.flavors},
+        resource_usage={name: amounts.to_quantity(one.requests[name], name) for name in one.flavors},
         count=one.count,
     )
 

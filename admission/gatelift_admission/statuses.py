@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gatelift_admission.amounts import sub, to_text
+from gatelift_admission.amounts import sub, to_quantity
 from gatelift_admission.fairness import published, share
 from gatelift_admission.model import Counts, Usage
 from gatelift_admission.queues import Active, cluster_queue_active, local_queue_active
@@ -113,7 +113,7 @@ def _usage(queue: ClusterQueue | None, usage: Usage, nominal: Usage) -> tuple[Fl
         FlavorUsage(
             flavor.name,
             tuple(
-                ResourceUsage(name, to_text(total, name), to_text(max(0, sub(total, most)), name))
+                ResourceUsage(name, to_quantity(total, name), to_quantity(max(0, sub(total, most)), name))
                 for name in sorted(one.name for one in flavor.resources)
                 for total in (usage.get((flavor.name, name), 0),)
                 for most in (nominal.get((flavor.name, name), total),)

@@ -28,6 +28,7 @@ CLUSTER_QUEUE_NAME = "kueue.x-k8s.io/cluster-queue-name"
 JOB_UID = "kueue.x-k8s.io/job-uid"
 PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
 MAX_EXECUTION_SECONDS = "kueue.x-k8s.io/max-exec-time-seconds"
+MAX_EXECUTION_SECONDS_MOST = 2**31 - 1
 JOB_MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 JOB_SYNC_COMPLETIONS = "kueue.x-k8s.io/job-completions-equal-parallelism"
 STOPPING = "kueue.x-k8s.io/stopping"
@@ -74,6 +75,9 @@ def prebuilt_name(labels: Mapping[str, str], annotations: Mapping[str, str]) -> 
 
 
 def max_execution_seconds(labels: Mapping[str, str]) -> int | None:
-    """Return the execution limit in seconds, None when absent or not a positive integer (refused by the webhook)."""
-    text = labels.get(MAX_EXECUTION_SECONDS, "")
-    return whole(text) or None
+    """Return the execution limit in seconds, None when absent or not from 1 on (refused by the webhook).
+
+    What is longer than a Workload can say is the longest that it can: 68 years.
+    """
+    seconds = whole(labels.get(MAX_EXECUTION_SECONDS, ""))
+    return min(seconds, MAX_EXECUTION_SECONDS_MOST) if seconds else None

@@ -13,6 +13,7 @@ from gatelift_kinds import markers
 from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
 from gatelift_kinds.patches import Operation, add_to_map
 from gatelift_kinds.review import ErrorKind, FieldError, WebhookFacts
+from gatelift_kube.numbers import whole
 from gatelift_wire.keys import ANNOTATION_CLUSTER, ANNOTATION_DISCONNECT
 from gatelift_wire.messages import DisconnectPolicy
 
@@ -139,10 +140,11 @@ def wishes(remarks: Mapping[str, str]) -> list[FieldError]:
 
 def execution_limit(tags: Mapping[str, str]) -> list[FieldError]:
     """Return an error unless the execution limit is absent or a positive number of seconds."""
-    if markers.MAX_EXECUTION_SECONDS not in tags or markers.max_execution_seconds(tags) is not None:
+    value = tags.get(markers.MAX_EXECUTION_SECONDS)
+    if value is None or 0 < (whole(value) or 0) <= markers.MAX_EXECUTION_SECONDS_MOST:
         return []
-    value = tags[markers.MAX_EXECUTION_SECONDS]
-    return [invalid(label(markers.MAX_EXECUTION_SECONDS), value, "must be a whole number of seconds above 0")]
+    rule = f"must be a whole number of seconds above 0, at most {markers.MAX_EXECUTION_SECONDS_MOST}"
+    return [invalid(label(markers.MAX_EXECUTION_SECONDS), value, rule)]
 
 
 def admission_gates(remarks: Mapping[str, str]) -> list[FieldError]:

@@ -126,7 +126,17 @@ def test_the_group_name_is_read_from(labels: dict[str, str], annotations: dict[s
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("60", 60), ("0", None), ("-1", None), ("1.5", None), ("x", None), ("", None), ("\u0661", None)],
+    [
+        ("60", 60),
+        ("2147483648", 2**31 - 1),
+        ("9" * 60, None),
+        ("0", None),
+        ("-1", None),
+        ("1.5", None),
+        ("x", None),
+        ("", None),
+        ("\u0661", None),
+    ],
 )
 def test_the_execution_limit_is_a_positive_whole_number(text: str, seconds: int | None) -> None:
     assert markers.max_execution_seconds({markers.MAX_EXECUTION_SECONDS: text}) == seconds

@@ -174,6 +174,15 @@ def test_a_new_object_is_allowed_with(labels: Json | None, notes: Json | None) -
     assert JOB_KIND.validate_create(a_job(labels, notes), FACTS).allowed
 
 
+@pytest.mark.parametrize("seconds", ["9" * 60, "2147483648"])
+def test_hd_114_an_execution_limit_that_no_workload_can_hold_is_refused_with_its_field(seconds: str) -> None:
+    verdict = JOB_KIND.validate_create(a_job({**Q, f"{K}max-exec-time-seconds": seconds}), FACTS)
+    assert not verdict.allowed
+    (line,) = told(verdict)
+    assert line.startswith("metadata.labels[kueue.x-k8s.io/max-exec-time-seconds]: ")
+    assert line.endswith("must be a whole number of seconds above 0, at most 2147483647")
+
+
 GROUPS = [
     ("a group without its size", {f"{K}pod-group-name": "g"}, {}, ErrorKind.REQUIRED, "pod-group-total-count]"),
     ("a size without a group", {}, {f"{K}pod-group-total-count": "2"}, ErrorKind.REQUIRED, "pod-group-name]"),
