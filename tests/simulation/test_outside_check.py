@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gatelift_kube.resources import JOB, POD, WORKLOAD
+from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.writes import Delete
 from gatelift_sandbox.embedded.store import Copy
 from gatelift_sandbox.records import Record
 from support.history import History
@@ -25,7 +26,9 @@ NEVER = "2026-01-01T00:00:00Z"
 _IMPORT = "import sys, support.{module}; print(*sorted({{each.partition('.')[0] for each in sys.modules}}))"
 
 
-@pytest.mark.parametrize("module", ["sim_truth", "sim_attribution", "sim_account", "sim_objects", "sim_crowds"])
+@pytest.mark.parametrize(
+    "module", ["sim_truth", "sim_attribution", "sim_account", "sim_asked", "sim_objects", "sim_crowds"]
+)
 def test_hd_50_the_outside_check_imports_nothing_of_what_it_judges(module: str) -> None:
     tests = Path(__file__).parent.parent
     done = subprocess.run(  # noqa: S603 (our own interpreter and program)
@@ -209,3 +212,22 @@ def test_hd_120_a_container_is_counted_for_the_job_that_its_pod_was_made_for() -
     ran = Record(cluster=cluster, node="n", namespace=TEAM, name="twin", pod_uid="twin", started=0.0)
     with pytest.raises(TruthError, match="2 pods whose containers run"):
         history.world.truth.noted(cluster, ran)
+
+
+def test_hd_98_a_pod_of_a_user_that_is_deleted_though_nobody_asked_for_that_is_noticed() -> None:
+    """HD-98: at home a run is stopped by deleting the user's own pod, so each such deletion has to say why."""
+    history = History(shown=False)
+    history.pod("one", queue="stays")
+    history.until_runs("one")
+    meta = (history.home.look(POD, "one") or {})["metadata"]
+    ref = ObjectRef(POD, ObjectKey(TEAM, "one"))
+    with pytest.raises(TruthError, match="nobody has asked for that"):
+        history.home.carry_out(Delete(write_id=1, ref=ref, uid=meta["uid"]))
+
+
+def test_hd_98_a_pod_whose_queue_is_drained_is_deleted_rightly() -> None:
+    history = History(shown=False)
+    history.pod("one", queue="stays")
+    history.until_runs("one")
+    history.edit("home", CLUSTER_QUEUE, "stays", {"spec": {"stopPolicy": "HoldAndDrain"}})
+    history.until("it has stopped", lambda: not history.runs("one"))

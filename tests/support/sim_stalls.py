@@ -23,8 +23,9 @@ def standbys_watch_stalls(world: SimWorld) -> bool:
         return False
     standby = some(world, [each for each in world.managers if each is not leader]) or world.start_manager()
     standby.stall(world.time.between(*STALL_SECONDS), _kinds(world))
+    world.make("stays" if world.time.chance(0.5) else "travels")  # what it does not see
     if world.time.chance(0.7):
-        world.time.after(world.time.between(0.0, DIES_WITHIN_SECONDS), leader.kill)
+        world.time.after(world.time.between(1.0, DIES_WITHIN_SECONDS), leader.kill)
     return True
 
 

@@ -28,6 +28,7 @@ from gatelift_sandbox.records import Record
 from support.builders_manager import a_job, a_pod, kueue_object
 from support.sim_account import Account
 from support.sim_agent import SimAgent
+from support.sim_asked import Asked
 from support.sim_attacks import begin, drawn_attacks
 from support.sim_clock import Timeline
 from support.sim_cluster import ACCEPT, TEAM, Doc, SimCluster
@@ -116,6 +117,7 @@ class SimWorld:
         """Whether the management cluster was restored, and a person looks what became of it."""
         self.shown = Shown(self.home, self.truth)
         self.truth.follow(self.home, management=True)
+        self.asked = Asked(self.home)
         self._keep_books(self.home)
         for worker in self.workers.values():
             self.follow(worker)

@@ -1,0 +1,55 @@
+"""Nobody's pod is deleted unasked: at home a run is ended by deleting the user's own object, and that is his work.
+
+Judged from the store of the management cluster alone. A pod of a queue that no controller made is deleted by a process
+of ours only when its Workload says why: evicted, deactivated, finished or being deleted, or when it has none any more.
+"""
+
+from __future__ import annotations
+
+from gatelift_kube.resources import POD, WORKLOAD
+from gatelift_sandbox.embedded.watches import Change
+from support.sim_attribution import QUEUE, Doc
+from support.sim_objects import TruthError, holds
+from support.sim_truth import Cluster
+
+REASONS = ("Evicted", "Finished")
+
+
+class Asked:
+    """Follows one management cluster."""
+
+    def __init__(self, home: Cluster) -> None:
+        self._home = home
+        self._workloads: dict[str, Doc] = {}  # UID of the owner -> its Workload
+        self._edited: set[str] = set()  # owners of Workloads that a person has written to
+        self._gone: set[str] = set()  # pods that are being deleted, whoever began
+        home.store.listen(self._changed)
+
+    def _changed(self, storage: tuple[str, str], change: Change) -> None:
+        document = change.after.document()
+        if storage == (WORKLOAD.group, WORKLOAD.plural):
+            self._workload(document, removed=change.removed)
+        elif storage == (POD.group, POD.plural) and "deletionTimestamp" in document["metadata"]:
+            self._deleted(document)
+
+    def _workload(self, document: Doc, *, removed: bool) -> None:
+        for owner in document["metadata"].get("ownerReferences", []):
+            if self._home.by_hand or self._home.restoring:
+                self._edited.add(owner["uid"])
+            self._workloads[owner["uid"]] = document
+            if removed:
+                del self._workloads[owner["uid"]]
+
+    def _deleted(self, document: Doc) -> None:
+        meta = document["metadata"]
+        if meta["uid"] in self._gone:
+            return
+        self._gone.add(meta["uid"])
+        if self._home.by_hand or self._home.restoring or QUEUE not in meta.get("labels", {}):
+            return
+        workload = self._workloads.get(meta["uid"])
+        if workload is None or meta["uid"] in self._edited or meta.get("ownerReferences"):
+            return
+        asked = "deletionTimestamp" in workload["metadata"] or not workload["spec"].get("active", True)
+        if not asked and not any(holds(workload, reason) for reason in REASONS):
+            raise TruthError(f"pod {meta['name']} of a user is deleted, and nobody has asked for that")
