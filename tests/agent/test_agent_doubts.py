@@ -8,7 +8,7 @@ import pytest
 from gatelift_agent.core.nodes import GRACE_SECONDS, KUBELET_MARGIN_SECONDS
 from gatelift_kube.resources import JOB, NODE, POD
 from gatelift_wire import messages as m
-from support.agent_drivers import Cluster
+from support.agent_drivers import Cluster, running_job
 from support.agent_stage import Stage
 from support.agent_values import KEY, UNSEEN_SECONDS
 
@@ -28,18 +28,6 @@ def _beat(stage: Stage, name: str, minute: int) -> None:
     stage.settle()
 
 
-def _runs() -> tuple[Stage, Cluster]:
-    """Return a stage on which a Job runs."""
-    stage = Stage()
-    stage.start()
-    stage.place(kind="Job", name="j")
-    cluster = Cluster(stage, finishes=False)
-    while cluster.react():
-        pass
-    assert len(cluster.running) == 2
-    return stage, cluster
-
-
 def _vanish(stage: Stage) -> None:
     """Remove a pod of the Job by force while no agent watches; its controller counts it."""
     pod = stage.store.look_all(("", "pods"))[0]["metadata"]["name"]
@@ -56,7 +44,7 @@ def _end_pods(stage: Stage, cluster: Cluster) -> None:
 
 
 def test_hd_80_a_pod_that_its_job_counted_and_nobody_saw_end_is_doubted_until_each_node_was_heard_of() -> None:
-    stage, cluster = _runs()
+    stage, cluster = running_job()
     _node(stage, "node-1")
     _node(stage, "node-2")
     stage.crash()
@@ -77,7 +65,7 @@ def test_hd_80_a_pod_that_its_job_counted_and_nobody_saw_end_is_doubted_until_ea
 
 
 def test_a_job_all_of_whose_pods_are_there_is_not_doubted_after_a_restart() -> None:
-    stage, cluster = _runs()
+    stage, cluster = running_job()
     _node(stage, "node-1")
     stage.restart()
     stage.confirm()
@@ -88,7 +76,7 @@ def test_a_job_all_of_whose_pods_are_there_is_not_doubted_after_a_restart() -> N
 
 
 def test_hd_80_pods_of_a_job_that_is_gone_are_doubted_as_a_whole() -> None:
-    stage, cluster = _runs()
+    stage, cluster = running_job()
     _node(stage, "node-1")
     stage.crash()
     stage.change(JOB, "j", {"metadata": {"finalizers": None}})
@@ -106,7 +94,7 @@ def test_hd_80_pods_of_a_job_that_is_gone_are_doubted_as_a_whole() -> None:
 
 
 def test_hd_80_what_vanished_unseen_is_not_given_back_while_it_may_run() -> None:
-    stage, _ = _runs()
+    stage, _ = running_job()
     _node(stage, "node-1")
     stage.crash()
     _vanish(stage)

@@ -7,22 +7,11 @@ import pytest
 from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import Patch, WriteError
 from gatelift_wire import messages as m
-from support.agent_drivers import Cluster
+from support.agent_drivers import running_job
 from support.agent_stage import Stage
 from support.agent_values import KEY, ORIGIN
 
 OURS = {"gatelift.dev/origin": ORIGIN, "gatelift.dev/workload-uid": KEY.uid, "gatelift.dev/epoch": str(KEY.epoch)}
-
-
-def _running() -> tuple[Stage, Cluster]:
-    stage = Stage()
-    stage.start()
-    stage.place(kind="Job", name="j")
-    cluster = Cluster(stage, finishes=False)
-    while cluster.react():
-        pass
-    assert len(cluster.running) == 2
-    return stage, cluster
 
 
 def _hide(stage: Stage) -> None:
@@ -31,7 +20,7 @@ def _hide(stage: Stage) -> None:
 
 
 def test_hd_40_labels_of_a_jobs_pods_are_put_back_and_they_are_counted() -> None:
-    stage, _ = _running()
+    stage, _ = running_job()
     _hide(stage)
     stage.pass_seconds(5.0)
     assert all(OURS.items() <= pod["metadata"]["labels"].items() for pod in stage.store.look_all(("", "pods")))
@@ -41,7 +30,7 @@ def test_hd_40_labels_of_a_jobs_pods_are_put_back_and_they_are_counted() -> None
 
 @pytest.mark.parametrize("error", [WriteError.FORBIDDEN, WriteError.DENIED, WriteError.UNKNOWN])
 def test_hd_40_a_job_that_somebody_deletes_is_not_over_while_pods_run_that_no_watch_shows(error: WriteError) -> None:
-    stage, cluster = _running()
+    stage, cluster = running_job()
     stage.fail = lambda write: error if isinstance(write, Patch) and write.ref.resource == POD else None
     _hide(stage)
     stage.change(JOB, "j", {"metadata": {"finalizers": None}})
@@ -57,7 +46,7 @@ def test_hd_40_a_job_that_somebody_deletes_is_not_over_while_pods_run_that_no_wa
 
 
 def test_hd_40_a_pod_of_a_job_that_is_really_gone_is_asked_for_once() -> None:
-    stage, _ = _running()
+    stage, _ = running_job()
     [first, *_] = stage.store.look_all(("", "pods"))
     stage.remove(POD, first["metadata"]["name"], grace=0)
     stage.pass_seconds(60.0)
@@ -66,7 +55,7 @@ def test_hd_40_a_pod_of_a_job_that_is_really_gone_is_asked_for_once() -> None:
 
 
 def test_hd_40_a_deposed_replica_puts_no_label_of_a_pod_back() -> None:
-    stage, _ = _running()
+    stage, _ = running_job()
     stage.machine.world.leadership.valid_until = stage.now
     _hide(stage)
     stage.pass_seconds(60.0)

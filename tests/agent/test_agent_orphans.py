@@ -14,23 +14,12 @@ from gatelift_kube.objects.core import Pod
 from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import Delete, EmitEvent, WriteError
 from gatelift_wire import messages as m
-from support.agent_drivers import Cluster
+from support.agent_drivers import running_job
 from support.agent_stage import Stage
 from support.agent_values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
 
 LABELS = {"gatelift.dev/origin": ORIGIN, "gatelift.dev/workload-uid": KEY.uid, "gatelift.dev/epoch": "1"}
 OFF = {"metadata": {"ownerReferences": None, "labels": None}}
-
-
-def running(**settings: Any) -> tuple[Stage, Cluster]:
-    stage = Stage(**settings)
-    stage.start()
-    stage.place(kind="Job", name="j")
-    cluster = Cluster(stage, finishes=False)
-    while cluster.react():
-        pass
-    assert len(cluster.running) == 2
-    return stage, cluster
 
 
 def take_off(stage: Stage, patch: dict[str, Any] = OFF) -> str:
@@ -53,7 +42,7 @@ def wears(stage: Stage, namespace: str = NAMESPACE_NAME, **mark: str) -> None:
 
 
 def test_hd_84_a_pod_that_was_taken_off_its_job_is_deleted_once_and_told() -> None:
-    stage, _ = running()
+    stage, _ = running_job()
     name = take_off(stage)
     stage.pass_seconds(COLLECT_SECONDS - 1.0)
     assert stage.written(Delete) == []
@@ -66,7 +55,7 @@ def test_hd_84_a_pod_that_was_taken_off_its_job_is_deleted_once_and_told() -> No
 
 
 def test_hd_84_a_pod_that_its_job_takes_back_is_left_alone_and_has_its_time_again() -> None:
-    stage, _ = running()
+    stage, _ = running_job()
     name = stage.store.look_all(("", "pods"))[0]["metadata"]["name"]
     owners = stage.pod(name)["metadata"]["ownerReferences"]
     for _ in range(3):
@@ -81,7 +70,7 @@ def test_hd_84_a_pod_that_its_job_takes_back_is_left_alone_and_has_its_time_agai
 def test_hd_84_a_deletion_that_is_refused_is_tried_again_with_a_pause_and_the_run_is_not_over(
     error: WriteError,
 ) -> None:
-    stage, cluster = running()
+    stage, cluster = running_job()
     stage.fail = lambda write: error if isinstance(write, Delete) else None
     take_off(stage)
     stage.pass_seconds(1.0)
@@ -98,7 +87,7 @@ def test_hd_84_a_deletion_that_is_refused_is_tried_again_with_a_pause_and_the_ru
 
 
 def test_hd_84_a_deposed_replica_deletes_none() -> None:
-    stage, _ = running()
+    stage, _ = running_job()
     stage.machine.world.leadership.valid_until = stage.now
     take_off(stage, {"metadata": {"ownerReferences": None}})
     stage.pass_seconds(60.0)
@@ -106,7 +95,7 @@ def test_hd_84_a_deposed_replica_deletes_none() -> None:
 
 
 def test_hd_84_a_job_that_is_complete_is_not_over_while_a_pod_that_was_taken_off_it_runs() -> None:
-    stage, _ = running()
+    stage, _ = running_job()
     name = take_off(stage)
     for pod in stage.store.look_all(("", "pods")):
         if pod["metadata"]["name"] != name:
@@ -124,7 +113,7 @@ def test_hd_84_a_job_that_is_complete_is_not_over_while_a_pod_that_was_taken_off
 
 
 def test_hd_85_after_a_restart_the_mark_tells_and_the_labels_are_put_back() -> None:
-    stage, _ = running()
+    stage, _ = running_job()
     stage.hold = lambda write: write.ref.resource == POD
     name = take_off(stage)
     stage.restart()
@@ -140,7 +129,7 @@ def test_hd_85_after_a_restart_the_mark_tells_and_the_labels_are_put_back() -> N
 
 def test_hd_84_what_was_taken_off_a_job_is_none_of_the_pods_that_it_has_counted() -> None:
     """A Job that is over has made no other pods than those it counted: only then no list has to prove it."""
-    stage, _ = running()
+    stage, _ = running_job()
     names = [pod["metadata"]["name"] for pod in stage.store.look_all(("", "pods"))]
     for name in names:
         stage.change(POD, name, {"metadata": {"ownerReferences": None}})
@@ -158,7 +147,7 @@ def test_hd_84_what_was_taken_off_a_job_is_none_of_the_pods_that_it_has_counted(
     ids=["another workload", "another Job", "another origin"],
 )
 def test_hd_85_a_tenants_pod_with_the_mark_of_nothing_that_is_here_holds_no_placement(mark: dict[str, str]) -> None:
-    stage, _ = running()
+    stage, _ = running_job()
     wears(stage, **mark)
     stage.pass_seconds(60.0)
     assert stage.written(Delete) == []

@@ -98,13 +98,20 @@ async def test_hd_85_nobody_takes_the_mark_off_a_pod(world: World, queue: str, p
     await world.remove(JOB, name)
 
 
+async def placed_and_taken_off(
+    world: World, title: str, queue: str, places: tuple[str, ...]
+) -> tuple[str, str, set[str]]:
+    """Return the name of a placed Job, its cluster, and the UIDs of the pods that were taken off it."""
+    name = world.name(title)
+    cluster = await placed(world, name, queue, places)
+    return name, cluster, await take_off(world, cluster, name)
+
+
 @QUEUES
 async def test_hd_84_what_was_taken_off_a_placed_job_is_ended_and_told(
     world: World, queue: str, places: tuple[str, ...]
 ) -> None:
-    name = world.name("beside")
-    cluster = await placed(world, name, queue, places)
-    former = await take_off(world, cluster, name)
+    name, cluster, former = await placed_and_taken_off(world, "beside", queue, places)
 
     async def ended() -> bool:
         left = await pods_of(world, cluster, name)
@@ -124,13 +131,10 @@ async def test_hd_84_what_was_taken_off_a_placed_job_is_ended_and_told(
 async def test_hd_84_the_run_is_not_over_before_what_was_taken_off_has_ended_though_the_agent_begins_anew(
     world: World, queue: str, places: tuple[str, ...]
 ) -> None:
-    name = world.name("two-epochs")
-    cluster = await placed(world, name, queue, places)
-    former = await take_off(world, cluster, name)
+    name, cluster, former = await placed_and_taken_off(world, "two-epochs", queue, places)
     daemon = world.installation.daemons["manager" if cluster == "mgmt" else f"agent-{cluster}"]
-    await world.installation.restart(
-        daemon
-    )  # in its turn: a manager that gave up its lead may be started at this moment
+    # in its turn: a manager that gave up its lead may be started at this moment
+    await world.installation.restart(daemon)
     workload = await world.workload_of(name, "Job")
     assert workload is not None
     await world.patch(WORKLOAD, workload["metadata"]["name"], {"spec": {"active": False}})

@@ -58,6 +58,18 @@ def runs_here_alone(history: History, kind: str, cluster: str) -> None:
     assert history.leader.charges("travels") == 500
 
 
+def evicted_unseen(history: History, kind: str, cluster: str, *, restarts: bool) -> None:
+    """Its pods are removed by force on a lost node, with nobody to see it; then a person stops it for a while."""
+    force_delete(history, cluster)
+    if restarts:
+        history.kill_agent(cluster)
+        history.passes(30.0)
+    activate(history, kind, active=False)
+    history.passes(20.0)
+    activate(history, kind, active=True)
+    history.passes(MINUTES)
+
+
 def goes_on_later(history: History, kind: str, cluster: str) -> None:
     """Once the node is back its kubelet ends them, and the work runs again in another attempt."""
     find_node(history, cluster)
@@ -78,14 +90,7 @@ def test_hd_80_what_an_agent_doubts_is_doubted_by_the_next_one(kind: str, restar
     (history.pod if kind == "Pod" else history.job)("one")
     cluster = history.until_runs("one", kind)
     lose_node(history, cluster)
-    force_delete(history, cluster)
-    if restarts:
-        history.kill_agent(cluster)
-        history.passes(30.0)
-    activate(history, kind, active=False)
-    history.passes(20.0)
-    activate(history, kind, active=True)
-    history.passes(MINUTES)
+    evicted_unseen(history, kind, cluster, restarts=restarts)
     runs_here_alone(history, kind, cluster)
     goes_on_later(history, kind, cluster)
 
@@ -200,12 +205,5 @@ def test_hd_82_the_first_heartbeat_of_a_node_that_comes_back_ends_no_doubt(kind:
     lose_node(history, cluster)
     unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
     history.edit(cluster, NODE, node_of(cluster), {"status": {"conditions": [unknown]}}, "status")
-    force_delete(history, cluster)
-    if restarts:
-        history.kill_agent(cluster)
-        history.passes(30.0)
-    activate(history, kind, active=False)
-    history.passes(20.0)
-    activate(history, kind, active=True)
-    history.passes(MINUTES)
+    evicted_unseen(history, kind, cluster, restarts=restarts)
     goes_on_later(history, kind, cluster)

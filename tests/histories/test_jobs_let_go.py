@@ -29,8 +29,8 @@ def epoch(history: History) -> str:
     return str(workload["metadata"].get("annotations", {}).get("gatelift.dev/epoch", "1"))
 
 
-@RESTARTS
-def test_hd_70_a_job_that_was_stopped_and_waits_to_be_forgotten_is_stopped_again(restarts: bool) -> None:
+def stopped_unheard() -> tuple[History, str]:
+    """Return a history with a Job that somebody suspended at a worker that is cut off, and that cluster."""
     history = History()
     history.job("one", pods=2)
     cluster = history.until_runs("one", "Job")
@@ -38,6 +38,12 @@ def test_hd_70_a_job_that_was_stopped_and_waits_to_be_forgotten_is_stopped_again
     history.edit(cluster, JOB, "one", {"spec": {"suspend": True}})
     history.until("nothing of it runs", lambda: not history.runs("one", "Job"), 60.0)
     history.until_lost(cluster)
+    return history, cluster
+
+
+@RESTARTS
+def test_hd_70_a_job_that_was_stopped_and_waits_to_be_forgotten_is_stopped_again(restarts: bool) -> None:
+    history, cluster = stopped_unheard()
     if restarts:
         history.kill_agent(cluster)
     start_by_hand(history, cluster)
@@ -48,13 +54,7 @@ def test_hd_70_a_job_that_was_stopped_and_waits_to_be_forgotten_is_stopped_again
 
 
 def test_hd_71_a_stop_of_the_agents_own_is_not_lost_with_its_process() -> None:
-    history = History()
-    history.job("one", pods=2)
-    cluster = history.until_runs("one", "Job")
-    history.cut(cluster)
-    history.edit(cluster, JOB, "one", {"spec": {"suspend": True}})
-    history.until("nothing of it runs", lambda: not history.runs("one", "Job"), 60.0)
-    history.until_lost(cluster)
+    history, cluster = stopped_unheard()
     history.kill_agent(cluster)
     history.mend(cluster)
     history.until("it runs anew", lambda: epoch(history) == "2" and history.containers("one", "Job") == 2)

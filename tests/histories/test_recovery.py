@@ -109,8 +109,8 @@ def test_hd_33_what_ran_since_before_the_restore_is_started_anew_only_when_it_ha
     assert sorted(epoch for run, epoch, _ in history.world.truth.runs if run == uid) == [1, EPOCHS]
 
 
-def test_hd_33_a_person_stops_what_no_record_explains() -> None:
-    """HD-32, HD-33: left alone until then; said for the session whose inventory it is about, and repeated."""
+def restored_beside_one() -> tuple[History, str]:
+    """Return a history with a run that the restored record does not explain, and its cluster; dispatch goes on."""
     history = History()
     kept = backup(history)
     history.pod("one")
@@ -119,6 +119,12 @@ def test_hd_33_a_person_stops_what_no_record_explains() -> None:
     restore(history, kept)
     say(history, until_found(history))
     history.until("dispatch goes on", lambda: recovered(history))
+    return history, cluster
+
+
+def test_hd_33_a_person_stops_what_no_record_explains() -> None:
+    """HD-32, HD-33: left alone until then; said for the session whose inventory it is about, and repeated."""
+    history, cluster = restored_beside_one()
     history.passes(100.0)
     assert found(history).clusters[cluster].unexplained == 1
     assert len(history.objects(cluster, POD)) == 1
@@ -132,14 +138,7 @@ def test_hd_33_a_person_stops_what_no_record_explains() -> None:
 
 def test_hd_33_what_is_to_stop_on_a_cluster_that_is_cut_off_is_stopped_when_it_is_back() -> None:
     """HD-33: the word is said while nothing can be told there; the manager asked itself again and again at once."""
-    history = History()
-    kept = backup(history)
-    history.pod("one")
-    cluster = history.until_runs("one")
-    history.passes(60.0)
-    restore(history, kept)
-    say(history, until_found(history))
-    history.until("dispatch goes on", lambda: recovered(history))
+    history, cluster = restored_beside_one()
     history.until("it is listed", lambda: bool(found(history).clusters))
     history.cut(cluster)
     history.world.net.break_all(cluster)

@@ -254,3 +254,15 @@ def play(stage: Stage, manager: Manager, cluster: Cluster) -> None:
             stage.crash_before = stage.crash_after = None
             stage.crash()
     raise AssertionError(f"not done after {STEPS_MAX} steps: {manager}, agent {stage.state(manager.key)}")
+
+
+def running_job(**settings: Any) -> tuple[Stage, Cluster]:
+    """Return a stage on which a Job of two pods runs, and what runs them."""
+    stage = Stage(**settings)
+    stage.start()
+    stage.place(kind="Job", name="j")
+    cluster = Cluster(stage, finishes=False)
+    while cluster.react():
+        pass
+    assert len(cluster.running) == 2
+    return stage, cluster
