@@ -228,3 +228,27 @@ def test_hd_76_who_was_heard_before_the_proof_came_is_heard_again_and_not_waited
     assert history.world.manager_lease.counter > finding.counter + COUNTER_JUMP
     history.pod("new")
     history.until_runs("new")
+
+
+def test_hd_123_restored_once_more_while_it_waits_it_takes_a_term_above_all_that_agents_have_seen() -> None:
+    history = placed_between()
+    history.cut("a")  # so that it waits
+    finding = until_found(history)
+    say(history, finding)
+    history.until("the next leader waits", lambda: found(history).stage is Stage.WAITING and leads(history))
+    history.passes(30.0)
+    once_more = backup(history)
+    for _ in range(2):
+        history.kill_leader()
+        history.until("the next one leads", lambda: leads(history))
+        history.passes(30.0)  # b is served by it
+    restore(history, once_more)
+    history.until("the next one leads", lambda: leads(history))
+    history.passes(60.0)
+    history.mend("a")
+    history.until("it goes on", lambda: recovered(history))
+    history.until_connected("b")
+
+
+def leads(history: History) -> bool:
+    return any(each.elector.leads() for each in history.world.managers)

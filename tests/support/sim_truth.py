@@ -354,18 +354,19 @@ class Truth:
     def restored(self, granted: set[tuple[str, int, str]] | None = None) -> None:
         """Take that a cluster was put back to an earlier time; `granted`: what was, where it is the management's.
 
-        What its records have said since was never said; what was granted since runs on all the same, or will.
+        What its records have said since was never said; what was granted since runs on all the same, or will. A worker
+        has no records: all that runs elsewhere, or still, is judged as before.
         """
         self._restoring = False
         self._crowds.restored()
-        if granted is not None:
-            self._lost = (self._lost | granted) - self.granted()
+        if granted is None:
+            return
+        self._lost = (self._lost | granted) - self.granted()
         self._charges.clear()
         self._releases.clear()
         for known in (*self._lifted.values(), *self._running.values()):
-            self._by_hand.update(each.root for each in known.values())
-        if granted is not None:
-            self._run_as_recorded()
+            self._by_hand.update(each.root for each in known.values() if not self._grants(each))
+        self._run_as_recorded()
 
     def _run_as_recorded(self) -> None:
         """Take what runs at home as runs of the Workloads that came back with it, and check everything."""

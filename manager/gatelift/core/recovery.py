@@ -83,6 +83,8 @@ def seen(core: Core, found: WorkerCluster) -> None:
     state.word = word(found)
     if before is Stage.HALTED and state.stage is Stage.WAITING:
         _begin(core)
+    elif read is not None and _is_outdone(core, read.finding):
+        core.step_down("a later term was shown since: whoever leads next raises its own above that")
     _settle(core)
     core.agenda.mark(LOOK)
 
@@ -145,6 +147,16 @@ def _begin(core: Core) -> None:
     finding = state.finding
     if finding is not None and core.term and state.counter <= finding.counter + COUNTER_JUMP:
         core.step_down("a person said recover: whoever leads next raises term and counter")
+
+
+def _is_outdone(core: Core, written: Finding | None) -> bool:
+    """Say whether a term was shown, and is written, that ours is not above, since a person has said to go on.
+
+    As after one more restore while it waits: an agent that has seen that term serves nobody of ours, so that it is
+    never heard.
+    """
+    waits = core.term > 0 and core.caution.recovery.stage is Stage.WAITING
+    return waits and written is not None and written.term >= core.term
 
 
 def heard(core: Core, name: str) -> None:
