@@ -175,7 +175,7 @@ def test_hd_85_what_wears_a_mark_and_has_no_job_is_listed_under_that_name_and_en
 
 
 def test_hd_122_a_stop_waits_for_a_pod_that_no_watch_shows_until_it_was_asked_for() -> None:
-    stage, cluster = running()
+    stage, cluster = running_job()
     placement = stage.placement()
     assert placement is not None
     elsewhere = replace(stage.machine.world.children(placement)[0].metadata, uid="not-shown", name="not-shown")
