@@ -86,6 +86,11 @@ def test_an_inventory_carries_the_revision_of_the_record_at_the_time_it_was_aske
 
 REFUSED = {
     "a standby": (lambda: Manager(Api(), term=0), {}, CloseReason.NOT_LEADER),
+    "the agent of its own process, before all is listed": (
+        lambda: Manager(Api(), term=0),
+        {"cluster": "local", "key": ""},
+        CloseReason.SHUTTING_DOWN,
+    ),
     "a cluster nobody expects": (lambda: Manager(Api()), {"cluster": "w9"}, CloseReason.UNKNOWN_CLUSTER),
     "a revoked cluster": (lambda: Manager(Api(revoked=True)), {}, CloseReason.REVOKED),
     "a key that is not the approved one": (lambda: Manager(Api()), {"key": "other"}, CloseReason.REVOKED),

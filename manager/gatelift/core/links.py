@@ -235,6 +235,8 @@ class Links:
 
     def _refusal(self, event: events.StreamOpened, now: float) -> Close | None:
         if not self._leading.valid(now):
+            if event.cluster == LOCAL_CLUSTER:  # its agent is of this process, which took the Lease and has yet to list
+                return Close(reason=CloseReason.SHUTTING_DOWN, text="what is there is being listed")
             return Close(reason=CloseReason.NOT_LEADER, text="this manager is a standby")
         link = self._links.get(event.cluster)
         if event.cluster == LOCAL_CLUSTER and (link is None or link.object is None):
