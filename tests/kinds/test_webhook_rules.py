@@ -10,42 +10,9 @@ import pytest
 
 from gatelift_kinds import pod_rules
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
-from gatelift_kinds.review import ErrorKind, Verdict, WebhookFacts
+from gatelift_kinds.review import ErrorKind, WebhookFacts
 from gatelift_sandbox.embedded.patching import json_patch
-
-Json = dict[str, Any]
-K = "kueue.x-k8s.io/"
-Q = {f"{K}queue-name": "q"}
-GATED: Json = {"schedulingGates": [{"name": f"{K}admission"}]}
-FACTS = WebhookFacts(local_queues={"q": False})
-ELSEWHERE = WebhookFacts(local_queues={"q": True})
-DEFAULT = WebhookFacts(local_queues={"default": False})
-CLASS = WebhookFacts(local_queues={"q": False}, default_priority_class=True)
-
-
-def a_pod(labels: Json | None = None, notes: Json | None = None, **spec: Any) -> Json:
-    meta: Json = {"name": "p"}
-    if labels is not None:
-        meta["labels"] = labels
-    if notes is not None:
-        meta["annotations"] = notes
-    return {"metadata": meta, "spec": {"containers": [{"name": "c"}], **spec}}
-
-
-def a_job(labels: Json | None = None, notes: Json | None = None, **spec: Any) -> Json:
-    document = a_pod(labels, notes)
-    document["spec"] = {"template": {}, **spec}
-    return document
-
-
-def defaulted(kind: Any, document: Json, facts: WebhookFacts) -> Json:
-    result: Json = json_patch(json.loads(json.dumps(document)), list(kind.defaults(document, facts)))
-    return result
-
-
-def told(verdict: Verdict) -> list[str]:
-    return [str(error) for error in verdict.errors]
-
+from support.webhook_documents import CLASS, DEFAULT, ELSEWHERE, FACTS, GATED, Json, K, Q, a_job, a_pod, defaulted, told
 
 # --- defaults of pods ---
 
@@ -451,54 +418,3 @@ def test_hd_2_who_shrinks_a_running_job_is_told_that_it_is_queued_again() -> Non
     assert verdict.allowed
     (warning,) = verdict.warnings
     assert "stopped and queued again, with 2 instead of 6 pods at once" in warning
-
-
-# --- whose a Job is ---
-
-HELD = WebhookFacts(local_queues={"q": False, "r": False}, reserved_by="pod-x-12345")
-OTHER: Json = {f"{K}queue-name": "r"}
-GATE: Json = {"schedulingGates": [{"name": f"{K}admission"}]}
-
-
-@pytest.mark.parametrize("after", [pytest.param(OTHER, id="changed"), pytest.param({}, id="taken off")])
-@pytest.mark.parametrize("facts", [pytest.param(HELD, id="it holds quota"), pytest.param(FACTS, id="it holds none")])
-def test_hd_109_the_queue_of_what_waits_may_change_and_that_of_what_holds_quota_may_not(
-    after: Json, facts: WebhookFacts
-) -> None:
-    pods = POD_KIND.validate_update(a_pod(Q, **GATE), a_pod(after, **GATE), facts)
-    jobs = JOB_KIND.validate_update(a_job(Q, suspend=True), a_job(after, suspend=True), facts)
-    for verdict in (pods, jobs):
-        assert verdict.allowed is (facts is not HELD)
-        for text in told(verdict):
-            assert "is immutable while its Workload pod-x-12345 holds quota: make the object anew, or" in text
-
-
-MANAGERS = (
-    pytest.param({}, id="nobody"),
-    pytest.param({"managedBy": "kubernetes.io/job-controller"}, id="the Job controller"),
-)
-
-
-@pytest.mark.parametrize("spec", MANAGERS)
-def test_hd_106_a_job_that_its_own_cluster_would_run_is_refused_where_work_is_sent_away(spec: Json) -> None:
-    new = a_job(Q, suspend=True, **spec)
-    verdicts = [
-        JOB_KIND.validate_create(new, ELSEWHERE),
-        JOB_KIND.validate_update(a_job(OTHER, suspend=True, **spec), new, ELSEWHERE),
-    ]
-    for verdict in verdicts:
-        assert not verdict.allowed
-        (text,) = told(verdict)
-        assert text.startswith("spec.managedBy: Invalid value: ")
-        assert 'must be "kueue.x-k8s.io/multikueue" where LocalQueue q sends work to other clusters' in text
-
-
-@pytest.mark.parametrize("spec", MANAGERS)
-def test_hd_106_one_that_is_there_already_may_be_changed_otherwise_and_one_at_home_is_taken(spec: Json) -> None:
-    old = a_job(Q, suspend=True, **spec)
-    assert JOB_KIND.validate_update(
-        old, {**old, "metadata": {**old["metadata"], "annotations": {"a": "b"}}}, ELSEWHERE
-    ).allowed
-    assert JOB_KIND.validate_create(old, WebhookFacts(local_queues={"q": False})).allowed
-    ours = a_job(Q, suspend=True, managedBy=f"{K}multikueue")
-    assert JOB_KIND.validate_create(ours, ELSEWHERE).allowed
