@@ -210,7 +210,7 @@ def _raise_all(core: Core) -> None:
         for key, known in core.knowledge.workloads.items()
         if epochs.annotated(known) < least and not core.knowledge.readings[key][1].finished
     }
-    core.mark_later(core.knowledge.workloads[key].metadata.uid for key in state.to_raise)
+    core.mark_later(core.knowledge.workloads[key].metadata.uid for key in sorted(state.to_raise))
 
 
 def raise_epoch(core: Core, known: Workload, rec: Record) -> bool:
