@@ -105,6 +105,23 @@ def test_a_bad_signing_request_is_refused_in_one_line(request_bytes: bytes, text
         authority.sign_agent(authority.new_state(NOW), request_bytes, URI, DAY, NOW)
 
 
+class DearRequest:
+    """A signing request for a key of another kind, whose signature costs more to check than it does to make."""
+
+    def public_key(self) -> rsa.RSAPublicKey:
+        return rsa.generate_private_key(65537, 2048).public_key()
+
+    @property
+    def is_signature_valid(self) -> bool:
+        pytest.fail("its signature was checked")
+
+
+def test_hd_118_the_signature_of_a_key_that_is_not_taken_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(x509, "load_pem_x509_csr", lambda _pem: DearRequest())
+    with pytest.raises(authority.AuthorityError, match="is not an elliptic-curve key"):
+        authority.request_digest(a_request())
+
+
 def test_private_keys_do_not_show_in_a_repr() -> None:
     assert "PRIVATE" not in repr(authority.new_state(NOW))
 

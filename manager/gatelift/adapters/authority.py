@@ -211,8 +211,8 @@ def _checked(request: bytes) -> x509.CertificateSigningRequest:
         )
     try:
         parsed = x509.load_pem_x509_csr(request)
+        key_digest(parsed.public_key())  # first: a signature of another kind of key may cost a hundred times as much
         valid = parsed.is_signature_valid
-        key_digest(parsed.public_key())
     except (ValueError, UnsupportedAlgorithm, InvalidSignature) as error:
         raise AuthorityError("request: is no PEM certificate signing request; make it with the agent") from error
     if not valid:
