@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from gatelift_agent.core import keeper as keeping
-from gatelift_agent.core import records
+from gatelift_agent.core import kept_state, records
 from gatelift_agent.core.asked import Writes
 from gatelift_agent.core.placements import Ending, EndingKind, Placement, State, Tracked
 from gatelift_kube.objects.core import ConfigMap
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, POD, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Patch, WriteError
+from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
@@ -174,6 +175,70 @@ def _ended(number: int, size: int = 10) -> Placement:
     )
 
 
+def _stands(name: str, version: str, data: dict[str, str]) -> ConfigMap:
+    """Return a ConfigMap as the API server answers it."""
+    return ConfigMap(metadata=ObjectMeta(name=name, resource_version=version), data=data)
+
+
+def _sent(write: ApiWrite) -> dict[str, Any]:
+    assert isinstance(write, Create | Patch)
+    return msgspec.json.decode(write.body)  # type: ignore[no-any-return]
+
+
+def _own_state(*namespaces: str, origin: str = "", session: int = 0) -> str:
+    return kept_state.encode(kept_state.KeptState(origin=origin, session=session, namespaces=namespaces))
+
+
+def test_hd_125_a_state_is_written_only_over_what_was_read() -> None:
+    keeper, writes = keeping.Keeper("own", keeps=True), Writes()
+    keeper.read(_stands(keeping.STATE_NAME, "7", {"state": _own_state("a")}))
+    keeper.cover("b")
+    [patch] = keeper.flush(writes, 10.0)
+    assert _sent(patch)["metadata"] == {"resourceVersion": "7"}
+    keeper.written(keeping.STATE_NAME, _stands(keeping.STATE_NAME, "8", _sent(patch)["data"]))
+    keeper.cover("c")
+    [patch] = keeper.flush(writes, 11.0)
+    assert _sent(patch)["metadata"] == {"resourceVersion": "8"}
+
+
+@pytest.mark.parametrize("error", [WriteError.CONFLICT, WriteError.UNKNOWN, WriteError.ALREADY_EXISTS])
+def test_hd_125_a_write_that_failed_is_followed_by_a_read_that_is_merged(error: WriteError) -> None:
+    keeper, writes = keeping.Keeper("own", keeps=True), Writes()
+    keeper.remember("origin", 4, 1)
+    keeper.cover("mine")
+    keeper.flush(writes, 10.0)
+    keeper.failed(keeping.STATE_NAME, error, 11.0)
+    assert keeper.flush(writes, 12.0) == [], "not without a pause"
+    [read] = keeper.flush(writes, 13.0)
+    assert _sent(read) == {"metadata": {"labels": {keeping.LABEL: "true"}}}, "it changes nothing"
+    found = {"state": _own_state("theirs", origin="origin", session=3)}
+    assert keeper.written(keeping.STATE_NAME, _stands(keeping.STATE_NAME, "9", found)), "more is to be watched"
+    assert not keeper.covers("mine")
+    assert keeper.covers("theirs")
+    [patch] = keeper.flush(writes, 13.0)
+    assert _sent(patch)["metadata"] == {"resourceVersion": "9"}
+    kept = kept_state.decode(_sent(patch)["data"]["state"])
+    assert kept is not None
+    assert (kept.session, set(kept.namespaces)) == (4, {"mine", "theirs"})
+
+
+def test_hd_125_what_had_landed_after_all_is_not_written_again() -> None:
+    keeper, writes = keeping.Keeper("own", keeps=True), Writes()
+    keeper.cover("mine")
+    [create] = keeper.flush(writes, 10.0)
+    keeper.failed(keeping.STATE_NAME, WriteError.UNKNOWN, 20.0)
+    keeper.flush(writes, 22.0)
+    assert not keeper.written(keeping.STATE_NAME, _stands(keeping.STATE_NAME, "2", _sent(create)["data"]))
+    assert keeper.covers("mine")
+    assert keeper.next_deadline() is None
+
+
+def test_hd_125_what_another_manager_had_written_takes_nothing_off_and_no_session_along() -> None:
+    own = kept_state.KeptState(origin="ours", session=2, namespaces=("a",))
+    merged = kept_state.merge(own, kept_state.KeptState(origin="theirs", session=9, namespaces=("b",), counter=5))
+    assert merged == kept_state.KeptState(origin="ours", session=2, namespaces=("a", "b"))
+
+
 def test_records_of_one_second_are_one_write() -> None:
     keeper, writes = keeping.Keeper("own", keeps=True), Writes()
     assert not keeper.keep(_ended(1))
@@ -183,7 +248,7 @@ def test_records_of_one_second_are_one_write() -> None:
     assert set(msgspec.json.decode(create.body)["data"]) == {"w-1.3", "w-2.3"}
     assert not keeper.keep(_ended(3))
     assert keeper.flush(writes, 10.5) == []
-    keeper.written(create.ref.key.name)
+    keeper.written(create.ref.key.name, _stands(create.ref.key.name, "1", _sent(create)["data"]))
     assert keeper.keep(_ended(1))
     assert keeper.flush(writes, 10.5) == []
     assert keeper.next_deadline() == 11.0
@@ -200,10 +265,11 @@ def test_a_record_that_could_not_be_written_is_tried_again() -> None:
     assert not keeper.keep(_ended(1))
     [patch] = keeper.flush(writes, 10.1 + keeping.RETRY_SECONDS)
     assert isinstance(patch, Patch)
+    assert "data" not in _sent(patch), "it is read first"
     keeper.failed(patch.ref.key.name, WriteError.NOT_FOUND, 13.0)
     [again] = keeper.flush(writes, 16.0)
     assert isinstance(again, Create)
-    keeper.written(again.ref.key.name)
+    keeper.written(again.ref.key.name, _stands(again.ref.key.name, "1", _sent(again)["data"]))
     assert keeper.keep(_ended(1))
 
 
@@ -219,13 +285,13 @@ def test_an_acknowledged_record_is_removed_by_a_null() -> None:
     keeper, writes = keeping.Keeper("own", keeps=True), Writes()
     keeper.keep(_ended(1))
     [create] = keeper.flush(writes, 10.0)
-    keeper.written(create.ref.key.name)
+    keeper.written(create.ref.key.name, _stands(create.ref.key.name, "1", _sent(create)["data"]))
     key = PlacementKey("w-1", 3)
     assert not keeper.forgotten(key)
     [patch] = keeper.flush(writes, 12.0)
     assert isinstance(patch, Patch)
-    assert msgspec.json.decode(patch.body) == {"data": {"w-1.3": None}}
-    keeper.written(patch.ref.key.name)
+    assert _sent(patch) == {"metadata": {"resourceVersion": "1"}, "data": {"w-1.3": None}}
+    keeper.written(patch.ref.key.name, _stands(patch.ref.key.name, "2", {}))
     assert keeper.forgotten(key)
 
 

@@ -7,19 +7,23 @@ leader's counter of the last grant goes along, and is written once a minute at l
 *Records*: final states that the manager could not be told of within the time that a deletion may be held up.
 
 Writes are batched: one under way for each ConfigMap, records at most once a second. `local` keeps nothing.
+
+Each write is conditional on the resourceVersion of what is known to stand there, so that none can land after a later
+one. After a conflict, or where nobody can tell, it is read (by a patch that changes nothing, which is answered with the
+object as it is) and merged before anything is written: of two writes conditional on one version only one lands.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core import records
+from gatelift_agent.core import kept_state, records
 from gatelift_agent.core.asked import Asked, Purpose, Writes
+from gatelift_agent.core.kept_state import KeptState
 from gatelift_agent.core.placements import Placement
 from gatelift_kube.objects.core import ConfigMap
 from gatelift_kube.resources import CONFIG_MAP, ObjectKey, ObjectRef
-from gatelift_kube.unreadable import UNREADABLE
-from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
+from gatelift_kube.writes import ApiWrite, Create, KubeObject, Patch, WriteError
 from gatelift_wire import limits
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.leases import UNCOUNTED, Sealed
@@ -39,25 +43,21 @@ BATCH_SECONDS = 1.0
 RETRY_SECONDS = 2.0
 
 
-class _State(msgspec.Struct, frozen=True, omit_defaults=True):
-    origin: str = ""
-    session: int = 0
-    term: int = 0
-    namespaces: tuple[str, ...] = ()
-    counter: int = 0
-    seal: str = ""
-
-
-_STATE = msgspec.json.Decoder(_State)
+_READ_ANEW = frozenset({WriteError.UNKNOWN, WriteError.CONFLICT, WriteError.ALREADY_EXISTS})
+"""Failures after which it may say something else than what is known: it is read before the next write."""
 
 
 class _Shard:
-    """One ConfigMap: what it holds, and what it should hold besides (None: removed)."""
+    """One ConfigMap: what it holds, and what it should hold besides (None: removed).
 
-    __slots__ = ("asked", "exists", "held", "next_at", "sent", "wanted")
+    `version` is the resourceVersion with which it holds that, "" when it has to be read first.
+    """
+
+    __slots__ = ("asked", "exists", "held", "next_at", "sent", "version", "wanted")
 
     def __init__(self) -> None:
         self.exists = False
+        self.version = ""
         self.held: dict[str, str] = {}
         self.wanted: dict[str, str | None] = {}
         self.sent: dict[str, str | None] = {}
@@ -79,7 +79,7 @@ class Keeper:
         self._keeps = keeps
         self._shards: dict[str, _Shard] = {STATE_NAME: _Shard()}
         self._places: dict[str, str] = {}
-        self.state = _State()
+        self.state = KeptState()
         self.full = False
         self._count_at = 0.0
 
@@ -116,15 +116,15 @@ class Keeper:
         """Say whether a restart would know of this session: that much is written."""
         if not self._keeps:
             return True
-        written = self._shards[STATE_NAME].held.get("state")
-        return written is not None and _STATE.decode(written).session >= session
+        written = self._written_state()
+        return written is not None and written.session >= session
 
     def covers(self, namespace: str) -> bool:
         """Say whether a restart would look into this namespace: that much is written."""
         if not self._keeps:
             return True
-        written = self._shards[STATE_NAME].held.get("state")
-        return written is not None and namespace in _STATE.decode(written).namespaces
+        written = self._written_state()
+        return written is not None and namespace in written.namespaces
 
     def cover(self, namespace: str) -> None:
         """See to it that a restart looks into this namespace."""
@@ -137,10 +137,13 @@ class Keeper:
         if left != self.state.namespaces:
             self._set(msgspec.structs.replace(self.state, namespaces=left))
 
-    def _set(self, state: _State) -> None:
+    def _set(self, state: KeptState) -> None:
         if self._keeps and state != self.state:
             self.state = state
-            self._shards[STATE_NAME].wanted["state"] = msgspec.json.encode(state).decode()
+            self._shards[STATE_NAME].wanted["state"] = kept_state.encode(state)
+
+    def _written_state(self) -> KeptState | None:
+        return kept_state.decode(self._shards[STATE_NAME].held.get("state", ""))
 
     # --- records ------------------------------------------------------------------------------------------------
 
@@ -191,15 +194,15 @@ class Keeper:
         if name != STATE_NAME and not name.startswith(SHARD_PREFIX):
             return
         shard = self._shards.setdefault(name, _Shard())
-        shard.exists = True
-        shard.held = dict(config_map.data)
+        self._holds(name, shard, config_map)
         if name == STATE_NAME:
-            try:
-                self.state = _STATE.decode(config_map.data.get("state", "{}"))
-            except UNREADABLE:
-                shard.held = {}
-            return
-        self._places.update(dict.fromkeys(shard.held, name))
+            self.state = self._written_state() or self.state
+
+    def _holds(self, name: str, shard: _Shard, config_map: ConfigMap) -> None:
+        shard.exists, shard.version = True, config_map.metadata.resource_version
+        shard.held = dict(config_map.data)
+        if name != STATE_NAME:
+            self._places.update(dict.fromkeys(shard.held, name))
 
     def flush(self, writes: Writes, now: float) -> list[ApiWrite]:
         """Return the writes that are due."""
@@ -207,7 +210,6 @@ class Keeper:
         for name, shard in self._shards.items():
             if not shard.wanted or shard.asked or shard.next_at > now:
                 continue
-            shard.sent, shard.wanted = shard.wanted, {}
             shard.next_at = now + (0.0 if name == STATE_NAME else BATCH_SECONDS)
             purpose = Purpose.STATE if name == STATE_NAME else Purpose.RECORD
             shard.asked = writes.ask(Asked(purpose=purpose, key=None, name=name, at=now))
@@ -222,42 +224,56 @@ class Keeper:
                 found = shard.next_at
         return found
 
-    def written(self, name: str) -> None:
-        """Take the success of a write."""
+    def written(self, name: str, answer: KubeObject | None) -> bool:
+        """Take the success of a write; True when it says that others have written more namespaces than were known."""
         shard = self._shards[name]
-        shard.asked, shard.exists = 0, True
-        for key, value in shard.sent.items():
-            if value is None:
-                shard.held.pop(key, None)
-                if key not in shard.wanted:
-                    self._places.pop(key, None)
-            else:
-                shard.held[key] = value
-        shard.sent = {}
+        sent, shard.asked, shard.sent = shard.sent, 0, {}
+        if not isinstance(answer, ConfigMap):
+            shard.exists, shard.version, shard.wanted = True, "", {**sent, **shard.wanted}
+            return False
+        self._holds(name, shard, answer)
+        for key, value in sent.items():
+            if value is None and key not in shard.wanted:
+                self._places.pop(key, None)
+        return name == STATE_NAME and not sent and self._merge(shard)
+
+    def _merge(self, shard: _Shard) -> bool:
+        """Take into the state what is found there; what that does not say yet is written."""
+        found, before = self._written_state() or KeptState(), self.state
+        self.state = kept_state.merge(before, found)
+        shard.wanted.pop("state", None)
+        if self.state != found:
+            shard.wanted["state"] = kept_state.encode(self.state)
+        return self.state.namespaces != before.namespaces
 
     def failed(self, name: str, error: WriteError, now: float) -> None:
         """Take the failure of a write: what it would have said is wanted again."""
         shard = self._shards[name]
         shard.asked = 0
-        if error is WriteError.ALREADY_EXISTS:
-            shard.exists = True
-        elif error is WriteError.NOT_FOUND:
-            shard.exists, shard.held = False, {}
-            self._places = {key: place for key, place in self._places.items() if place != name}
-            shard.sent = {key: value for key, value in shard.sent.items() if value is not None}
-            self._places.update(dict.fromkeys(shard.sent, name) if name != STATE_NAME else {})
         shard.wanted = {**shard.sent, **shard.wanted}
         shard.sent = {}
+        if error in _READ_ANEW:
+            shard.exists, shard.version = True, ""
+        elif error is WriteError.NOT_FOUND:
+            shard.exists, shard.version, shard.held = False, "", {}
+            shard.wanted = {key: value for key, value in shard.wanted.items() if value is not None}
+            self._places = {key: place for key, place in self._places.items() if place != name}
+            self._places.update(dict.fromkeys(shard.wanted, name) if name != STATE_NAME else {})
         shard.next_at = now + RETRY_SECONDS
 
     def _write(self, write_id: int, name: str, shard: _Shard) -> ApiWrite:
         ref = ObjectRef(CONFIG_MAP, ObjectKey(self._namespace, name))
+        if shard.exists and not shard.version:
+            body = msgspec.json.encode({"metadata": {"labels": {LABEL: "true"}}})
+            return Patch(write_id=write_id, ref=ref, body=body)
+        shard.sent, shard.wanted = shard.wanted, {}
         if shard.exists:
-            return Patch(write_id=write_id, ref=ref, body=msgspec.json.encode({"data": shard.sent}))
-        body = {
+            guarded = {"metadata": {"resourceVersion": shard.version}, "data": shard.sent}
+            return Patch(write_id=write_id, ref=ref, body=msgspec.json.encode(guarded))
+        document = {
             "apiVersion": CONFIG_MAP.api_version,
             "kind": CONFIG_MAP.kind,
             "metadata": {"name": name, "namespace": self._namespace, "labels": {LABEL: "true"}},
             "data": {key: value for key, value in shard.sent.items() if value is not None},
         }
-        return Create(write_id=write_id, ref=ref, body=msgspec.json.encode(body))
+        return Create(write_id=write_id, ref=ref, body=msgspec.json.encode(document))

@@ -213,7 +213,7 @@ class Machine:
         world.room_again()
         if asked.purpose in {Purpose.STATE, Purpose.RECORD}:
             if isinstance(event, WriteDone):
-                world.keeper.written(asked.name)
+                world.namespace_left |= world.keeper.written(asked.name, event.object)
             else:
                 world.keeper.failed(asked.name, event.error, now)
                 world.note("warning", f"ConfigMap {asked.name}: {event.message}; it is tried again")

@@ -1,0 +1,79 @@
+"""HD-125: what an agent keeps of itself, written late, lost or not enough: in which namespaces it has work.
+
+A namespace that accepts no work any more is looked into only because the agent knows that something of ours is there.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from gatelift_agent.core.keeper import STATE_NAME
+from gatelift_kube.resources import CONFIG_MAP, NAMESPACE
+from gatelift_kube.writes import ApiWrite, Patch
+from support.history import History
+from support.sim_cluster import ACCEPT, SYSTEM, TEAM
+
+LATE_SECONDS = 26.0
+"""From when the state was to be written until that lands: 16 s after its time limit."""
+ABSENCE_SECONDS = 240.0
+"""Longer than it takes the next inventory, and each node's heartbeat, to prove that something is gone."""
+
+KINDS = pytest.mark.parametrize("kind", ["Pod", "Job"])
+
+
+def _kept_namespaces(history: History, cluster: str) -> list[str]:
+    kept = history.workers[cluster].look(CONFIG_MAP, STATE_NAME, SYSTEM)
+    assert kept is not None
+    return msgspec.json.decode(kept["data"]["state"]).get("namespaces", [])  # type: ignore[no-any-return]
+
+
+def _let_the_first_state_land_late(history: History, cluster: str, landed: list[str]) -> None:
+    """Start another agent; the number of its session, its first write, lands when more has been written."""
+    history.kill_agent(cluster)
+    time, port = history.world.time, history.agent(cluster).port
+    send, asked = port._send, list[ApiWrite]()
+
+    def land(command: ApiWrite) -> None:
+        port._land(command, answered=False)
+        landed.append(cluster)
+
+    def slow(command: ApiWrite, deadline: float) -> None:
+        if asked or not isinstance(command, Patch) or command.ref.resource != CONFIG_MAP or b"data" not in command.body:
+            send(command, deadline)
+            return
+        asked.append(command)
+        time.after(deadline - time.now, lambda: port._unsure(command))
+        time.after(LATE_SECONDS, lambda: land(command))
+
+    port._send = slow  # type: ignore[method-assign]
+
+
+def _close(history: History, cluster: str) -> None:
+    history.edit(cluster, NAMESPACE, TEAM, {"metadata": {"labels": {ACCEPT: None}}})
+
+
+def _runs_on(history: History, kind: str, cluster: str) -> None:
+    history.until_connected(cluster)
+    history.passes(ABSENCE_SECONDS)
+    assert history.containers("one", kind) == 1
+    assert history.workload("one", kind) is not None
+    assert history.shows("one", "QuotaReserved", kind)
+    assert history.runs("one", kind) == {cluster}
+
+
+@KINDS
+def test_hd_125_a_state_that_lands_late_takes_no_namespace_off_the_list(kind: str) -> None:
+    """The agent dies before it sees that; the next one starts while the namespace accepts no work."""
+    history, landed = History(shown=False), list[str]()
+    for name in history.workers:
+        _let_the_first_state_land_late(history, name, landed)
+    (history.pod if kind == "Pod" else history.job)("one")
+    cluster = history.until_runs("one", kind)
+    assert cluster not in landed
+    history.until("the late state has landed", lambda: cluster in landed, 60.0)
+    history.kill_agent(cluster, again=False)
+    assert _kept_namespaces(history, cluster) == [TEAM]
+    _close(history, cluster)
+    history.world.start_agent(cluster)
+    _runs_on(history, kind, cluster)
