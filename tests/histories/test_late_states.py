@@ -1,4 +1,4 @@
-"""HD-125: what an agent keeps of itself, written late, lost or not enough: in which namespaces it has work.
+"""HD-125, HD-126: what an agent keeps of itself, written late, lost or not enough: in which namespaces it has work.
 
 A namespace that accepts no work any more is looked into only because the agent knows that something of ours is there.
 """
@@ -76,4 +76,31 @@ def test_hd_125_a_state_that_lands_late_takes_no_namespace_off_the_list(kind: st
     assert _kept_namespaces(history, cluster) == [TEAM]
     _close(history, cluster)
     history.world.start_agent(cluster)
+    _runs_on(history, kind, cluster)
+
+
+def _forget_the_namespace(history: History, cluster: str) -> None:
+    """Let a person take it off the list; the session stays as it is."""
+    kept = history.workers[cluster].look(CONFIG_MAP, STATE_NAME, SYSTEM)
+    assert kept is not None
+    state = msgspec.json.decode(kept["data"]["state"])
+    del state["namespaces"]
+    body = {"data": {"state": msgspec.json.encode(state).decode()}}
+    assert history.workers[cluster].change(CONFIG_MAP, STATE_NAME, body, namespace=SYSTEM) is not None
+
+
+@KINDS
+def test_hd_126_what_is_found_in_a_namespace_that_is_watched_after_the_start_is_taken_up_and_told(kind: str) -> None:
+    """It opens before an inventory could prove anything: each node was heard of since the agent watches."""
+    history = History(shown=False)
+    (history.pod if kind == "Pod" else history.job)("one")
+    cluster = history.until_runs("one", kind)
+    history.passes(5.0)
+    history.kill_agent(cluster, again=False)
+    _forget_the_namespace(history, cluster)
+    _close(history, cluster)
+    history.world.start_agent(cluster)
+    agent = history.agent(cluster)
+    history.until("the agent is in a session", lambda: agent.machine.connected, 120.0)
+    history.edit(cluster, NAMESPACE, TEAM, {"metadata": {"labels": {ACCEPT: "true"}}})
     _runs_on(history, kind, cluster)

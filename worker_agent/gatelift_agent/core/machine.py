@@ -135,6 +135,7 @@ class Machine:
                     world.nodes.synced()
             case events.NamespaceSynced(namespace=namespace):
                 self._listed.add(namespace)
+                rebuilding.take_namespace(world, namespace, now)
             case events.LeadershipGained():
                 self._lose(now)
                 self._world.leadership.gain(event.term, now + event.settle_seconds, event.mark)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core import containment, doubts, orphans, ownership
+from gatelift_agent.core import containment, doubts, orphans, ownership, reports
 from gatelift_agent.core.objects import Held
 from gatelift_agent.core.ownership import Maker
 from gatelift_agent.core.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
@@ -27,23 +27,58 @@ def rebuild(world: World, now: float) -> None:
     world.unheard = True
     for placement in world.keeper.recorded():
         _from_record(world, placement)
-    by_key: dict[PlacementKey, list[Held]] = {}
-    for held in world.objects.own():
-        key = _key_of(world, held.object)
-        if key is not None:
-            by_key.setdefault(key, []).append(held)
-    for key, found in by_key.items():
+    for key, found in _own_by_key(world).items():
         world.epochs.use(key)
         if key not in world.placements:
             _from_objects(world, key, found, now)
+    _from_pods(world)
+
+
+def take_namespace(world: World, namespace: str, now: float) -> None:
+    """Make placements of what a namespace has that is listed for the first time after the start, and tell of them.
+
+    Their manager may believe them gone: no earlier inventory could list them. What carries an epoch that this process
+    has used is no news (`observing.stray`).
+    """
+    if world.local or not world.ready or not world.standing.origin:
+        return  # at the start all namespaces are taken together
+    known = set(world.placements)
+    for key, found in _own_by_key(world, namespace).items():
+        if key not in known and not world.epochs.is_used(key):
+            world.epochs.use(key)
+            _from_objects(world, key, found, now)
+    _from_pods(world, namespace)
+    for key, placement in tuple(world.placements.items()):
+        if key not in known and world.standing.open:
+            reports.everything(world, placement)
+
+
+def _from_pods(world: World, namespace: str = "") -> None:
+    """Make placements of pods whose Jobs are not known; with a namespace, of those of unused epochs in it."""
+
+    def is_news(key: PlacementKey, pod: Pod) -> bool:
+        if key in world.placements:
+            return False
+        return not namespace or (pod.metadata.namespace == namespace and not world.epochs.is_used(key))
+
     orphans.gather(world)
     for mark, pod in orphans.marked(world):
-        if mark.key not in world.placements:
+        if is_news(mark.key, pod):
             _from_marked(world, mark, pod)
     for pod in world.objects.all_children():
         key, maker = ownership.key_of(pod.metadata), ownership.job_of(pod.metadata)
-        if key is not None and maker is not None and key not in world.placements and not ownership.marks(pod):
+        if key is not None and maker is not None and is_news(key, pod) and not ownership.marks(pod):
             _from_child(world, key, pod, maker)
+
+
+def _own_by_key(world: World, namespace: str = "") -> dict[PlacementKey, list[Held]]:
+    """Return the objects of this origin by their placement; "" means those of all namespaces."""
+    by_key: dict[PlacementKey, list[Held]] = {}
+    for held in world.objects.own():
+        key = _key_of(world, held.object)
+        if key is not None and namespace in {"", held.ref.key.namespace}:
+            by_key.setdefault(key, []).append(held)
+    return by_key
 
 
 def _key_of(world: World, obj: KubeObject) -> PlacementKey | None:
