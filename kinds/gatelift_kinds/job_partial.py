@@ -40,9 +40,30 @@ def now(obj: Job) -> Before:
     return Before(1 if obj.spec.parallelism is None else obj.spec.parallelism, obj.spec.completions)
 
 
+def of_spec(spec: Mapping[str, Any]) -> Before:
+    """Return parallelism and completions as a decoded `spec` of a Job says them."""
+    parallelism = spec.get("parallelism")
+    return Before(1 if parallelism is None else parallelism, spec.get("completions"))
+
+
 def asked(obj: Job) -> Before:
-    """Return parallelism and completions as the user asked for them, whatever the Job runs with now."""
-    return before_of(obj.metadata.annotations) or now(obj)
+    """Return parallelism and completions as the user asked for them: never less than `spec` lets run now."""
+    return lowered_from(obj) or now(obj)
+
+
+def lowered_from(obj: Job) -> Before | None:
+    """Return what a Job had that we lowered; None where its annotation says what our lowering cannot have come from.
+
+    Whoever may edit the Job can write the annotation. So it never makes a Job smaller than its `spec`.
+    """
+    before, present = before_of(obj.metadata.annotations), now(obj)
+    if before is None or before.parallelism < present.parallelism:
+        return None
+    if before.completions == present.completions:
+        return before
+    if before.completions is None or present.completions is None or obj.spec.completion_mode != "Indexed":
+        return None
+    return before if before.completions >= present.completions else None
 
 
 def before_of(annotations: Mapping[str, str]) -> Before | None:
@@ -87,10 +108,17 @@ def lowered(obj: Job, granted: int | None) -> dict[str, int]:
 def check_size(obj: Job, granted: int | None) -> None:
     """Raise MergeConflictError where a Job would start with more pods at once than were granted.
 
-    Its user has changed it since: it is queued anew with the size that it has.
+    Compared is what `spec` says as it starts. Its user has changed it since: it is queued anew with the size it has.
     """
-    size = pods_at_once(asked(obj))
-    if granted is not None and size > granted and not lowered(obj, granted):
+    fields, present = lowered(obj, granted), now(obj)
+    starts = Before(fields.get("parallelism", present.parallelism), fields.get("completions", present.completions))
+    check_starts(starts, granted)
+
+
+def check_starts(starts: Before, granted: int | None) -> None:
+    """Raise MergeConflictError where that many pods at once are more than were granted (None: all are)."""
+    size = pods_at_once(starts)
+    if granted is not None and size > granted:
         raise MergeConflictError(f"spec.parallelism: {size} pods at once are asked for now, {granted} were admitted")
 
 
@@ -104,12 +132,13 @@ def home_change(obj: Job, granted: int | None) -> Json:
 
 def home_restore(obj: Job) -> Json:
     """Return the merge patch that puts the user's Job back; empty if it was not lowered."""
-    before = before_of(obj.metadata.annotations)
-    if before is None:
+    if ANNOTATION_BEFORE not in obj.metadata.annotations:
         return {}
-    spec: dict[str, Any] = {"parallelism": before.parallelism}
-    if before.completions != obj.spec.completions:
-        spec["completions"] = before.completions
+    before, spec = lowered_from(obj), dict[str, Any]()
+    if before is not None:
+        spec["parallelism"] = before.parallelism
+        if before.completions != obj.spec.completions:
+            spec["completions"] = before.completions
     return {"metadata": {"annotations": {ANNOTATION_BEFORE: None}}, "spec": spec}
 
 
@@ -125,13 +154,13 @@ def local_operations(obj: Job, granted: int | None) -> list[Operation]:
 
 def local_restore(obj: Job) -> list[Operation]:
     """Return the operations that put a Job back which was lowered at `local`."""
-    before = before_of(obj.metadata.annotations)
-    if before is None:
+    if ANNOTATION_BEFORE not in obj.metadata.annotations:
         return []
-    operations: list[Operation] = [
-        {"op": "remove", "path": pointer("metadata", "annotations", ANNOTATION_BEFORE)},
-        {"op": "add", "path": "/spec/parallelism", "value": before.parallelism},
-    ]
+    operations: list[Operation] = [{"op": "remove", "path": pointer("metadata", "annotations", ANNOTATION_BEFORE)}]
+    before = lowered_from(obj)
+    if before is None:
+        return operations
+    operations.append({"op": "add", "path": "/spec/parallelism", "value": before.parallelism})
     if before.completions is not None and before.completions != obj.spec.completions:
         operations.append({"op": "add", "path": "/spec/completions", "value": before.completions})
     return operations

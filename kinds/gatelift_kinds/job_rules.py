@@ -57,14 +57,15 @@ def corrected(old: Object, new: Object, facts: WebhookFacts) -> Correction:
 
 def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a new Job, after defaulting."""
-    return Verdict(errors=(*rules.created(obj), *_managed_by(obj, facts), *_partial(obj)))
+    kept = _kept_size({}, obj, facts)
+    return Verdict(errors=(*rules.created(obj), *_managed_by(obj, facts), *_partial(obj), *kept))
 
 
 def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a change of a Job."""
     suspended, was_suspended = _suspended(new), _suspended(old)
     errors = rules.changed(old, new, suspended=suspended, was_suspended=was_suspended, facts=facts)
-    errors += _partial(new)
+    errors += [*_partial(new), *_kept_size(old, new, facts)]
     if rules.marks(old).get(markers.QUEUE_NAME) != rules.marks(new).get(markers.QUEUE_NAME):
         errors += _managed_by(new, facts)
     if not suspended and not was_suspended:
@@ -93,6 +94,17 @@ def _managed_by(obj: Object, facts: WebhookFacts) -> list[FieldError]:
         )
         return [invalid("spec.managedBy", manager or "", text)]
     return []
+
+
+def _kept_size(old: Object, new: Object, facts: WebhookFacts) -> list[FieldError]:
+    """Return an error for a size of before that others than Gatelift write: a Job is put back to it when it stops."""
+    name = job_partial.ANNOTATION_BEFORE
+    was, said = rules.notes(old).get(name), rules.notes(new).get(name)
+    if facts.by_agent or was == said:
+        return []
+    way_out = "leave it out" if was is None else "leave it as it is: it goes when the Job stops"
+    text = f"is written by Gatelift alone, on a Job that runs with fewer pods than it asks for: {way_out}"
+    return [invalid(annotation(name), said or "", text)]
 
 
 def _partial(obj: Object) -> list[FieldError]:
@@ -166,9 +178,7 @@ def _resized(old: Object, new: Object) -> tuple[FieldError | str, ...]:
 
 
 def _size(obj: Object) -> job_partial.Before:
-    spec: Any = obj.get("spec") or {}
-    parallelism = spec.get("parallelism")
-    return job_partial.Before(1 if parallelism is None else parallelism, spec.get("completions"))
+    return job_partial.of_spec(obj.get("spec") or {})
 
 
 def _queued(old: Object, new: Object) -> bool:

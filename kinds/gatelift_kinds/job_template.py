@@ -70,8 +70,12 @@ def changed(obj: Job) -> bool:
 
 
 def document(part: Part, placing: Placing) -> bytes:
-    """Return the Job to create at a worker. MergeConflictError: the flavor contradicts the template."""
+    """Return the Job to create at a worker.
+
+    MergeConflictError: the flavor contradicts the template, or more pods at once would run than were granted.
+    """
     marks, spec = decode(part.metadata), decode(part.spec)
+    job_partial.check_starts(job_partial.of_spec(spec), placing.start(part.pod_set).count)
     template = _started(spec["template"], part.pod_set, placing, placed_mark.toleration(placing, part.name))
     spec["template"] = template
     spec["suspend"] = True

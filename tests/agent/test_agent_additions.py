@@ -79,7 +79,7 @@ def test_a_workers_pod_has_what_checks_want() -> None:
 
 def test_a_workers_job_has_it_in_its_template() -> None:
     stage = started()
-    stage.place(kind="Job", name="j", spec=JOB_SPEC, pod_sets=sets(WANTED))
+    stage.place(kind="Job", name="j", spec=JOB_SPEC, pod_sets=sets(WANTED, count=5))
     template = stage.job()["spec"]["template"]
     carries(template["metadata"], template["spec"])
 

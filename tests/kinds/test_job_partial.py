@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds.job_rules import validate_update
-from gatelift_kinds.kind import PatchStep, Placing, PodSetStart, Priority
+from gatelift_kinds.job_rules import validate_create, validate_update
+from gatelift_kinds.kind import MergeConflictError, PatchStep, Placing, PodSetStart, Priority
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.review import WebhookFacts
 from support.kind_objects import KEY, WALL, Json, a_job, job, merged, patched, raw, workload
@@ -146,3 +146,54 @@ def test_a_mark_that_cannot_be_read_counts_as_none() -> None:
     document = a_modest_job()
     document["metadata"]["annotations"][BEFORE] = "five"
     assert workload_document(document)["spec"]["podSets"][0]["count"] == 5
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"parallelism":1}',
+        '{"parallelism":1,"completions":8}',
+        '{"parallelism":9,"completions":1}',
+        '{"parallelism":9}',
+    ],
+)
+def test_hd_131_an_annotation_never_makes_a_job_smaller_than_its_spec(said: str) -> None:
+    document = a_modest_job()
+    document["spec"].update(suspend=True, **ELSEWHERE)
+    document["metadata"]["annotations"][BEFORE] = said
+    assert workload_document(document)["spec"]["podSets"][0]["count"] == 5
+    [step] = [one for one in KIND.unplaced_steps(job(document), raw(document), WALL) if not one.subresource]
+    after = merged(document, step.body)
+    assert after["spec"] == document["spec"], "nor is it put back to that"
+    assert BEFORE not in after["metadata"]["annotations"]
+
+
+def test_hd_131_what_is_let_go_is_compared_with_what_was_granted() -> None:
+    document = a_job(parallelism=5, completions=8)
+    document["metadata"]["annotations"] = {BEFORE: '{"parallelism":1}'}
+    with pytest.raises(MergeConflictError, match=r"spec\.parallelism: 5 pods .* 1 were admitted"):
+        at_home(document, 1)
+    with pytest.raises(MergeConflictError, match=r"spec\.parallelism: 5 pods .* 1 were admitted"):
+        document_at_worker(document, 1)
+    assert document_at_worker(document, 5)["spec"]["parallelism"] == 5
+
+
+def document_at_worker(document: Json, count: int) -> Json:
+    placing = Placing(key=KEY, origin="home", namespace="ns", starts=(PodSetStart(pod_set="main", count=count),))
+    [part] = KIND.parts(job(document), raw(document), {"main": count})
+    made: Json = json.loads(KIND.document(part, placing))
+    return made
+
+
+@pytest.mark.parametrize("was", [None, '{"parallelism":5}'])
+@pytest.mark.parametrize("said", [None, '{"parallelism":1}', '{"parallelism":7}'])
+def test_hd_131_nobody_but_gatelift_writes_what_a_job_had_before(was: str | None, said: str | None) -> None:
+    old, new = a_job(parallelism=5, suspend=True), a_job(parallelism=5, suspend=True)
+    for document, value in ((old, was), (new, said)):
+        document["metadata"]["annotations"] = {} if value is None else {BEFORE: value}
+    errors = [str(one) for one in validate_update(old, new, WebhookFacts()).errors]
+    assert bool(errors) == (was != said)
+    assert all(one.startswith(f"metadata.annotations[{BEFORE}]: Invalid value") for one in errors)
+    assert all("written by Gatelift alone" in one and "leave it" in one for one in errors)
+    assert not validate_update(old, new, WebhookFacts(by_agent=True)).errors
+    assert validate_create(new, WebhookFacts()).allowed == (said is None)

@@ -1,0 +1,64 @@
+"""Scripted histories of sizes: what is charged for a Job is what its spec lets run, whatever its annotations say."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift_kube.resources import JOB
+from gatelift_sandbox.behaviour import RUN_SECONDS
+from support.builders_manager import a_job
+from support.history import History
+from support.sim_cluster import TEAM, Doc
+
+BEFORE = "gatelift.dev/parallelism-before"
+QUEUES = pytest.mark.parametrize("queue", ["stays", "travels"])
+
+
+def queued(history: History, queue: str, *, parallelism: int, annotations: dict[str, str]) -> None:
+    """Let a user create a Job of pods of one CPU that run for long."""
+    document = a_job("work", parallelism=parallelism, completions=parallelism, cpu="1")
+    metadata: Doc = document["metadata"]
+    metadata["namespace"] = TEAM
+    metadata["labels"]["kueue.x-k8s.io/queue-name"] = queue
+    metadata["annotations"] = {**metadata.get("annotations", {}), **annotations}
+    document["spec"]["template"]["metadata"]["annotations"] = {RUN_SECONDS: "600"}
+    if queue == "stays":
+        del document["spec"]["managedBy"]
+    del document["status"]
+    history.home.create(JOB, document)
+
+
+def charged(history: History) -> int:
+    """Return for how many pods the Job holds quota."""
+    workload = history.workload("work", "Job") or {}
+    assigned = workload.get("status", {}).get("admission", {}).get("podSetAssignments", [])
+    return sum(one["count"] for one in assigned)
+
+
+@QUEUES
+@pytest.mark.parametrize(
+    "said", ['{"parallelism":1}', '{"parallelism":1,"completions":2}', '{"parallelism":9,"completions":1}']
+)
+def test_hd_131_a_job_that_says_that_it_was_smaller_is_charged_for_what_it_has(queue: str, said: str) -> None:
+    history = History(shown=False)
+    queued(history, queue, parallelism=2, annotations={BEFORE: said})
+    most = 0
+    for _ in range(60):
+        history.passes(0.5)
+        running = history.containers("work", "Job")
+        assert running <= charged(history), "no more runs than is charged"
+        most = max(most, running)
+    assert most == 2
+
+
+@QUEUES
+def test_hd_131_nor_is_it_started_when_it_says_so_after_its_admission(queue: str) -> None:
+    history = History(shown=False)
+    queued(history, queue, parallelism=1, annotations={})
+    history.until("it is admitted", lambda: charged(history) == 1)
+    history.edit(
+        "home", JOB, "work", {"metadata": {"annotations": {BEFORE: '{"parallelism":1}'}}, "spec": {"parallelism": 3}}
+    )
+    for _ in range(80):
+        history.passes(0.5)
+        assert history.containers("work", "Job") <= max(charged(history), 1)
