@@ -231,7 +231,9 @@ class SimAgent:
         """Say whether the adapter's list of what no watch shows would tell of it."""
         ended = isinstance(found, Pod) and found.status.phase in {"Succeeded", "Failed"}
         queued = found.metadata.labels.get("kueue.x-k8s.io/managed") == "true"
-        return ownership.hides(found) and not (self.local and (ended or queued))
+        if self.local:
+            return not (ended or queued) and (ownership.hides(found) or ownership.hides_at_home(found))
+        return ownership.hides(found)
 
     def _namespace_emit(self, namespace: str, number: int, waiting: set[int]) -> Callable[[Any], None]:
         def emit(event: Any) -> None:

@@ -2,13 +2,14 @@
 
 Judged from the store of the management cluster alone. A pod of a queue that no controller made is deleted by a process
 of ours only when its Workload says why: evicted, deactivated, finished or being deleted, or when it has none any more.
+Who takes the queue's name or Kueue's mark off a pod has taken it out of its queue, which is asking for that.
 """
 
 from __future__ import annotations
 
 from gatelift_kube.resources import POD, WORKLOAD
 from gatelift_sandbox.embedded.watches import Change
-from support.sim_attribution import QUEUE, Doc
+from support.sim_attribution import MANAGED, QUEUE, Doc
 from support.sim_objects import TruthError, holds
 from support.sim_truth import Cluster
 
@@ -45,7 +46,7 @@ class Asked:
         if meta["uid"] in self._gone:
             return
         self._gone.add(meta["uid"])
-        if self._home.by_hand or self._home.restoring or QUEUE not in meta.get("labels", {}):
+        if self._home.by_hand or self._home.restoring or not {QUEUE, MANAGED} <= meta.get("labels", {}).keys():
             return
         workload = self._workloads.get(meta["uid"])
         if workload is None or meta["uid"] in self._edited or meta.get("ownerReferences"):

@@ -69,8 +69,10 @@ ATTACKS = {
         Attack(ownership.homes_deleted_in_the_foreground),
         Attack(ownership.workers_deleted_orphaning),
         Attack(ownership.workers_deleted_in_the_foreground),
-        Attack(ownership.queue_label_edited, off="a Job without its queue's name goes on, see docs/attacks.md"),
-        Attack(ownership.managed_label_edited, off="the policy gatelift-run-labels keeps it: no manager sees the rest"),
+        Attack(ownership.queue_label_edited, off="some of its histories do not come to an end, see docs/attacks.md"),
+        Attack(
+            ownership.managed_label_edited, off="a policy keeps it; a pod that waits stays gated without it, unjudged"
+        ),
         Attack(ownership.workloads_owner_edited),
         Attack(ownership.pods_owner_edited),
         Attack(stalls.standbys_watch_stalls),

@@ -14,6 +14,7 @@ Doc = dict[str, Any]
 EPOCH = "gatelift.dev/epoch"
 WORKLOAD_UID = "gatelift.dev/workload-uid"
 QUEUE = "kueue.x-k8s.io/queue-name"
+MANAGED = "kueue.x-k8s.io/managed"
 LOCAL = "local"
 DIGITS_MAX = 18
 

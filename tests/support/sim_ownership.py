@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gatelift_kube.resources import JOB, POD, WORKLOAD
-from support.sim_attribution import QUEUE
+from support.sim_attribution import MANAGED, QUEUE
 from support.sim_by_hand import changed, is_queued, ours
 from support.sim_draws import a_worker, some
 
 if TYPE_CHECKING:
     from support.sim_cluster import Doc, SimCluster
     from support.sim_world import SimWorld
-
-MANAGED = "kueue.x-k8s.io/managed"
 
 
 def homes_deleted_orphaning(world: SimWorld) -> bool:

@@ -18,7 +18,7 @@ from gatelift_kinds.kind import Kind
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import KubeObject
 from gatelift_wire.keys import PlacementKey
 
@@ -127,7 +127,9 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
             predecessors.reach_changed(core)
         case _:
             if not _surroundings_gone(core, obj):
-                _owner_gone(core, ref, obj)
+                # Pods are watched by a label: what was not seen to end may only have lost it, and is read before its
+                # Workload ends.
+                _owner_gone(core, ref, obj, proved=resource != POD or is_last(obj.metadata))
 
 
 def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
@@ -244,9 +246,10 @@ def was_read(core: Core, asked: Outstanding, answer: ReadDone, now: float) -> No
         core.knowledge.has_gone(asked.uid)  # it is not there, or nothing of ours any more
 
 
-def _owner_gone(core: Core, ref: ObjectRef, obj: KubeObject) -> None:
+def _owner_gone(core: Core, ref: ObjectRef, obj: KubeObject, *, proved: bool = True) -> None:
     priorities.owner_gone(core, ref)
-    core.knowledge.has_gone(obj.metadata.uid)
+    if proved:
+        core.knowledge.has_gone(obj.metadata.uid)
     dropped = core.knowledge.drop_owner(ref, obj.metadata.uid)
     if dropped is not None:
         _mark_owned(core, obj.metadata.uid)

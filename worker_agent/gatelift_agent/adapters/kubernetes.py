@@ -293,7 +293,8 @@ class WorkerApi:
         try:
             async for page in self._client.list(resource, selection, with_raw=True):
                 for served in page.items:
-                    if ownership.hides(served.object):
+                    local = not self._keeps_state
+                    if ownership.hides(served.object) or (local and ownership.hides_at_home(served.object)):
                         emit(ObjectSeen(resource, served.object, served.raw))
         except KubeError as error:
             self._problem(f"{resource.plural} in {selection.namespace or 'all namespaces'}: {error}")

@@ -31,7 +31,7 @@ UNREAD_SECONDS = 5.0
 """Pause after a list that failed; the client's own retries are behind it."""
 
 ANNOTATION_FOUND = "gatelift.dev/found"
-"""Set by a probe on an object whose create had no known outcome."""
+"""Set by a probe on an object whose create had no known outcome, or that one of two watches calls gone."""
 
 
 def drain(world: World, placement: Placement, now: float) -> None:
@@ -125,7 +125,11 @@ def find_out(world: World, placement: Placement, tracked: Tracked, now: float) -
 def _probe(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
     labels = world.owner_labels(placement)
     if tracked.uid:
-        body = {"metadata": {"uid": tracked.uid, "labels": labels}}
+        known = tracked.last_object if tracked.object is None else tracked.object
+        meta: Json = {"uid": tracked.uid, "labels": labels}
+        if world.local and known is not None:  # two watches show it by turns: its answer has to be younger than theirs
+            meta["annotations"] = {ANNOTATION_FOUND: known.metadata.resource_version}
+        body = {"metadata": meta}
         world.ask_patch(Purpose.PROBE, placement, tracked, msgspec.json.encode(body), now, kind=PatchKind.MERGE)
         return
     tests: list[Json] = [
@@ -152,7 +156,10 @@ def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> b
     if step is None:
         if kind.stopped(obj, world.children(placement), placement.key):
             return True
-        _check_now_and_then(world, placement, tracked, now)
+        if world.local and ownership.hides_at_home(obj) and len(world.placements_at(tracked.ref)) == 1:
+            find_out(world, placement, tracked, now)  # its labels come back: else no watch would show that it stopped
+        else:
+            _check_now_and_then(world, placement, tracked, now)
         return False
     if tracked.retry_at > now:
         world.wakes.ask(placement.key, tracked.retry_at)

@@ -117,7 +117,7 @@ def _gone_from(world: World, tracked: Tracked, obj: KubeObject, now: float) -> N
     if tracked.uid != meta.uid:
         tracked.blocked_since = None  # what stood in the way is gone
         return
-    if not world.local and not tracked.removed:
+    if not tracked.removed:
         tracked.object, tracked.last_object, tracked.missing = None, obj, True
         return
     vanish(world, tracked, obj, now)

@@ -78,6 +78,16 @@ def hides(obj: KubeObject) -> bool:
     return keeps_report(meta) or ANNOTATION_PLACED_AS in meta.annotations or bool(marks(obj))
 
 
+def hides_at_home(obj: KubeObject) -> bool:
+    """Say whether a pod of a queue is shown by no watch of `local`: all labels were taken off it, its finalizer not.
+
+    Only where it is the user's own object: a worker's own Kueue gives its pods the same finalizer.
+    """
+    meta = obj.metadata
+    shown = LABEL_ORIGIN in meta.labels or meta.labels.get(markers.MANAGED) == markers.MANAGED_VALUE
+    return isinstance(obj, Pod) and not shown and markers.MANAGED in meta.finalizers
+
+
 def marks(obj: KubeObject) -> tuple[Mark, ...]:
     """Return for which runs a pod of a Job was made, or a Job makes pods, by what nobody can take off them.
 
