@@ -69,7 +69,7 @@ ATTACKS = {
         Attack(ownership.homes_deleted_in_the_foreground),
         Attack(ownership.workers_deleted_orphaning),
         Attack(ownership.workers_deleted_in_the_foreground),
-        Attack(ownership.queue_label_edited, off="some of its histories do not come to an end, see docs/attacks.md"),
+        Attack(ownership.queue_label_edited, off="one of thirty seeds does not settle (24): a Job that waits for ever"),
         Attack(
             ownership.managed_label_edited, off="a policy keeps it; a pod that waits stays gated without it, unjudged"
         ),

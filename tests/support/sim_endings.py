@@ -26,7 +26,7 @@ def unsettled(world: SimWorld) -> list[str]:
             if live.get(uid):
                 problems.append(f"{name} is finished and runs: {live[uid]}")
         elif not live.get(uid):
-            reserved, queue = holds(document, "QuotaReserved"), document["spec"]["queueName"]
+            reserved, queue = holds(document, "QuotaReserved"), document["spec"].get("queueName", "")
             if not reserved and wanted(document) > world.queues.get(queue, 0) - used[queue]:
                 continue  # it waits for others, which run
             problems.append(f"{name} waits (reserved {reserved}, {document.get('status', {}).get('clusterName')})")

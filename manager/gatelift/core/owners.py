@@ -21,7 +21,7 @@ from gatelift_kinds.kind import Kind, KindError, PatchStep, UserChange
 from gatelift_kinds.made_for import owners_of
 from gatelift_kube import selectors
 from gatelift_kube.conditions import is_true
-from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.kueue import Workload, WorkloadSpec
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 
 
@@ -231,6 +231,10 @@ def changing(core: Core, workload: Workload) -> bool:
     return not (owner.kind.suspended(owner.object) and owner.kind.equivalent(workload, owner.object))
 
 
+_NOTHING_ASKED = dict.fromkeys(field.encode_name for field in msgspec.structs.fields(WorkloadSpec))
+"""What an owner does not ask for any more is taken off its Workload: a merge patch keeps what it does not name."""
+
+
 def _keep_alike(core: Core, owner: Owner, workload: Workload, now: float) -> None:
     """Update a waiting Workload in place when its owner asks for something else now; its place in the queue stays."""
     kind, obj = owner.kind, owner.object
@@ -244,7 +248,7 @@ def _keep_alike(core: Core, owner: Owner, workload: Workload, now: float) -> Non
     if priority is None:
         return
     document = msgspec.json.decode(kind.workload_document(obj, owner.raw, priority))
-    spec = document["spec"]
+    spec = {**_NOTHING_ASKED, **document["spec"]}
     spec.pop("active", None)
     metadata = {"uid": workload.metadata.uid, "resourceVersion": workload.metadata.resource_version}
     core.patch_workload(
