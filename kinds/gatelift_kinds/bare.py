@@ -80,6 +80,10 @@ class BareKind:
         """Return nothing: nothing of it runs anywhere."""
         return ""
 
+    def away_only(self, obj: Workload) -> str:
+        """Return nothing: nothing of it runs anywhere."""
+        return ""
+
     def outcome(self, obj: Workload) -> Outcome | None:
         """Return what its condition Finished says."""
         for condition in obj.status.conditions:

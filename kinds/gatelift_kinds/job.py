@@ -110,7 +110,11 @@ class JobKind:
         """Return which `managedBy` it would need: without it, whoever unsuspends it here starts its pods here."""
         if job_running.elsewhere(obj):
             return ""
-        return job_rules.expected_manager(obj.spec.managed_by)
+        return f"{job_rules.expected_manager(obj.spec.managed_by)}: make it anew without that field"
+
+    def away_only(self, obj: Job) -> str:
+        """Return that no controller here makes its pods, where `managedBy` names MultiKueue."""
+        return f"spec.managedBy: {job_rules.NOBODY_RUNS}" if job_running.elsewhere(obj) else ""
 
     def outcome(self, obj: Job) -> Outcome | None:
         """Return the word of the condition Complete or Failed."""

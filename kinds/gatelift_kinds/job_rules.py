@@ -7,7 +7,7 @@ from typing import Any
 from gatelift_kinds import job_partial, markers, rules
 from gatelift_kinds.patches import Operation
 from gatelift_kinds.review import NO_CORRECTION, Correction, FieldError, Verdict, WebhookFacts
-from gatelift_kinds.rules import Object, annotation, invalid
+from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label
 from gatelift_kube.numbers import whole
 
 MANAGERS = frozenset({None, markers.MULTIKUEUE_MANAGER, markers.BUILTIN_JOB_CONTROLLER})
@@ -15,6 +15,10 @@ MANAGERS = frozenset({None, markers.MULTIKUEUE_MANAGER, markers.BUILTIN_JOB_CONT
 STAYS_SUSPENDED = (
     "spec.suspend: stays true: the Job starts when its queue admits it ('gatelift explain' says what it waits for); "
     "leave the field out of what you apply"
+)
+NOBODY_RUNS = (
+    f'"{markers.MULTIKUEUE_MANAGER}" keeps every controller of this cluster away: make the Job anew without the field, '
+    "or in a queue that sends work to other clusters"
 )
 _BOOLEANS = frozenset({"1", "t", "T", "true", "True", "TRUE", "0", "f", "F", "false", "False", "FALSE"})
 
@@ -58,7 +62,8 @@ def corrected(old: Object, new: Object, facts: WebhookFacts) -> Correction:
 def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a new Job, after defaulting."""
     kept = _kept_size({}, obj, facts)
-    return Verdict(errors=(*rules.created(obj), *_managed_by(obj, facts), *_partial(obj), *kept))
+    errors = (*rules.created(obj), *_managed_by(obj, facts), *_template(obj, facts), *_partial(obj), *kept)
+    return Verdict(errors=errors)
 
 
 def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
@@ -68,6 +73,9 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     errors += [*_partial(new), *_kept_size(old, new, facts)]
     if rules.marks(old).get(markers.QUEUE_NAME) != rules.marks(new).get(markers.QUEUE_NAME):
         errors += _managed_by(new, facts)
+        errors += _template(new, facts)
+    elif not _template(old, facts):
+        errors += _template(new, facts)
     if not suspended and not was_suspended:
         errors += _partial_running(old, new)
     resized = () if suspended or was_suspended or facts.by_agent else _resized(old, new)
@@ -78,7 +86,8 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
 def _managed_by(obj: Object, facts: WebhookFacts) -> list[FieldError]:
     """Return an error for a queued Job of another controller, which nobody would ever let go.
 
-    And for one of a queue of worker clusters that its own cluster would run as well.
+    And for one of a queue of worker clusters that its own cluster would run as well, or of one at home that nobody
+    would run.
     """
     manager = (obj.get("spec") or {}).get("managedBy")
     queue = rules.marks(obj).get(markers.QUEUE_NAME)
@@ -93,6 +102,8 @@ def _managed_by(obj: Object, facts: WebhookFacts) -> list[FieldError]:
             f'must be "{markers.MULTIKUEUE_MANAGER}" where LocalQueue {queue} sends work to other clusters: {way_out}'
         )
         return [invalid("spec.managedBy", manager or "", text)]
+    if facts.local_queues.get(queue) is False and manager == markers.MULTIKUEUE_MANAGER:
+        return [invalid("spec.managedBy", manager, f"LocalQueue {queue} runs its work here: {NOBODY_RUNS}")]
     return []
 
 
@@ -105,6 +116,20 @@ def _kept_size(old: Object, new: Object, facts: WebhookFacts) -> list[FieldError
     way_out = "leave it out" if was is None else "leave it as it is: it goes when the Job stops"
     text = f"is written by Gatelift alone, on a Job that runs with fewer pods than it asks for: {way_out}"
     return [invalid(annotation(name), said or "", text)]
+
+
+def _template(obj: Object, facts: WebhookFacts) -> list[FieldError]:
+    """Return an error for a queued Job whose pods would say that they were queued themselves.
+
+    A queue's name there is as common as it is harmless.
+    """
+    if facts.by_agent or not (rules.marks(obj).get(markers.QUEUE_NAME) or facts.manage_without_queue):
+        return []
+    template: Any = (obj.get("spec") or {}).get("template") or {}
+    if markers.MANAGED not in rules.marks(template):
+        return []
+    path = f"spec.template.{label(markers.MANAGED)}"
+    return [forbidden(path, "the Job is queued, not its pods: leave the label out of the template")]
 
 
 def _partial(obj: Object) -> list[FieldError]:

@@ -183,7 +183,14 @@ class ManagementSide(Protocol[UserT_contra]):
         ...
 
     def home_only(self, obj: UserT_contra) -> str:
-        """Return why the object must not be placed elsewhere, "" when it may: its own cluster would run it as well."""
+        """Return why the object must not be placed elsewhere, "" when it may: its own cluster would run it as well.
+
+        With the way out.
+        """
+        ...
+
+    def away_only(self, obj: UserT_contra) -> str:
+        """Return why the object must not be placed at home, with the way out; "" when it may: nobody would run it."""
         ...
 
     def outcome(self, obj: UserT_contra) -> Outcome | None:

@@ -44,7 +44,7 @@ from gatelift_kinds.review import NO_CORRECTION, Correction, Verdict, WebhookFac
 from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
 from gatelift_kube.objects.core import Pod, PodTemplate
 from gatelift_kube.objects.kueue import PodSet, Workload
-from gatelift_kube.resources import POD, Resource
+from gatelift_kube.resources import JOB, POD, Resource
 from gatelift_kube.writes import PatchKind
 from gatelift_wire.keys import ANNOTATION_STOPPING, FINALIZER_REPORT, PlacementKey
 from gatelift_wire.messages import PodSetCounts
@@ -52,6 +52,10 @@ from gatelift_wire.messages import PodSetCounts
 _GATES = ("spec", "schedulingGates")
 _OF_CONTAINERS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _UNTRUE_ELSEWHERE = ("observedGeneration",)  # counts the worker object's generations, not the user's
+_UNGATED = (
+    f"spec.schedulingGates: without {markers.ADMISSION_GATE} the pod runs where it is: make it anew while the webhook "
+    f"is asked, without the label {markers.MANAGED}"
+)
 
 
 class PodKind:
@@ -65,11 +69,16 @@ class PodKind:
     # --- the user's pod ---------------------------------------------------------------------------------------
 
     def managed(self, obj: Pod) -> bool:
-        """Return whether the webhook took the pod over and it stands alone."""
+        """Return whether the webhook took the pod over and it stands alone.
+
+        Of a pod that a Job controls the label says nothing: it comes with the Job's template. Gate or finalizer do.
+        """
         meta = obj.metadata
-        return meta.labels.get(markers.MANAGED) == markers.MANAGED_VALUE and not markers.group_name(
+        if meta.labels.get(markers.MANAGED) != markers.MANAGED_VALUE or markers.group_name(
             meta.labels, meta.annotations
-        )
+        ):
+            return False
+        return not _of_job(obj) or not self.lifted(obj) or markers.MANAGED in meta.finalizers
 
     def queue_name(self, obj: Pod) -> str:
         """Return the queue label."""
@@ -109,7 +118,11 @@ class PodKind:
         return not self.lifted(obj) or over(obj)
 
     def home_only(self, obj: Pod) -> str:
-        """Return nothing: its gate keeps it from running here."""
+        """Return that it is not held back, if our gate is not there: it runs here, or may."""
+        return _UNGATED if self.lifted(obj) else ""
+
+    def away_only(self, obj: Pod) -> str:
+        """Return nothing: a pod runs wherever it is let go."""
         return ""
 
     def outcome(self, obj: Pod) -> Outcome | None:
@@ -346,6 +359,12 @@ class PodKind:
 
 def _gate_names(obj: Pod) -> tuple[str, ...]:
     return tuple(gate.name for gate in obj.spec.scheduling_gates)
+
+
+def _of_job(obj: Pod) -> bool:
+    """Return whether a Job controls it, as the object says: a queued one is queued itself, not its pods."""
+    job = (JOB.api_version, JOB.kind)
+    return any(one.controller and (one.api_version, one.kind) == job for one in obj.metadata.owner_references)
 
 
 def _ungate(obj: Pod, names: Sequence[str]) -> list[Operation]:

@@ -18,13 +18,16 @@ def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
     """Return the operations that take a new pod over, none if it is not to be queued.
 
     A pod with a suspending parent gets gate and hash only: the parent has done the rest. Otherwise the namespace has to
-    be selected, no queued owner may stand above it, and it needs a queue (or everything is managed).
+    be selected, no queued owner may stand above it, and it needs a queue (or everything is managed). A pod of a queued
+    owner loses the label of those that are taken over: it would be queued once more, and nothing would hold it back.
     """
     if facts.by_agent:
         return ()
     if markers.POD_SUSPENDING_PARENT in rules.notes(obj):
         return (*_gate(obj), *_hash(obj))
-    if not facts.namespace_selected or facts.owner_managed:
+    if facts.owner_managed:
+        return _unmarked(obj)
+    if not facts.namespace_selected:
         return ()
     added = rules.defaulted_labels(obj, facts)
     queued = markers.QUEUE_NAME in {**rules.marks(obj), **added} or facts.manage_without_queue
@@ -36,7 +39,7 @@ def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
 
 def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a new pod, after defaulting."""
-    errors = [*rules.created(obj), *_markers(obj)]
+    errors = [*rules.created(obj), *_markers(obj), *_marked_by_others(obj, facts)]
     if markers.ELASTIC_JOB in rules.notes(obj):
         errors.append(
             forbidden(annotation(markers.ELASTIC_JOB), "is not supported for pods: use it on a Job or a RayCluster")
@@ -47,7 +50,7 @@ def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
                 _group_path(obj), "pod groups are not served by this version: queue the pods one by one, or use a Job"
             )
         )
-    return Verdict(errors=tuple(errors), warnings=_warnings(obj, facts))
+    return Verdict(errors=tuple(errors))
 
 
 def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
@@ -67,7 +70,7 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
                 annotation(markers.RETRIABLE_IN_GROUP), "an unretriable pod cannot become retriable: keep it false"
             )
         )
-    return Verdict(errors=tuple(errors), warnings=_warnings(new, facts))
+    return Verdict(errors=tuple(errors))
 
 
 def _markers(obj: Object) -> list[FieldError]:
@@ -93,11 +96,18 @@ def _markers(obj: Object) -> list[FieldError]:
     return errors
 
 
-def _warnings(obj: Object, facts: WebhookFacts) -> tuple[str, ...]:
+def _marked_by_others(obj: Object, facts: WebhookFacts) -> list[FieldError]:
     marked = markers.MANAGED in rules.marks(obj)
-    if facts.owner_managed and marked and markers.POD_SUSPENDING_PARENT not in rules.notes(obj):
-        return (f"{label(markers.MANAGED)}: has no effect here: the pod's owner is queued, not the pod",)
-    return ()
+    if facts.by_agent or not facts.owner_managed or not marked or markers.POD_SUSPENDING_PARENT in rules.notes(obj):
+        return []
+    return [forbidden(label(markers.MANAGED), "the pod's owner is queued, not the pod: leave the label out")]
+
+
+def _unmarked(obj: Object) -> tuple[Operation, ...]:
+    if markers.MANAGED not in rules.marks(obj):
+        return ()
+    key = markers.MANAGED.replace("~", "~0").replace("/", "~1")
+    return ({"op": "remove", "path": f"/metadata/labels/{key}"},)
 
 
 def _group(obj: Object) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from gatelift_kinds.review import WebhookFacts
-from support.webhook_documents import ELSEWHERE, FACTS, Json, K, Q, a_job, a_pod, told
+from support.webhook_documents import ELSEWHERE, FACTS, Json, K, Q, a_job, a_pod, defaulted, told
 
 HELD = WebhookFacts(local_queues={"q": False, "r": False}, reserved_by="pod-x-12345")
 OTHER: Json = {f"{K}queue-name": "r"}
@@ -55,3 +55,48 @@ def test_hd_106_one_that_is_there_already_may_be_changed_otherwise_and_one_at_ho
     assert JOB_KIND.validate_create(old, WebhookFacts(local_queues={"q": False})).allowed
     ours = a_job(Q, suspend=True, managedBy=f"{K}multikueue")
     assert JOB_KIND.validate_create(ours, ELSEWHERE).allowed
+
+
+# --- HD-129, HD-130: where a queued object runs ----------------------------------------------------------------------
+
+MARK: Json = {f"{K}managed": "true"}
+OWNED = WebhookFacts(local_queues={"q": True}, owner_managed=True)
+
+
+def test_hd_129_a_pod_of_a_queued_job_loses_the_label_of_those_that_are_taken_over() -> None:
+    pod = a_pod({**Q, **MARK})
+    assert defaulted(POD_KIND, pod, OWNED)["metadata"]["labels"] == Q
+    assert defaulted(POD_KIND, a_pod(Q), OWNED) == a_pod(Q)
+    verdict = POD_KIND.validate_create(pod, OWNED)
+    (text,) = told(verdict)
+    assert text.startswith("metadata.labels[kueue.x-k8s.io/managed]: Forbidden: the pod's owner is queued, not the pod")
+
+
+@pytest.mark.parametrize("labels", [Q, OTHER])
+def test_hd_129_a_queued_jobs_template_may_name_a_queue_and_not_say_that_its_pods_are_queued(labels: Json) -> None:
+    named = a_job(Q, suspend=True, template={"metadata": {"labels": labels}})
+    assert JOB_KIND.validate_create(named, FACTS).allowed
+    marked = a_job(Q, suspend=True, template={"metadata": {"labels": {**labels, **MARK}}})
+    unqueued = a_job({}, suspend=True, template={"metadata": {"labels": {**labels, **MARK}}})
+    for verdict in (
+        JOB_KIND.validate_create(marked, FACTS),
+        JOB_KIND.validate_update(named, marked, FACTS),
+        JOB_KIND.validate_update(unqueued, marked, FACTS),
+    ):
+        (text,) = told(verdict)
+        assert text.startswith("spec.template.metadata.labels[kueue.x-k8s.io/managed]: Forbidden: the Job is queued")
+    assert JOB_KIND.validate_update(marked, marked, FACTS).allowed, "what is there already may end"
+    assert JOB_KIND.validate_create(unqueued, FACTS).allowed
+
+
+def test_hd_130_a_job_that_nobody_here_would_run_is_refused_where_work_stays() -> None:
+    new = a_job(Q, suspend=True, managedBy=f"{K}multikueue")
+    for verdict in (
+        JOB_KIND.validate_create(new, FACTS),
+        JOB_KIND.validate_update(a_job(OTHER, suspend=True, managedBy=f"{K}multikueue"), new, FACTS),
+    ):
+        (text,) = told(verdict)
+        assert text.startswith('spec.managedBy: Invalid value: "kueue.x-k8s.io/multikueue": LocalQueue q runs its work')
+        assert "make the Job anew without the field, or in a queue that sends work to other clusters" in text
+    assert JOB_KIND.validate_update(new, new, FACTS).allowed
+    assert JOB_KIND.validate_create(new, WebhookFacts()).allowed, "its queue may be made later"

@@ -176,13 +176,12 @@ def test_a_label_that_disagrees_with_the_group_annotation_is_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("notes", "warned"),
-    [pytest.param({}, True, id="a warning"), pytest.param({f"{K}pod-suspending-parent": "x"}, False, id="not for a parent's pods")],
+    ("notes", "refused"),
+    [pytest.param({}, True, id="refused"), pytest.param({f"{K}pod-suspending-parent": "x"}, False, id="not for a parent's pods")],
 )  # fmt: skip
-def test_the_managed_label_under_a_queued_owner_gives(notes: Json, warned: bool) -> None:
+def test_the_managed_label_under_a_queued_owner_is(notes: Json, refused: bool) -> None:
     verdict = POD_KIND.validate_create(a_pod({f"{K}managed": "true"}, notes), WebhookFacts(owner_managed=True))
-    assert verdict.allowed
-    assert bool(verdict.warnings) is warned
+    assert verdict.allowed is not refused
 
 
 # --- changes ---

@@ -1,7 +1,10 @@
-"""A Job whose pods the management cluster's own controller makes goes to no worker: it could run in both places.
+"""What its queue and its object disagree about: where it is to run. It waits, and says so.
 
-Only MultiKueue's name in `spec.managedBy` keeps that controller away, for good, since the field is immutable. Kueue
-rejects such a Job; here it waits, and says so. The webhook sets the field, and refuses such Jobs before they are made.
+A Job whose pods the management cluster's own controller makes, or a pod that no gate of ours holds back, goes to no
+worker: it could run in both places. Only MultiKueue's name in `spec.managedBy` keeps the Job controller away, for good,
+since the field is immutable. Kueue rejects such a Job; here it waits. The other way round a Job with that name is not
+admitted at home, where it would hold quota for ever and nobody would run it. The webhook sets the field, gates pods,
+and refuses what does not fit before it is made.
 """
 
 from __future__ import annotations
@@ -16,14 +19,18 @@ if TYPE_CHECKING:
 
 
 def waits(core: Core, known: Workload) -> tuple[str, str] | None:
-    """Return reason and message of a Workload of a queue of worker clusters that may run at home only; None: it may."""
+    """Return reason and message of a Workload whose object must not run where its queue's work does; None: it may."""
     owner = core.knowledge.owner_of(known)
-    why = owner.kind.home_only(owner.object) if owner is not None else ""
-    if not why:
+    if owner is None:
         return None
+    home_only, away_only = owner.kind.home_only(owner.object), owner.kind.away_only(owner.object)
     queue = core.knowledge.cluster_queues.get(core.knowledge.cluster_queue_of(known))
-    strategy = queue.spec.admission_checks_strategy if queue is not None else None
-    rules = strategy.admission_checks if strategy is not None else ()
-    if not dispatch.multikueue_check(core, (rule.name for rule in rules)):
+    if queue is None or not (home_only or away_only):
         return None
-    return texts.MISCONFIGURED, texts.not_managed_by_kueue(why)
+    strategy = queue.spec.admission_checks_strategy
+    names = [rule.name for rule in strategy.admission_checks] if strategy is not None else []
+    if dispatch.multikueue_check(core, names):
+        return (texts.MISCONFIGURED, texts.not_managed_by_kueue(home_only)) if home_only else None
+    if not away_only or any(name not in core.knowledge.checks for name in names):
+        return None  # a check that is not there yet may be the one that sends work to other clusters
+    return texts.MISCONFIGURED, texts.nobody_would_run(away_only)

@@ -257,8 +257,13 @@ def stopped_by_itself(cluster: str) -> str:
 
 
 def not_managed_by_kueue(why: str) -> str:
-    """Return why an object goes to no worker cluster, in Kueue's words, and the way out."""
-    return f"The owner is not managed by Kueue: {why}: make it anew without that field"
+    """Return why an object goes to no worker cluster, in Kueue's words; `why` has the way out."""
+    return f"The owner is not managed by Kueue: {why}"
+
+
+def nobody_would_run(why: str) -> str:
+    """Return why an object is not let go in its own cluster; `why` has the way out."""
+    return f"The queue runs its work in this cluster, where nothing would run this: {why}"
 
 
 def unreachable(cluster: str) -> str:
