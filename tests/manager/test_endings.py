@@ -323,7 +323,9 @@ def test_a_local_pod_that_was_lifted_ends_with_its_eviction() -> None:
 
 def test_a_local_job_runs_again_under_the_next_epoch() -> None:
     world = a_world(a_setting(clusters=()), clusters=("local",))
-    world.api.apply(a_job())
+    document = a_job()
+    del document["spec"]["managedBy"]
+    world.api.apply(document)
     world.settle()
     world.api.edit(workload_ref(world), lambda workload: workload["spec"].update(active=False))
     world.settle()

@@ -15,7 +15,9 @@ from support.manager_world import World, a_world
 
 
 def a_local_job(world: World) -> None:
-    world.api.apply(a_job())
+    document = a_job()
+    del document["spec"]["managedBy"]
+    world.api.apply(document)
 
 
 def a_workload_without_owner(world: World) -> None:
