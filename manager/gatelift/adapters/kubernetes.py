@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from gatelift.core import beginning
 from gatelift.core.commands import Read, ReadAll
 from gatelift.core.events import Event, ReadAllDone, ReadDone, ReadFailed
 from gatelift_kube.budget import Budget
@@ -22,21 +23,11 @@ from gatelift_kube.reads import Reads
 from gatelift_kube.reflector import Reflector
 from gatelift_kube.repetitions import Repetitions, watch_problems
 from gatelift_kube.resources import (
-    ADMISSION_CHECK,
-    CLUSTER_QUEUE,
-    COHORT,
     JOB,
-    LIMIT_RANGE,
-    LOCAL_QUEUE,
-    MULTIKUEUE_CONFIG,
     NAMESPACE,
     POD,
-    PRIORITY_CLASS,
     RESOURCE_FLAVOR,
-    RUNTIME_CLASS,
-    WORKER_CLUSTER,
     WORKLOAD,
-    WORKLOAD_PRIORITY_CLASS,
     Resource,
 )
 from gatelift_kube.tasks import Supervisor
@@ -44,22 +35,8 @@ from gatelift_kube.writes import ApiEvent, ApiWrite, EmitEvent, WriteDone, Write
 
 LABEL_MANAGED = "kueue.x-k8s.io/managed=true"
 
-WATCHED: tuple[tuple[Resource, Selection], ...] = (
-    (NAMESPACE, Selection()),
-    (PRIORITY_CLASS, Selection()),
-    (RUNTIME_CLASS, Selection()),
-    (LIMIT_RANGE, Selection()),
-    (RESOURCE_FLAVOR, Selection()),
-    (COHORT, Selection()),
-    (CLUSTER_QUEUE, Selection()),
-    (LOCAL_QUEUE, Selection()),
-    (WORKLOAD_PRIORITY_CLASS, Selection()),
-    (ADMISSION_CHECK, Selection()),
-    (MULTIKUEUE_CONFIG, Selection()),
-    (WORKER_CLUSTER, Selection()),
-    (WORKLOAD, Selection()),
-    (JOB, Selection()),
-    (POD, Selection(labels=LABEL_MANAGED)),
+WATCHED: tuple[tuple[Resource, Selection], ...] = tuple(
+    (kind, Selection(labels=LABEL_MANAGED) if kind == POD else Selection()) for kind in beginning.WATCHED
 )
 """One watch per kind per process. Pods only those that queue: a policy keeps their label. Jobs all, as Kueue does: what
 runs must not go out of sight with a label that its user may take off."""

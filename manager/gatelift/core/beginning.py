@@ -37,15 +37,15 @@ WATCHED: tuple[Resource, ...] = (
     LIMIT_RANGE,
     RESOURCE_FLAVOR,
     COHORT,
-    ADMISSION_CHECK,
-    MULTIKUEUE_CONFIG,
     CLUSTER_QUEUE,
     LOCAL_QUEUE,
     WORKLOAD_PRIORITY_CLASS,
+    ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
     WORKER_CLUSTER,
-    POD,
-    JOB,
     WORKLOAD,
+    JOB,
+    POD,
 )
 """Kinds of which a complete list must have been seen before anything is decided (DESIGN 10: inventories are answered
 only after that, or live work would be killed; requests, priorities and quotas are what all of them say)."""
