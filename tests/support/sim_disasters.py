@@ -103,6 +103,7 @@ def worker_restored(world: SimWorld) -> bool:
             later(world, lambda: world.alive(name) or world.start_agent(name))
         put_back(world, worker, copy, f"worker {name}")
         world.leases[name].restore(lease)
+        recover(world)  # what it does not explain, a leader whose record may be old leaves to a person
 
     later(world, back, 60.0)
     return True
