@@ -22,7 +22,7 @@ from gatelift_kube.clock import Clock, monotonic
 from gatelift_kube.config import ClusterConfig
 from gatelift_kube.connections import Answer
 from gatelift_kube.decoding import Line, Page, Served
-from gatelift_kube.errors import KubeError, TimedOutError, from_status
+from gatelift_kube.errors import ImpossibleNameError, KubeError, TimedOutError, from_status
 from gatelift_kube.resources import ObjectRef, Resource
 from gatelift_kube.retry import Intent, RetryPolicy, delay
 from gatelift_kube.transport import CONNECTIONS_MAX, HttpTransport, Transport
@@ -94,7 +94,7 @@ class Client:
 
     async def get(self, ref: ObjectRef, *, seconds: float = READ_SECONDS_MAX) -> Served:
         """Read one object (a quorum read); NotFoundError where it is not there."""
-        answer = await self._read(ref.path, "", seconds)
+        answer = await self._read(_path_of(ref), "", seconds)
         return Served(decoding.read_object(ref.resource, answer.body), answer.body)
 
     async def list_page(
@@ -114,7 +114,7 @@ class Client:
         pairs = [*selection.query(), ("limit", str(limit))]
         if after:
             pairs.append(("continue", after))
-        answer = await self._read(resource.path(selection.namespace), urlencode(pairs), seconds)
+        answer = await self._read(_path(resource, selection.namespace), urlencode(pairs), seconds)
         return decoding.read_page(resource, answer.body, with_raw=with_raw)
 
     async def list(
@@ -149,7 +149,7 @@ class Client:
             ("resourceVersion", since),
             ("timeoutSeconds", str(seconds)),
         ]
-        path = resource.path(selection.namespace)
+        path = _path(resource, selection.namespace)
         async with aclosing(self._transport.lines(path, urlencode(pairs), idle_seconds=idle_seconds)) as texts:
             async for text in texts:
                 if not text or text.isspace():
@@ -163,7 +163,7 @@ class Client:
         self, resource: Resource, namespace: str, body: bytes, *, seconds: float = WRITE_SECONDS_MAX
     ) -> Served:
         """Create an object from a complete JSON document; AlreadyExistsError where the name is taken."""
-        answer = await self._write("POST", resource.path(namespace), body, _JSON, seconds)
+        answer = await self._write("POST", _path(resource, namespace), body, _JSON, seconds)
         return Served(decoding.read_object(resource, answer.body), answer.body)
 
     async def patch(
@@ -176,7 +176,7 @@ class Client:
         seconds: float = WRITE_SECONDS_MAX,
     ) -> Served:
         """Patch or replace an object; ConflictError where a precondition in `body` does not hold."""
-        path = ref.resource.path(ref.key.namespace, ref.key.name, subresource)
+        path = _path_of(ref, subresource)
         method = "PUT" if kind is PatchKind.REPLACE else "PATCH"
         answer = await self._write(method, path, body, kind.value, seconds)
         return Served(decoding.read_object(ref.resource, answer.body), answer.body)
@@ -207,7 +207,7 @@ class Client:
             options["preconditions"] = preconditions
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
-        answer = await self._write("DELETE", ref.path, msgspec.json.encode(options), _JSON, seconds)
+        answer = await self._write("DELETE", _path_of(ref), msgspec.json.encode(options), _JSON, seconds)
         return decoding.read_deleted(ref.resource, answer.body)
 
     async def raw(
@@ -247,6 +247,17 @@ class Client:
                 if wait is None or self._clock() + wait >= deadline:
                     raise
             await asyncio.sleep(wait)
+
+
+def _path(resource: Resource, namespace: str, name: str = "", subresource: str = "") -> str:
+    try:
+        return resource.path(namespace, name, subresource)
+    except ValueError as error:
+        raise ImpossibleNameError(str(error)) from None
+
+
+def _path_of(ref: ObjectRef, subresource: str = "") -> str:
+    return _path(ref.resource, ref.key.namespace, ref.key.name, subresource)
 
 
 def _checked(answer: Answer) -> Answer:

@@ -127,6 +127,13 @@ class InvalidError(ApiError):
     """400 or 422: the object or patch is not valid."""
 
 
+class ImpossibleNameError(InvalidError):
+    """No API server was asked: no object can have that name, or live in a namespace of that name."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(422, "Invalid", message)
+
+
 class TooLargeError(ApiError):
     """413: the request, or the object in etcd, is too large."""
 

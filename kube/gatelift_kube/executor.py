@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+import structlog
 
 from gatelift_kube.budget import Budget, TokenBucket, Traffic, budget, rest
 from gatelift_kube.client import Client
@@ -109,6 +110,7 @@ class Executor:
         self._ready: dict[Traffic, asyncio.Queue[_Lane]] = {traffic: asyncio.Queue() for traffic in self._shares}
         self._lanes: dict[ObjectRef, _Lane] = {}
         self._held = 0
+        self._log = structlog.get_logger("gatelift.kube.executor")
 
     @property
     def room(self) -> int:
@@ -184,6 +186,11 @@ class Executor:
             except asyncio.CancelledError:
                 self._answer(_stopped(pending))
                 raise
+            except Exception as error:  # noqa: BLE001 (containment: one write ends no process)
+                # A defect of ours in one write, which may have been sent: who asked looks, and all others go on.
+                self._log.exception("a write was given up, others go on", write=str(pending.command.ref))
+                text = f"{pending.command.ref}: {type(error).__name__}: {error}"
+                outcome = WriteFailed(write_id=pending.command.write_id, error=WriteError.UNKNOWN, message=text)
             lane.busy = False
             if lane.waiting:
                 self._queue(lane)

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+import structlog
+
 from gatelift_kube.tasks import Supervisor
 
 READS_MAX = 1024
@@ -20,6 +22,9 @@ READS_AT_ONCE = 8
 """Of these so many are under way: a thousand are read in seconds, and the API server sees no more of it than of one
 more client."""
 
+COMMAND_CHARS_MAX = 512
+"""Of a command that raised so much is logged: others' names and labels are in it."""
+
 C = TypeVar("C")
 
 
@@ -27,9 +32,13 @@ class Reads(Generic[C]):
     """Carries out commands of type `C` in the order in which they came, `READS_AT_ONCE` at a time."""
 
     def __init__(self, read: Callable[[C], Awaitable[None]], refused: Callable[[C, str], None]) -> None:
-        """`read` asks and answers, and raises for a defect only; `refused` answers what was not taken, and says why."""
+        """`read` asks and answers, and raises for a defect only, which is logged and ends that one read.
+
+        `refused` answers what was not taken, or not answered, and says why.
+        """
         self._read = read
         self._refused = refused
+        self._log = structlog.get_logger("gatelift.kube.reads")
         self._waiting: asyncio.Queue[C] = asyncio.Queue(maxsize=READS_MAX)
 
     def start(self, supervisor: Supervisor) -> None:
@@ -46,4 +55,9 @@ class Reads(Generic[C]):
 
     async def _work(self) -> None:
         while True:
-            await self._read(await self._waiting.get())
+            command = await self._waiting.get()
+            try:
+                await self._read(command)
+            except Exception as error:  # noqa: BLE001 (containment: one read ends no process)
+                self._log.exception("a read was given up, others go on", command=repr(command)[:COMMAND_CHARS_MAX])
+                self._refused(command, f"{type(error).__name__}: {error}"[:COMMAND_CHARS_MAX])

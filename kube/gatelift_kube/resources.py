@@ -16,7 +16,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*").fullmatch
 def _segment(name: str) -> str:
     if _PLAIN(name) is not None:
         return name
-    if name in (".", ".."):
+    if name in (".", "..") or "/" in name or "%" in name:
+        # An API server decodes before it routes: a slash that is encoded would reach a subresource all the same.
         raise ValueError(f"metadata.name: {name!r} is not a name that an object can have")
     return quote(name, safe="")
 
@@ -38,8 +39,8 @@ class Resource(NamedTuple):
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Return the URL path of the collection or the object; an empty `namespace` lists all namespaces.
 
-        Names may come from another cluster, so they are encoded; ValueError for `.` and `..`, which would leave the
-        collection.
+        Names may come from another cluster, so they are encoded; ValueError for what no object is called (`.`, `..`,
+        whatever holds `/` or `%`: Kubernetes' rule for names of all kinds), which would leave the collection.
         """
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if self.namespaced and namespace:

@@ -45,6 +45,19 @@ def _text(longest: int, *, least: int = 0) -> Rule:
     return rule
 
 
+def _segment(longest: int, *, least: int = 0) -> Rule:
+    """Return the rule of names of objects: each becomes one segment of a URL's path (Kubernetes' own rule for all)."""
+    text = _text(longest, least=least)
+
+    def rule(value: str) -> int:
+        weight = text(value)
+        if value in (".", "..") or "/" in value or "%" in value:
+            raise WireViolation("", "must be a name that an object can have: not '.' or '..', without '/' and '%'")
+        return weight
+
+    return rule
+
+
 def _number(least: int = 0, most: int = limits.NUMBER_MAX) -> Rule:
     def rule(value: int) -> int:
         if not least <= value <= most:
@@ -194,8 +207,10 @@ def _key(value: PlacementKey) -> int:
 _KEY_BYTES = 2 * TAG_BYTES + SCALAR_BYTES
 
 
-_NAME = _text(limits.NAME_MAX, least=1)
-_NAME_MAYBE = _text(limits.NAME_MAX)
+_TEXT_MAYBE = _text(limits.NAME_MAX)
+_NAME = _segment(limits.NAME_MAX, least=1)
+_NAME_MAYBE = _segment(limits.NAME_MAX)
+_NAMESPACE_MAYBE = _segment(limits.LABEL_MAX)
 _UID = _text(limits.UID_MAX, least=1)
 _UID_MAYBE = _text(limits.UID_MAX)
 _WORD = _text(limits.WORD_MAX, least=1)
@@ -230,7 +245,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "peer_instance": _UID_MAYBE,
         "version_min": _number(1, limits.COUNT_MAX),
         "version_max": _number(1, limits.COUNT_MAX),
-        "agent_version": _NAME_MAYBE,
+        "agent_version": _TEXT_MAYBE,
         "last_session": _NUMBER,
         "last_term": _NUMBER,
         "received": _NUMBER,
@@ -249,7 +264,7 @@ RULES: dict[type, dict[str, Rule]] = {
     messages.CreditGrant: {"credits": _COUNT},
     messages.InventoryEntry: {
         "key": _key,
-        "namespace": _NAME_MAYBE,
+        "namespace": _NAMESPACE_MAYBE,
         "name": _NAME_MAYBE,
         "state": _WORD,
         "lifted": _flag,
@@ -267,7 +282,7 @@ RULES: dict[type, dict[str, Rule]] = {
     messages.ForeignRun: {
         "origin": _LABEL_MAYBE,
         "kind": _LABEL_MAYBE,
-        "namespace": _LABEL_MAYBE,
+        "namespace": _NAMESPACE_MAYBE,
         "name": _NAME_MAYBE,
         "count": _COUNT,
     },

@@ -273,6 +273,6 @@ async def test_a_refusal_of_a_raw_request_is_an_error(server: FakeApiServer, cli
 @pytest.mark.parametrize("name", ["..", ".", "a/b", "a?b"])
 async def test_a_name_cannot_leave_its_place_in_the_path(server: FakeApiServer, client: Client, name: str) -> None:
     server.put(POD, "p", "ns")
-    with pytest.raises((errors.NotFoundError, ValueError)):
+    with pytest.raises((errors.NotFoundError, errors.ImpossibleNameError)):
         await client.get(ref_of(POD, name, "ns"))
     assert all(seen.path.startswith("/api/v1/namespaces/ns/pods/") for seen in server.seen)

@@ -8,6 +8,7 @@ import pytest
 
 from gatelift.core import events, record
 from gatelift.core.commands import Command, ReadAll, SendFrame
+from gatelift.core.doubts import LISTS_APART_SECONDS, NAMESPACES_MAX, Doubts
 from gatelift.core.link_values import PlacementsInventoried, Upcall
 from gatelift_kube.resources import WORKLOAD
 from gatelift_kube.writes import Patch, WriteError
@@ -142,6 +143,33 @@ def test_hd_54_workloads_are_read_again_before_a_stray_of_an_inventory_is_stoppe
     carry_out(reads[0])
     world.settle()
     assert [(cluster, stop.key) for cluster, stop in world.messages(Stop)] == [("a", stray)]
+
+
+def test_hd_149_reports_of_what_nobody_knows_have_workloads_listed_every_few_seconds_at_most() -> None:
+    """Each costs a worker a small message, and would cost the manager all Workloads of the installation."""
+    world = a_world(a_setting())
+    world.settle()
+    view = world.machine.core.view("a")
+    assert view is not None
+    strays = [PlacementKey(f"uid-of-nobody-{number}", 1) for number in range(200)]
+    began = world.now
+    for stray in strays:
+        world.report("a", view.session, Stopped(key=stray))
+        world.advance(0.1)
+    passed = world.now - began
+    world.advance(2 * LISTS_APART_SECONDS)
+    lists = [command for command in world.history if isinstance(command, ReadAll)]
+    assert 2 <= len(lists) <= passed / LISTS_APART_SECONDS + 2
+    assert {forget.key for _, forget in world.messages(Forget)} == set(strays)  # each is answered all the same
+
+
+def test_hd_149_placements_in_ever_more_namespaces_are_a_few_lists() -> None:
+    doubts = Doubts()
+    for number in range(200):
+        doubts.doubt("a", PlacementKey(f"uid-of-nobody-{number}", 1), f"space-{number}", over=False)
+    assert len(doubts.unasked()) <= NAMESPACES_MAX + 1
+    assert "" in doubts.unasked()
+    assert sum(map(len, doubts.waiting.values())) == 200
 
 
 # --- found by taking out what no test had in view ----------------------------------------------------------------

@@ -5,18 +5,20 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
 import structlog
 
 from gatelift.adapters.kubernetes import Identity, ManagementApi
 from gatelift.core import events
-from gatelift.core.commands import Read
+from gatelift.core.commands import Read, ReadAll
 from gatelift.core.state import UNSENT_SECONDS
 from gatelift_kube import reads
 from gatelift_kube.budget import budget
 from gatelift_kube.client import Client
+from gatelift_kube.decoding import Served
 from gatelift_kube.executor import CAPACITY
-from gatelift_kube.resources import POD, ObjectKey, ObjectRef
+from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.retry import RetryPolicy
 from gatelift_kube.tasks import Supervisor
 from gatelift_kube.transport import HttpTransport
@@ -26,6 +28,7 @@ from support.builders_manager import a_pod, a_setting
 from support.fake_apiserver import FakeApiServer
 from support.manager_world import World, a_world
 from support.reads import answered_beside_slow_ones
+from support.until import until
 
 QUICK = RetryPolicy(tries=2, first_seconds=0.001, max_seconds=0.01)
 
@@ -34,7 +37,7 @@ class Reading:
     """The manager's API side, of which only the reads run, and what it posted."""
 
     def __init__(self, server: FakeApiServer, client: Client) -> None:
-        self.server = server
+        self.server, self.client = server, client
         self.posted: list[events.Event] = []
         self.api = ManagementApi(client, self.posted.append, budget(), Identity(controller="c", instance="i"), bool)
 
@@ -64,6 +67,36 @@ async def reading() -> AsyncIterator[Reading]:
 async def test_a_read_that_hangs_holds_up_no_other(reading: Reading) -> None:
     quick = await answered_beside_slow_ones(reading, reads.READS_AT_ONCE)
     assert all(isinstance(event, events.ReadDone) for event in quick)
+
+
+async def test_hd_148_a_read_of_what_no_object_is_called_is_answered_and_ends_nothing(reading: Reading) -> None:
+    """More of them than there are who read; `..` came from a worker's inventory, as a namespace."""
+    for read_id in range(1, 3 * reads.READS_AT_ONCE):
+        reading.api.read(ReadAll(read_id=read_id, resource=WORKLOAD, namespace=".."))
+    reading.server.put(POD, "p", "ns")
+    reading.ask(99, "ns")
+    await until(lambda: len(reading.answered()) == 3 * reads.READS_AT_ONCE, seconds=20.0)
+    answered = reading.answered()
+    assert isinstance(answered.pop(99), events.ReadDone)
+    assert all(
+        "'..' is not a name" in each.message for each in answered.values() if isinstance(each, events.ReadFailed)
+    )
+    assert {type(each) for each in answered.values()} == {events.ReadFailed}
+
+
+async def test_hd_148_a_read_that_raises_is_answered_and_ends_no_other(
+    reading: Reading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def defective(ref: ObjectRef, **_: object) -> Served:
+        raise ZeroDivisionError(f"of {ref}")
+
+    monkeypatch.setattr(reading.client, "get", defective)
+    with structlog.testing.capture_logs() as said:
+        for read_id in range(1, 3 * reads.READS_AT_ONCE):
+            reading.ask(read_id, "ns")
+        await until(lambda: len(reading.answered()) == 3 * reads.READS_AT_ONCE - 1, seconds=20.0)
+    assert all("ZeroDivisionError" in each.message for each in reading.posted if isinstance(each, events.ReadFailed))
+    assert {each["event"] for each in said} == {"a read was given up, others go on"}
 
 
 async def test_a_read_that_finds_no_room_says_that_nobody_was_asked(reading: Reading) -> None:

@@ -180,6 +180,14 @@ async def test_a_pod_whose_owner_is_missing_is_refused_with_the_way_out(asking: 
     assert "Job gone, is not there: make the pod without that owner" in response["status"]["message"]
 
 
+@pytest.mark.parametrize("name", ["..", "a/b", "a%2fb"])
+async def test_hd_148_so_is_one_whose_owner_no_job_can_be(asking: Asking, server: FakeApiServer, name: str) -> None:
+    response = await asking.review("/mutate-pod", "Pod", queued(ownerReferences=owned(name, "u")))
+    assert not response["allowed"]
+    assert f"Job {name}, is not there: make the pod without that owner" in response["status"]["message"]
+    assert not server.asked("GET", "/jobs")
+
+
 async def test_a_change_of_a_pod_does_not_depend_on_its_owner(asking: Asking) -> None:
     pod = queued(ownerReferences=owned("gone", "u"))
     assert (await asking.review("/validate-pod", "Pod", pod, pod))["allowed"]

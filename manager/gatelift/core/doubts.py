@@ -13,6 +13,14 @@ from gatelift_wire.keys import PlacementKey
 
 DOUBTS_MAX = 10_000
 """Placements remembered for one namespace; above, they wait for the next inventory of their cluster."""
+NAMESPACES_MAX = 16
+"""Namespaces that are listed by themselves; what is told of further ones waits for a list of all, which is one read."""
+LISTS_APART_SECONDS = 5.0
+LISTS_SHARE = 20.0
+"""After a round of lists none begins for so long, nor for so many times as long as it took, `LISTS_APART_SECONDS_MAX`
+at most: a small message about a placement that nobody knows makes us read every Workload there is, and whoever sends
+twenty a second would have us read all the time."""
+LISTS_APART_SECONDS_MAX = 60.0
 
 Placed = tuple[str, PlacementKey]
 """Cluster, placement."""
@@ -31,9 +39,13 @@ class Doubts:
     failures: int = 0
     """Lists in a row that failed."""
     asks_again_at: float = 0.0
+    asked_at: float = 0.0
+    """When the last round of lists began."""
 
     def doubt(self, cluster: str, key: PlacementKey, namespace: str, *, over: bool) -> None:
         """Remember a placement until the Workloads of a namespace have been read."""
+        if namespace not in self.waiting and len(self.waiting) >= NAMESPACES_MAX:
+            namespace = ""
         found, placed = self.waiting.setdefault(namespace, {}), (cluster, key)
         if placed in found or len(found) < DOUBTS_MAX:
             found[placed] = over or found.get(placed, False)
@@ -53,9 +65,14 @@ class Doubts:
         )
 
     def unasked(self) -> list[str]:
-        """Return the namespaces whose Workloads have to be read and are not."""
-        under_way = set(self.asked.values())
-        return [namespace for namespace in self.waiting if namespace not in under_way]
+        """Return the namespaces whose Workloads have to be read; none while a round of lists is under way."""
+        return [] if self.asked else list(self.waiting)
+
+    def answered(self, now: float) -> None:
+        """Take that a list was read: the next round begins after a pause that follows from what this one cost."""
+        self.failures = 0
+        took = max(0.0, now - self.asked_at)
+        self.asks_again_at = now + min(LISTS_APART_SECONDS_MAX, max(LISTS_APART_SECONDS, LISTS_SHARE * took))
 
     def forget(self, cluster: str) -> None:
         """Forget a cluster that nobody expects any more: who takes it in again starts with an inventory."""

@@ -21,10 +21,12 @@ def look(core: Core, _key: ObjectKey, now: float) -> None:
     postponed, doubts.postponed = doubts.postponed, {}
     for (cluster, key), (over, gated) in postponed.items():
         reports.stray(core, cluster, key, now, over=over, gated=gated)
-    if doubts.asks_again_at > now:
+    unasked = doubts.unasked()
+    if unasked and doubts.asks_again_at > now:
         core.agenda.wake(DOUBTS, doubts.asks_again_at)
         return
-    for namespace in doubts.unasked():
+    for namespace in unasked:
+        doubts.asked_at = now
         read_id = core.ids.take()
         doubts.asked[read_id] = namespace
         core.out.append(ReadAll(read_id=read_id, resource=WORKLOAD, namespace=namespace))
@@ -36,7 +38,7 @@ def listed(core: Core, event: ReadAllDone, now: float) -> None:
     namespace = doubts.asked.pop(event.read_id, None)
     if namespace is None:
         return
-    doubts.failures = 0
+    doubts.answered(now)
     for (cluster, key), over in doubts.waiting.pop(namespace, {}).items():
         if core.caution.halted:
             doubts.postpone(cluster, key, over=over, gated=False)

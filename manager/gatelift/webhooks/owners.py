@@ -9,7 +9,7 @@ from gatelift.webhooks.review import controller_of
 from gatelift_kinds.registry import JOB_KIND
 from gatelift_kube.client import Client
 from gatelift_kube.clock import Clock, monotonic
-from gatelift_kube.errors import KubeError, NotFoundError
+from gatelift_kube.errors import ImpossibleNameError, KubeError, NotFoundError
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
 
@@ -54,7 +54,7 @@ class Owners:
         ref = ObjectRef(JOB, ObjectKey(namespace, name))
         try:
             served = await self._client.get(ref, seconds=READ_SECONDS_MAX)
-        except NotFoundError as error:
+        except (NotFoundError, ImpossibleNameError) as error:
             raise OwnerUnknownError(f"its owner, Job {name}, is not there: make the pod without that owner") from error
         except KubeError as error:
             raise OwnerUnknownError(f"its owner, Job {name}, cannot be read now ({error}): try again") from error

@@ -1,0 +1,39 @@
+"""Names of objects that travel: each becomes a segment of a URL's path at the other end."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift_wire import rules
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import ForeignRun, InventoryChunk, InventoryEntry
+from gatelift_wire.violations import WireViolation
+
+KEY = PlacementKey("u", 1)
+IMPOSSIBLE = ("..", ".", "a/b", "a%2fb", "/", "%")
+
+
+def chunk(namespace: str = "team", name: str = "job") -> InventoryChunk:
+    entry = InventoryEntry(key=KEY, namespace=namespace, name=name, state="Gated", lifted=False)
+    foreign = ForeignRun(origin="o", kind="Job", namespace="team", name="job", count=1)
+    return InventoryChunk(request=1, applied=0, last=True, entries=(entry,), foreign=(foreign,))
+
+
+def test_names_of_objects_pass() -> None:
+    rules.measure(chunk())
+    rules.measure(chunk("", "system:a.b-c"))
+
+
+@pytest.mark.parametrize("field", ["namespace", "name"])
+@pytest.mark.parametrize("impossible", IMPOSSIBLE)
+def test_hd_148_a_name_that_leaves_its_place_in_a_path_is_a_violation(field: str, impossible: str) -> None:
+    with pytest.raises(WireViolation, match=field) as violation:
+        rules.measure(chunk(**{field: impossible}))
+    assert "a name that an object can have" in str(violation.value)
+
+
+@pytest.mark.parametrize("field", ["namespace", "name"])
+def test_hd_148_so_is_that_of_a_run_of_another_origin(field: str) -> None:
+    run = {"origin": "o", "kind": "Job", "namespace": "team", "name": "job", "count": 1, field: ".."}
+    with pytest.raises(WireViolation, match=field):
+        rules.measure(InventoryChunk(request=1, applied=0, last=True, entries=(), foreign=(ForeignRun(**run),)))  # type: ignore[arg-type]
