@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 import pytest
-import structlog
 
 from gatelift_kube.budget import REST_SECONDS_MAX, Budget, Share, Traffic, budget, rest
 from gatelift_kube.client import Client
-from gatelift_kube.decoding import Served
 from gatelift_kube.errors import UnreachableError
-from gatelift_kube.executor import SEND_SECONDS_MIN, Executor, WritesFullError, intent_of, traffic_of
-from gatelift_kube.resources import CLUSTER_QUEUE, POD, WORKLOAD, Resource
+from gatelift_kube.executor import SEND_SECONDS_MIN, WritesFullError, intent_of, traffic_of
+from gatelift_kube.resources import CLUSTER_QUEUE, POD, WORKLOAD
 from gatelift_kube.retry import Intent, RetryPolicy
-from gatelift_kube.tasks import spawn
 from gatelift_kube.writes import (
     WRITE_SECONDS_MAX,
     ApiEvent,
-    Create,
     Delete,
     EmitEvent,
     Patch,
@@ -31,43 +24,11 @@ from gatelift_kube.writes import (
     WriteError,
     WriteFailed,
 )
+from support.carried import Carried, create, running
 from support.fake_apiserver import FakeApiServer, ref_of, status_of
 from support.until import until
 
 QUICK = RetryPolicy(tries=4, first_seconds=0.001, max_seconds=0.01)
-
-
-class Carried:
-    """An executor and its outcomes."""
-
-    def __init__(self, client: Client, **settings: Any) -> None:
-        self.outcomes: list[ApiEvent] = []
-        self.executor = Executor(client, self.outcomes.append, policy=QUICK, **settings)
-
-    def ids(self) -> list[int]:
-        return [outcome.write_id for outcome in self.outcomes if isinstance(outcome, WriteDone | WriteFailed)]
-
-    async def only(self) -> WriteDone | WriteFailed:
-        await until(lambda: self.outcomes)
-        (outcome,) = self.outcomes
-        assert isinstance(outcome, WriteDone | WriteFailed)
-        return outcome
-
-
-@asynccontextmanager
-async def running(carried: Carried) -> AsyncIterator[Carried]:
-    task = spawn("executor", carried.executor.run())
-    try:
-        yield carried
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
-def create(write_id: int, name: str = "p") -> Create:
-    body = json.dumps({"metadata": {"name": name, "namespace": "ns"}}).encode()
-    return Create(write_id=write_id, ref=ref_of(POD, name, "ns"), body=body)
 
 
 def label(write_id: int, name: str = "p", version: str = "", *, informs: bool = False) -> Patch:
@@ -480,43 +441,6 @@ async def test_a_patch_that_is_no_json_is_answered_as_invalid(server: FakeApiSer
         outcome = await carried.only()
     assert isinstance(outcome, WriteFailed)
     assert outcome.error is WriteError.INVALID
-
-
-async def test_hd_148_a_write_that_raises_is_of_unknown_outcome_and_holds_up_no_other(
-    server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A defect of ours in one write is that write's business."""
-    real = client.create
-
-    async def defective(resource: Resource, namespace: str, body: bytes, *, seconds: float) -> Served:
-        if b'"bad"' in body:
-            raise ZeroDivisionError("what nobody thought of")
-        return await real(resource, namespace, body, seconds=seconds)
-
-    monkeypatch.setattr(client, "create", defective)
-    last = 2 * budget().shares[Traffic.TRANSITION].in_flight  # more than there are who carry out
-    with structlog.testing.capture_logs() as said:
-        async with running(Carried(client)) as carried:
-            for number in range(1, last):
-                carried.executor.submit(create(number, "bad"))
-            carried.executor.submit(create(last, "good"))
-            await until(lambda: len(carried.outcomes) == last)
-    outcomes = {each.write_id: each for each in carried.outcomes if isinstance(each, WriteDone | WriteFailed)}
-    assert isinstance(outcomes.pop(last), WriteDone)
-    assert {each.error for each in outcomes.values() if isinstance(each, WriteFailed)} == {WriteError.UNKNOWN}
-    assert [each["event"] for each in said] == ["a write was given up, others go on"] * (last - 1)
-    assert carried.executor.held == 0
-
-
-async def test_hd_148_a_write_to_what_no_object_is_called_is_invalid_and_is_not_sent(
-    server: FakeApiServer, client: Client
-) -> None:
-    async with running(Carried(client)) as carried:
-        carried.executor.submit(Delete(write_id=1, ref=ref_of(POD, "..", "ns"), uid="u"))
-        outcome = await carried.only()
-    assert isinstance(outcome, WriteFailed)
-    assert outcome.error is WriteError.INVALID
-    assert server.seen == []
 
 
 def test_a_tenth_of_the_burst_is_for_status_texts() -> None:
