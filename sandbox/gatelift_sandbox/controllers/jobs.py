@@ -168,7 +168,8 @@ class Jobs(Controller):
         if len(active) > wanted:
             surplus = sorted(active, key=_keep_first)[: len(active) - wanted]
             self._delete(look, surplus[:PODS_AT_ONCE_MAX], count=False)
-        missing = min(wanted - len(active), PODS_AT_ONCE_MAX)
+        ending = len(look.tally.terminating) if job_pods.patient(look.job) else 0
+        missing = min(wanted - len(active) - ending, PODS_AT_ONCE_MAX)
         if missing <= 0:
             return
         wait = self._pause(look)
