@@ -44,7 +44,7 @@ BUILTIN_JOB_CONTROLLER = "kubernetes.io/job-controller"
 DEFAULT_LOCAL_QUEUE = "default"
 DEFAULT_PRIORITY_CLASS = "default"
 REPLACED_WHEN_ENDED = "Failed"
-"""`spec.podReplacementPolicy` of Jobs that run: a pod that stops still runs and is charged, so none is made beside it."""
+"""`spec.podReplacementPolicy` of Jobs that run: a pod that stops still runs and is charged, so none is beside it."""
 
 DEFAULT_POD_SET = "main"
 
