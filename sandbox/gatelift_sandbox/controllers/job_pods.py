@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gatelift_kube import resources as known
-from gatelift_sandbox.controllers.controller import CreateObject
+from gatelift_sandbox.controllers.controller import CreateObject, is_true
 from gatelift_sandbox.embedded.documents import Document, at, copied, items, meta
 from gatelift_sandbox.embedded.names import GENERATED_BASE_MAX
 
@@ -17,13 +17,17 @@ _ENDED = ("Succeeded", "Failed")
 
 @dataclass(slots=True, kw_only=True)
 class Tally:
-    """Pods of a Job by what they count as. `_held`: still with the tracking finalizer, so not counted yet."""
+    """Pods of a Job by what they count as. `_held`: still with the tracking finalizer, so not counted yet.
+
+    `spared`: held, and let go without being counted, since the Job has succeeded without them.
+    """
 
     pods: list[Document]
     active: list[Document] = field(default_factory=list)
     terminating: list[Document] = field(default_factory=list)
     succeeded_held: list[Document] = field(default_factory=list)
     failed_held: list[Document] = field(default_factory=list)
+    spared: list[Document] = field(default_factory=list)
     indexed_done: set[int] = field(default_factory=set)
 
     @property
@@ -38,9 +42,15 @@ def patient(job: Document) -> bool:
 
 
 def tally(job: Document, pods: list[Document]) -> Tally:
-    """Sort the pods of a Job. A pod that is being deleted counts as failed at once, unless only failed ones do."""
+    """Sort the pods of a Job.
+
+    A pod that is being deleted counts as failed at once; where pods are replaced when they have ended, only when its
+    phase says that it has. Once the Job itself has failed or succeeded, nothing holds such a pod any more.
+    """
     found = Tally(pods=pods)
-    waits = patient(job)
+    conditions = items(job, "status", "conditions")
+    counts_at_once = not patient(job) or is_true(conditions, "FailureTarget")
+    succeeded = is_true(conditions, "SuccessCriteriaMet")
     indexed = at(job, "spec", "completionMode") == "Indexed"
     for pod in pods:
         phase = at(pod, "status", "phase")
@@ -51,9 +61,11 @@ def tally(job: Document, pods: list[Document]) -> Tally:
                 found.succeeded_held.append(pod)
                 if indexed:
                     found.indexed_done.add(index_of(pod))
-        elif phase == "Failed" or (leaving and held and not waits):
+        elif phase == "Failed" or (leaving and held and counts_at_once):
             if held:
                 found.failed_held.append(pod)
+        elif leaving and held and succeeded:
+            found.spared.append(pod)
         elif not leaving:
             found.active.append(pod)
         if leaving and phase not in _ENDED:

@@ -131,7 +131,7 @@ class Jobs(Controller):
         else:
             self._size(store, look, key)
         deadline = job_status.deadline(look)
-        if deadline is not None:
+        if deadline is not None and deadline > look.now:
             self.later(key, deadline)
 
     def _count(self, look: Pass) -> None:
@@ -156,7 +156,7 @@ class Jobs(Controller):
                 job_pods.indexes(str(status.get("completedIndexes") or "")) | tally.indexed_done
             )
             status["succeeded"] = len(job_pods.indexes(status["completedIndexes"])) - len(new.get("succeeded", ()))
-        look.actions += [_unfinalize(pod) for pod in tally.ended_held]
+        look.actions += [_unfinalize(pod) for pod in tally.ended_held + tally.spared]
         _number(status, "active", len(tally.active))
         status["ready"] = sum(is_true(items(pod, "status", "conditions"), "Ready") for pod in tally.active)
         status["terminating"] = len(tally.terminating)
@@ -183,7 +183,7 @@ class Jobs(Controller):
             look.actions.append(
                 event(store, known.JOB, look.job, look.now, reason="SuccessfulCreate", message=text, source=SOURCE)
             )
-            if len(made) + len(active) < wanted:
+            if len(made) + len(active) + ending < wanted:
                 self.later(key, look.now)
 
     def _pause(self, look: Pass) -> float:
