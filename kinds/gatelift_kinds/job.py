@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import charged, job_partial, job_rules, job_running, job_status, job_template, markers
+from gatelift_kinds import charged, job_partial, job_pods, job_rules, job_running, job_status, job_template, markers
 from gatelift_kinds.indexes import count_below
 from gatelift_kinds.kind import (
     ALL_GRANTED,
@@ -29,7 +29,7 @@ from gatelift_kinds.patches import Json, decode, encode, guards, stop_marked
 from gatelift_kinds.pods import count_pods, holds_resources
 from gatelift_kinds.review import Correction, Verdict, WebhookFacts
 from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
-from gatelift_kube.objects.batch import Job, UncountedTerminatedPods
+from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import PodSet, Workload
 from gatelift_kube.resources import JOB, Resource
@@ -324,13 +324,8 @@ class JobKind:
         return ((markers.DEFAULT_POD_SET, reclaimed),) if reclaimed else ()
 
     def pods_ended(self, obj: Job) -> int:
-        """Return the pods that succeeded, failed or were deleted, noted ones included.
-
-        Its controller counts a pod before it takes its finalizer off. Not counted are those it deletes itself: by a
-        suspension, or when there are to be fewer.
-        """
-        noted = obj.status.uncounted_terminated_pods or UncountedTerminatedPods()
-        return obj.status.succeeded + obj.status.failed + len(noted.succeeded) + len(noted.failed)
+        """Return the pods that its controller counted as ended, noted ones included."""
+        return job_pods.counted(obj)
 
     def user_gates_patch(self, obj: Job, remaining: Sequence[str]) -> bytes | None:
         """Return nothing: gates of a Job's pods are in its template and are the user's to give."""

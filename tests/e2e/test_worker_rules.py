@@ -58,7 +58,7 @@ def merge(**document: Any) -> tuple[str, ...]:
 @pytest.fixture
 async def job(kubectl: Kubectl) -> str:
     """Make a Job as the agent does; its name."""
-    indexed = {"parallelism": 2, "completions": 2, "completionMode": "Indexed"}
+    indexed = {"parallelism": 2, "completions": 2, "completionMode": "Indexed", "podReplacementPolicy": "Failed"}
     await kubectl("create", "-f", "-", *AS_AGENT, manifest=a_job("placed", RUN, RUN, **indexed))
     return "placed"
 
@@ -66,6 +66,7 @@ async def job(kubectl: Kubectl) -> str:
 EDITS = [
     pytest.param({"parallelism": 6}, "spec.parallelism", id="HD-3 parallelism"),
     pytest.param({"parallelism": 6, "completions": 6}, "spec.parallelism", id="HD-3 completions"),
+    pytest.param({"podReplacementPolicy": "TerminatingOrFailed"}, "replaced when it has ended", id="HD-132"),
     pytest.param(NODE_SELECTOR, "spec.template: is as it was placed", id="HD-3 template"),
     pytest.param({"suspend": False}, "let go by the agent only", id="HD-3 suspend"),
 ]

@@ -2,8 +2,9 @@
 
 Nothing of a doubt is written down: the agent may die before its write, and a pod may be removed while no agent watches.
 So what a start finds is doubted by what is there. A Job's controller counts each pod that ended or was deleted before
-it lets it go: what is counted and was not seen here vanished unseen. It does not count those that it deletes itself, so
-a Job that was let go and is found suspended is doubted as a whole. A placement of which nothing is found is the
+it lets it go: what is counted and was not seen here vanished unseen. So did what has somebody else's hand on its
+finalizer, which nobody counts: a later pod stands in its place, or none. It does not count those that it deletes itself,
+so a Job that was let go and is found suspended is doubted as a whole. A placement of which nothing is found is the
 manager's to doubt: `inventory` says whether it has to. All of that may run on any node, and ends as each such doubt:
 when every node was heard of after its grace and a margin (counted from the start), or is gone.
 """
@@ -14,7 +15,7 @@ from gatelift_agent.core import ownership
 from gatelift_agent.core.nodes import GRACE_SECONDS
 from gatelift_agent.core.placements import ENDING, Placement
 from gatelift_agent.core.world import World
-from gatelift_kinds import pods
+from gatelift_kinds import job_pods, pods
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import PodSpec
 
@@ -51,6 +52,9 @@ def begin(world: World, placement: Placement, *specs: PodSpec, cut_short: bool =
     graces = (each.termination_grace_period_seconds for each in asked)
     placement.before = world.nodes.before(max((float(each) for each in graces if each is not None), default=0.0))
     placement.cut_short = cut_short or any(job.spec.suspend and job.metadata.generation > _AS_MADE for job in jobs)
+    let_go = [job for job in jobs if not job.spec.suspend]
+    placement.uncounted = sum(job_pods.uncounted(job, world.objects.children(job.metadata.uid)) for job in let_go)
+    placement.unseen_ends = placement.uncounted
 
 
 def count(world: World, placement: Placement, now: float) -> None:
@@ -58,11 +62,12 @@ def count(world: World, placement: Placement, now: float) -> None:
     if not placement.before:
         return
     if not may_run(world, placement, placement.before, now):
-        placement.before, placement.cut_short, placement.unseen_ends = "", False, 0
+        placement.before, placement.cut_short = "", False
+        placement.uncounted = placement.unseen_ends = 0
         return
     counted = counted_here(world, placement)
     if counted is not None:
-        placement.unseen_ends = max(0, counted - ended_known(world, placement))
+        placement.unseen_ends = placement.uncounted + max(0, counted - ended_known(world, placement))
 
 
 def counted_here(world: World, placement: Placement) -> int | None:

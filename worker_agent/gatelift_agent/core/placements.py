@@ -235,7 +235,9 @@ class Placement:
     before: str = ""
     """Found at a start: the name of the doubt about pods that vanished before (`doubts`). "": there is none."""
     unseen_ends: int = 0
-    """Pods of a Job that vanished before anybody here watched, by its controller's count."""
+    """Pods of a Job that vanished before anybody here watched: what its controller counted, and what it did not."""
+    uncounted: int = 0
+    """Of these, what its controller has not counted."""
     cut_short: bool = False
     """It was found while it stopped: pods that vanished are not counted."""
     pods_asked: bool = False
