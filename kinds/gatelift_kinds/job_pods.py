@@ -20,7 +20,7 @@ def counted(obj: Job) -> int:
 
 
 def uncounted(obj: Job, found: Sequence[Pod]) -> int:
-    """Return how many pods of a Job that is let go are gone at least without having been counted; `found`: all there are.
+    """Return how many pods of a Job that is let go are gone at least, and were not counted; `found`: all there are.
 
     Its controller makes the first pods before it writes `status.startTime`, and later each in the place of one. So the
     pods that are there and those that ended are as many as the first ones and all later ones. Both times are of whole

@@ -64,6 +64,30 @@ def test_hd_80_a_pod_that_its_job_counted_and_nobody_saw_end_is_doubted_until_ea
     assert len(stage.peer.of(m.Stopped)) == 1
 
 
+def test_hd_132_a_pod_that_its_job_did_not_count_is_doubted_until_each_node_was_heard_of() -> None:
+    """Its finalizer was taken off by hand, and its Job waits for pods to end: it counts nothing."""
+    stage, cluster = running_job()
+    _node(stage, "node-1")
+    stage.crash()
+    pod = stage.store.look_all(("", "pods"))[0]["metadata"]["name"]
+    stage.change(POD, pod, {"metadata": {"finalizers": None}})
+    stage.remove(POD, pod, grace=0)
+    stage.start()
+    stage.confirm()
+    stage.change(JOB, "j", {"status": {"succeeded": 1}}, "status")
+    stage.pass_seconds(5.0)
+    assert stage.peer.of(m.CountsReport)[-1].reclaimable == ()
+    stage.send(m.Stop(key=KEY, reason="Preempted"))
+    _end_pods(stage, cluster)
+    stage.pass_seconds(UNSEEN_SECONDS + 60.0)
+    assert stage.peer.of(m.Stopped) == []
+    _beat(stage, "node-1", 1)
+    stage.pass_seconds(60.0)
+    _beat(stage, "node-1", 2)
+    stage.pass_seconds(60.0)
+    assert len(stage.peer.of(m.Stopped)) == 1
+
+
 def test_a_job_all_of_whose_pods_are_there_is_not_doubted_after_a_restart() -> None:
     stage, cluster = running_job()
     _node(stage, "node-1")

@@ -42,6 +42,15 @@ class Place:
         """Write the phase of a pod, as its kubelet would."""
         (await self.api.patch(f"{self.pods}/{pod['metadata']['name']}/status", {"status": {"phase": phase}})).ok()
 
+    async def stops(self, pod: Any) -> None:
+        """Bind a pod, and delete it with a grace that nobody waits for."""
+        path, node = f"{self.pods}/{pod['metadata']['name']}", f"node-of-{pod['metadata']['name']}"
+        closed = {"metadata": {"name": node}, "spec": {"unschedulable": True}}
+        (await self.api.post("/api/v1/nodes", closed)).ok()
+        target = {"metadata": {"name": pod["metadata"]["name"]}, "target": {"kind": "Node", "name": node}}
+        (await self.api.post(f"{path}/binding", target)).ok()
+        (await self.api.delete(path)).ok()
+
     async def status(self, met: Any) -> Any:
         """Wait for a status of Job `a`."""
         return (await self.api.until(f"{self.jobs}/a", lambda found: met(found.get("status", {}))))["status"]
@@ -259,6 +268,43 @@ async def test_a_failed_pod_is_replaced(api: Api) -> None:
     pods = await place.has_pods(2)
     assert sorted(p["status"]["phase"] for p in pods) == ["Failed", "Pending"]
     await place.status(lambda s: s.get("failed") == 1 and s.get("active") == 1)
+
+
+async def test_hd_132_a_running_job_may_be_told_to_replace_pods_when_they_have_ended(api: Api) -> None:
+    place = await Place.make(api)
+    await api.post(place.jobs, job("a", backoffLimit=3))
+    (first,) = await place.has_pods(1)
+    (await api.patch(f"{place.jobs}/a", {"spec": {"podReplacementPolicy": "Failed"}})).ok()
+    await place.stops(first)
+    status = await place.status(lambda s: s.get("terminating") == 1)
+    assert ("active" in status, "failed" in status) == (False, False)
+    assert await place.has_pods(0) == []
+    await place.ends(first, "Failed")
+    (second,) = await place.has_pods(1)
+    assert second["metadata"]["name"] != first["metadata"]["name"]
+    await place.status(lambda s: s.get("failed") == 1 and s.get("active") == 1 and not s.get("terminating"))
+
+
+async def test_a_job_that_has_failed_counts_pods_that_stop_and_says_so_when_they_have(api: Api) -> None:
+    place = await Place.make(api)
+    await api.post(place.jobs, job("a", podReplacementPolicy="Failed", activeDeadlineSeconds=15))
+    (pod,) = await place.has_pods(1)
+    await place.stops(pod)
+    status = await place.status(lambda s: is_true(s, "FailureTarget") and s.get("failed") == 1)
+    assert status["terminating"] == 1
+    assert not is_true(status, "Failed")
+    await place.ends(pod, "Failed")
+    await place.status(lambda s: is_true(s, "Failed") and not s.get("terminating"))
+
+
+async def test_a_pod_that_stops_and_never_had_a_node_has_failed(api: Api) -> None:
+    place = await Place.make(api)
+    await api.post(place.jobs, job("a", backoffLimit=3, podReplacementPolicy="Failed"))
+    (first,) = await place.has_pods(1)
+    (await api.delete(f"{place.pods}/{first['metadata']['name']}")).ok()
+    await place.status(lambda s: s.get("failed") == 1)
+    (second,) = await place.has_pods(1)
+    assert second["metadata"]["name"] != first["metadata"]["name"]
 
 
 async def test_suspending_deletes_the_pods_and_counts_no_failure(api: Api) -> None:

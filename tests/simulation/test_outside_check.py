@@ -202,6 +202,20 @@ def test_hd_120_what_is_going_or_was_allowed_once_is_not_too_many() -> None:
         crowds.started("job", "five")
 
 
+def test_hd_132_a_pod_that_stops_counts_where_its_job_waits_for_it() -> None:
+    history = History(shown=False)
+    history.job("one", pods=2, stops_in=25.0)
+    cluster = history.until_runs("one", "Job")
+    history.until("both run", lambda: history.containers("one", "Job") == 2)
+    pod = history.objects(cluster, POD)[0]
+    history.delete(cluster, POD, pod["metadata"]["name"])
+    pod["metadata"] = {key: pod["metadata"][key] for key in ("labels", "annotations", "ownerReferences", "namespace")}
+    pod["metadata"]["name"], pod["status"] = "one-too-many", {}
+    history.cluster(cluster).create(POD, pod)
+    with pytest.raises(TruthError, match="3 pods whose containers run"):
+        history.passes(5.0)
+
+
 def test_hd_120_a_container_is_counted_for_the_job_that_its_pod_was_made_for() -> None:
     history = History(shown=False)
     history.job("many", pods=1)

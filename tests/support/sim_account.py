@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from support.sim_attribution import LOCAL, Attribution, Belongs, Doc, Work
-from support.sim_objects import TruthError, holds, job_is_free, milli, pod_is_free
+from support.sim_objects import TruthError, holds, is_patient, job_is_free, milli, pod_is_free
 
 GHOST_SECONDS_MAX = 180.0
 """While nothing is broken: a lost cluster is back, or told fenced, and an edit by hand is put back or ended in this."""
@@ -35,7 +35,9 @@ class Page:
     pods: dict[tuple[str, str], int] = field(default_factory=dict)
     """Milli-CPU of pods that may run, by cluster and UID."""
     going: set[tuple[str, str]] = field(default_factory=set)
-    """Those of them that are being deleted, or were taken off their Job: their Jobs make others at once."""
+    """Those of them in whose place their Jobs make others at once: gone, taken off, or deleted where nobody waits."""
+    patient: set[tuple[str, str]] = field(default_factory=set)
+    """Jobs that replace a pod when it has ended, by cluster and UID: one that stops is one of those allowed."""
     jobs: dict[tuple[str, str], int] = field(default_factory=dict)
     """What Jobs that are not suspended may have running at once, by cluster and UID."""
     containers: set[tuple[str, str]] = field(default_factory=set)
@@ -129,8 +131,10 @@ class Account:
             else:
                 known.pop(key, None)
         else:
-            if kind == "Pod" and (document["metadata"].get("deletionTimestamp") or taken_off(document, belongs)):
+            if kind == "Pod" and is_replaced(document, belongs, waits=(cluster, belongs.root) in page.patient):
                 page.going.add(key)
+            if kind == "Job":
+                (page.patient.add if is_patient(document) else page.patient.discard)(key)
             known[key] = asked_by(document["spec"]) if kind == "Pod" else allowed_by(document)
         page.sort(key, now, unrecorded=self._is_unrecorded(belongs))
         self._settle(belongs.work, page, now, by_hand=by_hand)
@@ -261,6 +265,12 @@ def charge_of(workload: Doc) -> tuple[str, int]:
         each = milli(one.get("resourceUsage", {}).get("cpu", "0")) // max(1, count)
         total += each * max(0, count - over.get(one["name"], 0))
     return admission["clusterQueue"], total
+
+
+def is_replaced(pod: Doc, belongs: Belongs, *, waits: bool) -> bool:
+    """Say whether its Job makes another pod although this one may run; `waits`: not in the place of one that stops."""
+    leaves = bool(pod["metadata"].get("deletionTimestamp")) and not waits
+    return leaves or taken_off(pod, belongs)
 
 
 def taken_off(pod: Doc, belongs: Belongs) -> bool:

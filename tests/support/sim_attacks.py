@@ -59,6 +59,7 @@ ATTACKS = {
         Attack(hand.homes_job_resized),
         Attack(hand.counts_lowered),
         Attack(hand.force_deleted),
+        Attack(hand.jobs_pods_deleted),
         Attack(disasters.node_lost),
         Attack(words.word_at_any_time),
         Attack(words.word_as_it_greets),

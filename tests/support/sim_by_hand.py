@@ -173,6 +173,17 @@ def force_deleted(world: SimWorld) -> bool:
     return True
 
 
+def jobs_pods_deleted(world: SimWorld) -> bool:
+    """Delete pods of Jobs that run, with their grace, at home or on a worker; as a drained node does."""
+    clusters = [world.home, a_worker(world)[1]]
+    made = [(each, pod) for each in clusters for pod in each.all(POD) if pod["metadata"].get("ownerReferences")]
+    running = [one for one in made if one[1].get("status", {}).get("phase") == "Running"]
+    found = [some(world, running) for _ in range(2)]
+    for cluster, pod in filter(None, found):
+        cluster.delete(POD, pod["metadata"]["name"])
+    return any(found)
+
+
 def _gated(pod: Doc) -> bool:
     return bool(pod["spec"].get("schedulingGates"))
 

@@ -34,6 +34,7 @@ from gatelift_sandbox.controllers.collecting import Collector
 from gatelift_sandbox.controllers.jobs import Jobs
 from gatelift_sandbox.controllers.loop import attach, settle
 from gatelift_sandbox.controllers.namespaces import Namespaces
+from gatelift_sandbox.controllers.pod_collecting import PodCollector
 from gatelift_sandbox.controllers.scheduling import Scheduler
 from gatelift_sandbox.embedded import builtin, crds
 from gatelift_sandbox.embedded.drafts import Deletion
@@ -105,7 +106,13 @@ class SimCluster:
         """Whether the write of this moment is a person's, not one of a process of ours, a controller or kubelet."""
         self._noted = noted
         self._typed: dict[int, KubeObject] = {}
-        self._controllers = [Collector(), Jobs(), Scheduler(), *([] if management else [Namespaces("")])]
+        self._controllers = [
+            Collector(),
+            Jobs(),
+            PodCollector(),
+            Scheduler(),
+            *([] if management else [Namespaces("")]),
+        ]
         node = NodeSettings(name=f"{name}-node", capacity={"cpu": "64", "memory": "64Gi", "pods": "500"})
         self._kubelet = KubeletMachine(name, [node], now=timeline.now, wall_offset=WALL)
         self._news: list[Event] = []

@@ -1,7 +1,8 @@
 """Containers under one Job, counted where they run: never more at once than its spec has ever allowed.
 
-Those of pods that are being deleted, or are gone by force, or were taken off their Job, are left out: Kubernetes makes
-others for them at once, and `sim_account` asks who is charged for both. Knows no core and no kind.
+Those of pods that are gone by force or were taken off their Job are left out, and of a Job that does not wait for them
+those that are being deleted: Kubernetes makes others for them at once, and `sim_account` asks who is charged for both.
+Knows no core and no kind.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ class Crowd:
 
     most: int = 0
     """The highest parallelism that its spec has had."""
+    patient: bool = False
+    """Whether it makes no pod beside one that stops."""
     running: set[str] = field(default_factory=set)
     """UIDs of pods with containers that run."""
 
@@ -28,10 +31,15 @@ class Crowds:
         self._of: dict[str, Crowd] = {}
         self._going: set[str] = set()
 
-    def job(self, root: str, parallelism: int) -> None:
-        """Take a version of a Job."""
+    def job(self, root: str, parallelism: int, *, patient: bool = False) -> None:
+        """Take a version of a Job; `patient`: it makes no pod beside one that stops."""
         crowd = self._of.setdefault(root, Crowd())
         crowd.most = max(crowd.most, parallelism)
+        crowd.patient = patient
+
+    def waits(self, root: str) -> bool:
+        """Say whether a Job makes no pod beside one that stops."""
+        return root in self._of and self._of[root].patient
 
     def pod(self, uid: str, *, going: bool) -> None:
         """Take a version of a pod; `going`: its Job makes another one for it."""

@@ -76,6 +76,11 @@ def job_is_free(job: Doc) -> bool:
     return not (spec.get("suspend") or over or elsewhere or job["metadata"].get("deletionTimestamp"))
 
 
+def is_patient(job: Doc) -> bool:
+    """Say whether a Job makes another pod only when one has ended, none beside one that stops."""
+    return bool(job["spec"].get("podReplacementPolicy") == "Failed")
+
+
 def finalizers(document: Doc) -> list[str]:
     """Return what an object's removal waits for."""
     return list(document["metadata"].get("finalizers") or ())

@@ -23,7 +23,18 @@ from gatelift_sandbox.records import Record
 from support.sim_attribution import LOCAL, QUEUE, Attribution, Belongs, Doc, Work, controlled
 from support.sim_crowds import Crowds
 from support.sim_hands import Hands
-from support.sim_objects import Run, TruthError, epoch_of, finalizers, holds, job_is_free, milli, place_of, pod_is_free
+from support.sim_objects import (
+    Run,
+    TruthError,
+    epoch_of,
+    finalizers,
+    holds,
+    is_patient,
+    job_is_free,
+    milli,
+    place_of,
+    pod_is_free,
+)
 
 
 class Cluster(Protocol):
@@ -259,9 +270,10 @@ class Truth:
         if belongs is None:
             return
         if kind == JOB.kind:
-            self._crowds.job(meta["uid"], document["spec"].get("parallelism", 1))
+            self._crowds.job(meta["uid"], document["spec"].get("parallelism", 1), patient=is_patient(document))
         else:
-            going = change.removed or bool(meta.get("deletionTimestamp")) or controlled(meta) != belongs.root
+            stops = bool(meta.get("deletionTimestamp")) and not self._crowds.waits(belongs.root)
+            going = change.removed or stops or controlled(meta) != belongs.root
             self._crowds.pod(meta["uid"], going=going)
         may_run = pod_is_free(document) if kind == POD.kind else job_is_free(document)
         free = not change.removed and may_run

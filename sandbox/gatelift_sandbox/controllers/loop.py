@@ -21,6 +21,7 @@ from gatelift_sandbox.controllers.controller import (
 )
 from gatelift_sandbox.controllers.jobs import Jobs
 from gatelift_sandbox.controllers.namespaces import Definitions, Namespaces
+from gatelift_sandbox.controllers.pod_collecting import PodCollector
 from gatelift_sandbox.controllers.scheduling import Scheduler
 from gatelift_sandbox.embedded.builtin import CORE_EVENT
 from gatelift_sandbox.embedded.documents import Document, encode, meta
@@ -42,7 +43,7 @@ _MOOT = frozenset({404, 409})
 
 def all_controllers(authority: str) -> list[Controller]:
     """Return what a cluster has. `authority`: PEM of its CA."""
-    return [Namespaces(authority), Definitions(), Collector(), Jobs(), Scheduler()]
+    return [Namespaces(authority), Definitions(), Collector(), Jobs(), PodCollector(), Scheduler()]
 
 
 class ControllerLoop:

@@ -2,9 +2,9 @@
 
 Nothing of a doubt is written down: the agent may die before its write, and a pod may be removed while no agent watches.
 So what a start finds is doubted by what is there. A Job's controller counts each pod that ended or was deleted before
-it lets it go: what is counted and was not seen here vanished unseen. So did what has somebody else's hand on its
-finalizer, which nobody counts: a later pod stands in its place, or none. It does not count those that it deletes itself,
-so a Job that was let go and is found suspended is doubted as a whole. A placement of which nothing is found is the
+it lets it go: what is counted and was not seen here vanished unseen. So did one whose finalizer somebody else took off:
+nobody counts it, and a later pod stands in its place, or none. It does not count those that it deletes itself, so a Job
+that was let go and is found suspended is doubted as a whole. A placement of which nothing is found is the
 manager's to doubt: `inventory` says whether it has to. All of that may run on any node, and ends as each such doubt:
 when every node was heard of after its grace and a margin (counted from the start), or is gone.
 """
