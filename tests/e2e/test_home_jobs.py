@@ -21,9 +21,9 @@ async def waiting(world: World, name: str) -> None:
     await world.condition(name, "QuotaReserved", kind="Job", status="False")
 
 
-async def pods_of(world: World, name: str) -> list[Json]:
+async def pods_of(world: World, name: str, cluster: str = "mgmt") -> list[Json]:
     """Return the pods that the Job controller has made for a Job."""
-    every = await world.every("mgmt", POD)
+    every = await world.every(cluster, POD)
     return [one for one in every if one["metadata"].get("labels", {}).get("batch.kubernetes.io/job-name") == name]
 
 
@@ -126,6 +126,42 @@ async def test_hd_109_what_waits_may_change_its_queue(world: World) -> None:
     await world.until(lambda: _forgotten(world, name), "its Workload is gone")
     assert await suspended(world, name) is True
     await world.remove(JOB, name)
+
+
+@pytest.mark.parametrize("queue", ["at-home", "multi"], ids=["at home", "elsewhere"])
+async def test_hd_132_a_deleted_pod_of_a_job_is_replaced_when_it_has_stopped(world: World, queue: str) -> None:
+    name = world.name("replaced")
+    job = world.job(name, pods=2, queue=queue, cpu="10m", does=Behaviour(run_seconds=3600, stop_seconds=6))
+    job["spec"] |= {"backoffLimit": 20, "podReplacementPolicy": "TerminatingOrFailed"}
+    await world.create(job)
+    cluster = await world.until(lambda: _where_both_run(world, name), "both its pods run")
+    first = {one["metadata"]["name"] for one in await pods_of(world, name, cluster)}
+    await world.patch(JOB, name, {"spec": {"podReplacementPolicy": "TerminatingOrFailed"}})
+    for pod in first:
+        await world.delete(POD, pod, cluster)
+    most = 0
+
+    async def anew() -> bool:
+        nonlocal most
+        running = {one["metadata"]["name"] for one in await pods_of(world, name, cluster) if not _over(one)}
+        most = max(most, len(running))
+        return len(running - first) == 2 and not running & first
+
+    await world.until(anew, "both were replaced")
+    assert most == 2, "no more at once than is charged"
+    await world.remove(JOB, name)
+
+
+async def _where_both_run(world: World, name: str) -> str | None:
+    for cluster in world.clusters:
+        running = [one for one in await pods_of(world, name, cluster) if one["status"].get("phase") == "Running"]
+        if len(running) == 2:
+            return cluster
+    return None
+
+
+def _over(pod: Json) -> bool:
+    return pod["status"].get("phase") in {"Succeeded", "Failed"}
 
 
 async def _let_go(world: World, name: str) -> bool:
