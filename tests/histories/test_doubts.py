@@ -97,6 +97,7 @@ def test_hd_80_what_an_agent_doubts_is_doubted_by_the_next_one(kind: str, restar
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_hd_80_what_goes_while_no_agent_watches_is_doubted(kind: str) -> None:
+    """A Job that waits for its pods to end does not count one whose finalizer was taken off (HD-132)."""
     history = History(shown=False)
     (history.pod if kind == "Pod" else history.job)("one")
     cluster = history.until_runs("one", kind)
