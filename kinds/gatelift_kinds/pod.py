@@ -294,7 +294,10 @@ class PodKind:
         return DeleteStep() if obj.metadata.deletion_timestamp is None else None
 
     def local_stop_step(self, obj: Pod, raw: bytes, key: PlacementKey) -> Step | None:
-        """Return the deletion of a pod that was let go, as Kueue ends a single pod, or the mark on a gated one."""
+        """Return the deletion of a pod that was let go, as Kueue ends a single pod, or the mark on a gated one.
+
+        The mark names the version in which the gate was seen: it fails on a pod that a late lift has let go since.
+        """
         if obj.metadata.deletion_timestamp is not None or over(obj):
             return None
         if self.lifted(obj):
@@ -302,7 +305,7 @@ class PodKind:
         if stop_marked(obj.metadata, key):
             return None
         mark = add_to_map(("metadata", "annotations"), obj.metadata.annotations, {ANNOTATION_STOPPING: str(key)})
-        return PatchStep(body=encode([*guards(obj.metadata, version=False), *mark]), kind=PatchKind.JSON)
+        return PatchStep(body=encode([*guards(obj.metadata), *mark]), kind=PatchKind.JSON)
 
     def stopped(self, obj: Pod, pods: Sequence[Pod], key: PlacementKey) -> bool:
         """Return whether it is over, was deleted before it was bound, or is gated and marked (`local`)."""

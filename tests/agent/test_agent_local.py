@@ -288,3 +288,56 @@ def test_hd_101_an_object_that_is_gone_or_another_one_needs_no_write() -> None:
     stage.send(commit_messages()[1])
     assert [refused.refusal for refused in stage.peer.of(m.Refused)] == [Refusal.HOLD_EXPIRED]
     assert stage.placement() is None
+
+
+def test_hd_133_a_lift_that_lands_before_the_refusals_write_is_taken_up_and_not_deleted() -> None:
+    stage, lift = _lift_of_a_dead_leader()
+    stage.held.clear()
+    stage.commit()
+    stage._write(lift, answered=False)
+    stage.hold = lambda _write: False
+    stage.land()
+    stage.pass_seconds(1.0)
+    assert stage.state() == "Running"
+    assert stage.peer.of(m.Refused) == []
+    assert [each.key for each in stage.peer.of(m.GatesLifted)] == [KEY]
+    assert stage.written(Delete) == []
+    assert "gatelift.dev/stopping" not in stage.pod()["metadata"].get("annotations", {})
+    stage.finish()
+    assert [each.succeeded for each in stage.peer.of(m.Finished)] == [True]
+
+
+def test_hd_133_what_ran_and_ended_before_the_refusals_write_is_reported_as_it_ended() -> None:
+    stage, lift = _lift_of_a_dead_leader()
+    stage.held.clear()
+    stage.commit()
+    stage._write(lift, answered=False)
+    stage.finish()
+    stage.hold = lambda _write: False
+    stage.land()
+    assert stage.peer.of(m.Refused) == []
+    assert [each.succeeded for each in stage.peer.of(m.Finished)] == [True]
+
+
+def test_hd_133_a_lift_that_lands_before_the_write_of_a_stop_is_stopped() -> None:
+    stage, lift = _lift_of_a_dead_leader()
+    stage.held.clear()
+    [admitted] = (replace(one, template=stage.pod()["metadata"]["uid"]) for one in commit_messages()[1].objects)
+    stage.send(replace(commit_messages()[1], objects=(admitted,)), m.Stop(key=KEY, reason="Evicted"))
+    stage._write(lift, answered=False)
+    stage.hold = lambda _write: False
+    stage.land()
+    stage.pass_seconds(1.0)
+    assert len(stage.written(Delete)) == 1
+    assert stage.peer.of(m.GatesLifted) == []
+
+
+def test_hd_133_what_a_stop_was_written_to_is_not_taken_up_when_somebody_lets_it_go() -> None:
+    stage, _ = _lift_of_a_dead_leader()
+    stage.held.clear()
+    stage.commit()
+    stage.hold = lambda _write: False
+    stage.land()
+    assert len(stage.peer.of(m.Refused)) == 1
+    stage.change(POD, "p", {"spec": {"schedulingGates": []}})
+    assert stage.placement() is None

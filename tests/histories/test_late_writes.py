@@ -1,10 +1,11 @@
-"""HD-101, HD-102, HD-103: writes that land after their time limit, when everybody has given them up.
+"""HD-101, HD-102, HD-103, HD-133: writes that land after their time limit, when everybody has given them up.
 
 How late is bounded (decision 28); within that bound nothing that is concluded may be made untrue by one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -68,6 +69,52 @@ def test_hd_101_a_late_lift_of_a_dead_leader_lets_nothing_go_that_was_refused_si
     history.edit("home", CLUSTER_QUEUE, "stays", {"spec": {"stopPolicy": "None"}})
     history.until_runs("one", kind)
     assert history.leader.charges("stays") == 500
+
+
+@KINDS
+def test_hd_133_a_late_lift_that_lands_just_before_the_write_that_is_to_defeat_it_is_taken_up(kind: str) -> None:
+    """It runs as its record says, admitted and charged: nobody has asked for its end."""
+    history, late = History(shown=False), list[Callable[[], None]]()
+    port, resource = history.leader.local.port, POD if kind == "Pod" else JOB
+    send = port._send
+
+    def slow(command: ApiWrite, deadline: float) -> None:
+        if late or not isinstance(command, Patch) or command.ref.resource != resource or command.subresource:
+            send(command, deadline)
+            return
+        late.append(lambda: port._land(command, answered=False))
+
+    port._send = slow  # type: ignore[method-assign]
+    (history.pod if kind == "Pod" else history.job)("one", queue="stays")
+    history.until("the lift is on its way", lambda: bool(late), 30.0)
+    history.kill_leader()
+    history.until("another leads", history.leads, 60.0)
+    next_port = history.leader.local.port
+    next_send = next_port._send
+
+    def behind(command: ApiWrite, deadline: float) -> None:
+        if isinstance(command, Patch) and command.ref.resource == resource and not command.subresource and late:
+            late.pop()()
+        next_send(command, deadline)
+
+    next_port._send = behind  # type: ignore[method-assign]
+    made = history.home.look(resource, "one")
+    history.passes(120.0)
+    found = history.home.look(resource, "one")
+    assert not late
+    assert made is not None
+    assert found is not None
+    assert found["metadata"]["uid"] == made["metadata"]["uid"]
+    assert "deletionTimestamp" not in found["metadata"]
+    assert "gatelift.dev/stopping" not in found["metadata"].get("annotations", {})
+    workload = history.workload("one", kind)
+    assert workload is not None
+    assert workload["metadata"]["annotations"]["gatelift.dev/epoch"] == "1", "it was never ended"
+    assert history.containers("one", kind) == 1
+    assert history.leader.charges("stays") == 500
+    history.edit("home", WORKLOAD, workload["metadata"]["name"], {"spec": {"active": False}})
+    history.until("it is stopped when that is asked for", lambda: history.containers("one", kind) == 0)
+    history.until("its quota is free", lambda: history.leader.charges("stays") == 0)
 
 
 @KINDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
@@ -298,6 +299,18 @@ def test_stopping_a_gated_pod_at_home_marks_it_and_leaves_it_to_its_user() -> No
     assert KIND.stopped(pod(after), (), KEY)
     assert KIND.local_stop_step(pod(after), raw(after), KEY) is None
     assert KIND.liftable(pod(after), PlacementKey("wl-uid", 4))
+
+
+@pytest.mark.parametrize("annotations", [{}, {"kept": "yes"}])
+def test_hd_133_the_mark_on_a_gated_pod_fails_on_one_that_was_changed_since(annotations: dict[str, str]) -> None:
+    """Its gate may be gone by then; and without its version the mark would replace annotations that it did not see."""
+    before = a_pod(annotations=annotations)
+    step = KIND.local_stop_step(pod(before), raw(before), KEY)
+    assert isinstance(step, PatchStep)
+    since = copy.deepcopy(before)
+    since["metadata"]["resourceVersion"] = "4712"
+    with pytest.raises(ApiError):
+        patched(since, step.body)
 
 
 def test_stopping_a_lifted_pod_at_home_deletes_it() -> None:

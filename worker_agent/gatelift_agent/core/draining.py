@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gatelift_agent.core import doubts, graces, hidden, orphans, ownership
+from gatelift_agent.core import doubts, graces, hidden, orphans, ownership, retaking
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.placements import Move, Placement, Tracked
 from gatelift_agent.core.podspecs import Json
@@ -36,6 +36,9 @@ ANNOTATION_FOUND = "gatelift.dev/found"
 
 def drain(world: World, placement: Placement, now: float) -> None:
     """Ask for the next writes that stop it; when it is still, move on."""
+    if retaking.runs_all_the_same(world, placement):
+        retaking.take_up(world, placement)
+        return
     hidden.ask(world, placement, now)
     still = not placement.hidden
     orphans.taken_off_run(world, placement, now)  # its kind waits for them, as for all pods of a Job

@@ -4,10 +4,14 @@ The user's own object carries no label of ours before it is let go, so after a c
 object an attempt is about, and its lift is conditional on a version that nobody has changed since. The manager names
 the object in the commit that it says again; whatever is then said of the attempt waits for a write to that object,
 which makes that lift fail.
+
+That write names the version in which the object was held back. Where the lift has landed first, the object runs as its
+record says, admitted and charged, and nobody has asked for its end: it is taken up (`retaking`), not stopped.
 """
 
 from __future__ import annotations
 
+from gatelift_agent.core import naming
 from gatelift_agent.core.placements import Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import registry
@@ -16,7 +20,7 @@ from gatelift_wire.messages import Commit
 from gatelift_wire.refusals import Refusal
 
 
-def defeat_first(world: World, commit: Commit, refusal: Refusal, text: str) -> bool:
+def defeat_first(world: World, commit: Commit, refusal: Refusal, text: str, now: float) -> bool:
     """Refuse a commit only after a write to each object that it names; False where there is none to write to.
 
     An object that is not here, is another one by its UID, or runs since cannot be let go by a write that was asked for
@@ -33,6 +37,7 @@ def defeat_first(world: World, commit: Commit, refusal: Refusal, text: str) -> b
         state=State.DRAINING,
         ending=Ending(kind=EndingKind.REFUSED, reason=refusal.value, message=text, refusal=refusal),
     )
+    naming.take_terms(world, placement, commit, now)
     for one in commit.objects:
         held = world.objects.get(ObjectRef(kind.resource, ObjectKey(commit.namespace, one.name)))
         if held is not None and held.object.metadata.uid == one.template and not kind.lifted(held.object):

@@ -18,6 +18,17 @@ from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_wire.messages import Commit, ObjectTemplate
 
 
+def take_terms(world: World, placement: Placement, commit: Commit, now: float) -> None:
+    """Know what a commit says of a placement, its objects apart."""
+    placement.kind, placement.namespace, placement.name = commit.kind, commit.namespace, commit.name
+    placement.queue, placement.policy = commit.queue, commit.policy
+    placement.stop_after_seconds, placement.release = commit.stop_after_seconds, commit.release
+    placement.pod_sets = commit.pod_sets or placement.pod_sets
+    placement.objects_wanted = len(commit.objects)
+    placement.confirmed_session = world.standing.session
+    placement.committed_at = now
+
+
 def keep_named(world: World, placement: Placement, commit: Commit) -> bool:
     """Keep of a live placement what the commit names; False if nothing is left of it then, which proves its absence.
 

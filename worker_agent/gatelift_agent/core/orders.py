@@ -164,7 +164,7 @@ def _commit(world: World, commit: Commit, now: float) -> None:
         if placement is not None:
             placement.move(Move.REFUSE)
             world.remove(placement)
-        if not late_lifts.defeat_first(world, commit, refusal, cut(text)):
+        if not late_lifts.defeat_first(world, commit, refusal, cut(text), now):
             world.say(Refused(key=commit.key, refusal=refusal, text=cut(text)))
         return
     if placement is None:
@@ -236,13 +236,7 @@ def _why_no_object(one: ObjectTemplate) -> tuple[Refusal, str] | None:
 
 def _accept(world: World, placement: Placement, commit: Commit, now: float) -> None:
     world.epochs.use(commit.key)
-    placement.kind, placement.namespace, placement.name = commit.kind, commit.namespace, commit.name
-    placement.queue, placement.policy = commit.queue, commit.policy
-    placement.stop_after_seconds, placement.release = commit.stop_after_seconds, commit.release
-    placement.pod_sets = commit.pod_sets or placement.pod_sets
-    placement.objects_wanted = len(commit.objects)
-    placement.confirmed_session = world.standing.session
-    placement.committed_at = now
+    naming.take_terms(world, placement, commit, now)
     if placement.state is State.HELD:
         placement.move(Move.COMMIT)
     world.quota.charge(placement.key, placement.pod_sets)

@@ -206,6 +206,8 @@ def _ending_failed(
         if known is not None:
             observing.gone_for_sure(world, tracked, known, now)
         return
+    if asked.purpose is Purpose.STOP and event.error is WriteError.PRECONDITION:
+        return  # it was changed since, perhaps let go by a late lift: what is next follows from how it is by now
     if asked.purpose is Purpose.REMOVE:
         tracked.removed = False  # it may still be there, and nobody else removes it
     _no_answer(world, placement, f"cannot {asked.purpose.value}", event, now)

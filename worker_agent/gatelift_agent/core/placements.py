@@ -60,6 +60,7 @@ class Move(enum.Enum):
     REPORTED = "the final state was handed to the session"
     CLEARED = "the manager forgot it and nothing is left here"
     AGAIN = "somebody else let go what had been stopped"
+    TAKEN_UP = "what was to be refused runs, let go under its very record"
 
 
 TABLE: dict[State, dict[Move, State]] = {
@@ -74,7 +75,7 @@ TABLE: dict[State, dict[Move, State]] = {
     State.APPLYING: {Move.APPLIED: State.GATED, Move.END: State.DRAINING, Move.FENCE: State.FENCING},
     State.GATED: {Move.LIFTED: State.RUNNING, Move.END: State.DRAINING, Move.FENCE: State.FENCING},
     State.RUNNING: {Move.END: State.DRAINING, Move.FENCE: State.FENCING},
-    State.DRAINING: {Move.STILL: State.STOPPED, Move.FENCE: State.FENCING},
+    State.DRAINING: {Move.STILL: State.STOPPED, Move.FENCE: State.FENCING, Move.TAKEN_UP: State.RUNNING},
     State.FENCING: {Move.STILL: State.STOPPED, Move.END: State.FENCING},
     State.STOPPED: {Move.REPORTED: State.REPORTED, Move.CLEARED: State.GONE, Move.AGAIN: State.DRAINING},
     State.REPORTED: {Move.CLEARED: State.GONE, Move.AGAIN: State.DRAINING},

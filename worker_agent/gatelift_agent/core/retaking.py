@@ -1,17 +1,19 @@
-"""A placement of `local` whose labels somebody took off: the manager's record names the user's object by UID.
+"""What runs at `local` under its very record, and is taken up as it runs: that record names the user's object by UID.
 
 After a restart the agent knows by labels what it has let go. What has lost them runs on, and its record says so: the
-commit of that record, which names the object by its UID, takes it up again as it is. Nothing is started by that, so
-neither a hold nor a lease is needed; it only keeps what runs from being taken for what was never there.
+commit of that record, which names the object by its UID, takes it up again as it is. The same for what a late lift let
+go before its refusal was written to the object (`late_lifts`). Nothing is started by that, so neither a hold nor a
+lease is needed; it only keeps what runs from being taken for what was never there, or ended with nobody asking.
 """
 
 from __future__ import annotations
 
-from gatelift_agent.core import doubts, orphans
+from gatelift_agent.core import doubts, orphans, ownership
 from gatelift_agent.core.objects import Held
-from gatelift_agent.core.placements import Placement, State
+from gatelift_agent.core.placements import EndingKind, Move, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import registry
+from gatelift_kinds.patches import stop_marked
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_wire.messages import Applied, Commit, GatesLifted
 
@@ -49,11 +51,51 @@ def retake(world: World, placement: Placement) -> None:
         if held is not None:
             tracked.object, tracked.raw = held.object, held.raw
             tracked.last_object, tracked.missing = held.object, True
+    _tell(world, placement)
+    world.note("warning", "it runs without our labels; they are put back", placement)
+
+
+def runs_all_the_same(world: World, placement: Placement) -> bool:
+    """Say whether all that a refusal is to hold back was let go before a write of ours, for this placement.
+
+    The manager's own stop, or its word that the placement is over, is another matter: then it is ended.
+    """
+    ending = placement.ending
+    if not world.local or placement.state is not State.DRAINING or placement.forget or not placement.objects:
+        return False
+    refused = ending is not None and ending.kind is EndingKind.REFUSED and placement.stop_asked is None
+    return refused and all(_was_let_go(world, placement, tracked) for tracked in placement.objects.values())
+
+
+def take_up(world: World, placement: Placement) -> None:
+    """Let a placement that was to be refused go on: what it admits runs, as the record has it."""
+    placement.ending = None
+    placement.move(Move.TAKEN_UP)
+    world.quota.charge(placement.key, placement.pod_sets)
+    for tracked in placement.objects.values():
+        obj = tracked.object
+        tracked.last_object, tracked.retry_at = obj, 0.0
+        tracked.missing = obj is not None and ownership.key_of(obj.metadata) is None
+    _tell(world, placement)
+    world.note("warning", "an earlier lift of it landed before its refusal was written; it goes on", placement)
+    world.look(placement.key)
+
+
+def _tell(world: World, placement: Placement) -> None:
     orphans.gather(world)
     doubts.begin(world, placement)
     world.say(Applied(key=placement.key))
     world.say(GatesLifted(key=placement.key))
-    world.note("warning", "it runs without our labels; they are put back", placement)
+
+
+def _was_let_go(world: World, placement: Placement, tracked: Tracked) -> bool:
+    """Say whether it runs as a lift for this placement left it: a write of ours since would have made that fail."""
+    obj = tracked.object
+    if obj is None or tracked.asked or tracked.stop_written or tracked.deleted_by_us:
+        return False
+    if stop_marked(obj.metadata, placement.key) or not world.kind(placement).let_go_here(obj):
+        return False
+    return ownership.key_of(obj.metadata) in {None, placement.key}
 
 
 def _found(world: World, commit: Commit, name: str) -> Held | None:
