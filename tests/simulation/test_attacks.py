@@ -7,8 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from gatelift_kube.resources import NODE
+from gatelift_sandbox.behaviour import LOST as NODE_LOST
+from support.history import History
 from support.sim_attacks import ATTACKS, DRAWN, DRAWN_AT_ONCE_MAX, drawn_attacks
 from support.sim_clock import ProcessClock, Timeline
+from support.sim_disasters import put_back
 from support.sim_faults import CLOCK_DRIFT_MAX, Faults
 from support.sim_many import Lived, live_some, table
 from support.sim_world import STEADY, SimWorld
@@ -33,6 +37,25 @@ def test_hd_52_each_attack_finds_something_to_be_done_to(name: str) -> None:
         return world.counts[name]
 
     assert any(done(seed) for seed in range(TRIES))
+
+
+@pytest.mark.parametrize("lost_in_the_copy", [True, False])
+def test_hd_135_which_nodes_are_cut_off_does_not_come_back_with_a_backup(lost_in_the_copy: bool) -> None:
+    """Nobody would mend it a second time: pods there would never stop, and stay charged until the end."""
+    history = History(shown=False)
+    worker = history.workers["a"]
+
+    def cut(*, lost: bool) -> None:
+        annotations = {NODE_LOST: "true" if lost else None}
+        worker.change(NODE, "a-node", {"metadata": {"annotations": annotations}})
+        history.passes(1.0)
+
+    cut(lost=lost_in_the_copy)
+    copy = worker.store.copy()
+    cut(lost=not lost_in_the_copy)
+    put_back(history.world, worker, copy, "worker a")
+    history.passes(1.0)
+    assert worker._kubelet.lost == (frozenset() if lost_in_the_copy else {"a-node"})
 
 
 def test_hd_52_a_seed_draws_a_few_attacks_and_each_has_its_share() -> None:

@@ -30,6 +30,7 @@ from gatelift_kube.writes import (
     WriteDone,
     WriteFailed,
 )
+from gatelift_sandbox.behaviour import LOST as NODE_LOST
 from gatelift_sandbox.controllers.collecting import Collector
 from gatelift_sandbox.controllers.jobs import Jobs
 from gatelift_sandbox.controllers.loop import attach, settle
@@ -226,15 +227,31 @@ class SimCluster:
         return None if deleted.gone else deleted.stored
 
     def restore(self, copy: Copy) -> None:
-        """Restore etcd from a copy: all watches end, versions are given again, and what is under way never lands."""
+        """Restore etcd from a copy: all watches end, versions are given again, and what is under way never lands.
+
+        Which nodes are cut off is the network's state, though an annotation says it: it stays as it is.
+        """
         self._typed.clear()
+        lost = self.lost_nodes
         self.restores += 1
         self.restoring = True
         with self._hand():
             self.store.restore(copy)
+        for name in sorted(self.lost_nodes ^ lost):
+            self.cut_node(name, lost=name in lost)
         self.restoring = False
         self._typed.clear()
         self._relist()
+
+    @property
+    def lost_nodes(self) -> frozenset[str]:
+        """Names of the nodes that are cut off the API server."""
+        nodes = (each["metadata"] for each in self.all(NODE))
+        return frozenset(each["name"] for each in nodes if each.get("annotations", {}).get(NODE_LOST) == "true")
+
+    def cut_node(self, name: str, *, lost: bool) -> None:
+        """Cut a node off the API server, or mend that; what runs there runs on."""
+        self.change(NODE, name, {"metadata": {"annotations": {NODE_LOST: "true" if lost else None}}})
 
     def _relist(self) -> None:
         """Let the kubelet list anew: what it had not heard yet of the time that was lost is no news any more."""

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, SERVICE_ACCOUNT, WORKER_CLUSTER
-from gatelift_sandbox.behaviour import LOST as NODE_LOST
 from gatelift_sandbox.embedded.store import Copy
 from support.sim_cluster import ACCEPT, ELSEWHERE, SYSTEM, TEAM, SimCluster
 from support.sim_draws import a_worker, later
@@ -219,6 +218,6 @@ def node_lost(world: SimWorld) -> bool:
     name = f"{worker.name}-node"
     if worker.look(NODE, name) is None:
         return False
-    worker.change(NODE, name, {"metadata": {"annotations": {NODE_LOST: "true"}}})
-    later(world, lambda: worker.change(NODE, name, {"metadata": {"annotations": {NODE_LOST: None}}}), 60.0)
+    worker.cut_node(name, lost=True)
+    later(world, lambda: worker.cut_node(name, lost=False), 60.0)
     return True
