@@ -6,16 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from gatelift_wire import limits
-from gatelift_wire.messages import (
-    Confirm,
-    Finished,
-    ForeignRun,
-    Frame,
-    InventoryChunk,
-    InventoryEntry,
-    Message,
-    Stopped,
-)
+from gatelift_wire.inventory import ForeignRun, InventoryChunk, InventoryEntry
+from gatelift_wire.messages import Confirm, Finished, Frame, Message, Stopped
 from gatelift_wire.rules import check_message, measure
 
 

@@ -19,6 +19,8 @@ ANNOTATION_TERM = "gatelift.dev/term"
 ANNOTATION_DISCONNECT = "gatelift.dev/disconnect"
 ANNOTATION_CLUSTER = "gatelift.dev/cluster"
 ANNOTATION_STOPPING = "gatelift.dev/stopping"
+ANNOTATION_GIVEN = "gatelift.dev/given"
+"""On a worker's object: the mark with which the manager gave it to that cluster; inventories bring it back."""
 FINALIZER_REPORT = "gatelift.dev/report"
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_wire import limits, messages
+from gatelift_wire import inventory, limits, messages
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.violations import TooLarge, WireViolation
 
@@ -262,7 +262,7 @@ RULES: dict[type, dict[str, Rule]] = {
     },
     messages.LeaseRenew: {"sent_at": _SECONDS, "api_reachable": _flag, "replicas": _COUNT, "mark": _NUMBER},
     messages.CreditGrant: {"credits": _COUNT},
-    messages.InventoryEntry: {
+    inventory.InventoryEntry: {
         "key": _key,
         "namespace": _NAMESPACE_MAYBE,
         "name": _NAME_MAYBE,
@@ -270,8 +270,9 @@ RULES: dict[type, dict[str, Rule]] = {
         "lifted": _flag,
         "counts": _AMOUNTS,
         "digest": _WORD_MAYBE,
+        "given": _WORD_MAYBE,
     },
-    messages.InventoryChunk: {
+    inventory.InventoryChunk: {
         "request": _NUMBER,
         "applied": _NUMBER,
         "last": _flag,
@@ -279,7 +280,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "foreign": _many(_measure, limits.FOREIGN_MAX),
         "unheard": _flag,
     },
-    messages.ForeignRun: {
+    inventory.ForeignRun: {
         "origin": _LABEL_MAYBE,
         "kind": _LABEL_MAYBE,
         "namespace": _NAMESPACE_MAYBE,
@@ -303,7 +304,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "counter": _NUMBER,
         "seal": _SEAL,
     },
-    messages.InventoryRequest: {"request": _NUMBER},
+    inventory.InventoryRequest: {"request": _NUMBER},
     messages.Close: {"reason": _choice, "text": _TEXT, "retry_after_seconds": _SECONDS, "ticket": _WORD_MAYBE},
     messages.PodSetRequest: {
         "name": _NAME,

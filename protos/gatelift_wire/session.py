@@ -42,8 +42,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from gatelift_wire.inventory import ForeignRun, InventoryEntry
 from gatelift_wire.leases import Sealed
-from gatelift_wire.messages import Close, ForeignRun, Frame, Hello, InventoryEntry, Message
+from gatelift_wire.messages import Close, Frame, Hello, Message
 from gatelift_wire.refusals import CloseReason
 
 
@@ -236,7 +237,7 @@ class InventoryAsked:
 class InventoryReceived:
     """Manager: the complete answer to a request of this session. `applied`: last command the agent had applied (R4).
 
-    `unheard`: see `messages.InventoryChunk`.
+    `unheard`: see `inventory.InventoryChunk`.
     """
 
     session: int

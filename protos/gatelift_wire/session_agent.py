@@ -11,22 +11,10 @@ from typing import ClassVar, get_args
 
 from gatelift_wire import limits
 from gatelift_wire.cutting import inventory_chunks
+from gatelift_wire.inventory import ForeignRun, InventoryEntry, InventoryRequest
 from gatelift_wire.keys import PROTOCOL_VERSION, PROTOCOL_VERSION_MIN
 from gatelift_wire.leases import UNCOUNTED, AgentLease, Sealed, least_lost
-from gatelift_wire.messages import (
-    Close,
-    Command,
-    Control,
-    CreditGrant,
-    ForeignRun,
-    Frame,
-    Hello,
-    InventoryEntry,
-    InventoryRequest,
-    LeaseGranted,
-    LeaseRenew,
-    Welcome,
-)
+from gatelift_wire.messages import Close, Command, Control, CreditGrant, Frame, Hello, LeaseGranted, LeaseRenew, Welcome
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session import (
     GreetingEnded,

@@ -10,22 +10,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar, get_args
 
 from gatelift_wire import limits, speakers
+from gatelift_wire.inventory import InventoryChunk, InventoryEntry, InventoryRequest
 from gatelift_wire.keys import PROTOCOL_VERSION, PROTOCOL_VERSION_MIN, PlacementKey
 from gatelift_wire.leases import UNCOUNTED, ManagerLease, Sealed, Standing, start_right_seconds
-from gatelift_wire.messages import (
-    Close,
-    Control,
-    CreditGrant,
-    Frame,
-    Hello,
-    InventoryChunk,
-    InventoryEntry,
-    InventoryRequest,
-    LeaseGranted,
-    LeaseRenew,
-    Report,
-    Welcome,
-)
+from gatelift_wire.messages import Close, Control, CreditGrant, Frame, Hello, LeaseGranted, LeaseRenew, Report, Welcome
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session import (
     AnotherGreeted,

@@ -34,8 +34,8 @@ from gatelift_kube.resources import JOB, LEASE, NAMESPACE, POD, ObjectKey, Objec
 from gatelift_kube.tasks import Supervisor, spawn
 from gatelift_kube.writes import WRITE_SECONDS_MAX, ApiEvent, ObjectSeen
 from gatelift_sandbox.embedded.cluster import EmbeddedCluster
+from gatelift_wire import inventory, tokens
 from gatelift_wire import messages as m
-from gatelift_wire import tokens
 from gatelift_wire.keys import PlacementKey
 from support.until import until
 from support.wire_edge import HOST, Edge
@@ -414,7 +414,7 @@ def _links(posted: list[manager_events.Event], stream: LocalStream) -> Callable[
                 if answer is not None:
                     reply = m.Frame(session=1, term=1, sequence=1, control=(answer,))
                     stream.send(manager_commands.SendFrame(stream_id=opened[-1].stream_id, frame=reply))
-        return any(isinstance(each, m.InventoryChunk) for frame in frames for each in frame.control)
+        return any(isinstance(each, inventory.InventoryChunk) for frame in frames for each in frame.control)
 
     return turn
 
@@ -426,6 +426,6 @@ def _answer(control: m.Control) -> m.Control | None:
         case m.LeaseRenew(sent_at=sent_at):
             return m.LeaseGranted(sent_at=sent_at, seconds=45.0)
         case m.CreditGrant():
-            return m.InventoryRequest(request=1)
+            return inventory.InventoryRequest(request=1)
         case _:
             return None

@@ -16,6 +16,7 @@ from gatelift.core.events import FrameArrived
 from gatelift.core.link_values import LinkBroken, LinkOpened, Reported
 from gatelift_kube.tasks import spawn
 from gatelift_wire import codec, limits
+from gatelift_wire.inventory import InventoryChunk
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
     CertificateRequest,
@@ -25,7 +26,6 @@ from gatelift_wire.messages import (
     Frame,
     GatesLifted,
     Hello,
-    InventoryChunk,
     TemplateBlob,
     Welcome,
 )

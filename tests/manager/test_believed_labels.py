@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core import belief
+from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey, objects_digest
-from gatelift_wire.messages import Applied, Commit, Forget, GatesLifted, InventoryEntry, Stop
+from gatelift_wire.messages import Applied, Commit, Forget, GatesLifted, Stop
 from support.builders_manager import a_pod, a_setting
 from support.manager_agents import Held, ScriptedAgent
 from support.manager_world import RUNNING, World, a_world

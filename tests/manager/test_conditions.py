@@ -13,8 +13,9 @@ from gatelift.core.link_values import PlacementsInventoried, Upcall
 from gatelift_kube.resources import WORKLOAD
 from gatelift_kube.writes import Patch, WriteError
 from gatelift_wire import limits
+from gatelift_wire.inventory import InventoryRequest
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Commit, Finished, Forget, InventoryRequest, Report, Stop, Stopped
+from gatelift_wire.messages import Commit, Finished, Forget, Report, Stop, Stopped
 from support.builders_manager import a_pod, a_setting, a_workload
 from support.links_bench import Manager
 from support.manager_agents import Held

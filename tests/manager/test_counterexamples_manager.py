@@ -13,6 +13,7 @@ import pytest
 from gatelift.core import inventories
 from gatelift.core.link_values import LinkOpened, LinkState, PlacementsInventoried, Reported
 from gatelift_kube.writes import Patch
+from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
     Applied,
@@ -24,7 +25,6 @@ from gatelift_wire.messages import (
     Finished,
     Forget,
     GatesLifted,
-    InventoryEntry,
     Offer,
     Refused,
     Stop,

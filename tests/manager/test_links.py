@@ -19,6 +19,7 @@ from gatelift.core.link_values import (
 )
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import ObjectGone, ObjectSeen
+from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
     Capacity,
@@ -29,7 +30,6 @@ from gatelift_wire.messages import (
     Forget,
     Frame,
     GatesLifted,
-    InventoryEntry,
 )
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession

@@ -10,12 +10,13 @@ import pytest
 from gatelift.core.foreign_runs import ANNOTATION_IGNORED, awaited, condition, read
 from gatelift.core.gone import Known
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterChanged
-from gatelift.core.predecessors import REMEMBERED_MAX, Memory
+from gatelift.core.predecessors import REMEMBERED_MAX, Memory, left_alone
 from gatelift.core.user_objects import UserObject
 from gatelift_kube.objects.gatelift import ForeignRun, WorkerCluster
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
-from gatelift_wire import messages
+from gatelift_wire import inventory
+from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from support.builders_manager import NAMESPACE, a_pod, a_setting, kueue_object
 from support.manager_world import World, a_world
@@ -183,6 +184,21 @@ def listed(uid: str, name: str, namespace: str = NAMESPACE) -> Memory:
     return Memory(UserObject("*", namespace, name), PlacementKey(uid, 1), 1, Known(written_revision=1))
 
 
+@pytest.mark.parametrize(
+    "change", [{}, {"name": "two"}, {"given": "0" * 32}, {"key": PlacementKey("w", 2)}, {"given": ""}]
+)
+def test_hd_140_only_our_own_mark_on_that_very_run_reaches_where_settings_do_not(change: dict[str, Any]) -> None:
+    world = a_world(setting(), clusters=("a", "b", LOCAL_CLUSTER))
+    world.links.seal_key = b"key"
+    mark = world.links.given("a", PlacementKey("w", 1), HOMES, "one")
+    listed_there = InventoryEntry(
+        key=PlacementKey("w", 1), namespace=HOMES, name="one", state="RUNNING", lifted=True, given=mark
+    )
+    core = world.machine.core
+    left_alone(core, "a", replace(listed_there, **change))
+    assert waits(world, HOME, namespace=HOMES) is (change == {})
+
+
 # --- a person's word, and what is no run ----------------------------------------------------------------------------
 
 
@@ -211,6 +227,6 @@ def test_hd_111_the_condition_names_a_few_origins_and_both_words() -> None:
     ids=repr,
 )
 def test_hd_111_what_no_api_server_can_have_is_no_run(changes: dict[str, Any]) -> None:
-    said = messages.ForeignRun(origin="elsewhere", kind="Pod", namespace="team", name="one", count=1)
+    said = inventory.ForeignRun(origin="elsewhere", kind="Pod", namespace="team", name="one", count=1)
     assert len(read((said,))) == 1
     assert read((replace(said, **changes),)) == ()

@@ -16,6 +16,7 @@ from gatelift_kube.writes import ApiWrite
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Stored
 from gatelift_wire import messages as m
+from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.session_manager import ManagerSession
 
@@ -66,7 +67,7 @@ class Peer:
     number: int = 0
     request: int = 0
     heard: list[m.Message] = field(default_factory=list)
-    inventories: list[tuple[m.InventoryEntry, ...]] = field(default_factory=list)
+    inventories: list[tuple[InventoryEntry, ...]] = field(default_factory=list)
     unheard: list[bool] = field(default_factory=list)
     greetings: list[m.Hello] = field(default_factory=list)
     turns_away: list[str] = field(default_factory=list)

@@ -17,11 +17,9 @@ from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import Create, ObjectSeen, Patch, Synced
 from gatelift_wire import limits
 from gatelift_wire import session as wire
+from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.leases import longest_right
-from gatelift_wire.messages import (
-    InventoryEntry,
-    Report,
-)
+from gatelift_wire.messages import Report
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession
 from gatelift_wire.session_manager import ManagerSession

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from gatelift.core import events
+from gatelift.core import events, given
 from gatelift.core.link_values import (
     ClusterView,
     LinksOutcome,
@@ -16,6 +16,7 @@ from gatelift.core.link_values import (
     Upcall,
 )
 from gatelift_kube.objects.gatelift import Predecessor
+from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
     Applied,
@@ -27,7 +28,6 @@ from gatelift_wire.messages import (
     Finished,
     Forget,
     GatesLifted,
-    InventoryEntry,
     Message,
     ObjectReport,
     Offer,
@@ -57,6 +57,7 @@ class ScriptedLinks:
     revision: int = 0
     predecessors: dict[str, tuple[Predecessor, ...]] = field(default_factory=dict)
     inventories_compared: dict[str, int] = field(default_factory=dict)
+    seal_key: bytes = b""
     tell: Callable[[Any, Any], None] = lambda _who, _what: None
 
     def handle(self, event: events.Event, now: float, *, record_revision: int) -> LinksOutcome:
@@ -90,6 +91,9 @@ class ScriptedLinks:
 
     def remember(self, cluster: str, predecessors: tuple[Predecessor, ...], over: frozenset[PlacementKey]) -> None:
         self.predecessors[cluster] = predecessors
+
+    def given(self, cluster: str, placed: PlacementKey, namespace: str, name: str) -> str:
+        return given.mark(self.seal_key, "origin", cluster, placed, namespace, name)
 
     def state(self, cluster: str) -> ClusterView | None:
         return self.views.get(cluster)

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gatelift_wire import keys, messages, refusals
+from gatelift_wire import inventory, keys, messages, refusals
 from gatelift_wire import session as wire
-from gatelift_wire.messages import Frame, InventoryEntry
+from gatelift_wire.inventory import InventoryEntry
+from gatelift_wire.messages import Frame
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession
 from gatelift_wire.session_manager import ManagerSession
 from support import values_text
 from support.transcripts import Machine
 
-CLASSES = values_text.known(messages, refusals, keys)
+CLASSES = values_text.known(messages, inventory, refusals, keys)
 _CONTROLS = messages.Control.__args__
 
 

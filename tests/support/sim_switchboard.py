@@ -6,21 +6,8 @@ from typing import Any
 
 from gatelift.core import events as manager_events
 from gatelift_agent.core import events as agent_events
-from gatelift_wire.messages import (
-    Bid,
-    Close,
-    Commit,
-    Confirm,
-    Evicted,
-    Finished,
-    Forget,
-    Frame,
-    InventoryChunk,
-    InventoryRequest,
-    Refused,
-    Stop,
-    Stopped,
-)
+from gatelift_wire.inventory import InventoryChunk, InventoryRequest
+from gatelift_wire.messages import Bid, Close, Commit, Confirm, Evicted, Finished, Forget, Frame, Refused, Stop, Stopped
 from support.sim_clock import Timeline
 from support.sim_faults import Faults
 from support.sim_net import End, SimNet, SimStream

@@ -34,18 +34,8 @@ from gatelift_kube.tasks import spawn
 from gatelift_kube.writes import Create, ObjectSeen, Patch, Synced, WriteDone
 from gatelift_wire import codec
 from gatelift_wire import session as wire
-from gatelift_wire.messages import (
-    CertificateRenewed,
-    CertificateRequest,
-    Close,
-    Frame,
-    Hello,
-    InventoryChunk,
-    InventoryRequest,
-    Message,
-    Report,
-    Welcome,
-)
+from gatelift_wire.inventory import InventoryChunk, InventoryRequest
+from gatelift_wire.messages import CertificateRenewed, CertificateRequest, Close, Frame, Hello, Message, Report, Welcome
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession
 from gatelift_wire.session_manager import ManagerSession

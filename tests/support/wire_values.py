@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from gatelift_wire import limits, messages
+from gatelift_wire import inventory, limits, messages
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Frame, TemplateBlob
 
@@ -21,8 +21,8 @@ NUMBER = st.integers(1, limits.COUNT_MAX)
 JSON = st.dictionaries(TEXT, st.integers() | TEXT, max_size=3).map(msgspec.json.encode)
 COMMANDS = typing.get_args(messages.Command)
 REPORTS = typing.get_args(messages.Report)
-AGENT_CONTROLS = (messages.Hello, messages.LeaseRenew, messages.CreditGrant, messages.InventoryChunk, messages.Close)
-MANAGER_CONTROLS = (messages.Welcome, messages.LeaseGranted, messages.InventoryRequest, messages.Close)
+AGENT_CONTROLS = (messages.Hello, messages.LeaseRenew, messages.CreditGrant, inventory.InventoryChunk, messages.Close)
+MANAGER_CONTROLS = (messages.Welcome, messages.LeaseGranted, inventory.InventoryRequest, messages.Close)
 
 
 def value_of(kind: type) -> st.SearchStrategy[Any]:

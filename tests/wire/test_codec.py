@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gatelift_wire import codec, limits, messages, rules
+from gatelift_wire import codec, inventory, limits, messages, rules
 from gatelift_wire.cutting import split
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Frame, ObjectReport, Stop, TemplateBlob, Withdraw
@@ -19,7 +19,12 @@ from support.wire_values import AGENT_FRAMES, MANAGER_FRAMES
 
 KEY = PlacementKey("u", 1)
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-VALUES = {thing for _, thing in inspect.getmembers(messages, inspect.isclass) if dataclasses.is_dataclass(thing)}
+VALUES = {
+    thing
+    for module in (messages, inventory)
+    for _, thing in inspect.getmembers(module, inspect.isclass)
+    if dataclasses.is_dataclass(thing)
+}
 
 
 @QUICK

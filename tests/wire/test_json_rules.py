@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gatelift_wire import codec, rules
+from gatelift_wire.inventory import InventoryChunk, InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.limits import FRAME_PARTS_MAX, JSON_PARTS_MAX, NESTING_MAX, OBJECTS_MAX
-from gatelift_wire.messages import Finished, Frame, InventoryChunk, InventoryEntry, ObjectReport
+from gatelift_wire.messages import Finished, Frame, ObjectReport
 from gatelift_wire.violations import TooLarge, WireViolation
 
 

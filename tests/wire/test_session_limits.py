@@ -5,19 +5,9 @@ import pytest
 from gatelift_wire import limits
 from gatelift_wire import session as wire
 from gatelift_wire.cutting import inventory_chunks
+from gatelift_wire.inventory import ForeignRun, InventoryEntry
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import (
-    Applied,
-    Confirm,
-    Finished,
-    ForeignRun,
-    Frame,
-    Hello,
-    InventoryEntry,
-    Message,
-    ObjectReport,
-    Stop,
-)
+from gatelift_wire.messages import Applied, Confirm, Finished, Frame, Hello, Message, ObjectReport, Stop
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session import SessionOutput, State, Transmit
 from gatelift_wire.session_agent import AgentSession

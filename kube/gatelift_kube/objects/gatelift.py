@@ -46,7 +46,8 @@ class Predecessor(Struct, frozen=True, gc=False):
     """A placement that may run though its Workload is gone: who takes its object's place has to wait for its end.
 
     `kind`, `namespace`, `name` are the user's object's; `*` stands for all, where there were too many to remember.
-    `session` is the last one in which the cluster is known to have had it, 0 where that is not known.
+    `session` is the last one in which the cluster is known to have had it, 0 where that is not known. `given`: it names
+    no kind, and its cluster lists it with the mark with which it was given there.
     """
 
     kind: str
@@ -55,6 +56,7 @@ class Predecessor(Struct, frozen=True, gc=False):
     workload_uid: str = msgspec.field(name="workloadUID")
     epoch: int
     session: int = 0
+    given: bool = False
 
 
 class ForeignRun(Struct, frozen=True, gc=False):

@@ -13,7 +13,7 @@ from gatelift_kube.conditions import find
 from gatelift_kube.objects import gatelift_bounds as bounds
 from gatelift_kube.objects.gatelift import ForeignRun, WorkerCluster
 from gatelift_kube.objects.meta import Condition
-from gatelift_wire import messages
+from gatelift_wire import inventory
 
 ANNOTATION_IGNORED = "gatelift.dev/foreign-ignored"
 """A person's word, written by `gatelift cluster foreign NAME --ignore`: origins, with commas, not to be waited for."""
@@ -32,7 +32,7 @@ ANY = UserObject("*", "*", "*")
 """Stands for the objects that are not named: there are more than that."""
 
 
-def read(runs: tuple[messages.ForeignRun, ...]) -> tuple[ForeignRun, ...]:
+def read(runs: tuple[inventory.ForeignRun, ...]) -> tuple[ForeignRun, ...]:
     """Return what an agent said, as WorkerCluster.status carries it; what no API server has anywhere is no run."""
     found = (
         ForeignRun(origin=one.origin, kind=one.kind, namespace=one.namespace, name=one.name, count=one.count)

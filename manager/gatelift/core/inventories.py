@@ -14,8 +14,9 @@ from gatelift.core.gone import Inventory, Known, is_gone, is_unexplained
 from gatelift.core.link_values import PlacementsInventoried
 from gatelift.core.state import DOUBTS, Core
 from gatelift_kube.conditions import find
+from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import InventoryEntry, Withdraw
+from gatelift_wire.messages import Withdraw
 
 HELD = frozenset({"OFFERED", "HELD"})
 UNFINISHED = frozenset({"OFFERED", "HELD", "COMMITTED", "APPLYING"})
@@ -90,9 +91,11 @@ class Comparison:
             if entry.state.upper() in HELD or _over(entry) or belief.is_nobodys(core, self._upcall.cluster, entry):
                 continue
             if _unexplained(core, self._upcall.cluster, entry):
-                recovery.leave_alone(core, self._upcall.cluster, entry.key, entry.namespace, entry.name)
+                recovery.leave_alone(core, self._upcall.cluster, entry.key, entry)
             else:
-                reports.look_ahead(core, self._upcall.cluster, entry.key, over=False, gated=not entry.lifted)
+                reports.look_ahead(
+                    core, self._upcall.cluster, entry.key, over=False, gated=not entry.lifted, listed=entry
+                )
 
 
 def _compare(
@@ -186,11 +189,11 @@ def _drop(core: Core, cluster: str, entry: InventoryEntry, now: float) -> None:
         if placing.open_view(core, cluster) is not None and not _awaits_bid(core, cluster, entry):
             core.send(cluster, (Withdraw(key=entry.key),), now)
     elif _unexplained(core, cluster, entry) and entry.lifted and not over:
-        recovery.leave_alone(core, cluster, entry.key, entry.namespace, entry.name)
+        recovery.leave_alone(core, cluster, entry.key, entry)
     elif _unexplained(core, cluster, entry):
         core.ask_all(cluster, entry.key, entry.namespace, over=over)
     else:
-        reports.stray(core, cluster, entry.key, now, over=over, gated=not entry.lifted)
+        reports.stray(core, cluster, entry.key, now, over=over, gated=not entry.lifted, listed=entry)
 
 
 def _over(entry: InventoryEntry) -> bool:

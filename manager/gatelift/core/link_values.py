@@ -17,8 +17,9 @@ from gatelift.core.commands import Command
 from gatelift.core.counter import Proof
 from gatelift.core.events import Event
 from gatelift_kube.objects.gatelift import ForeignRun, Predecessor
+from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CapacityEntry, DisconnectPolicy, InventoryEntry, Message, Report
+from gatelift_wire.messages import CapacityEntry, DisconnectPolicy, Message, Report
 
 LOCAL_CLUSTER = "local"
 """The management cluster itself, served by an agent in the manager's process."""
@@ -274,6 +275,10 @@ class Links(Protocol):
 
     def remember(self, cluster: str, predecessors: tuple[Predecessor, ...], over: frozenset[PlacementKey]) -> None:
         """Have these stand in WorkerCluster.status, and none of those that are over; others that do stay."""
+        ...
+
+    def given(self, cluster: str, placed: PlacementKey, namespace: str, name: str) -> str:
+        """Return the mark of what is given to a cluster (see `given`); "" where there is no key."""
         ...
 
     def state(self, cluster: str) -> ClusterView | None:

@@ -10,7 +10,7 @@ import heapq
 import json
 from collections.abc import Callable, Iterable
 
-from gatelift.core import events
+from gatelift.core import events, given
 from gatelift.core.cluster_record import RETRY_SECONDS
 from gatelift.core.commands import AnswerEnrolment, CloseStream, EnrolmentVerdict, Note
 from gatelift.core.counter import Counter
@@ -167,6 +167,10 @@ class Links:
         if link is not None and (link.facts.predecessors, link.facts.predecessors_over) != (predecessors, over):
             link.remember(predecessors, over, self._now)
             self._after(link)
+
+    def given(self, cluster: str, placed: PlacementKey, namespace: str, name: str) -> str:
+        """Return the mark of what is given to a cluster; "" where there is no key."""
+        return given.mark(self._leading.counter.key, self._leading.origin, cluster, placed, namespace, name)
 
     def state(self, cluster: str) -> ClusterView | None:
         """Return the view, as of the event handled last, of a cluster that has a WorkerCluster."""

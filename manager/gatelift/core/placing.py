@@ -6,7 +6,7 @@ by sessions: a resync empties the outboxes, so it is said again; a resumed sessi
 
 from __future__ import annotations
 
-from gatelift.core import additions, dispatch, predecessors, record, telling, texts
+from gatelift.core import additions, dispatch, given, predecessors, record, telling, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.blobs import blob_hash
@@ -58,7 +58,7 @@ def _kept(core: Core, attempt: Attempt, session: int) -> bool:
 
 def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: float) -> None:
     try:
-        commit, specs = _order(known, attempt, owner)
+        commit, specs = _order(core, known, attempt, owner)
     except KindError as error:
         _cannot_start(core, attempt, str(error), now)
         return
@@ -78,22 +78,24 @@ def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: fl
     dispatch.withdraw(core, attempt, now, but=attempt.cluster)
 
 
-def _order(known: Workload, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[bytes, ...]]:
+def _order(core: Core, known: Workload, attempt: Attempt, owner: Owner) -> tuple[Commit, tuple[bytes, ...]]:
     """Return the Commit and the templates that it names. KindError: the object cannot be started as it is."""
     local = attempt.cluster == LOCAL_CLUSTER
     parts = owner.kind.parts(owner.object, owner.raw, record.granted(known))
+    name = owner.object.metadata.name
+    mark = "" if local else core.links.given(attempt.cluster, attempt.key, known.metadata.namespace, name)
     commit = Commit(
         key=attempt.key,
         kind=owner.kind.name,
         namespace=known.metadata.namespace,
-        name=owner.object.metadata.name,
+        name=name,
         queue=known.spec.queue_name,
         objects=tuple(
             ObjectTemplate(
                 name=part.name,
                 pod_set=part.pod_set,
                 template=owner.object.metadata.uid if local else blob_hash(part.spec),
-                metadata=b"{}" if local else part.metadata,
+                metadata=b"{}" if local else given.with_mark(part.metadata, mark),
             )
             for part in parts
         ),
@@ -183,7 +185,7 @@ def _named(core: Core, attempt: Attempt) -> tuple[Commit, ...]:
     if found is None:
         return ()
     try:
-        return (_order(found[0], attempt, found[1])[0],)
+        return (_order(core, found[0], attempt, found[1])[0],)
     except KindError:
         return ()
 

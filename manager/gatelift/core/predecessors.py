@@ -14,14 +14,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gatelift.core import foreign_runs
+from gatelift.core import foreign_runs, given
 from gatelift.core.foreign_runs import ANY
 from gatelift.core.gone import Inventory, Known, is_gone
 from gatelift.core.user_objects import UserObject, made_for
 from gatelift_kube.objects.gatelift import Predecessor
 from gatelift_kube.objects.kueue import Workload
+from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import InventoryEntry
 
 if TYPE_CHECKING:
     from gatelift.core.attempts import Attempt
@@ -43,6 +43,8 @@ class Memory:
     key: PlacementKey
     session: int
     known: Known
+    given: bool = False
+    """Its cluster names it with our own mark: it was placed there, whatever settings say now (decision 36)."""
 
 
 @dataclass(slots=True)
@@ -58,14 +60,15 @@ class Predecessors:
     """Cluster -> what a person says of where work may go there, as it was when those who wait were last looked at."""
 
     def put(self, cluster: str, memory: Memory) -> bool:
-        """Remember; False when it is known."""
+        """Remember; False when all of that is known."""
         of_cluster = self.by_cluster.setdefault(cluster, {})
         if len(of_cluster) >= REMEMBERED_MAX and memory.place != ANY:
             memory = Memory(ANY, PlacementKey(ANY.name, 1), memory.session, memory.known)
         known = of_cluster.get(memory.key)
         if known is not None:
             known.session = max(known.session, memory.session)
-            return False
+            learnt, known.given = memory.given and not known.given, known.given or memory.given
+            return learnt
         of_cluster[memory.key] = memory
         self.ended.pop((cluster, memory.key), None)
         self.by_place.setdefault(memory.place, {})[cluster, memory.key] = None
@@ -157,12 +160,16 @@ def vanished(core: Core, known: Workload, cluster: str, attempt: Attempt | None,
     show(core, cluster)
 
 
-def left_alone(core: Core, cluster: str, key: PlacementKey, namespace: str, name: str) -> None:
-    """Remember what runs and no Workload explains: who takes its place waits, whoever leads then."""
+def left_alone(core: Core, cluster: str, entry: InventoryEntry) -> None:
+    """Remember what runs and no Workload explains: who takes its place waits, whoever leads then.
+
+    With the mark with which we gave it to that cluster it is not only the cluster's word (decision 36).
+    """
     view = core.links.state(cluster)
     facts = Known(written_revision=core.record_revision)
-    memory = Memory(_of_any_kind(namespace, name), key, view.session if view is not None else 0, facts)
-    if core.predecessors.put(cluster, memory):
+    ours = given.is_ours(core.links.given(cluster, entry.key, entry.namespace, entry.name), entry.given)
+    place = _of_any_kind(entry.namespace, entry.name)
+    if core.predecessors.put(cluster, Memory(place, entry.key, view.session if view is not None else 0, facts, ours)):
         show(core, cluster)
 
 
@@ -181,7 +188,7 @@ def adopt(core: Core, cluster: str) -> None:
         if (cluster, key) not in core.predecessors.ended:
             place = UserObject(said.kind, said.namespace, said.name)
             facts = Known(written_revision=core.record_revision)
-            if core.predecessors.put(cluster, Memory(place, key, said.session, facts)):
+            if core.predecessors.put(cluster, Memory(place, key, said.session, facts, said.given)):
                 core.touched.add(cluster)
 
 
@@ -239,6 +246,7 @@ def show(core: Core, cluster: str) -> None:
             workload_uid=each.key.uid,
             epoch=each.key.epoch,
             session=each.session,
+            given=each.given,
         )
         for each in sorted(remembered.values(), key=lambda each: each.key)
     )

@@ -34,6 +34,7 @@ from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import ObjectGone, ObjectSeen
+from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 
 UNEXPLAINED_MAX = 100_000
@@ -327,17 +328,17 @@ def forget(core: Core, cluster: str) -> None:
         core.agenda.mark(LOOK)
 
 
-def leave_alone(core: Core, cluster: str, key: PlacementKey, namespace: str = "", name: str = "") -> None:
+def leave_alone(core: Core, cluster: str, key: PlacementKey, listed: InventoryEntry | None = None) -> None:
     """Leave alone what runs and no Workload explains, since the record may be too old; a person may have it stopped.
 
     Who would run in its place waits (H21), as far as the cluster has said which that is.
     """
-    if name:
-        predecessors.left_alone(core, cluster, key, namespace, name)
+    if listed is not None and listed.name:
+        predecessors.left_alone(core, cluster, listed)
     mine = core.caution.recovery.unexplained.setdefault(cluster, {})
     if key in mine or len(mine) >= UNEXPLAINED_MAX:
         return
-    mine[key] = namespace
+    mine[key] = listed.namespace if listed is not None else ""
     if len(mine) == 1:
         text = texts.unexplained(cluster)
         core.note(text, warning=True, cluster=cluster)

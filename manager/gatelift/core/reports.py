@@ -12,6 +12,7 @@ from gatelift.core.link_values import LinkState, Reported
 from gatelift.core.state import Core, ref_of
 from gatelift.core.unexplained import is_unexplained
 from gatelift_kube.objects.kueue import Workload
+from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
     Applied,
@@ -142,13 +143,25 @@ def mark_owner_of(core: Core, attempt: Attempt) -> None:
         core.mark_owner(owner)
 
 
-def stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool, gated: bool = False) -> None:
-    """Answer a report of a placement that is not live (P7), having made sure of that (R3)."""
+def stray(
+    core: Core,
+    cluster: str,
+    key: PlacementKey,
+    now: float,
+    *,
+    over: bool,
+    gated: bool = False,
+    listed: InventoryEntry | None = None,
+) -> None:
+    """Answer a report of a placement that is not live (P7), having made sure of that (R3).
+
+    `listed`: the inventory's word about it, where that is what came.
+    """
     if key.uid in core.caution.set_aside:
         return  # nobody can tell what its record says: it is asked again when somebody can
     known = core.knowledge.workload_of(key.uid)
     attempt = core.attempts.get(key.uid)
-    if look_ahead(core, cluster, key, over=over, gated=gated):
+    if look_ahead(core, cluster, key, over=over, gated=gated, listed=listed):
         return
     if over:
         recovery.is_over(core, cluster, key)
@@ -185,7 +198,9 @@ def is_past(core: Core, cluster: str, key: PlacementKey) -> bool:
     return view is not None and key in core.strays.get((cluster, view.session), {})
 
 
-def look_ahead(core: Core, cluster: str, key: PlacementKey, *, over: bool, gated: bool) -> bool:
+def look_ahead(
+    core: Core, cluster: str, key: PlacementKey, *, over: bool, gated: bool, listed: InventoryEntry | None = None
+) -> bool:
     """Hold a workload of which a cluster names an epoch that its record has not come to; True if it is held.
 
     An epoch that is not used, of a workload that is placed nowhere, has not come either: it has no winner. Nor has one
@@ -201,6 +216,8 @@ def look_ahead(core: Core, cluster: str, key: PlacementKey, *, over: bool, gated
     spared = not (over or gated) and recovery.spares(core, cluster, key, known)
     if not spared and (key.epoch < highest or (key.epoch == highest and not unplaced)):
         return False
+    if listed is not None and listed.name and not over:  # also for the next leader, and when its Workload is gone
+        predecessors.left_alone(core, cluster, listed)
     _hold(core, cluster, known, attempt, Ahead(key, over, spared))
     return True
 

@@ -3,12 +3,14 @@
 What the own record says of a place (its Workloads, what vanished of them) holds that place whatever cluster it was on.
 What a *worker* says is there holds others' work only as far as it could be true, by what persons have written down:
 
-- what it names holds that one object, where `spec.allowedNamespaces` lets work of its namespace go to that worker and
-  some queue of the namespace dispatches to workers at all;
+- what it names with the mark with which we gave it (`given`) holds that one object, whatever settings are now;
+- what it names without holds that one object, where `spec.allowedNamespaces` lets work of its namespace go to that
+  worker and some queue of the namespace dispatches to workers at all;
 - what it only counts holds work whose own queue may dispatch to that very worker.
 
-So no worker's word reaches a namespace whose work runs at home, and a count reaches no other worker's work. Decision 30
-says what that leaves open. Neighbours: `predecessors` (what is known), `dispatch.targets` (where a queue leads).
+So no worker's own word reaches a namespace whose work runs at home, and a count reaches no other worker's work.
+Decisions 30 and 36 say what that leaves open. Neighbours: `predecessors` (what is known), `dispatch.targets` (where a
+queue leads).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 from gatelift.core import dispatch, texts
 from gatelift.core.foreign_runs import ANY
 from gatelift.core.link_values import LOCAL_CLUSTER, LinkState
+from gatelift.core.predecessors import Memory
 from gatelift.core.state import Core
 from gatelift.core.user_objects import UserObject, made_for
 from gatelift_kube.objects.kueue import LocalQueue, Workload
@@ -32,15 +35,21 @@ def waits(core: Core, known: Workload) -> tuple[str, str] | None:
             if other is not known and attempt is not None and attempt.live:
                 return _said(core, place, attempt.cluster, attempt.key)
         for cluster, placed in core.predecessors.at(place):
-            if placed.uid == known.metadata.uid:
-                continue  # its own, which another backup explains again
-            if _reaches(core, known, cluster, core.predecessors.by_cluster[cluster][placed].place):
+            if placed.uid == known.metadata.uid and _explains(core, known, placed):
+                continue
+            if _reaches(core, known, cluster, core.predecessors.by_cluster[cluster][placed]):
                 return _said(core, place, cluster, placed)
         for cluster, taken in core.predecessors.foreign.items():
             named = place in taken and _may_be_named(core, place.namespace, cluster)
             if named or (ANY in taken and _may_go(core, known, cluster)):
                 return texts.PREDECESSOR_FOREIGN, texts.predecessor_foreign(*place, cluster)
     return None
+
+
+def _explains(core: Core, known: Workload, placed: PlacementKey) -> bool:
+    """Say whether a Workload is placed as its own run that was remembered: another backup has it, or knows of later."""
+    attempt = core.attempts.get(known.metadata.uid)
+    return attempt is not None and attempt.live and attempt.epoch >= placed.epoch
 
 
 def _said(core: Core, place: UserObject, cluster: str, key: PlacementKey) -> tuple[str, str]:
@@ -55,8 +64,11 @@ def _said(core: Core, place: UserObject, cluster: str, key: PlacementKey) -> tup
 # --- how far a worker's word reaches ------------------------------------------------------------------------------
 
 
-def _reaches(core: Core, known: Workload, cluster: str, place: UserObject) -> bool:
+def _reaches(core: Core, known: Workload, cluster: str, memory: Memory) -> bool:
     """Say whether what is remembered holds a Workload: the own record always, a worker's word as far as it reaches."""
+    place = memory.place
+    if memory.given:  # the own record, which came back from the worker in our own hand
+        return True
     if place == ANY:
         return cluster == LOCAL_CLUSTER or _may_go(core, known, cluster)
     if place.kind == ANY.kind:  # an inventory says no kind

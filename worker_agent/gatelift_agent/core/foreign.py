@@ -15,8 +15,8 @@ from gatelift_kinds import pods, registry
 from gatelift_kube.resources import JOB
 from gatelift_kube.writes import KubeObject
 from gatelift_wire import limits
+from gatelift_wire.inventory import ForeignRun
 from gatelift_wire.keys import LABEL_ORIGIN
-from gatelift_wire.messages import ForeignRun
 
 
 class _Run(NamedTuple):

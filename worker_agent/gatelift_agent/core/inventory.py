@@ -5,15 +5,18 @@ Listed is everything from the commit on. Holds are not: nothing of them exists, 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from gatelift_agent.core import containment
 from gatelift_agent.core.placements import Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds.kind import Kind
-from gatelift_wire.keys import objects_digest
-from gatelift_wire.messages import InventoryEntry
+from gatelift_wire.inventory import InventoryEntry
+from gatelift_wire.keys import ANNOTATION_GIVEN, objects_digest
 
+_MARK = re.compile(r"[0-9a-f]{32}")
+"""What a mark looks like to us, who cannot make one: people edit annotations."""
 _UNLISTED = frozenset({State.OFFERED, State.HELD, State.REFUSED, State.EXPIRED, State.GONE})
 
 
@@ -32,6 +35,15 @@ def _lifted(world: World, kind: Kind[Any], tracked: Tracked, now: float) -> bool
         return True
 
 
+def _given(existing: list[Tracked]) -> str:
+    """Return the manager's mark as the objects carry it; "" where somebody has made it into something else."""
+    for tracked in existing:
+        said = tracked.object.metadata.annotations.get(ANNOTATION_GIVEN, "") if tracked.object is not None else ""
+        if _MARK.fullmatch(said):
+            return said
+    return ""
+
+
 def _entry(world: World, placement: Placement, now: float) -> InventoryEntry:
     kind = world.kind(placement)
     existing = [tracked for tracked in placement.objects.values() if tracked.object is not None]
@@ -47,4 +59,5 @@ def _entry(world: World, placement: Placement, now: float) -> InventoryEntry:
         lifted=lifted,
         counts=tuple(sorted(counts.items())),
         digest=objects_digest((tracked.name, tracked.uid) for tracked in placement.objects.values()),
+        given=_given(existing),
     )

@@ -30,8 +30,9 @@ from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.kueue import ResourceFlavor
 from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, KubeObject, Patch, PatchKind
+from gatelift_wire.inventory import ForeignRun
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import ForeignRun, Message
+from gatelift_wire.messages import Message
 
 WRITES_IN_FLIGHT_MAX = 1024
 """Writes asked for and not answered. A quarter of what the executor takes, so that it is never found full."""
