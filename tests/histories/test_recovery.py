@@ -244,7 +244,7 @@ def test_hd_123_restored_once_more_while_it_waits_it_takes_a_term_above_all_that
         history.passes(30.0)  # b is served by it
     restore(history, once_more)
     history.until("the next one leads", lambda: leads(history))
-    history.passes(60.0)
+    history.passes(30.0)  # a does not count as lost yet
     history.mend("a")
     history.until("it goes on", lambda: recovered(history))
     history.until_connected("b")
