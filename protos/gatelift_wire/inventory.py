@@ -46,7 +46,8 @@ class InventoryChunk:
     """A part of an inventory; `applied` is the last command sequence that the agent had applied (R4).
 
     `foreign` and `unheard` come with the last chunk. `unheard`: not all nodes were heard of since the agent began to
-    watch, so what vanished before that may run on one of them (P10): absence says nothing of what was let go.
+    watch, so what vanished before that may run on one of them (P10), or not every namespace that was named in the
+    request is listed: absence says nothing of what was let go.
     """
 
     request: int
@@ -59,6 +60,11 @@ class InventoryChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryRequest:
-    """Asks for the complete inventory; the manager remembers what it had written when it asked (R4)."""
+    """Asks for the complete inventory; the manager remembers what it had written when it asked (R4).
+
+    `namespaces`: those in which the record has placements. The agent looks into them whatever it remembers itself; as
+    long as one that is there is not listed, absence proves nothing (`InventoryChunk.unheard`).
+    """
 
     request: int
+    namespaces: tuple[str, ...] = ()

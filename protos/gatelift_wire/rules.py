@@ -304,7 +304,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "counter": _NUMBER,
         "seal": _SEAL,
     },
-    inventory.InventoryRequest: {"request": _NUMBER},
+    inventory.InventoryRequest: {"request": _NUMBER, "namespaces": _many(_NAME, limits.NAMESPACES_MAX)},
     messages.Close: {"reason": _choice, "text": _TEXT, "retry_after_seconds": _SECONDS, "ticket": _WORD_MAYBE},
     messages.PodSetRequest: {
         "name": _NAME,

@@ -227,10 +227,11 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InventoryAsked:
-    """Agent: answer with `answer_inventory` when the own lists are complete (R8)."""
+    """Agent: answer with `answer_inventory` when the own lists are complete (R8). `namespaces`: to be looked into."""
 
     session: int
     request: int
+    namespaces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

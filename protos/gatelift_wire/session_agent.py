@@ -416,9 +416,9 @@ class AgentSession(SessionCore):
         match control:
             case LeaseGranted(sent_at=sent_at, seconds=seconds, counter=counter, seal=seal):
                 self._take_grant(sent_at, seconds, Sealed(counter, seal), now)
-            case InventoryRequest(request=request):
+            case InventoryRequest(request=request, namespaces=namespaces):
                 self._asked = request
-                self._out.append(InventoryAsked(session=self.session, request=request))
+                self._out.append(InventoryAsked(session=self.session, request=request, namespaces=namespaces))
             case _:
                 self._violation(f"control: {type(control).__name__} is not the manager's to send", now)
 

@@ -5,7 +5,7 @@ Neighbours: `session` (words and promises), `session_core` (what both ends share
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, get_args
 
@@ -217,7 +217,7 @@ class ManagerSession(SessionCore):
             self._end(reason, text, now)
         return self._take_out()
 
-    def ask_inventory(self, request: int, now: float) -> list[SessionOutput]:
+    def ask_inventory(self, request: int, now: float, namespaces: Collection[str] = ()) -> list[SessionOutput]:
         """Ask for the complete inventory; the answer to an earlier request that is still on its way is dropped.
 
         Nothing happens without a session or before a resume is through (`Opened`). Raises `IllegalUse` for a request
@@ -231,7 +231,8 @@ class ManagerSession(SessionCore):
         self._last_request = request
         self._collection = _Collection(request)
         self._set_deadline(now + limits.CATCH_UP_SECONDS, f"inventory {request}: was not complete in time")
-        self._transmit((InventoryRequest(request=request),))
+        named = tuple(sorted(namespaces)[: limits.NAMESPACES_MAX])
+        self._transmit((InventoryRequest(request=request, namespaces=named),))
         return self._take_out()
 
     def grant(

@@ -1,4 +1,4 @@
-"""HD-125, HD-126: what an agent keeps of itself, written late, lost or not enough: in which namespaces it has work.
+"""HD-125, HD-126, HD-141: what an agent keeps of itself, written late, lost or not enough: where it has work.
 
 A namespace that accepts no work any more is looked into only because the agent knows that something of ours is there.
 """
@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from gatelift_agent.core.keeper import STATE_NAME
-from gatelift_kube.resources import CONFIG_MAP, NAMESPACE
+from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, POD
 from gatelift_kube.writes import ApiWrite, Patch
 from support.history import History
 from support.sim_cluster import ACCEPT, SYSTEM, TEAM
@@ -104,3 +104,46 @@ def test_hd_126_what_is_found_in_a_namespace_that_is_watched_after_the_start_is_
     history.until("the agent is in a session", lambda: agent.machine.connected, 120.0)
     history.edit(cluster, NAMESPACE, TEAM, {"metadata": {"labels": {ACCEPT: "true"}}})
     _runs_on(history, kind, cluster)
+
+
+@KINDS
+def test_hd_141_a_namespace_that_was_taken_off_the_list_is_looked_into_since_the_manager_names_it(kind: str) -> None:
+    """It accepts no work while the agent starts, and does not open again."""
+    history = History(shown=False)
+    (history.pod if kind == "Pod" else history.job)("one")
+    cluster = history.until_runs("one", kind)
+    history.passes(5.0)
+    history.kill_agent(cluster, again=False)
+    _forget_the_namespace(history, cluster)
+    _close(history, cluster)
+    history.world.start_agent(cluster)
+    _runs_on(history, kind, cluster)
+    assert _kept_namespaces(history, cluster) == [TEAM]
+
+
+@KINDS
+def test_hd_141_while_the_namespace_cannot_be_listed_what_runs_there_stays_charged(kind: str) -> None:
+    """As where the agent's RoleBinding was taken away: an answer of 403 is no answer."""
+    history = History(shown=False)
+    (history.pod if kind == "Pod" else history.job)("one")
+    cluster = history.until_runs("one", kind)
+    history.passes(5.0)
+    history.kill_agent(cluster, again=False)
+    _forget_the_namespace(history, cluster)
+    _close(history, cluster)
+    history.world.start_agent(cluster)
+    agent = history.agent(cluster)
+    watch, asked = agent._watch_namespaces, list[tuple[str, ...]]()
+
+    def refused(namespaces: tuple[str, ...]) -> None:
+        asked.append(namespaces)
+        watch(tuple(name for name in namespaces if name != TEAM))
+
+    agent._watch_namespaces = refused  # type: ignore[method-assign]
+    _runs_on(history, kind, cluster)
+    assert TEAM in asked[-1]
+    agent._watch_namespaces = watch  # type: ignore[method-assign]
+    watch(asked[-1])
+    _runs_on(history, kind, cluster)
+    history.home.delete(POD if kind == "Pod" else JOB, "one")
+    history.until("it is stopped", lambda: not history.runs("one", kind) and history.workload("one", kind) is None)

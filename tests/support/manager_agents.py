@@ -58,6 +58,7 @@ class ScriptedLinks:
     predecessors: dict[str, tuple[Predecessor, ...]] = field(default_factory=dict)
     inventories_compared: dict[str, int] = field(default_factory=dict)
     seal_key: bytes = b""
+    namespaces: dict[str, frozenset[str]] = field(default_factory=dict)
     tell: Callable[[Any, Any], None] = lambda _who, _what: None
 
     def handle(self, event: events.Event, now: float, *, record_revision: int) -> LinksOutcome:
@@ -85,6 +86,9 @@ class ScriptedLinks:
         self, cluster: str, *, placements: int, offers: int, unexplained: int | None, undecided: int = 0
     ) -> None:
         self.counts = (cluster, placements, offers)
+
+    def placed_in(self, cluster: str, namespaces: frozenset[str]) -> None:
+        self.namespaces[cluster] = namespaces
 
     def compared(self, cluster: str, session: int) -> None:
         self.inventories_compared[cluster] = session

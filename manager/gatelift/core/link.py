@@ -65,6 +65,7 @@ class Link:
         self._credits = 0
         self._capacity: Capacity | None = None
         self._unheard = Unheard()
+        self.namespaces: frozenset[str] = frozenset()  # in which something is placed
         self._renewals = Renewals(name, leading)
         self._keys: dict[int, str] = {}
         self._view: tuple[tuple[object, ...], ClusterView] | None = None
@@ -411,7 +412,7 @@ class Link:
             case wire.Welcomed(resumed=False):
                 self._request += 1
                 self._requests = {self._request: self._leading.record_revision}
-                self._take(self._session.ask_inventory(self._request, now), now, out)
+                self._take(self._session.ask_inventory(self._request, now, self.namespaces), now, out)
             case wire.InventoryReceived():
                 self.facts.foreign = foreign_runs.read(output.foreign)
                 self._unheard.inventoried(unheard=output.unheard)

@@ -269,6 +269,10 @@ class Links(Protocol):
         """
         ...
 
+    def placed_in(self, cluster: str, namespaces: frozenset[str]) -> None:
+        """Tell in which namespaces of a cluster something is placed; the next inventory is asked for with them."""
+        ...
+
     def compared(self, cluster: str, session: int) -> None:
         """Tell that all has been concluded from the inventory of a session: only now may that session be resumed."""
         ...

@@ -155,6 +155,12 @@ class Links:
         if link is not None and link.counted(placements, offers, unexplained, undecided):
             self._after(link)
 
+    def placed_in(self, cluster: str, namespaces: frozenset[str]) -> None:
+        """Take in which namespaces something is placed; see `link_values.Links.placed_in`."""
+        link = self._links.get(cluster)
+        if link is not None:
+            link.namespaces = namespaces
+
     def compared(self, cluster: str, session: int) -> None:
         """Take that dispatch is done with an inventory; see `link_values.Links.compared`."""
         link = self._links.get(cluster)

@@ -251,7 +251,10 @@ class Machine:
                 undecided=unexplained.undecided(core, cluster),
             )
             core.tidy(cluster)
+        for cluster in sorted(core.whereabouts.changed) if core.whereabouts.changed else ():
+            core.links.placed_in(cluster, core.whereabouts.namespaces(cluster))
         core.touched.clear()
+        core.whereabouts.changed.clear()
 
     def _rebuilt(self, now: float) -> bool:
         """Make the attempts that the records tell of, before anything is answered or decided; bounded per call.

@@ -252,6 +252,7 @@ STRAYS_MAX = 10_000
 def leave(core: Core, attempt: Attempt) -> None:
     """Take an attempt off all lists of its cluster: it is over, or a newer epoch has taken its place."""
     core.on_cluster.get(attempt.cluster, set()).discard(attempt.uid)
+    core.whereabouts.drop(attempt.cluster, attempt.uid)
     core.touched.add(attempt.cluster)
     dispatch.free_room(core, attempt.uid, attempt.cluster)
     core.waiting_for_room.pop(attempt.uid, None)

@@ -197,6 +197,7 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         core.record_revision += 1
         attempt.written_revision = core.record_revision
         core.on_cluster.setdefault(rec.cluster, set()).add(rec.uid)
+        core.whereabouts.put(rec.cluster, rec.uid, rec.ref.key.namespace)
         core.unapplied.setdefault(rec.cluster, set()).add(rec.uid)
         core.touched.add(rec.cluster)
         core.failures.forget(rec.uid)

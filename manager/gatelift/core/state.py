@@ -28,6 +28,7 @@ from gatelift.core.resting import Resting
 from gatelift.core.settings import Settings
 from gatelift.core.status_budget import StatusBudget
 from gatelift.core.wall import Wall
+from gatelift.core.whereabouts import Whereabouts
 from gatelift_kinds.kind import Kind
 from gatelift_kube.contained import Contained
 from gatelift_kube.objects.kueue import Workload
@@ -86,6 +87,7 @@ class Core:
     predecessors: Predecessors = field(default_factory=Predecessors)
     unapplied: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs of offers and commits not applied
     on_cluster: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs of attempts placed there
+    whereabouts: Whereabouts = field(default_factory=Whereabouts)
     waiting_for_room: dict[str, None] = field(default_factory=dict)
     out_of_clusters: dict[str, None] = field(default_factory=dict)  # UIDs that no cluster could take
     told: dict[str, tuple[str, str]] = field(default_factory=dict)  # UID -> (reason, message) to be said, until it is
@@ -355,6 +357,7 @@ class Core:
             self.budget.leave(attempt.look)
             for cluster in {attempt.cluster, *(attempt.round.offered if attempt.round else ())}:
                 self.on_cluster.get(cluster, set()).discard(uid)
+                self.whereabouts.drop(cluster, uid)
                 self.unapplied.get(cluster, set()).discard(uid)
                 self.touched.add(cluster)
         self.waiting_for_room.pop(uid, None)

@@ -272,10 +272,11 @@ def unreachable(cluster: str) -> str:
 
 
 def unheard(cluster: str) -> str:
-    """Return the text shown while a placement is not listed and may run on a node that was not heard of."""
+    """Return the text shown while a placement is not listed and may run unseen: on a node, or in a namespace."""
     return (
-        f'Cluster "{cluster}" does not list it, and not all its nodes were heard of since its agent started; the work '
-        "there may be running and its quota stays charged until each node was heard of, or is gone"
+        f'Cluster "{cluster}" does not list it, and not all its nodes were heard of since its agent started, or the '
+        "agent cannot list a namespace with work; the work there may be running and its quota stays charged until each "
+        "node was heard of, or is gone, and each namespace is listed"
     )
 
 

@@ -106,10 +106,34 @@ def look_again(world: World, now: float) -> None:
 
 def settle(world: World, now: float) -> None:
     """End the doubt about placements of which nothing was found, once it can be; the manager is told."""
-    if world.ready and world.unheard and not world.nodes.may_run(world.nodes.before(GRACE_SECONDS), now):
+    if not world.ready or not world.unheard or world.unlisted:
+        return
+    if not world.nodes.may_run(world.nodes.before(GRACE_SECONDS), now):
         world.unheard, world.capacity_changed = False, True
+
+
+def look_into(world: World, namespaces: tuple[str, ...]) -> None:
+    """Look into the namespaces in which the manager's record has placements, whatever was kept of them here (HD-141).
+
+    One that is not there has nothing; before all others are listed, what is not found says nothing.
+    """
+    if world.local:
+        return
+    world.unlisted = {name for name in namespaces if name in world.namespaces} - world.listed
+    for name in sorted(world.unlisted):
+        world.keeper.cover(name)
+        world.namespace_left = world.unheard = True
+
+
+def listed(world: World, now: float) -> None:
+    """Take that a namespace is listed, or is gone: the last one may end the doubt."""
+    if world.unlisted:
+        world.unlisted = (world.unlisted & world.namespaces.keys()) - world.listed
+        settle(world, now)
 
 
 def settles_at(world: World) -> float | None:
     """Return when that doubt ends by time alone; None: news of a node ends it, or it is over."""
-    return world.nodes.over_at(world.nodes.before(GRACE_SECONDS)) if world.unheard and world.ready else None
+    if not world.unheard or not world.ready or world.unlisted:
+        return None
+    return world.nodes.over_at(world.nodes.before(GRACE_SECONDS))

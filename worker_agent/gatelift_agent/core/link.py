@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_agent.core import commands, containment, events, foreign, inventory, orders, rebuilding, reports
+from gatelift_agent.core import commands, containment, doubts, events, foreign, inventory, orders, rebuilding, reports
 from gatelift_agent.core.placements import STARTING
 from gatelift_agent.core.world import World
 from gatelift_wire import session
@@ -153,8 +153,9 @@ class Link:
                     world.commands.append(commands.CloseStream(stream_id=stream_id, text=text))
                 case session.Welcomed():
                     self._welcomed(output, now)
-                case session.InventoryAsked(request=request):
+                case session.InventoryAsked(request=request, namespaces=namespaces):
                     self._asked = request
+                    doubts.look_into(world, namespaces)
                     self._answer_inventory(now)
                 case session.Opened(resumed=resumed):
                     self._opened(resumed=resumed)

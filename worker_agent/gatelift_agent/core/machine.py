@@ -62,7 +62,6 @@ class Machine:
         self._link = Link(self._world, jitter=jitter)
         self._synced: set[Resource] = set()
         self._watched: tuple[str, ...] = ()
-        self._listed: set[str] = set()
         self._lists_due: float | None = None
         self._capacity_at = 0.0
         self._capacity_said: tuple[int, Capacity] | None = None
@@ -134,8 +133,9 @@ class Machine:
                 if resource == NODE:
                     world.nodes.synced()
             case events.NamespaceSynced(namespace=namespace):
-                self._listed.add(namespace)
+                world.listed.add(namespace)
                 rebuilding.take_namespace(world, namespace, now)
+                doubts.listed(world, now)
             case events.LeadershipGained():
                 self._lose(now)
                 self._world.leadership.gain(event.term, now + event.settle_seconds, event.mark)
@@ -196,6 +196,7 @@ class Machine:
                 world.namespaces.pop(obj.metadata.name, None)
                 observing.namespace_left(world, obj.metadata.name, now)
                 self._namespaces_changed()
+                doubts.listed(world, now)
             case Node():
                 world.nodes.gone(obj.metadata.name)
                 doubts.look_again(world, now)
@@ -271,7 +272,7 @@ class Machine:
         world.standing.origin, world.standing.away_since = "", now
         self._world = world
         self._link.serve(world)
-        self._synced, self._listed, self._watched = set(), set(), ()
+        self._synced, self._watched = set(), ()
         world.commands.append(StopWatching())
 
     def _stand_down(self, now: float) -> None:
@@ -304,7 +305,7 @@ class Machine:
         if not needed <= self._synced:
             return
         self._namespaces_changed()
-        if self._listed >= set(self._watched):
+        if world.listed >= set(self._watched):
             self._become_ready(now)
 
     def _become_ready(self, now: float) -> None:
@@ -336,7 +337,7 @@ class Machine:
         if wanted != self._watched:
             for left in set(self._watched) - set(wanted):
                 world.objects.forget_namespace(left)
-                self._listed.discard(left)
+                world.listed.discard(left)
             self._watched = wanted
             world.commands.append(WatchNamespaces(namespaces=wanted))
         world.capacity_changed = True

@@ -78,7 +78,12 @@ class World:
         self.ready = False
         self.fresh = True
         self.unheard = True
-        """What vanished before this process watched may run: not all nodes were heard of since (`doubts`)."""
+        """What vanished before this process watched may run: not all nodes were heard of since, or a namespace with
+        placements by the manager's record is not listed (`doubts`)."""
+        self.listed: set[str] = set()
+        """Namespaces whose lists are complete; "" where all are watched at once."""
+        self.unlisted: set[str] = set()
+        """Namespaces that the manager has named, that are there and not listed yet."""
         self.namespaces: dict[str, Namespace] = {}
         self.flavors: dict[str, ResourceFlavor] = {}
         self.objects = Objects(self._tracks, self.job_marked)
