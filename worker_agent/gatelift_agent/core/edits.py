@@ -2,7 +2,7 @@
 
 Compared with what our own last write was answered, so that defaults and webhooks of the worker are no edit. After a
 restart the mark tells, written with the lift: what the create was answered is known by then. `local` objects are the
-user's own, and the manager's to judge.
+user's own, and the manager's to judge; but what is held back there and bears our stop nobody would let go any more.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from gatelift_kinds.patches import add_to_map, stop_marked
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.unreadable import UNREADABLE
 from gatelift_kube.writes import EmitEvent, KubeObject
+from gatelift_wire.keys import ANNOTATION_STOPPING
 
 ANNOTATION_MADE = "gatelift.dev/made"
 """JSON of what was made, as the worker answered it, and the `metadata.generation` that our lift gave it."""
@@ -101,8 +102,10 @@ def ending(world: World, placement: Placement, tracked: Tracked, now: float) -> 
     None if it goes on.
     """
     obj = tracked.object
-    if world.local or obj is None or world.kind(placement).outcome(obj) is not None:
+    if obj is None or world.kind(placement).outcome(obj) is not None:
         return None
+    if world.local:
+        return _stopped_at_home(world, placement, tracked)
     if stop_marked(obj.metadata, placement.key):  # by a process before this one, which had decided to end it
         text = f"{tracked.ref} was being stopped when the agent started anew"
         return Ending(kind=EndingKind.EVICTED, reason=STOPPED, message=text)
@@ -115,6 +118,19 @@ def ending(world: World, placement: Placement, tracked: Tracked, now: float) -> 
     if edited(world, placement, tracked) and _put_back_body(world, placement, tracked) is None:
         return edit_ending(world, placement, tracked)
     return None
+
+
+def _stopped_at_home(world: World, placement: Placement, tracked: Tracked) -> Ending | None:
+    """Return the end of what bears our stop and is held back: by a leader before this one, or by anybody's hand.
+
+    Why it was stopped nobody knows any more, and this attempt never lets it go again. What runs is left running,
+    whatever it bears: it is the user's own, and nobody has asked for its end.
+    """
+    obj = tracked.object
+    if obj is None or world.kind(placement).lifted(obj) or not stop_marked(obj.metadata, placement.key):
+        return None
+    text = f"{tracked.ref} says in {ANNOTATION_STOPPING} that this attempt was stopped; it is queued anew"
+    return Ending(kind=EndingKind.EVICTED, reason=STOPPED, message=text)
 
 
 def edit_ending(world: World, placement: Placement, tracked: Tracked) -> Ending:

@@ -225,6 +225,7 @@ def _await_local(world: World, placement: Placement, tracked: Tracked, now: floa
     held = world.held(tracked)
     if held is not None and tracked.uid == held.object.metadata.uid:
         tracked.object, tracked.raw = held.object, held.raw
+        world.look(placement.key)  # what it bears may end this attempt
         return
     limit = placement.committed_at + LOCAL_WAIT_SECONDS
     if now < limit:  # our watch may be behind the manager's, which has seen it
@@ -330,7 +331,7 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
 def _lost(world: World, placement: Placement, now: float) -> Ending | None:
     """Return the eviction by somebody else: an object vanished or is being deleted. None if all are well."""
     if world.local:
-        return None  # the user deletes the own object: the manager sees it too and says stop
+        return _edited(world, placement, now)  # a deletion is the user's own: the manager sees it too and says stop
     kind = world.kind(placement)
     for tracked in placement.objects.values():
         if tracked.delete_asked:
