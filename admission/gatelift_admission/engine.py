@@ -22,7 +22,7 @@ import heapq
 import inspect
 from collections.abc import Mapping
 
-from gatelift_admission import explain, intake, patient, places, statuses, structure
+from gatelift_admission import explain, ghosts, intake, patient, places, statuses, structure
 from gatelift_admission.amounts import to_quantity
 from gatelift_admission.cycle import Cycle
 from gatelift_admission.entry import Entry, Phase
@@ -191,6 +191,15 @@ class Engine:
         """
         self.state.now = max(self.state.now, now)
         self.set_usage(uid, {})
+
+    def set_ghost(self, uid: str, *, runs: bool) -> None:
+        """Say that a workload runs whose object shows no reservation, or that nothing of it does any more.
+
+        It is charged all that it asks for, in the first flavor of each resource of the queue where it is now.
+        """
+        entry = self.state.entries.get(uid)
+        if entry is not None:
+            (ghosts.hold if runs else ghosts.let_go)(self.state, entry)
 
     def block(self, uid: str) -> None:
         """Keep a workload from being admitted until `unblock`: it counts as waiting, as one whose backoff is not over.

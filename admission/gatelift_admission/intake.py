@@ -81,7 +81,7 @@ def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
         state.tell(entry, None)
         entry.told = None
         if was is Phase.PENDING or was is Phase.FINISHED:
-            entry.held_counts = None
+            entry.held_counts, entry.ghost = None, False
             entry.evicted = False
         entry.evicted = entry.evicted or is_true(entry.workload, "Evicted")
         _read_grant(entry)

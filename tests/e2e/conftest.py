@@ -35,6 +35,7 @@ MODULES_OF = {
         "test_orphans.py",
         "test_recovery.py",
         "test_validation_rules.py",
+        "test_workload_status_rules.py",
     ),
     "embedded": EVERYWHERE,
     "kind": ("test_kind_provider.py", "test_k3s_engine.py", "test_kind_road.py"),

@@ -12,7 +12,17 @@ import pytest
 
 from gatelift.cli.manifests import MANAGEMENT, WORKER, Part, agent_binding, load_manifests
 from gatelift_sandbox.provider import Cluster
-from support.e2e_rules import GATELIFT, control_plane, refused
+from support.e2e_rules import (
+    AS_GATELIFT,
+    GATELIFT,
+    KUEUE,
+    MANAGER,
+    RESERVED,
+    a_workload,
+    control_plane,
+    refused,
+    status_of,
+)
 from support.kind_objects import condition
 from support.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
 
@@ -20,8 +30,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 Json = dict[str, Any]
 K = "kueue.x-k8s.io/"
-KUEUE = "kueue.x-k8s.io/v1beta2"
-MANAGER = "system:serviceaccount:gatelift-system:gatelift-manager"
 AGENT = "system:serviceaccount:gatelift-system:gatelift-agent"
 
 
@@ -44,16 +52,6 @@ def a_queue(**spec: Any) -> Json:
 def a_group(**cell: Any) -> Json:
     resources = [{"name": "cpu", "nominalQuota": 5, **cell}]
     return {"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": resources}]}
-
-
-def a_workload(name: str = "w", **spec: Any) -> Json:
-    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}], "unheardOf": {"a": 1}}}
-    return {
-        "apiVersion": KUEUE,
-        "kind": "Workload",
-        "metadata": {"name": name, "namespace": "default", "annotations": {"gatelift.dev/epoch": "1"}},
-        "spec": {"podSets": [{"template": template}], **spec},
-    }
 
 
 BAD = [
@@ -109,7 +107,7 @@ def raised(name: str, epoch: str) -> tuple[str, ...]:
 async def test_hd_30_while_quota_is_reserved_only_the_manager_changes_the_epoch(kubectl: Kubectl) -> None:
     await kubectl.apply(a_workload("reserved-epoch"))
     reserved = json.dumps({"status": {"conditions": [condition("QuotaReserved")]}})
-    await kubectl("patch", "workload", "reserved-epoch", "--subresource=status", "--type=merge", "--patch", reserved)
+    await kubectl(*status_of("reserved-epoch"), reserved, *AS_GATELIFT)
     await refused(kubectl, "belongs to the run while quota is reserved", *raised("reserved-epoch", "7"))
     await kubectl(*raised("reserved-epoch", "7"), f"--as={MANAGER}", "--as-group=system:serviceaccounts")
 
@@ -147,10 +145,6 @@ def a_class(kind: str, name: str) -> Json:
     return {"priority": 1, "priorityClassRef": {"group": group, "kind": kind, "name": name}}
 
 
-RESERVED: Json = {
-    "conditions": [condition("QuotaReserved"), condition("Admitted")],
-    "admission": {"clusterQueue": "cq", "podSetAssignments": [{}]},
-}
 CHANGES: list[tuple[Json, Json, str]] = [
     ({"queueName": "q"}, {"queueName": "r"}, "queueName is immutable"),
     ({"queueName": "q"}, {"queueName": None}, "queueName is immutable"),
@@ -177,7 +171,7 @@ CHANGES: list[tuple[Json, Json, str]] = [
 async def test_what_was_reserved_cannot_be_changed(kubectl: Kubectl, has: Json, wanted: Json, text: str) -> None:
     async def status(value: Json) -> None:
         patch = json.dumps({"status": value})
-        await kubectl("patch", "workload", "reserved", "--subresource=status", "--type=merge", "-p", patch)
+        await kubectl(*status_of("reserved"), patch, *AS_GATELIFT)
 
     async def change(spec: Json) -> None:
         await kubectl("patch", "workload", "reserved", "--type=merge", "-p", json.dumps({"spec": spec}))
@@ -202,7 +196,7 @@ async def test_hd_41_the_finalizer_of_what_was_reserved_is_gatelifts_to_take_off
     await kubectl.apply(workload)
     patch = ("patch", "workload", "kept-while-reserved", "--type=merge", "-p")
     without = json.dumps({"metadata": {"finalizers": None}})
-    await kubectl(*patch, json.dumps({"status": RESERVED}), "--subresource=status")
+    await kubectl(*status_of("kept-while-reserved"), json.dumps({"status": RESERVED}), *AS_GATELIFT)
     await refused(kubectl, "is taken off by Gatelift", *patch, without)
     await kubectl(*patch, without, f"--as={MANAGER}", *GATELIFT)
     await kubectl("delete", "workload", "kept-while-reserved")
@@ -211,7 +205,7 @@ async def test_hd_41_the_finalizer_of_what_was_reserved_is_gatelifts_to_take_off
 async def test_the_templates_of_what_was_reserved_cannot_be_changed(kubectl: Kubectl) -> None:
     await kubectl.apply(a_workload("templates"))
     status = json.dumps({"status": RESERVED})
-    await kubectl("patch", "workload", "templates", "--subresource=status", "--type=merge", "-p", status)
+    await kubectl(*status_of("templates"), status, *AS_GATELIFT)
     other = json.dumps({"spec": {"podSets": [{"template": {"spec": {}}}]}})
     await refused(kubectl, "templates are immutable", "patch", "workload", "templates", "--type=merge", "-p", other)
 

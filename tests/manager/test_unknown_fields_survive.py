@@ -99,7 +99,7 @@ WRITES: dict[str, Callable[[Workload], bytes]] = {
 }
 RESERVES = {"conditions", "admission", "admissionChecks", "resourceRequests"}
 CHANGES: dict[str, set[str]] = {
-    "reservation": RESERVES,
+    "reservation": {*RESERVES, "clusterName"},  # of a winner that somebody left there, it has none
     "admission": {*RESERVES, "clusterName", "nominatedClusterNames"},
     "adoption": {"admissionChecks"},
     "eviction": {"conditions", "schedulingStats"},

@@ -15,10 +15,20 @@ from gatelift_kube.config import from_kubeconfig
 from gatelift_sandbox.applying import apply
 from gatelift_sandbox.processes import LocalProvider
 from gatelift_sandbox.provider import Cluster, NodeShape, Settings
+from support.kind_objects import condition
 from support.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
 
 GATELIFT = ("--as-group=system:serviceaccounts", "--as-group=system:serviceaccounts:gatelift-system")
 """Groups of our ServiceAccounts, for who is impersonated."""
+MANAGER = "system:serviceaccount:gatelift-system:gatelift-manager"
+AS_GATELIFT = ("--as=admin", "--as-group=system:masters", *GATELIFT)
+"""An administrator whom policies take for one of ours: ServiceAccounts may not patch what they replace."""
+KUEUE = "kueue.x-k8s.io/v1beta2"
+RESERVED: dict[str, Any] = {
+    "conditions": [condition("QuotaReserved"), condition("Admitted")],
+    "admission": {"clusterQueue": "cq", "podSetAssignments": [{}]},
+}
+"""Status of a Workload that has its quota and is admitted."""
 
 
 def control_plane(home: Path, manifests: Iterable[dict[str, Any]]) -> Iterator[Cluster]:
@@ -50,3 +60,19 @@ async def refused(kubectl: Kubectl, text: str, *arguments: str, manifest: dict[s
             await asyncio.sleep(POLL_SECONDS)
     with pytest.raises(KubectlError, match=text):
         await kubectl(*arguments, manifest=manifest)
+
+
+def a_workload(name: str = "w", **spec: Any) -> dict[str, Any]:
+    """Return a Workload that asks for one pod."""
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}], "unheardOf": {"a": 1}}}
+    return {
+        "apiVersion": KUEUE,
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "default", "annotations": {"gatelift.dev/epoch": "1"}},
+        "spec": {"podSets": [{"template": template}], **spec},
+    }
+
+
+def status_of(name: str) -> tuple[str, ...]:
+    """Return the words that patch the status of a Workload."""
+    return ("patch", "workload", name, "--subresource=status", "--type=merge", "-p")

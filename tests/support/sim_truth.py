@@ -99,6 +99,7 @@ class Truth:
         )  # Workloads whose epoch a person wrote: what runs keeps the one it began with
         self._recovered_to: set[int] = set()
         self._lost: set[tuple[str, int, str]] = set()  # (workload, epoch, cluster) that only a lost history has granted
+        self._taken: set[str] = set()  # Workloads that a person took the reservation off while they ran
         self._stripped: set[str] = set()  # Workloads that a person took the finalizers off
         self._charges: Counter[tuple[str, int]] = Counter()
         self._releases: Counter[tuple[str, int]] = Counter()
@@ -167,6 +168,7 @@ class Truth:
                 self._stripped.add(uid)
             if epoch_of(document) != highest:
                 self._renumbered.add(uid)
+            self._take_away(uid, before, document)
             return
         epoch = epoch_of(document)
         if epoch < highest:
@@ -178,6 +180,16 @@ class Truth:
         owner = self.whose.owner_of(uid)
         if owner is not None:
             self._check(owner[0])
+
+    def _take_away(self, uid: str, before: Doc | None, after: Doc) -> None:
+        """Take that a person took the reservation of what runs off its record: that may be put back, and is no second.
+
+        Until then no record can be asked whether it is charged; the account asks who leads.
+        """
+        if before is None or not holds(before, "QuotaReserved") or holds(after, "QuotaReserved") or not self.live(uid):
+            return
+        self._taken.add(uid)
+        self._charges[uid, epoch_of(before)] -= 1
 
     def _own_containers(self, workload: str) -> None:
         """Count the containers that ran before their Workload was made."""
@@ -428,7 +440,9 @@ class Truth:
         self._check_overlap(work)
         for uid, each in self._by_uid(work):
             record = self.workloads.get(each.workload)
-            if record is not None and not holds(record, "QuotaReserved") and not self._is_exempt(each.root, uid):
+            if record is None or holds(record, "QuotaReserved"):
+                self._taken.discard(each.workload)
+            elif each.workload not in self._taken and not self._is_exempt(each.root, uid):
                 run = each.epoch, each.cluster
                 raise TruthError(f"workload {record['metadata']['name']}: {run} may run and is not charged")
 

@@ -1,7 +1,9 @@
 """What holds the manager back from its own decisions: doubts about the record, each as narrow as it can be. Pure.
 
 P7: a cluster that names a later epoch than the record knows holds that workload, and gets no new work itself; its word
-never holds more than that. Neighbours: `reports` (where doubts come from), `dispatch`, `reconcile` (who ask).
+never holds more than that. One that names the record's own epoch, of a workload that is placed nowhere by that, only
+holds that workload, which is charged while it runs. Neighbours: `reports` (where doubts come from), `dispatch`,
+`reconcile` (who ask).
 """
 
 from __future__ import annotations
@@ -25,6 +27,13 @@ class Ahead:
     """Whether nothing of it runs there any more, by the cluster's word."""
     spared: bool = False
     """Whether it runs since before a recovery: nobody is mistaken, and it is left to come to its own end."""
+    level: bool = False
+    """Whether its epoch is the highest that the record knows, which only does not say that it is placed."""
+
+    @property
+    def suspect(self) -> bool:
+        """Say whether its cluster gets no new work for it: either that or the record is mistaken about more."""
+        return not (self.spared or self.level)
 
 
 @dataclass(slots=True)
@@ -37,6 +46,8 @@ class Caution:
     set_aside: set[str] = field(default_factory=set)
     """UIDs of Workloads whose record could not be read: nothing is said of their placements until it can."""
     recovery: Recovery = field(default_factory=Recovery)
+    changed_records: set[str] = field(default_factory=set)
+    """UIDs of Workloads whose record somebody else has changed, and which is to be written back (`kept_record`)."""
     _ahead: dict[str, dict[str, Ahead]] = field(default_factory=dict)  # UID -> cluster -> what it names
     _clusters: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs
     _count: int = 0
@@ -46,6 +57,10 @@ class Caution:
     def holds(self, uid: str) -> bool:
         """Say whether nothing new of a workload is started: some cluster names a later epoch of it."""
         return uid in self._ahead
+
+    def runs_unrecorded(self, uid: str) -> bool:
+        """Say whether a workload runs, by a cluster's word, in the epoch that its record shows as placed nowhere."""
+        return any(ahead.level and not ahead.over for ahead in self._ahead.get(uid, {}).values())
 
     def cordons(self, cluster: str) -> bool:
         """Say whether a cluster gets no new work."""
@@ -73,7 +88,7 @@ class Caution:
         if before == ahead or (before is None and self._count >= AHEAD_MAX):
             return False
         self._count += before is None
-        self._suspect(cluster, (not ahead.spared) - (before is not None and not before.spared))
+        self._suspect(cluster, ahead.suspect - (before is not None and before.suspect))
         self._ahead.setdefault(uid, {})[cluster] = ahead
         self._clusters.setdefault(cluster, set()).add(uid)
         return before is None
@@ -90,7 +105,7 @@ class Caution:
         if before is None:
             return False
         self._count -= 1
-        self._suspect(cluster, -(not before.spared))
+        self._suspect(cluster, -before.suspect)
         here = self._clusters[cluster]
         here.discard(uid)
         if not here:

@@ -65,7 +65,7 @@ def _reserve(core: Core, decision: Reserve, now: float) -> None:
     attempt = core.attempts.get(decision.uid)
     if attempt is None or attempt.state is not AttemptState.PENDING:
         core.ledger.block(decision.uid)  # until its next pass, which knows better
-        core.ledger.undo(decision.uid)
+        core.ledger.engine.forget(decision.uid)  # what its attempt is charged stands
         return
     if readiness.hold_back(core, decision.uid):
         return

@@ -127,6 +127,10 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
         attempt.ending = Ending(reason=reason, message=message, evict=False)
         placing.stop(core, attempt, attempt.ending, now)
         return
+    if core.caution.runs_unrecorded(attempt.uid):
+        for cluster, ahead in core.caution.named(attempt.uid):
+            placing.drop_stray(core, cluster, ahead.key, now, over=ahead.over)
+        return
     if left and known.metadata.deletion_timestamp is None:
         core.delete_workload(known, "delete workload")  # its quota is free once the record says that it goes
         return
@@ -156,6 +160,8 @@ def finished(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
         placing.stop(core, attempt, attempt.ending, now)
         return
     close(core, attempt, now)
+    if core.ledger.holds(attempt.uid):
+        core.ledger.engine.workload_changed(known, now)  # until here it was charged, see `kept_record`
     core.ledger.release(attempt.uid, now)
     placing.forget(core, attempt, now)
     if owner is not None:
@@ -176,7 +182,10 @@ def ended(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Own
         return
     core.ledger.release(attempt.uid, now)
     placing.forget(core, attempt, now)
-    if rec.epoch_used or rec.epoch <= attempt.epoch:
+    if core.caution.runs_unrecorded(attempt.uid):
+        del core.attempts[attempt.uid]  # it waits, in the epoch that runs somewhere, until nothing of that does
+        core.mark_workload(attempt.workload)
+    elif rec.epoch_used or rec.epoch <= attempt.epoch:
         above = max(rec.highest_epoch, attempt.epoch) + 1
         core.patch_workload(known, record.epoch_patch(known, above), "raise epoch", status=False)
 

@@ -31,6 +31,19 @@ def written(workload: Workload) -> int:
     return _marked(workload) if workload.status.cluster_name else _said(workload)
 
 
+def torn(workload: Workload) -> int:
+    """Return the epoch of a placement that the status still names, without the reservation that it had; else 0.
+
+    No write of ours leaves it so: somebody has taken the reservation away, and it may run.
+    """
+    status = workload.status
+    reserved = is_true(status.conditions, texts.QUOTA_RESERVED) and status.admission is not None
+    if reserved or not status.cluster_name or is_true(status.conditions, texts.FINISHED):
+        return 0
+    epoch = _marked(workload)
+    return epoch if epoch >= annotated(workload) else 0
+
+
 def annotated(workload: Workload) -> int:
     """Return the epoch in the annotation, which anybody may have written; absent or malformed counts as the first."""
     return max(FIRST, number(workload.metadata.annotations.get(ANNOTATION_EPOCH, "")))

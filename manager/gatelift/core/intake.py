@@ -7,8 +7,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core import owners, placing, predecessors, priorities, readiness, record, recovery, reports, seeking
+from gatelift.core import (
+    kept_record,
+    owners,
+    placing,
+    predecessors,
+    priorities,
+    readiness,
+    record,
+    recovery,
+    reports,
+    seeking,
+)
 from gatelift.core.agenda import Key, Look
+from gatelift.core.attempts import Attempt
 from gatelift.core.events import ReadDone
 from gatelift.core.inflight import Outstanding
 from gatelift.core.knowledge import Owner, key_of, newer
@@ -170,12 +182,13 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     known = core.knowledge.workloads.get(key)
     if known is not None and known.metadata.uid != obj.metadata.uid:
         workload_gone(core, key, known.metadata.uid)
+    obj = kept_record.believed(core, obj)
     if not core.knowledge.put_workload(obj):
         return
     kind = owners.kind_of(core, obj)
     rec = record.read(obj, travels=kind is not None)
     core.knowledge.readings[key] = (kind, rec)
-    core.ledger.engine.workload_changed(obj, now)
+    core.ledger.engine.workload_changed(kept_record.charged(core, obj), now)
     if rec.epoch_used:
         core.ledger.block(obj.metadata.uid)
     readiness.note(core, obj)
@@ -213,7 +226,14 @@ def _still_placed(core: Core, key: ObjectKey, known: kueue.Workload) -> None:
     elif attempt is None and not core.rebuilt and core.leads(core.now) and rec.reserved and rec.cluster:
         cluster, placed = rec.cluster, PlacementKey(rec.uid, rec.epoch)  # gone before its attempt was made
     else:
+        for cluster, ahead in core.caution.named(known.metadata.uid):
+            if ahead.level and not ahead.over:
+                _vanished(core, known, None, cluster, ahead.key)
         return
+    _vanished(core, known, attempt, cluster, placed)
+
+
+def _vanished(core: Core, known: kueue.Workload, attempt: Attempt | None, cluster: str, placed: PlacementKey) -> None:
     predecessors.vanished(core, known, cluster, attempt, placed)
     placing.drop_stray(core, cluster, placed, core.now, over=False)
 

@@ -15,6 +15,7 @@ from gatelift.core import (
     endings,
     execution_time,
     homebound,
+    kept_record,
     owners,
     placing,
     priorities,
@@ -58,7 +59,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     attempt = attempt_for(core, known, rec, kind, now)
     if not rec.finished:
         settle_queueing(core, known, rec, attempt, now)
-    if recovery.raise_epoch(core, known, rec):
+    if kept_record.write_back(core, known) or recovery.raise_epoch(core, known, rec):
         return
     reports.drop_raised(core, rec.uid, rec.highest_epoch, now)
     if owner is not None or kind is None or seeking.is_gone(core, known, now):
@@ -91,6 +92,7 @@ def rebuild(core: Core, key: ObjectKey, now: float) -> None:
     if known is None:
         return
     kind, rec = core.knowledge.readings[key]
+    reports.doubt(core, known)
     attempt = attempt_for(core, known, rec, kind, now)
     settle_queueing(core, known, rec, attempt, now)
 
@@ -206,7 +208,9 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         placing.lose(core, attempt)
     if attempt.state is AttemptState.LOST:
         endings.fenced(core, attempt)
-    core.ledger.engine.set_unreachable(rec.uid, unreachable=attempt.state is AttemptState.LOST)
+    ghost = core.caution.runs_unrecorded(rec.uid)
+    core.ledger.engine.set_ghost(rec.uid, runs=ghost)
+    core.ledger.engine.set_unreachable(rec.uid, unreachable=ghost or attempt.state is AttemptState.LOST)
 
 
 def settle_queueing(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:

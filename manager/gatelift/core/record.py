@@ -182,6 +182,7 @@ def reservation_write(
         "conditions": put(conditions, reserved, wall),
         "admission": _as_granted(workload, admission),
         "admission_checks": pending_checks(workload, checks, wall),
+        "cluster_name": None,
     }
     if workload.status.resource_requests:
         status["resource_requests"] = ()  # the admission says more
@@ -209,6 +210,7 @@ def admission_write(
         "conditions": _with(put(conditions, admitted, wall), besides, wall),
         "admission": _as_granted(workload, admission),
         "admission_checks": _checks_with(workload, checks, choice, wall),
+        "cluster_name": None,
     }
     if isinstance(choice, Choice) and choice.check:
         status["cluster_name"] = choice.cluster

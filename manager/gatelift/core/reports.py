@@ -212,13 +212,18 @@ def look_ahead(
         return False
     highest = _highest(known, attempt)
     never_won = epochs.used(known) < key.epoch or epochs.written(known) == key.epoch
-    unplaced = attempt is not None and attempt.state in NO_WINNER and never_won
+    never_won = never_won or epochs.torn(known) == key.epoch
+    unplaced_now = attempt is not None and attempt.state in NO_WINNER
+    unplaced = unplaced_now and never_won
     spared = not (over or gated) and recovery.spares(core, cluster, key, known)
+    if key.epoch < highest and unplaced_now and not (spared or over or gated):
+        _hold(core, cluster, known, attempt, Ahead(key, over=False, level=True))  # it stops first, charged until then
+        return False
     if not spared and (key.epoch < highest or (key.epoch == highest and not unplaced)):
         return False
     if listed is not None and listed.name and not over:  # also for the next leader, and when its Workload is gone
         predecessors.left_alone(core, cluster, listed)
-    _hold(core, cluster, known, attempt, Ahead(key, over, spared))
+    _hold(core, cluster, known, attempt, Ahead(key, over, spared, level=not spared and key.epoch == highest))
     return True
 
 
@@ -233,6 +238,8 @@ def _hold(core: Core, cluster: str, known: Workload, attempt: Attempt | None, ah
     has raised the epoch.
     """
     if not core.caution.name(cluster, ahead):
+        if attempt is not None:
+            core.mark_attempt(attempt)  # it may be over now
         return
     core.agenda.mark(recovery.LOOK)
     why = why_held(core, ahead.key.uid, _highest(known, attempt))
@@ -242,11 +249,23 @@ def _hold(core: Core, cluster: str, known: Workload, attempt: Attempt | None, ah
         core.mark_attempt(attempt)
 
 
+def doubt(core: Core, known: Workload) -> None:
+    """Hold a workload whose record was torn before this leader led, until its cluster has been heard."""
+    epoch = epochs.torn(known)
+    if epoch:
+        ahead = Ahead(PlacementKey(known.metadata.uid, epoch), over=False, level=True)
+        _hold(core, known.status.cluster_name or "", known, None, ahead)
+
+
 def why_held(core: Core, uid: str, highest: int) -> str:
     """Return what people are told of a workload of which some cluster names a later epoch."""
     cluster, ahead = core.caution.named(uid)[0]
     if ahead.spared:
         return texts.runs_on(cluster, ahead.key.epoch)
+    if ahead.key.epoch < highest:
+        return texts.stops_first(cluster, ahead.key.epoch)
+    if ahead.level:
+        return texts.not_in_record(cluster, ahead.key.epoch, over=ahead.over)
     return texts.epoch_ahead(cluster, ahead.key.epoch, highest)
 
 

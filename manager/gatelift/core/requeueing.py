@@ -15,7 +15,7 @@ from gatelift_kube.resources import ObjectKey
 
 def pending(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
     """Look at a workload that has no quota: raise a used epoch, end a backoff, say why it waits."""
-    if rec.epoch_used or attempt.epoch_spent:
+    if (rec.epoch_used or attempt.epoch_spent) and not core.caution.runs_unrecorded(rec.uid):
         attempt.epoch_spent = False
         core.patch_workload(
             known, record.epoch_patch(known, max(rec.highest_epoch, attempt.epoch) + 1), "raise epoch", status=False

@@ -366,6 +366,7 @@ class Core:
         self.told.pop(uid, None)
         self.told_at.pop(uid, None)
         self.failures.forget(uid)
+        self.caution.changed_records.discard(uid)
         self.ledger.forget(uid)
 
     # --- status of queues and checks ------------------------------------------------------------------------------

@@ -158,6 +158,7 @@ def listing(names: list[str]) -> str:
     return f"{', '.join(names[:NAMES_MAX])}{more}"
 
 
+RECORD_PUT_BACK = "RecordPutBack"
 LABELS_NOT_BELIEVED = "LabelsNotBelieved"
 
 
@@ -183,6 +184,30 @@ def epoch_ahead(cluster: str, named: int, known: int) -> str:
         f"cluster {cluster} names epoch {named} of this workload, its record knows {known}: nothing new of it is "
         f"started, and {cluster} gets no new work; look what runs there, then raise the annotation gatelift.dev/epoch "
         f"to {named + 1} or above, and it is stopped there"
+    )
+
+
+def not_in_record(cluster: str, epoch: int, *, over: bool) -> str:
+    """Return why a workload is held of which a cluster names the record's own epoch, which shows no placement."""
+    what = "has ended there" if over else "is charged as what it asks for and goes on"
+    return (
+        f"cluster {cluster} names epoch {epoch} of this workload, and its status does not say that it was placed "
+        f"there: it {what}, and nothing new of it is started; delete its object, or raise the annotation "
+        f"gatelift.dev/epoch to {epoch + 1} or above, to have it stopped there and started anew"
+    )
+
+
+def stops_first(cluster: str, epoch: int) -> str:
+    """Return why a workload waits of which an earlier run has come to light."""
+    return f"cluster {cluster} still runs epoch {epoch} of this workload: it is stopped there before anything new of it"
+
+
+def record_put_back(cluster: str, epoch: int) -> str:
+    """Return what people are told of a status that does not say any more what is held for its Workload."""
+    where = f"placed on {cluster} as epoch {epoch}" if cluster else f"admitted as epoch {epoch}"
+    return (
+        f"its status says no longer what Gatelift wrote: it is {where}, stays charged, and its status is written back; "
+        "to stop it, deactivate the Workload (spec.active: false) or delete its object"
     )
 
 

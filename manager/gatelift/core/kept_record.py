@@ -1,0 +1,111 @@
+"""A record that somebody else has changed: not believed while its run is held here, and written back. Pure.
+
+Whoever may write `workloads/status` can take the reservation of what runs away, or let it name another cluster. A
+policy refuses that; this is the wall behind it (HD-136), as long as one leader leads: what its attempt knows, from the
+record as it was written, stays charged and known, and the next write of that Workload says so again. No write of ours
+takes a reservation from an attempt that is placed before that has ended, so there is nothing to confuse it with; a dead
+leader's that lands late is undone too, and done again once the cluster has been heard.
+
+Neighbours: `intake` asks for each version that comes in, `reconcile` has the write carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from gatelift.core import epochs, record, texts
+from gatelift.core.attempts import LIVE, Attempt, AttemptState
+from gatelift.core.knowledge import newer
+from gatelift.core.record import Record
+from gatelift.core.state import Core, ref_of
+from gatelift_kube.conditions import is_true, without
+from gatelift_kube.objects.kueue import AdmissionCheckState, Workload, WorkloadStatus
+from gatelift_kube.objects.meta import Condition
+from gatelift_wire.keys import ANNOTATION_TERM
+
+PURPOSE = "put the record back"
+OURS = frozenset(
+    {
+        texts.QUOTA_RESERVED,
+        texts.ADMITTED,
+        texts.EVICTED,
+        texts.PREEMPTED,
+        texts.REQUEUED,
+        texts.BLOCKED_ON_GATES,
+        texts.DEACTIVATION_TARGET,
+        texts.PODS_READY,
+        epochs.EPOCH_USED,
+    }
+)
+"""Conditions that only Gatelift writes; Finished is final, whoever wrote it: what still runs is stopped."""
+_UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
+
+
+def believed(core: Core, seen: Workload) -> Workload:
+    """Return a Workload as it is to be known: with the record of what is held for it, where that was changed."""
+    uid = seen.metadata.uid
+    attempt, known = core.attempts.get(uid), core.knowledge.workload_of(uid)
+    if attempt is None or known is None or not newer(seen.metadata, known.metadata) or not core.leads(core.now):
+        return seen
+    before, after = (record.read(each, travels=bool(attempt.cluster)) for each in (known, seen))
+    if not before.reserved or not _is_changed(attempt, before, after, epochs.used(seen)):
+        core.caution.changed_records.discard(uid)
+        return seen
+    if uid not in core.caution.changed_records:
+        core.caution.changed_records.add(uid)
+        text = texts.record_put_back(attempt.cluster, attempt.epoch)
+        core.event(ref_of(seen), uid, texts.RECORD_PUT_BACK, text, warning=True)
+        core.note(text, attempt, warning=True, cluster=attempt.cluster)
+    return msgspec.structs.replace(seen, status=_put_back(known.status, seen.status))
+
+
+def _is_changed(attempt: Attempt, before: Record, after: Record, used: int) -> bool:
+    """Say whether a version says otherwise what is held: by whom, nobody can tell, but by no write of this leader.
+
+    What has no winner yet may have been given back, by us or a leader before; that marks its epoch as used.
+    """
+    if attempt.state in LIVE:
+        return _held(before) != _held(after)
+    return attempt.state in _UNPLACED and not (after.reserved or after.finished) and used < attempt.epoch
+
+
+def _held(rec: Record) -> tuple[object, ...]:
+    return rec.reserved, rec.admitted, rec.cluster, rec.written_epoch
+
+
+def _put_back(known: WorkloadStatus, seen: WorkloadStatus) -> WorkloadStatus:
+    """Return the status that was known, with what others have said since that is theirs to say."""
+    ours = {check.name for check in known.admission_checks if _is_placement(check)}
+    said = {check.name: check for check in seen.admission_checks if check.name not in ours}
+    return msgspec.structs.replace(
+        known,
+        conditions=(*_of(known.conditions, ours=True), *_of(seen.conditions, ours=False)),
+        admission_checks=tuple(said.get(check.name, check) for check in known.admission_checks),
+    )
+
+
+def _of(conditions: Iterable[Condition], *, ours: bool) -> tuple[Condition, ...]:
+    return tuple(each for each in conditions if (each.type in OURS) is ours)
+
+
+def _is_placement(check: AdmissionCheckState) -> bool:
+    return any(ANNOTATION_TERM in update.annotations for update in check.pod_set_updates)
+
+
+def write_back(core: Core, known: Workload) -> bool:
+    """Write a record back that was changed; True if a write was asked for."""
+    if known.metadata.uid not in core.caution.changed_records:
+        return False
+    core.patch_workload(known, record.status_write(known), PURPOSE)
+    return True
+
+
+def charged(core: Core, known: Workload) -> Workload:
+    """Return a Workload as the engine is to know it: what a stranger has finished is charged until it has stopped."""
+    attempt = core.attempts.get(known.metadata.uid)
+    if attempt is None or attempt.state not in LIVE or not is_true(known.status.conditions, texts.FINISHED):
+        return known
+    status = msgspec.structs.replace(known.status, conditions=without(known.status.conditions, texts.FINISHED))
+    return msgspec.structs.replace(known, status=status)

@@ -1,0 +1,131 @@
+"""Scripted histories (HD-136): who may write `workloads/status` takes the record of a run away, around the policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gatelift_kube.resources import POD, WORKLOAD
+from support.history import History
+from support.sim_cluster import Doc
+from support.sim_objects import holds
+
+QUEUES = ["travels", "stays"]
+STRIPPED: Doc = {"admission": None, "conditions": []}
+ALL_GONE: Doc = {**STRIPPED, "clusterName": None, "admissionChecks": None}
+
+
+def running(queue: str, **pod: Any) -> History:
+    history = History(shown=False)
+    history.pod("one", queue, **pod)
+    history.until_runs("one")
+    history.until("it says so", lambda: history.shows("one", "Admitted"))
+    return history
+
+
+def change(history: History, status: Doc) -> None:
+    workload = history.workload("one")
+    assert workload is not None
+    history.edit("home", WORKLOAD, workload["metadata"]["name"], {"status": status}, "status")
+
+
+def record_of(history: History) -> Doc:
+    workload = history.workload("one")
+    assert workload is not None
+    status = workload["status"]
+    return {key: status.get(key) or None for key in ("admission", "clusterName", "admissionChecks")} | {
+        each: holds(workload, each) for each in ("QuotaReserved", "Admitted")
+    }
+
+
+FORGED = {
+    "admission and conditions": STRIPPED,
+    "all": ALL_GONE,
+    "conditions": {"conditions": []},
+    "the cluster": {"clusterName": "nowhere"},
+    "whose run it is": {"admissionChecks": []},
+}
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("status", FORGED.values(), ids=[f"HD-136 {each}" for each in FORGED])
+def test_a_record_that_is_changed_while_its_run_is_held_stays_charged_and_is_written_back(
+    queue: str, status: Doc
+) -> None:
+    history = running(queue)
+    where, before, leader = history.runs("one"), record_of(history), history.leader
+    for _ in range(3):
+        change(history, status)
+        history.passes(0.2)
+        assert leader.charges(queue) == 500
+        history.until("its status is what it was", lambda: record_of(history) == before)
+    history.passes(30.0)
+    assert (history.leader, history.runs("one"), record_of(history)) == (leader, where, before)
+    history.pod("two", queue)
+    history.until_runs("two")
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_hd_136_what_a_stranger_declares_finished_is_charged_until_it_has_stopped(queue: str) -> None:
+    history = running(queue, stops_in=20.0)
+    workload = history.workload("one")
+    assert workload is not None
+    time = workload["metadata"]["creationTimestamp"]
+    over = {"type": "Finished", "status": "True", "reason": "Forged", "message": "", "lastTransitionTime": time}
+    change(history, {"conditions": [*workload["status"]["conditions"], over]})
+    history.passes(5.0)
+    assert history.containers("one") == 1
+    assert history.leader.charges(queue) == 500
+    history.until("it is free", lambda: history.leader.charges(queue) == 0)
+    assert history.containers("one") == 0
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("status", [STRIPPED, ALL_GONE], ids=["HD-136 admission", "HD-136 all"])
+def test_a_record_that_was_taken_away_while_nobody_led_holds_that_workload_and_no_cluster(
+    queue: str, status: Doc
+) -> None:
+    history = running(queue)
+    where = history.runs("one")
+    for each in history.world.managers:
+        each.kill()
+    change(history, status)
+    history.until("somebody leads", history.leads)
+    history.until("it is charged again", lambda: history.leader.charges(queue) == 500)
+    history.pod("two", queue, seconds=20.0)
+    history.until("others run and end", lambda: history.shows("two", "Finished"))
+    assert not any(history.leader.machine.core.caution.cordons(each) for each in ("local", *history.workers))
+    assert (history.runs("one"), history.leader.charges(queue)) == (where, 500)
+    workload = history.workload("one")
+    assert workload is not None
+    said = next(each for each in workload["status"]["conditions"] if each["type"] == "QuotaReserved")
+    assert "its status does not say that it was placed there" in said["message"]
+
+
+@pytest.mark.parametrize("way_out", ["deleted", "epoch raised"])
+@pytest.mark.parametrize("queue", QUEUES)
+def test_hd_136_what_runs_without_a_record_is_stopped_when_its_object_goes_or_its_epoch_is_raised(
+    queue: str, way_out: str
+) -> None:
+    history = running(queue)
+    (where,) = history.runs("one")
+    for each in history.world.managers:
+        each.kill()
+    change(history, STRIPPED)
+    history.until("it is charged again", lambda: history.leads() and history.leader.charges(queue) == 500)
+    if way_out == "deleted":
+        history.delete("home", POD, "one")
+        history.until("it has stopped", lambda: history.containers("one") == 0)
+    else:
+        workload = history.workload("one")
+        assert workload is not None
+        uid = workload["metadata"]["uid"]
+        raised = {"metadata": {"annotations": {"gatelift.dev/epoch": "2"}}}
+        history.edit("home", WORKLOAD, workload["metadata"]["name"], raised)
+        history.until("that run has ended", lambda: not history.world.truth.live(uid) & {(1, where)})
+        if queue == "travels":
+            history.until("it runs anew", lambda: (2, *history.runs("one")) in history.world.truth.live(uid))
+    history.until(
+        "it is charged no more", lambda: history.leader.charges(queue) in {0, 500 * history.containers("one")}
+    )
