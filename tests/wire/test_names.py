@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gatelift_wire import rules
+from gatelift_wire.inventory import ForeignRun, InventoryChunk, InventoryEntry
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import ForeignRun, InventoryChunk, InventoryEntry
 from gatelift_wire.violations import WireViolation
 
 KEY = PlacementKey("u", 1)
