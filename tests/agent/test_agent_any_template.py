@@ -211,7 +211,7 @@ def test_nulls_are_absent() -> None:
     assert stage.state() == "Running"
 
 
-@pytest.mark.parametrize("name", ["..", ".", "a/b", "A", "a_b", "-a", "a."])
+@pytest.mark.parametrize("name", ["A", "a_b", "-a", "a."])
 def test_an_object_needs_a_name_that_an_object_can_have(name: str) -> None:
     stage = Stage()
     stage.start()

@@ -7,6 +7,7 @@ import pytest
 from gatelift_wire import rules
 from gatelift_wire.inventory import ForeignRun, InventoryChunk, InventoryEntry
 from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import ObjectTemplate
 from gatelift_wire.violations import WireViolation
 
 KEY = PlacementKey("u", 1)
@@ -37,3 +38,9 @@ def test_hd_148_so_is_that_of_a_run_of_another_origin(field: str) -> None:
     run = {"origin": "o", "kind": "Job", "namespace": "team", "name": "job", "count": 1, field: ".."}
     with pytest.raises(WireViolation, match=field):
         rules.measure(InventoryChunk(request=1, applied=0, last=True, entries=(), foreign=(ForeignRun(**run),)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("impossible", IMPOSSIBLE)
+def test_hd_148_so_is_that_of_an_object_which_an_agent_is_to_make(impossible: str) -> None:
+    with pytest.raises(WireViolation, match="name"):
+        rules.measure(ObjectTemplate(name=impossible, pod_set="main", template="", metadata=b"{}"))

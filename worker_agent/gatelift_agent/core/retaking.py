@@ -3,7 +3,7 @@
 After a restart the agent knows by labels what it has let go. What has lost them runs on, and its record says so: the
 commit of that record, which names the object by its UID, takes it up again as it is. The same for what a late lift let
 go before its refusal was written to the object (`late_lifts`). Nothing is started by that, so neither a hold nor a
-lease is needed; it only keeps what runs from being taken for what was never there, or ended with nobody asking.
+lease is needed; it only keeps what runs from being taken for what was never there (R7), or ended with nobody asking.
 """
 
 from __future__ import annotations
