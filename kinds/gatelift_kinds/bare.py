@@ -200,6 +200,10 @@ class BareKind:
         """Return True: nothing of it is put back."""
         return True
 
+    def put_back_starts(self, obj: Workload, wanted: Charged) -> bool:
+        """Return False: nothing of it is put back."""
+        return False
+
     def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:
         """Return nothing: the CRD's defaults are enough."""
         return ()

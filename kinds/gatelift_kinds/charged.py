@@ -54,6 +54,15 @@ def put_job_back(job: Job, raw: bytes, wanted: Charged) -> bytes | None:
     return encode([*guards(job.metadata), *changes])
 
 
+def job_grows(job: Job, wanted: Charged) -> bool:
+    """Return whether a number of pods is raised where a Job is put back; what cannot be compared counts as raised."""
+    now = (
+        ("parallelism", 1 if job.spec.parallelism is None else job.spec.parallelism),
+        ("completions", job.spec.completions),
+    )
+    return any(_is_raised(has, wanted.get(name)) for name, has in now)
+
+
 def job_has_settled(job: Job, wanted: Charged, pods: Sequence[Pod]) -> bool:
     """Return whether a Job that is put back runs no more than is wanted: fewer pods, or none of them stops any more.
 
@@ -67,6 +76,12 @@ def job_has_settled(job: Job, wanted: Charged, pods: Sequence[Pod]) -> bool:
     active = max(known.active, job.status.active)
     quiet = not (known.terminating or job.status.terminating)
     return quiet and active == (0 if job.spec.suspend else edited)
+
+
+def _is_raised(has: int | None, wanted: str | int | None) -> bool:
+    if has == wanted:
+        return False
+    return not (isinstance(has, int) and isinstance(wanted, int)) or wanted > has
 
 
 def _pods_at_once(wanted: Charged) -> int:

@@ -343,6 +343,10 @@ class JobKind:
         """Return whether its pods become fewer, or nothing of those that an edit ended still stops."""
         return charged.job_has_settled(obj, wanted, pods)
 
+    def put_back_starts(self, obj: Job, wanted: Charged) -> bool:
+        """Return whether it is let go, and was made smaller than it is to be."""
+        return not self.suspended(obj) and charged.job_grows(obj, wanted)
+
     def _asks_acknowledgement(self, obj: Job, key: PlacementKey) -> bool:
         return obj.metadata.generation > _SUSPENDED_AT_CREATION and not job_status.stop_asked(obj, key)
 

@@ -346,6 +346,10 @@ class WorkerSide(Protocol[UserT_contra]):
         """
         ...
 
+    def put_back_starts(self, obj: UserT_contra, wanted: Charged) -> bool:
+        """Return whether pods may start when it is put back: then that needs what a lift needs (R1)."""
+        ...
+
 
 class WebhookSide(Protocol):
     """What the webhook asks; objects come as JSON mappings, since they are not stored yet."""

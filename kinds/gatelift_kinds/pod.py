@@ -341,6 +341,10 @@ class PodKind:
         """Return True: nothing of it is put back."""
         return True
 
+    def put_back_starts(self, obj: Pod, wanted: Charged) -> bool:
+        """Return False: nothing of it is put back."""
+        return False
+
     # --- the webhook -------------------------------------------------------------------------------------------
 
     def defaults(self, obj: Mapping[str, Any], facts: WebhookFacts) -> tuple[dict[str, Any], ...]:

@@ -24,9 +24,8 @@ class Frame:
     """One write on the stream.
 
     `session` 0 only while greeting. `term` is the leader's (0 from an agent). `sequence` numbers the first of
-    `messages` (each following one is one higher); without any, the next one that will be sent. Numbers only grow for
-    the life of a process; after a resync the first frame of each end says where its numbers begin.
-    `acknowledged` is the highest peer sequence handled.
+    `messages` (each one behind it is one higher); without any, the next that will be sent. Numbers only grow for the
+    life of a process; after a resync each end's first frame says where they begin. `acknowledged`: the highest handled.
     """
 
     session: int
@@ -308,9 +307,10 @@ class Bid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applied:
-    """All objects exist, gated."""
+    """All objects exist, gated. `waits`: something of it may start only once it is confirmed in this session (R1)."""
 
     key: PlacementKey
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -353,7 +353,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "cost": _real(-1e18, 1e18),
         "hold_seconds": _SECONDS,
     },
-    messages.Applied: {"key": _key},
+    messages.Applied: {"key": _key, "waits": _flag},
     messages.GatesLifted: {"key": _key},
     messages.ObjectReport: {
         "key": _key,

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from gatelift_agent.core.starting import WORD_SECONDS
 from gatelift_kube.resources import JOB, POD
 from gatelift_kube.writes import ApiWrite, Create, Patch, WriteError
 from gatelift_wire import messages as m
@@ -109,6 +110,35 @@ def test_hd_3_what_cannot_be_put_back_is_ended(error: WriteError) -> None:
     stage.pass_seconds(2.0)
     _end(stage, cluster)
     assert [each.reason for each in stage.peer.of(m.Evicted)] == ["WorkerObjectEdited"]
+
+
+def test_hd_134_a_job_that_was_made_smaller_is_put_back_only_where_it_may_start() -> None:
+    """Lease, session and confirmation, as for a lift: the controller makes pods by it."""
+    stage, _ = _job()
+    stage.cut_stream()
+    _edit(stage, parallelism=0)
+    for pod in stage.store.look_all(("", "pods")):
+        stage.remove(POD, pod["metadata"]["name"], grace=0)
+    stage.change(JOB, "j", {"status": {"active": 0, "ready": 0, "terminating": 0}}, "status")
+    stage.pass_seconds(30.0)
+    assert stage.job()["spec"]["parallelism"] == 0
+    assert _told(stage) == ["WorkerObjectEdited"], "who looks at it sees that it was edited, once"
+    stage.mend()
+    stage.pass_seconds(WORD_SECONDS)
+    assert stage.job()["spec"]["parallelism"] == 0, "not confirmed in this session"
+    asked = [each for each in stage.peer.of(m.Applied) if each.waits]
+    assert [each.key for each in asked] == [KEY] * 2, "it asks for that, and once more after a while"
+    stage.confirm()
+    assert stage.job()["spec"]["parallelism"] == 2
+
+
+def test_hd_134_a_job_that_was_made_larger_is_put_back_without_a_session() -> None:
+    """Nothing starts by that, and more runs than is charged until it is done."""
+    stage, _ = _job()
+    stage.cut_stream()
+    _edit(stage, parallelism=6)
+    stage.pass_seconds(2.0)
+    assert stage.job()["spec"]["parallelism"] == 2
 
 
 def test_hd_3_an_edit_that_somebody_makes_over_and_over_is_no_loop() -> None:

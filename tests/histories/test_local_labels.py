@@ -88,3 +88,17 @@ def test_hd_6_what_runs_without_its_labels_is_charged_until_it_has_finished(reso
     restart(world)
     assert charged(world)
     assert world.pass_seconds(300.0, lambda: all(holds(each, "Finished") for each in world.home.all(WORKLOAD)))
+
+
+@pytest.mark.parametrize("resource", OBJECTS)
+def test_hd_134_a_label_at_home_is_put_back_after_a_change_of_leader_too(resource: Resource) -> None:
+    """The next leader's agent asks for the confirmation that it needs: what runs is confirmed by nobody on his own."""
+    world = world_with(resource)
+    restart(world)
+    edited = world.home.change(resource, "one", {"metadata": {"labels": {LABEL_EPOCH: "7"}}})
+    assert edited is not None
+    world.pass_seconds(60.0)
+    found = world.home.look(resource, "one")
+    assert found is not None
+    assert found["metadata"]["labels"][LABEL_EPOCH] == "1"
+    assert runs(world)

@@ -105,3 +105,21 @@ def test_hd_104_a_raised_job_is_put_back_at_once_and_a_suspended_one_when_nothin
     held = _job(parallelism=1, suspend=True)
     assert JOB_KIND.may_put_back(job(held), _charged(_job()), [])
     assert not JOB_KIND.may_put_back(job({**held, "status": {"active": 1}}), _charged(_job()), [])
+
+
+@pytest.mark.parametrize(
+    ("spec", "starts"),
+    [
+        ({"parallelism": 1}, True),
+        ({"parallelism": 0}, True),
+        ({"completions": 2}, True),
+        ({"parallelism": 6, "completions": 2}, True),
+        ({"parallelism": 6}, False),
+        ({"parallelism": 6, "completions": 6}, False),
+        ({"parallelism": 0, "suspend": True}, False),
+    ],
+)
+def test_hd_134_what_is_put_back_starts_pods_where_any_number_grows_and_it_is_let_go(spec: Json, starts: bool) -> None:
+    wanted = _charged(_job(parallelism=2, completions=4))
+    edited = job(_job(**{"parallelism": 2, "completions": 4, "suspend": False, **spec}))
+    assert JOB_KIND.put_back_starts(edited, wanted) is starts

@@ -252,6 +252,49 @@ def test_r1_a_placement_that_is_not_lifted_is_confirmed_in_each_new_session() ->
     assert len(world.messages(Confirm)) == 2, "running needs no confirmation"
 
 
+def test_hd_134_what_runs_is_confirmed_where_its_agent_asks_for_it_once_in_a_session() -> None:
+    world, agent, key = committed(auto=True)
+    agent.show(key, RUNNING)
+    world.settle()
+    world.connect("a")
+    world.settle()
+    before = len(world.messages(Confirm))
+    agent.say(Applied(key=key, waits=True))
+    agent.say(Applied(key=key, waits=True))
+    world.settle()
+    assert [message.keys for _, message in world.messages(Confirm)][before:] == [(key,)]
+    world.connect("a")
+    world.settle()
+    assert len(world.messages(Confirm)) == before + 1, "nobody has asked in this session"
+
+
+def test_hd_134_what_runs_is_confirmed_only_after_its_record_was_rewritten() -> None:
+    world, agent, key = committed(auto=True)
+    agent.show(key, RUNNING)
+    world.settle()
+    world.restart()
+    world.settle()
+    world.api.writes.clear()
+
+    def fail(command: object) -> None:
+        assert not world.messages(Confirm), f"{key} was confirmed before the record was ours"
+
+    world.fail = fail
+    world.agents["a"].say(Applied(key=key, waits=True))
+    world.settle()
+    assert world.writes("Workload")
+    assert [message.keys for _, message in world.messages(Confirm)] == [(key,)]
+
+
+def test_hd_134_an_older_attempt_whose_agent_asks_for_a_confirmation_is_stopped() -> None:
+    world, agent, key = committed(auto=True)
+    world.settle()
+    agent.say(Applied(key=PlacementKey(key.uid, key.epoch - 1), waits=True))
+    world.settle()
+    assert [message.key.epoch for _, message in world.messages(Stop)] == [key.epoch - 1]
+    assert not world.messages(Confirm)
+
+
 def test_r3_a_new_leader_rewrites_an_inherited_record_before_it_confirms() -> None:
     world, _, key = committed()
     world.api.writes.clear()

@@ -233,6 +233,7 @@ class Attempt:
     commit_session: int = 0
     commit_sequence: int = 0
     wants_objects: bool = False
+    wants_word: bool = False  # it runs, and its agent has something to start again: it is confirmed as what waits is
     stop_session: int = 0
     forgotten: bool = False
     unreported: bool = False  # its end was seen at the user's own object, and its cluster has not told it yet

@@ -37,7 +37,8 @@ def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
     if is_unexplained(attempt, view):
         lose(core, attempt)
         return
-    if (attempt.state in UNLIFTED or attempt.wants_objects) and attempt.heard_session != view.session:
+    wants = attempt.state in UNLIFTED or attempt.wants_objects or attempt.wants_word
+    if wants and attempt.heard_session != view.session:
         if attempt.cluster != LOCAL_CLUSTER and rec.term != core.term:
             core.patch_workload(known, record.adoption_write(known, core.term), "adopt")
             return
@@ -48,6 +49,7 @@ def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
             core.send(attempt.cluster, (Confirm(keys=(attempt.key,)),), now)
             attempt.heard_session = view.session
         return
+    attempt.wants_word = False  # it has it in this session
     _user_gates(core, attempt, owner, now)
 
 

@@ -57,7 +57,7 @@ def reported(core: Core, upcall: Reported, now: float) -> None:
     over = isinstance(message, Finished | Stopped | Refused | Evicted)
     if over:
         predecessors.ended(core, upcall.cluster, message.key)
-    stray(core, upcall.cluster, message.key, now, over=over, gated=isinstance(message, Applied))
+    stray(core, upcall.cluster, message.key, now, over=over, gated=isinstance(message, Applied) and not message.waits)
 
 
 def _bid(core: Core, cluster: str, session: int, bid: Bid, now: float) -> None:
@@ -85,7 +85,8 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
         core.mark_attempt(attempt)
     cluster = attempt.cluster
     match message:
-        case Applied():
+        case Applied(waits=waits):
+            attempt.wants_word = attempt.wants_word or waits
             attempt.follow(Wire.APPLIED)
             dispatch.free_room(core, attempt.uid, cluster)
         case GatesLifted():

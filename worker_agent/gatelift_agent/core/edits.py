@@ -79,21 +79,38 @@ def edited(world: World, placement: Placement, tracked: Tracked) -> tuple[str, .
 
 
 def put_back(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
-    """Ask for the write that puts an edit back, where that is still to be done."""
+    """Ask for the write that puts an edit back, where that is still to be done.
+
+    Where pods start by it, it needs what a lift needs (R1): else a run goes on that the manager may have counted out.
+    """
     obj = tracked.object
     body = _put_back_body(world, placement, tracked)
     if body is None or obj is None or tracked.made is None or tracked.asked or not world.leadership.acts(now):
+        return
+    why = starting.why_not(world, placement, now)
+    if why and world.kind(placement).put_back_starts(obj, tracked.made.charged):
+        _leave(world, placement, tracked, why, now)
         return
     if not world.kind(placement).may_put_back(obj, tracked.made.charged, world.children(placement)):
         return  # what the edit has ended still stops: a version of the Job or of a pod looks again
     if tracked.retry_at > now:
         world.wakes.ask(placement.key, tracked.retry_at)
     elif world.has_room(placement) and world.ask_patch(Purpose.PUT_BACK, placement, tracked, body, now):
-        text = f"{_fields(world, placement, tracked)} was changed by somebody else; it is put back, once"
-        world.note("warning", text, placement, object=str(tracked.ref))
-        world.commands.append(
-            EmitEvent(ref=tracked.ref, uid=obj.metadata.uid, warning=True, reason=EDITED, message=text)
-        )
+        _tell(world, placement, tracked, "it is put back, once")
+
+
+def _leave(world: World, placement: Placement, tracked: Tracked, why: str, now: float) -> None:
+    """Tell people once of an edit that stays for now; what ends its cause looks at the placement again."""
+    starting.ask_word(world, placement, now)
+    if not tracked.edit_told:
+        tracked.edit_told = True
+        _tell(world, placement, tracked, f"pods would start if it were put back, which has to wait: {why}")
+
+
+def _tell(world: World, placement: Placement, tracked: Tracked, what: str) -> None:
+    text = f"{_fields(world, placement, tracked)} was changed by somebody else; {what}"
+    world.note("warning", text, placement, object=str(tracked.ref))
+    world.commands.append(EmitEvent(ref=tracked.ref, uid=tracked.uid, warning=True, reason=EDITED, message=text))
 
 
 def ending(world: World, placement: Placement, tracked: Tracked, now: float) -> Ending | None:

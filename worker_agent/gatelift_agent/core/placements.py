@@ -170,6 +170,8 @@ class Tracked:
     """`made` is what our lift was answered, or says of itself: no mark that comes later is ours."""
     put_back: bool = False
     """An edit of somebody else was put back; the next one ends the run."""
+    edit_told: bool = False
+    """People were told of an edit that stays until it may be put back."""
     lift_asked: bool = False
     """A write that lets it go was asked for: whatever was seen of it last, it may run."""
     stop_written: bool = False
@@ -218,6 +220,9 @@ class Placement:
     objects: dict[str, Tracked] = field(default_factory=dict)
     objects_wanted: int = 0
     confirmed_session: int = 0
+    word_asked: int = 0
+    """The session in which its confirmation was asked for last; again at `word_again_at`."""
+    word_again_at: float = 0.0
     hold_until: float = 0.0
     ending: Ending | None = None
     stop_asked: str | None = None

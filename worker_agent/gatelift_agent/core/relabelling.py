@@ -36,7 +36,10 @@ def put_labels_back(world: World, placement: Placement, tracked: Tracked, now: f
     obj = tracked.object
     if tracked.asked or obj is None or not relabelled(world, placement, tracked):
         return
-    if not world.leadership.acts(now) or (world.local and starting.why_not(world, placement, now)):
+    if not world.leadership.acts(now):
+        return
+    if world.local and starting.why_not(world, placement, now):
+        starting.ask_word(world, placement, now)
         return
     if tracked.retry_at > now:
         world.wakes.ask(placement.key, tracked.retry_at)

@@ -1,13 +1,18 @@
-"""May this placement start something now? Rules R1 and R8 in one place, asked before every create and every lift.
+"""May this placement start something now? Rules R1 and R8 in one place, asked before every write that starts pods.
 
 Running needs none of this: a placement that is let go stays so when the lease runs out. What its policy does about that
-is decided elsewhere.
+is decided elsewhere. So the manager confirms what runs only where that is asked for: an edit, or a label at home, is to
+be put back.
 """
 
 from __future__ import annotations
 
 from gatelift_agent.core.placements import Placement
 from gatelift_agent.core.world import World
+from gatelift_wire.messages import Applied
+
+WORD_SECONDS = 30.0
+"""After this a confirmation is asked for again: the manager may have had to ask others before it could say it."""
 
 
 def why_not(world: World, placement: Placement, now: float) -> str:
@@ -25,3 +30,14 @@ def why_not(world: World, placement: Placement, now: float) -> str:
     if standing.lease_until <= now:
         return "the manager's lease has run out"
     return ""
+
+
+def ask_word(world: World, placement: Placement, now: float) -> None:
+    """Ask the manager to confirm what runs in the present session, where nothing else is missing."""
+    session = world.standing.session
+    if not world.leadership.acts(now) or not world.standing.open or placement.confirmed_session == session:
+        return
+    if placement.word_asked != session or placement.word_again_at <= now:
+        placement.word_asked, placement.word_again_at = session, now + WORD_SECONDS
+        world.say(Applied(key=placement.key, waits=True))
+    world.wakes.ask(placement.key, placement.word_again_at)
