@@ -56,10 +56,17 @@ def restored(*, limited_then: bool, made_since: bool) -> History:
     return history
 
 
-@pytest.mark.parametrize("limited_then", [False, True], ids=["a-person-narrowed-it", "the-restore-narrowed-it"])
-@pytest.mark.parametrize("made_since", [False, True], ids=["its-workload-is-deleted", "its-pod-is-made-anew"])
-@pytest.mark.parametrize("deleted", [False, True], ids=["", "deleted"])
-@pytest.mark.parametrize("leader_dies", [False, True], ids=["", "another-leads"])
+CASES = {
+    "a-person-narrowed-it": (False, False, False, True),
+    "the-restore-narrowed-it": (True, False, False, True),
+    "its-pod-is-made-anew": (True, False, True, False),
+    "made-anew-and-another-leads": (False, True, True, False),
+    "another-leads": (False, True, False, False),
+    "another-leads-and-its-workload-is-deleted": (True, True, False, True),
+}
+
+
+@pytest.mark.parametrize(("limited_then", "leader_dies", "made_since", "deleted"), CASES.values(), ids=CASES)
 def test_hd_140_what_was_given_to_a_worker_holds_its_place_when_its_namespace_may_not_go_there_any_more(
     *, limited_then: bool, leader_dies: bool, made_since: bool, deleted: bool
 ) -> None:

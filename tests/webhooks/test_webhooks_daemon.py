@@ -199,6 +199,24 @@ async def test_owners_of_other_kinds_are_nobody_we_queue(asking: Asking, server:
     assert not server.asked("GET", "/replicasets/")
 
 
+async def test_hd_143_a_pod_with_a_queue_below_another_owner_of_a_queued_job_is_held_back_and_charged_by_itself(
+    asking: Asking, server: FakeApiServer
+) -> None:
+    """Job, ReplicaSet, pod: Kueue walks up to the Job and lets the pod run on its charge, which does not count it."""
+    server.put(JOB, "j", "team", metadata={"labels": {f"{K}queue-name": "near"}})
+    between = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "between",
+        "uid": "uid-between",
+        "controller": True,
+    }
+    changes = operations(await asking.review("/mutate-pod", "Pod", queued(ownerReferences=[between])))
+    written = str(changes)
+    assert f"{K}admission" in written
+    assert "managed" in written
+
+
 async def test_the_memory_of_owners_is_bounded(client: Client, server: FakeApiServer, monkeypatch: Any) -> None:
     monkeypatch.setattr(owners, "KEPT_MAX", 2)
     known = owners.Owners(client)
