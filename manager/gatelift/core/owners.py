@@ -122,12 +122,19 @@ def _over(core: Core, owner: Owner, workload: Workload, attempt: Attempt | None,
         core.mark_workload(key_of(workload.metadata))  # somebody else wrote Finished: it is stopped first
     elif (
         owner.managed
-        and owner.kind.lets_itself_go(owner.object)
+        and (owner.kind.lets_itself_go(owner.object) or _runs_at_home(owner))
         and _hold_back(core, owner, workload.metadata.uid, now)
     ):
         pass  # its record is over, and it runs
     elif not shown_end.from_record(core, owner, workload, now):
         _release(core, owner)
+
+
+def _runs_at_home(owner: Owner) -> bool:
+    """Say whether the controller here makes pods of an object: which run it shows, by an annotation, says nothing."""
+    kind, obj = owner.kind, owner.object
+    starts = kind.pods_are_children and not kind.suspended(obj) and kind.outcome(obj) is None
+    return starts and bool(kind.home_only(obj))
 
 
 def _release(core: Core, owner: Owner) -> None:
