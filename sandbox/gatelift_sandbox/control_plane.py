@@ -107,7 +107,11 @@ def write_files(layout: Layout) -> None:
     pki.write_private(keys / "sa.pub", tokens.certificate)
     users = {
         "admin": ("kubernetes-admin", "system:masters"),
-        KUBELET: ("gatelift-sandbox-kubelet", "system:masters"),  # it plays many nodes with one identity
+        KUBELET: (
+            "gatelift-sandbox-kubelet",
+            "system:masters",
+            "system:nodes",
+        ),  # it plays many nodes with one identity
         CONTROLLER_MANAGER: ("system:kube-controller-manager",),
         SCHEDULER: ("system:kube-scheduler",),
     }

@@ -24,6 +24,14 @@ OF_A_JOB = ("controller-uid", "batch.kubernetes.io/controller-uid", "job-name", 
 PLACED_AS = {"gatelift.dev/placed-as": "home/w-1/1"}
 POD_SPEC = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "10m"}}}]}
 WHOSE = "say whose run"
+ENDED = {
+    "name": "c",
+    "image": "i",
+    "imageID": "",
+    "ready": False,
+    "restartCount": 0,
+    "state": {"terminated": {"exitCode": 0, "reason": "Completed"}},
+}
 NODE_SELECTOR = {"template": {"spec": {"nodeSelector": {"pool": "other"}}}}
 
 
@@ -179,3 +187,22 @@ async def test_what_nobody_placed_is_nobodys_business(kubectl: Kubectl) -> None:
     await kubectl("delete", "job", "own")
     with pytest.raises(KubectlError):
         await kubectl("get", "job", "own")
+
+
+ENDS = [
+    pytest.param({"phase": "Succeeded"}, "status.phase", id="HD-137 succeeded"),
+    pytest.param({"phase": "Failed"}, "status.phase", id="HD-137 failed"),
+    pytest.param({"containerStatuses": [ENDED]}, "status.containerStatuses", id="HD-137 containers"),
+]
+
+
+@pytest.mark.parametrize(("status", "text"), ENDS)
+async def test_how_a_placed_pod_has_ended_its_kubelet_says(kubectl: Kubectl, status: Json, text: str) -> None:
+    await kubectl("create", "-f", "-", *AS_AGENT, manifest=a_pod("ends", labels=RUN))
+    try:
+        patch = ("patch", "pod", "ends", "--subresource=status", *merge(status=status))
+        await refused(kubectl, text, *patch)
+        await kubectl("patch", "pod", "ends", "--subresource=status", *merge(status={"conditions": []}))
+        await kubectl(*patch, "--as=system:node:n", "--as-group=system:nodes", "--as-group=system:masters")
+    finally:
+        await kubectl("delete", "pod", "ends", "--grace-period=0", "--force")

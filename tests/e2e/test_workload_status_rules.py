@@ -1,4 +1,4 @@
-"""HD-136 on a real API server: what a Workload's status says of its run, only Gatelift writes."""
+"""HD-136, HD-137 on a real API server: what statuses say of a run at home is Gatelift's and the kubelets' to write."""
 
 from __future__ import annotations
 
@@ -144,3 +144,22 @@ async def recorded(kubectl: Kubectl, owner: str) -> AsyncIterator[None]:
         yield
     finally:
         await kubectl("delete", "workload", "recorded")
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+async def test_hd_137_how_a_pod_that_runs_at_home_has_ended_its_kubelet_says(kubectl: Kubectl, phase: str) -> None:
+    run = {"gatelift.dev/origin": "home", "gatelift.dev/workload-uid": "w-1", "gatelift.dev/epoch": "1"}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "ends", "labels": run},
+        "spec": {"containers": CONTAINERS},
+    }
+    await kubectl("create", "-f", "-", *AS_GATELIFT, manifest=pod)
+    try:
+        over = json.dumps({"status": {"phase": phase}})
+        patch = ("patch", "pod", "ends", "--subresource=status", "--type=merge", "-p", over)
+        await refused(kubectl, "its kubelet says", *patch)
+        await kubectl(*patch, "--as=system:node:n", "--as-group=system:nodes", "--as-group=system:masters")
+    finally:
+        await kubectl("delete", "pod", "ends", "--grace-period=0", "--force")
