@@ -70,7 +70,15 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
                 annotation(markers.RETRIABLE_IN_GROUP), "an unretriable pod cannot become retriable: keep it false"
             )
         )
-    return Verdict(errors=tuple(errors))
+    return Verdict(errors=tuple(errors), warnings=_left_waiting(old, new, facts))
+
+
+def _left_waiting(old: Object, new: Object, facts: WebhookFacts) -> tuple[str, ...]:
+    """Return what a user is told who takes a pod that waits out of its queue: as in Kueue, its gate stays."""
+    before, after = rules.marks(old), rules.marks(new)
+    taken_off = bool(before.get(markers.QUEUE_NAME)) and not after.get(markers.QUEUE_NAME)
+    waits = markers.MANAGED in after and _gated(new) and not facts.manage_without_queue
+    return (f"{label(markers.QUEUE_NAME)}: {rules.OUT_OF_QUEUE}",) if taken_off and waits else ()
 
 
 def _markers(obj: Object) -> list[FieldError]:
@@ -119,10 +127,13 @@ def _group_path(obj: Object) -> str:
     return annotation(markers.POD_GROUP_NAME) if in_annotation else label(markers.POD_GROUP_NAME)
 
 
-def _suspended(obj: Object) -> bool:
+def _gated(obj: Object) -> bool:
     gates = (obj.get("spec") or {}).get("schedulingGates") or []
-    gated = any(gate.get("name") == markers.ADMISSION_GATE for gate in gates)
-    return gated or (obj.get("status") or {}).get("phase") in _OVER
+    return any(gate.get("name") == markers.ADMISSION_GATE for gate in gates)
+
+
+def _suspended(obj: Object) -> bool:
+    return _gated(obj) or (obj.get("status") or {}).get("phase") in _OVER
 
 
 def _finalizer(obj: Object) -> list[Operation]:

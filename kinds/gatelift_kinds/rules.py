@@ -25,6 +25,11 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LABEL_LENGTH_MAX = 63
 _SHOWN_MAX = 300
 """Of a longer text the beginning says which it is."""
+OUT_OF_QUEUE = (
+    "without it the pod stays at its gate, which only admission takes off, and is in no queue: "
+    "give it the label again, or delete the pod and make it without a queue"
+)
+"""What a user is told whose pod waits and names no queue any more; as in Kueue it stays gated."""
 _POLICIES = tuple(policy.value for policy in DisconnectPolicy)
 _GATE_PATH = re.compile(r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+")
 _GATE_LENGTH_MAX = 63

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gatelift.webhooks.review import WARNING_CHARS_MAX
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from gatelift_kinds.review import WebhookFacts
 from support.webhook_documents import ELSEWHERE, FACTS, Json, K, Q, a_job, a_pod, defaulted, told
@@ -24,6 +25,20 @@ def test_hd_109_the_queue_of_what_waits_may_change_and_that_of_what_holds_quota_
         assert verdict.allowed is (facts is not HELD)
         for text in told(verdict):
             assert "is immutable while its Workload pod-x-12345 holds quota: make the object anew, or" in text
+
+
+def test_hd_139_who_takes_a_waiting_pod_out_of_its_queue_is_told_that_it_stays_gated_and_how_to_go_on() -> None:
+    waiting, left = a_pod({**Q, **MARK}, **GATE), a_pod(MARK, **GATE)
+    verdict = POD_KIND.validate_update(waiting, left, FACTS)
+    (text,) = verdict.warnings
+    assert verdict.allowed
+    assert text.startswith("metadata.labels[kueue.x-k8s.io/queue-name]: without it the pod stays at its gate")
+    assert "give it the label again, or delete the pod" in text
+    assert len(text) <= WARNING_CHARS_MAX
+    for old, new in ((waiting, waiting), (left, left), (left, waiting), (a_pod({**Q, **MARK}), a_pod(MARK))):
+        assert not POD_KIND.validate_update(old, new, FACTS).warnings
+    everything = WebhookFacts(local_queues={"q": False}, manage_without_queue=True)
+    assert not POD_KIND.validate_update(waiting, left, everything).warnings
 
 
 MANAGERS = (

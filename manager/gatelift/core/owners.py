@@ -19,6 +19,7 @@ from gatelift.core.resting import SHOW_PLACED
 from gatelift.core.state import Core
 from gatelift_kinds.kind import Kind, KindError, PatchStep, UserChange
 from gatelift_kinds.made_for import owners_of
+from gatelift_kinds.rules import OUT_OF_QUEUE
 from gatelift_kube import selectors
 from gatelift_kube.conditions import is_true
 from gatelift_kube.objects.kueue import Workload, WorkloadSpec
@@ -152,6 +153,7 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
     if _hold_back(core, owner, "", now):
         return
     if not kind.queue_name(obj) and not core.settings.manages_unnamed:
+        _tell_out_of_queue(core, owner)
         return
     key = owner.workload
     ref = ObjectRef(WORKLOAD, key)
@@ -173,6 +175,12 @@ def _without_workload(core: Core, owner: Owner, now: float) -> None:
         core.event(owner.ref, obj.metadata.uid, "ErrWorkloadCompose", str(error), warning=True)
         return
     core.create(ref, body, "create workload", owner=owner.ref)
+
+
+def _tell_out_of_queue(core: Core, owner: Owner) -> None:
+    """Tell the user of a pod that waits at our gate and names no queue; a Job's user starts it himself."""
+    if owner.managed and not owner.kind.pods_are_children and owner.kind.suspended(owner.object):
+        core.event(owner.ref, owner.object.metadata.uid, texts.NO_QUEUE, OUT_OF_QUEUE, warning=True)
 
 
 def _with_workload(
@@ -263,6 +271,8 @@ def _keep_alike(core: Core, owner: Owner, workload: Workload, now: float) -> Non
     )
     text = f"Updated not matching Workload for suspended job: {ref.key}"
     core.event(owner.ref, obj.metadata.uid, texts.UPDATED_WORKLOAD, text)
+    if not kind.queue_name(obj) and not core.settings.manages_unnamed:
+        _tell_out_of_queue(core, owner)
 
 
 def _hold_back(core: Core, owner: Owner, uid: str, now: float) -> bool:
