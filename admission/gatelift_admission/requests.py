@@ -1,7 +1,8 @@
 """From a pod template to what its pods request: the Kubernetes pod-request rule, defaults first, then totals.
 
-Order as Kueue's: RuntimeClass overhead if missing, LimitRange defaults, limits copied to missing requests, the pod
-rule (containers + sidecars, the init phase, pod-level resources, overhead), excluded prefixes, transformations.
+Order: RuntimeClass overhead if missing, limits copied to missing requests, LimitRange defaults, the pod rule
+(containers + sidecars, the init phase, pod-level resources, overhead), excluded prefixes, transformations. It is the
+API server's, which decodes a Pod before LimitRanger sees it; Kueue takes a LimitRange's request first (decision 14).
 Amounts as in `amounts`. Neighbours: `state` calls `pod_set_requests` once per Workload; `limits` shares defaults.
 """
 
@@ -69,9 +70,13 @@ def _most(into: Amounts, other: Mapping[str, int]) -> Amounts:
 
 
 def _defaulted(resources: ResourceRequirements, default_limits: Amounts, default_requests: Amounts) -> Pair:
-    limits = {**default_limits, **amounts_of(resources.limits)}
-    requests = {**default_requests, **amounts_of(resources.requests)}
-    return Pair({**limits, **requests}, limits)
+    """Return what a Pod runs with: of its own first the request, then the limit, of defaults the same.
+
+    A Pod's own limit is its request from when it is decoded on; a template says neither, and its pods run so.
+    """
+    own = amounts_of(resources.limits)
+    requests = {**default_limits, **default_requests, **own, **amounts_of(resources.requests)}
+    return Pair(requests, {**default_limits, **own})
 
 
 def _range_defaults(ranges: Sequence[LimitRange], kind: str) -> tuple[Amounts, Amounts]:

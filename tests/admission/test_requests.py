@@ -77,6 +77,16 @@ def test_defaults_of_the_first_limit_range_count_before_limits_stand_in() -> Non
     assert pod_requests(PodSpec((box("3"),)), defaults) == {"cpu": 3000, "memory": 2**20}
 
 
+def test_hd_152_a_limit_of_its_own_stands_in_before_the_default_request_of_a_limit_range() -> None:
+    item = LimitRangeItem("Container", default={"cpu": "8", "memory": "4Mi"}, default_request={"cpu": "100m"})
+    defaults = Defaults(limit_ranges=(LimitRange(ObjectMeta(name="a"), LimitRangeSpec((item,))),))
+    assert pod_requests(PodSpec((box("2", "3"),)), defaults)["cpu"] == 2000
+    assert pod_requests(PodSpec((box(limit="3"),)), defaults)["cpu"] == 3000
+    assert pod_requests(PodSpec((box(),)), defaults) == {"cpu": 100, "memory": 4 * 2**20}
+    init = PodSpec((box(),), (box(limit="5"),))
+    assert pod_requests(init, defaults)["cpu"] == 5000
+
+
 def test_pod_sets_are_less_their_reclaimable_pods_and_never_negative() -> None:
     status = WorkloadStatus(reclaimable_pods=(ReclaimablePod("main", 2), ReclaimablePod("more", 9)))
     sets = (pod_set("main", 5, {"cpu": "1"}), pod_set("more", 3, {"cpu": "-1", "memory": 7}))

@@ -82,6 +82,30 @@ async def test_a_job_gets_defaults_a_selector_and_labels_of_its_own(api: Api) ->
     assert spec["template"]["spec"]["schedulerName"] == "default-scheduler"
 
 
+async def test_limits_stand_in_for_requests_in_the_pods_of_a_job_and_not_in_its_template(api: Api) -> None:
+    place = await Place.make(api)
+    document = job("a")
+    document["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1"}}
+    made = (await api.post(place.jobs, document)).ok()
+    assert made["spec"]["template"]["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1"}}
+    (one,) = await place.has_pods(1)
+    assert one["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}
+
+
+async def test_hd_152_limits_of_a_job_come_before_the_default_of_a_limit_range(api: Api, real: str | None) -> None:
+    place = await Place.make(api)
+    item = {"type": "Container", "default": {"cpu": "2"}, "defaultRequest": {"cpu": "100m", "memory": "1Mi"}}
+    ranges = place.pods.removesuffix("/pods") + "/limitranges"
+    (await api.post(ranges, {"metadata": {"name": "a"}, "spec": {"limits": [item]}})).ok()
+    document = job("a")
+    document["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1"}}
+    (await api.post(place.jobs, document)).ok()
+    (one,) = await place.has_pods(1)
+    requests = one["spec"]["containers"][0]["resources"]["requests"]
+    assert requests["cpu"] == "1"
+    assert "memory" in requests or real is None  # the embedded server has no LimitRanger
+
+
 async def test_parallelism_alone_leaves_completions_open(api: Api) -> None:
     place = await Place.make(api)
     made = (await api.post(place.jobs, job("a", suspend=True, parallelism=3))).ok()

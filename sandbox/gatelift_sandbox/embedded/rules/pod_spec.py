@@ -83,13 +83,8 @@ def _default_container(container: Document, *, host_network: bool) -> None:
         container["imagePullPolicy"] = pull_policy(str(container.get("image") or ""))
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
-    resources = container.get("resources")
-    if not isinstance(resources, dict):
-        resources = container["resources"] = {}
-    if resources.get("limits"):
-        requests = resources.setdefault("requests", {})
-        for name, amount in resources["limits"].items():
-            requests.setdefault(name, amount)
+    if not isinstance(container.get("resources"), dict):
+        container["resources"] = {}
     for port in items(container, "ports"):
         port.setdefault("protocol", "TCP")
         if host_network and "containerPort" in port:
@@ -103,6 +98,14 @@ def _default_container(container: Document, *, host_network: bool) -> None:
         if isinstance(probe, dict):
             for field, value in _PROBE_DEFAULTS.items():
                 probe.setdefault(field, value)
+
+
+def default_requests(spec: Document) -> None:
+    """Let limits stand in for requests of a Pod that are not said, in place; templates are left as they are."""
+    for container in items(spec, "initContainers") + items(spec, "containers"):
+        resources = container["resources"]
+        if resources.get("limits"):
+            resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
 
 
 def pull_policy(image: str) -> str:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from gatelift_sandbox.embedded.documents import Document, copied, items, meta, timestamp
 from gatelift_sandbox.embedded.failures import FieldError, bad_request, forbidden_field, wrong
 from gatelift_sandbox.embedded.rules.plain import WithStatus
-from gatelift_sandbox.embedded.rules.pod_spec import GRACE_SECONDS, default_spec, quality, quantity_problem, spec_errors
+from gatelift_sandbox.embedded.rules.pod_spec import (
+    GRACE_SECONDS,
+    default_requests,
+    default_spec,
+    quality,
+    quantity_problem,
+    spec_errors,
+)
 
 IMMUTABLE_TEXT = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
@@ -31,6 +38,7 @@ class PodRules(WithStatus):
         if problem := quantity_problem(spec):
             raise bad_request(f'Pod in version "v1" cannot be handled as a Pod: {problem}')
         default_spec(spec)
+        default_requests(spec)
         if spec.get("enableServiceLinks") is None:
             spec["enableServiceLinks"] = True
         return []
