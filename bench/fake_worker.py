@@ -110,8 +110,8 @@ class FakeWorker:
         kind = self._store.kinds.of(command.ref.resource)
         namespace, name = command.ref.key.namespace, command.ref.key.name
         match command:
-            case Create(body=body):
-                return self._store.create(kind, namespace, msgspec.json.decode(body), wall())
+            case Create(body=body, dry_run=dry_run):
+                return self._store.create(kind, namespace, msgspec.json.decode(body), wall(), dry_run=dry_run)
             case Patch(body=body, kind=patch, subresource=subresource):
                 return self._store.patch(kind, namespace, name, body, patch.value, wall(), subresource=subresource)
             case Delete():

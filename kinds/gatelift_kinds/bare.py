@@ -192,6 +192,10 @@ class BareKind:
         """Return nothing."""
         return {}
 
+    def pod_of_it(self, obj: Workload, raw: bytes) -> bytes | None:
+        """Return None: it makes none."""
+        return None
+
     def put_back(self, obj: Workload, raw: bytes, wanted: Charged) -> bytes | None:
         """Return None."""
         return None

@@ -335,6 +335,10 @@ class JobKind:
         """Return parallelism, completions and the digest of the template."""
         return charged.of_job(obj, raw)
 
+    def pod_of_it(self, obj: Job, raw: bytes) -> bytes | None:
+        """Return a pod of its template, owned by it."""
+        return job_template.pod_document(obj, raw)
+
     def put_back(self, obj: Job, raw: bytes, wanted: Charged) -> bytes | None:
         """Return the patch of parallelism and completions; None once the template is another one."""
         return charged.put_job_back(obj, raw, wanted)

@@ -22,7 +22,7 @@ from gatelift_kinds.patches import (
 )
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Toleration
-from gatelift_kube.resources import JOB
+from gatelift_kube.resources import JOB, POD
 from gatelift_kube.unreadable import UNREADABLE
 from gatelift_wire.keys import ANNOTATION_STOPPING, FINALIZER_REPORT
 
@@ -88,6 +88,22 @@ def document(part: Part, placing: Placing) -> bytes:
         "finalizers": [FINALIZER_REPORT],
     }
     return encode({"apiVersion": JOB.api_version, "kind": JOB.kind, "metadata": metadata, "spec": spec})
+
+
+def pod_document(obj: Job, raw: bytes) -> bytes:
+    """Return the pod that the Job's controller would make of its template, without a name and what an index adds."""
+    template: Json = decode(raw)["spec"]["template"]
+    marks = template.get("metadata") or {}
+    meta = obj.metadata
+    owner = {"apiVersion": JOB.api_version, "kind": JOB.kind, "name": meta.name, "uid": meta.uid, "controller": True}
+    metadata = {
+        "generateName": f"{meta.name}-",
+        "namespace": meta.namespace,
+        "labels": marks.get("labels") or {},
+        "annotations": marks.get("annotations") or {},
+        "ownerReferences": [owner],
+    }
+    return encode({"apiVersion": POD.api_version, "kind": POD.kind, "metadata": metadata, "spec": template["spec"]})
 
 
 def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:

@@ -335,6 +335,10 @@ class WorkerSide(Protocol[UserT_contra]):
         """Return what of a worker's object its charge follows from: nobody but the agent may change it there."""
         ...
 
+    def pod_of_it(self, obj: UserT_contra, raw: bytes) -> bytes | None:
+        """Return a pod as its controller makes them of a worker's object, as JSON; None where the object is the pod."""
+        ...
+
     def put_back(self, obj: UserT_contra, raw: bytes, wanted: Charged) -> bytes | None:
         """Return the JSON patch that makes it as it was charged; None where that cannot be done any more."""
         ...

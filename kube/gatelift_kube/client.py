@@ -40,6 +40,7 @@ WATCH_IDLE_SECONDS = 100.0
 silence of 100 s means that the connection is dead, or that nothing happened. Either way the watch is opened anew."""
 
 _JSON = "application/json"
+_DRY_RUN = "dryRun=All"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,10 +161,20 @@ class Client:
                 yield line
 
     async def create(
-        self, resource: Resource, namespace: str, body: bytes, *, seconds: float = WRITE_SECONDS_MAX
+        self,
+        resource: Resource,
+        namespace: str,
+        body: bytes,
+        *,
+        dry_run: bool = False,
+        seconds: float = WRITE_SECONDS_MAX,
     ) -> Served:
-        """Create an object from a complete JSON document; AlreadyExistsError where the name is taken."""
-        answer = await self._write("POST", _path(resource, namespace), body, _JSON, seconds)
+        """Create an object from a complete JSON document; AlreadyExistsError where the name is taken.
+
+        `dry_run`: return what would be made, and keep nothing.
+        """
+        path = _path(resource, namespace)
+        answer = await self._write("POST", f"{path}?{_DRY_RUN}" if dry_run else path, body, _JSON, seconds)
         return Served(decoding.read_object(resource, answer.body), answer.body)
 
     async def patch(

@@ -250,8 +250,10 @@ class Executor:
             case Patch():
                 return await self._client.apply(command, seconds=seconds)
             case Create():
-                ref = command.ref
-                return await self._client.create(ref.resource, ref.key.namespace, command.body, seconds=seconds)
+                ref, dry_run = command.ref, command.dry_run
+                return await self._client.create(
+                    ref.resource, ref.key.namespace, command.body, dry_run=dry_run, seconds=seconds
+                )
             case Delete():
                 return await self._client.delete(
                     command.ref,

@@ -68,11 +68,15 @@ class PatchKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
-    """Create the object in `body` (complete JSON document)."""
+    """Create the object in `body` (complete JSON document).
+
+    `dry_run`: only ask what would be made. Nothing is kept; the answer is as admission would have it.
+    """
 
     write_id: int
     ref: ObjectRef
     body: bytes
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

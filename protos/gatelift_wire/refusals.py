@@ -28,6 +28,7 @@ class Refusal(enum.Enum):
     POLICY = "Policy"
     API_UNREACHABLE = "ApiUnreachable"
     INVALID = "Invalid"
+    REQUESTS_RAISED = "RequestsRaised"
 
     @property
     def permanent(self) -> bool:

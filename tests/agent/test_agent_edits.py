@@ -241,7 +241,7 @@ class Mutating(Stage):
             pod_spec = spec["template"]["spec"] if command.ref.resource == JOB else spec
             pod_spec["containers"][0].setdefault("resources", {"requests": {"cpu": "50m"}})
             spec.setdefault("completionMode", "NonIndexed") if command.ref.resource == JOB else None
-            command = Create(write_id=command.write_id, ref=command.ref, body=msgspec.json.encode(document))
+            command = replace(command, body=msgspec.json.encode(document))
         if isinstance(command, Patch) and b'"/spec/suspend"' in command.body:
             path = "/spec/template/spec/nodeSelector"
             lift = [*msgspec.json.decode(command.body), {"op": "add", "path": path, "value": {"pool": "own"}}]
@@ -255,7 +255,8 @@ def test_hd_3_what_the_workers_webhooks_and_defaults_add_is_no_edit(kind: str, r
     stage = Mutating()
     stage.start()
     name = "p" if kind == "Pod" else "j"
-    stage.place(kind=kind, name=name)
+    granted = m.PodSetRequest(name="main", count=2, requests=(("cpu", 100),))  # as home charges by the same LimitRange
+    stage.place(kind=kind, name=name, pod_sets=(granted,))
     if restarts:
         stage.restart()
         stage.confirm()

@@ -121,6 +121,7 @@ def _nothing(_stage: Stage) -> None:
 
 WAYS: dict[Purpose, list[tuple[Act, Act]]] = {
     Purpose.CREATE: [(_nothing, _create)],
+    Purpose.SAMPLE: [(_nothing, lambda stage: stage.place(kind="Job", name="j"))],
     Purpose.PROBE: [(_running, _unlabelled), (_nothing, _name_is_taken)],
     Purpose.LABELS: [(_running, lambda stage: stage.change(POD, "p", {"metadata": {"labels": {LABEL_EPOCH: "2"}}}))],
     Purpose.PUT_BACK: [(_job_runs, lambda stage: stage.change(JOB, "j", {"spec": {"parallelism": 6}}))],

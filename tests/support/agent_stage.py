@@ -450,8 +450,8 @@ class Stage(Watches):
         kind = self.store.kinds.of(command.ref.resource)
         namespace, name = command.ref.key.namespace, command.ref.key.name
         match command:
-            case Create(body=body):
-                return self.store.create(kind, namespace, msgspec.json.decode(body), self.now)
+            case Create(body=body, dry_run=dry_run):
+                return self.store.create(kind, namespace, msgspec.json.decode(body), self.now, dry_run=dry_run)
             case Patch(body=body, kind=patch, subresource=subresource):
                 return self.store.patch(kind, namespace, name, body, patch.value, self.now, subresource=subresource)
             case Delete():

@@ -154,6 +154,8 @@ def _write(write: ApiWrite, *, held: bool) -> str:
     what = ""
     if isinstance(write, Patch):
         what = " " + _purpose(write.body)
+    elif isinstance(write, Create) and write.dry_run:
+        what = " (dry run)"
     return f"{verb} {write.ref.resource.kind} {write.ref.key.name}{what}{' (does not land)' if held else ''}"
 
 

@@ -202,6 +202,9 @@ class SimCluster:
             failure = from_status(error.code, msgspec.json.encode(error.status()))
             text = f"{command.ref}: {error.message}"
             return WriteFailed(write_id=command.write_id, error=write_error(failure), message=text)
+        if isinstance(command, Create) and command.dry_run and stored is not None:  # its version will be another's
+            asked_for = decoding.read_object(command.ref.resource, stored.raw)
+            return WriteDone(write_id=command.write_id, object=asked_for, raw=stored.raw)
         found = self.typed(command.ref.resource, stored) if stored is not None else None
         return WriteDone(write_id=command.write_id, object=found, raw=stored.raw if stored is not None else b"")
 
@@ -209,7 +212,8 @@ class SimCluster:
         kind, wall = self.store.kinds.of(command.ref.resource), self.timeline.wall
         namespace, name = command.ref.key.namespace, command.ref.key.name
         if isinstance(command, Create):
-            return self.store.create(kind, namespace, msgspec.json.decode(command.body), wall)
+            body = msgspec.json.decode(command.body)
+            return self.store.create(kind, namespace, body, wall, dry_run=command.dry_run)
         if isinstance(command, Patch) and command.kind is PatchKind.REPLACE:
             new = msgspec.json.decode(command.body)
             return self.store.update(kind, namespace, name, new, wall, subresource=command.subresource)

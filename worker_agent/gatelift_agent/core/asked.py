@@ -14,6 +14,7 @@ class Purpose(enum.Enum):
     __hash__ = object.__hash__  # members are singletons; the one of Enum is Python code on the hot path
 
     CREATE = "create"
+    SAMPLE = "ask for"  # asks what a pod of a Job would be here; makes nothing
     PROBE = "probe"  # finds out whether a create of unknown outcome made an object
     LABELS = "put labels back"
     PUT_BACK = "put an edit back"

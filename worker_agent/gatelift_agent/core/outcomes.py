@@ -6,7 +6,7 @@ second effect impossible; a create leaves a doubt that only time and a probe rem
 
 from __future__ import annotations
 
-from gatelift_agent.core import edits, hidden, observing, progress
+from gatelift_agent.core import allowances, edits, hidden, observing, progress
 from gatelift_agent.core.asked import Asked, Purpose
 from gatelift_agent.core.objects import ref_of
 from gatelift_agent.core.placements import ENDING, Ending, EndingKind, Placement, Tracked
@@ -51,6 +51,10 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
     tracked.asked = tracked.attempts = 0
     tracked.retry_at = 0.0
     _carried_out(tracked, asked, now)
+    if asked.purpose is Purpose.SAMPLE:  # nothing was made
+        allowances.sampled(tracked, event.object, now)
+        world.look(placement.key)
+        return
     tracked.put_back = tracked.put_back or asked.purpose is Purpose.PUT_BACK
     if asked.purpose in {Purpose.CREATE, Purpose.LIFT} and event.object is not None:
         tracked.uid = tracked.uid or event.object.metadata.uid  # ours, whatever a webhook made of its labels
@@ -93,6 +97,8 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
     match asked.purpose:
         case Purpose.CREATE:
             _create_failed(world, placement, tracked, asked, event, now)
+        case Purpose.SAMPLE:
+            _refused(world, placement, event)
         case Purpose.PROBE:
             _probe_failed(world, placement, tracked, event, now)
         case Purpose.PUT_BACK:
@@ -162,11 +168,14 @@ def _create_failed(
         return
     if tracked.object is None and not tracked.missing:
         tracked.unproven = False  # it did not land, and there was none before
+    _refused(world, placement, event)
+
+
+def _refused(world: World, placement: Placement, event: WriteFailed) -> None:
+    """End what the API server does not let be made, or a pod of it."""
     if event.error in _REFUSALS and placement.state not in ENDING:
         text = event.message + _HINTS.get(event.error, "")
-        refusal = _REFUSALS[event.error]
-        ending = Ending(kind=EndingKind.REFUSED, reason=refusal.value, message=text, refusal=refusal)
-        progress.end(world, placement, ending)
+        progress.refuse(world, placement, _REFUSALS[event.error], text)
 
 
 def _probe_failed(world: World, placement: Placement, tracked: Tracked, event: WriteFailed, now: float) -> None:

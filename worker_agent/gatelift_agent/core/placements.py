@@ -165,6 +165,11 @@ class Tracked:
     """It was there and is not any more, and we did not remove it."""
     blocked_since: float | None = None
     """Since when something else has its name, None: nothing has."""
+    granted: dict[str, int] | None = None
+    """What one pod of it may ask for; None: made by a process before this one (`allowances`)."""
+    sampled: dict[str, int] | None = None
+    """What a pod of it would ask for here, as the API server said at `sampled_at`."""
+    sampled_at: float = 0.0
     made: Made | None = None
     lift_known: bool = False
     """`made` is what our lift was answered, or says of itself: no mark that comes later is ours."""
@@ -232,6 +237,8 @@ class Placement:
     committed_at: float = 0.0
     counts_reported: CountsReport | None = None
     report_at: float | None = None
+    judged: frozenset[tuple[str, int]] = frozenset()
+    """Pods of a Job that ask for no more than was granted, by UID and generation."""
     lost_children: dict[str, KubeObject] = field(default_factory=dict)
     """Pods of a Job that vanished without a terminal phase, by UID: their containers may still run (P10)."""
     hidden: dict[str, Hidden] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from gatelift_agent.core import (
+    allowances,
     closing,
     doubts,
     draining,
@@ -200,9 +201,9 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
         return
     try:
         clean = sanitise.sanitise(placement.kind, spec, world.settings.policy)
-        part = Part(
-            name=tracked.name, pod_set=tracked.pod_set, metadata=_metadata(world, placement, tracked), spec=clean
-        )
+        tracked.granted = allowances.granted(placement, tracked.pod_set, placement.kind, clean)
+        metadata = _metadata(world, placement, tracked, tracked.granted)
+        part = Part(name=tracked.name, pod_set=tracked.pod_set, metadata=metadata, spec=clean)
         body = world.kind(placement).document(part, world.placing(placement))
     except (SpecError, ShapeError, MergeConflictError) as error:
         refuse(world, placement, Refusal.INVALID, str(error))
@@ -210,12 +211,13 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
     world.ask_create(placement, tracked, body, now)
 
 
-def _metadata(world: World, placement: Placement, tracked: Tracked) -> bytes:
+def _metadata(world: World, placement: Placement, tracked: Tracked, granted: dict[str, int]) -> bytes:
     """Return the labels and annotations that travel, with what a restart needs to know of the placement."""
     marks = shapes.marks(tracked.metadata)
     annotations = dict(marks.annotations or {})
     annotations[ownership.ANNOTATION_POD_SET] = tracked.pod_set
     annotations[ownership.ANNOTATION_PLACED_AS] = ownership.placed_as_text(world.standing.origin, placement.key)
+    annotations[allowances.ANNOTATION_GRANTED] = allowances.note(granted)
     if placement.objects_wanted > 1:
         annotations[ownership.ANNOTATION_OBJECTS] = str(placement.objects_wanted)
     return msgspec.json.encode({"labels": marks.labels or {}, "annotations": annotations})
@@ -310,6 +312,8 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
             left = ",".join(tracked.user_gates)
             world.ask_patch(Purpose.GATES, placement, tracked, body, now, what=left)
             return
+    if not world.local and not _within_grant(world, placement, tracked, now):
+        return
     if not kind.liftable(tracked.object, placement.key):
         return  # a gate of the user's own is left; SetUserGates or a change of the object looks again
     try:
@@ -323,6 +327,17 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
         return
     tracked.lift_asked = True
     world.ask_patch(Purpose.LIFT, placement, tracked, body, now)
+
+
+def _within_grant(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    """Say whether its pods are known to ask for no more than was granted; ask for it, or refuse, where they are not."""
+    asked = allowances.asks(world, placement, tracked, now)
+    if asked is None:
+        return False  # its answer looks again
+    refused = allowances.refusal(tracked, asked)
+    if refused is not None:
+        refuse(world, placement, *refused)
+    return refused is None
 
 
 # --- ends that nobody here asked for ------------------------------------------------------------------------------
@@ -359,7 +374,8 @@ def _lost(world: World, placement: Placement, now: float) -> Ending | None:
 def _edited(world: World, placement: Placement, now: float) -> Ending | None:
     """Return the eviction by somebody who changed an object in a way that is not put back. None if all are well."""
     live = (tracked for tracked in placement.objects.values() if not tracked.delete_asked)
-    return next(filter(None, (edits.ending(world, placement, tracked, now) for tracked in live)), None)
+    found = next(filter(None, (edits.ending(world, placement, tracked, now) for tracked in live)), None)
+    return found or allowances.ending(world, placement)
 
 
 def _outcome(world: World, placement: Placement) -> Outcome | None:
