@@ -17,6 +17,12 @@ from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Frame, TemplateBlob
 
 TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
+NAME = st.text(st.characters(codec="utf-8", exclude_characters="/%"), min_size=1, max_size=15).filter(
+    lambda name: name not in (".", "..")
+)
+"""At most 60 bytes: it may be that of a namespace."""
+NAMES = {"name", "namespace", "namespaces", "pod_set", "queue"}
+"""Fields that hold names of objects."""
 NUMBER = st.integers(1, limits.COUNT_MAX)
 JSON = st.dictionaries(TEXT, st.integers() | TEXT, max_size=3).map(msgspec.json.encode)
 COMMANDS = typing.get_args(messages.Command)
@@ -52,7 +58,7 @@ def _field(hint: Any, name: str) -> st.SearchStrategy[Any]:
         return st.floats(1.0, limits.LEASE_SECONDS_MAX)
     if hint is bytes:
         return st.binary(max_size=limits.SEAL_BYTES_MAX) if name == "seal" else JSON
-    return {int: NUMBER, str: TEXT, bool: st.booleans()}[hint]
+    return {int: NUMBER, str: NAME if name in NAMES else TEXT, bool: st.booleans()}[hint]
 
 
 def frames(controls: tuple[type, ...], bodies: tuple[type, ...], *, term: bool) -> st.SearchStrategy[Frame]:
