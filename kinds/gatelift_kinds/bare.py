@@ -47,6 +47,10 @@ class BareKind:
         """Return whether nobody owns it."""
         return not obj.metadata.owner_references
 
+    def marked_step(self, obj: Workload) -> PatchStep | None:
+        """Return nothing: it is watched without a label."""
+        return None
+
     def queue_name(self, obj: Workload) -> str:
         """Return the queue that it names."""
         return obj.spec.queue_name

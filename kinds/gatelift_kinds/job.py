@@ -54,6 +54,10 @@ class JobKind:
         """Return whether it names a queue and is the Job controller's or MultiKueue's."""
         return bool(self.queue_name(obj)) and obj.spec.managed_by in job_rules.MANAGERS
 
+    def marked_step(self, obj: Job) -> PatchStep | None:
+        """Return nothing: a Job is watched without a label."""
+        return None
+
     def queue_name(self, obj: Job) -> str:
         """Return the queue label."""
         return obj.metadata.labels.get(markers.QUEUE_NAME, "")

@@ -158,6 +158,10 @@ class ManagementSide(Protocol[UserT_contra]):
         """Return whether the object is ours: taken over by the webhook, and not another kind's business."""
         ...
 
+    def marked_step(self, obj: UserT_contra) -> PatchStep | None:
+        """Return the write that puts back the label by which a managed object is watched; None while it is there."""
+        ...
+
     def queue_name(self, obj: UserT_contra) -> str:
         """Return the LocalQueue's name, "" if none."""
         ...

@@ -71,14 +71,37 @@ class PodKind:
     def managed(self, obj: Pod) -> bool:
         """Return whether the webhook took the pod over and it stands alone.
 
-        Of a pod that a Job controls the label says nothing: it comes with the Job's template. Gate or finalizer do.
+        Of a pod that a Job controls the label says nothing: it comes with the Job's template. Gate or finalizer do. Of
+        one that stands alone they say it together with the queue's name: the label alone was taken off (`marked_step`).
         """
         meta = obj.metadata
-        if meta.labels.get(markers.MANAGED) != markers.MANAGED_VALUE or markers.group_name(
-            meta.labels, meta.annotations
-        ):
+        if markers.group_name(meta.labels, meta.annotations):
             return False
-        return not _of_job(obj) or not self.lifted(obj) or markers.MANAGED in meta.finalizers
+        if meta.labels.get(markers.MANAGED) != markers.MANAGED_VALUE:
+            return self._lost_its_mark(obj)
+        return not _of_job(obj) or self._was_taken_over(obj)
+
+    def marked_step(self, obj: Pod) -> PatchStep | None:
+        """Return the patch that puts the label of managed pods back."""
+        if not self._lost_its_mark(obj):
+            return None
+        mark = {markers.MANAGED: markers.MANAGED_VALUE}
+        operations = [*guards(obj.metadata), *add_to_map(("metadata", "labels"), obj.metadata.labels, mark)]
+        return PatchStep(body=encode(operations), kind=PatchKind.JSON)
+
+    def _lost_its_mark(self, obj: Pod) -> bool:
+        """Return whether it was taken over and names a queue, and the label that says so was taken off.
+
+        A pod with a suspending parent has the gate as well, and never had the label.
+        """
+        meta = obj.metadata
+        if meta.labels.get(markers.MANAGED) == markers.MANAGED_VALUE or _of_job(obj):
+            return False
+        asks = markers.QUEUE_NAME in meta.labels and markers.POD_SUSPENDING_PARENT not in meta.annotations
+        return asks and self._was_taken_over(obj)
+
+    def _was_taken_over(self, obj: Pod) -> bool:
+        return not self.lifted(obj) or markers.MANAGED in obj.metadata.finalizers
 
     def queue_name(self, obj: Pod) -> str:
         """Return the queue label."""

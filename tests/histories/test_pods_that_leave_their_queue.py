@@ -1,4 +1,7 @@
-"""A pod at home loses its labels, around webhooks and policies: it is stopped, charged until then, nothing is left."""
+"""A pod at home loses its labels, its queue's name among them, around webhooks and policies.
+
+It is stopped, charged until then, and nothing is left.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from gatelift_kube.resources import POD
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from support.history import History
 
-MARK = (markers.MANAGED,)
+MARK = (markers.MANAGED, markers.QUEUE_NAME)
 ALL = (*MARK, LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH)
-EDITS = (pytest.param(MARK, id="Kueue's mark"), pytest.param(ALL, id="all"))
+EDITS = (pytest.param(MARK, id="Kueue's labels"), pytest.param(ALL, id="all"))
 
 
 def pod_that_runs(stops_in: float) -> History:

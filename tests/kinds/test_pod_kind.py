@@ -69,7 +69,10 @@ def mirrored(user: Json, reported: Json) -> Json | None:
     ("labels", "ours"),
     [
         pytest.param({"kueue.x-k8s.io/managed": "true"}, True, id="the webhook's label"),
-        pytest.param(QUEUED, False, id="a queue alone: the webhook did not take it over"),
+        pytest.param(QUEUED, True, id="a queue and the gate: the label was taken off"),
+        pytest.param(
+            {**QUEUED, "kueue.x-k8s.io/pod-group-name": "g"}, False, id="without the label, a member of a group"
+        ),
         pytest.param(
             {"kueue.x-k8s.io/managed": "true", "kueue.x-k8s.io/pod-group-name": "g"}, False, id="a member of a group"
         ),

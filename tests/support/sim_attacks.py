@@ -70,10 +70,8 @@ ATTACKS = {
         Attack(ownership.homes_deleted_in_the_foreground),
         Attack(ownership.workers_deleted_orphaning),
         Attack(ownership.workers_deleted_in_the_foreground),
-        Attack(ownership.queue_label_edited, off="one of thirty seeds does not settle (24): a Job that waits for ever"),
-        Attack(
-            ownership.managed_label_edited, off="a policy keeps it; a pod that waits stays gated without it, unjudged"
-        ),
+        Attack(ownership.queue_label_edited),
+        Attack(ownership.managed_label_edited),
         Attack(ownership.workloads_owner_edited),
         Attack(ownership.pods_owner_edited),
         Attack(stalls.standbys_watch_stalls),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gatelift.adapters.kubernetes import WATCHED
+from gatelift.adapters.kubernetes import UNMARKED, WATCHED, is_told_of_unmarked
 from gatelift.assembly import new_machine
 from gatelift.config import Configuration
 from gatelift.core import commands, events
 from gatelift.core.invariants import check
 from gatelift.core.recovery_values import floors
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectRef, Resource
+from gatelift_kube.resources import POD, WORKER_CLUSTER, ObjectRef, Resource
 from gatelift_kube.writes import Create, Delete, EmitEvent, Patch
 from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from support.sim_agent import SimAgent
@@ -49,6 +49,11 @@ class SimManager:
             )
             for resource, selection in WATCHED
         ]
+        self._watches.append(
+            SimReflector(
+                self.port, POD, Selection(labels=parse_labels(UNMARKED.labels or "")), emit=self._from_unmarked
+            )
+        )
         self.elector = SimElector(
             timeline,
             clock,
@@ -86,6 +91,10 @@ class SimManager:
         return sum(milli(str(one.total)) for one in cells)
 
     # --- life ---------------------------------------------------------------------------------------------------
+
+    def _from_unmarked(self, event: Any) -> None:
+        if is_told_of_unmarked(event):
+            self.process.post(event)
 
     def _from_watch(self, event: Any) -> None:
         if type(event).__name__ == "Synced":

@@ -39,13 +39,13 @@ def workers_deleted_in_the_foreground(world: SimWorld) -> bool:
 def queue_label_edited(world: SimWorld) -> bool:
     """Take the queue's name off a user's object, around the webhook, or write another one.
 
-    Not that of a local queue on a Job that its user made for workers (`managedBy`): it would wait there for ever.
+    A Job goes to queues of its own kind alone, by `managedBy`: in others it waits for its user for ever, and says so.
     """
     found = some(world, _queued(world))
     if found is None:
         return False
     kind, document = found
-    others = {"nowhere"} if document["spec"].get("managedBy") else {*world.queues, "nowhere"}
+    others = {"nowhere"} if kind == JOB else {*world.queues, "nowhere"}
     value = some(world, [None, *sorted(others - {document["metadata"]["labels"][QUEUE]})])
     return changed(world.home, kind, document, {"metadata": {"labels": {QUEUE: value}}})
 

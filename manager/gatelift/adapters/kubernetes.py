@@ -13,12 +13,14 @@ import structlog
 from gatelift.core import beginning
 from gatelift.core.commands import Read, ReadAll
 from gatelift.core.events import Event, ReadAllDone, ReadDone, ReadFailed
+from gatelift_kinds import registry
 from gatelift_kube.budget import Budget
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.decoding import struct_of
 from gatelift_kube.errors import KubeError, NotFoundError
 from gatelift_kube.events import EventRecorder
 from gatelift_kube.executor import Executor, WritesFullError
+from gatelift_kube.objects.core import Pod
 from gatelift_kube.reads import Reads
 from gatelift_kube.reflector import Reflector
 from gatelift_kube.repetitions import Repetitions, watch_problems
@@ -31,7 +33,16 @@ from gatelift_kube.resources import (
     Resource,
 )
 from gatelift_kube.tasks import Supervisor
-from gatelift_kube.writes import ApiEvent, ApiWrite, EmitEvent, WriteDone, WriteError, WriteFailed
+from gatelift_kube.writes import (
+    ApiEvent,
+    ApiWrite,
+    EmitEvent,
+    ObjectGone,
+    ObjectSeen,
+    WriteDone,
+    WriteError,
+    WriteFailed,
+)
 
 LABEL_MANAGED = "kueue.x-k8s.io/managed=true"
 
@@ -39,13 +50,27 @@ WATCHED: tuple[tuple[Resource, Selection], ...] = tuple(
     (kind, Selection(labels=LABEL_MANAGED) if kind == POD else Selection()) for kind in beginning.WATCHED
 )
 """One watch per kind per process. Pods only those that queue: a policy keeps their label. Jobs all, as Kueue does: what
-runs must not go out of sight with a label that its user may take off."""
+runs must not go out of sight with a label that its user may take off. Beside them `UNMARKED`."""
+
+UNMARKED = Selection(labels="kueue.x-k8s.io/queue-name,kueue.x-k8s.io/managed!=true")
+"""Pods that name a queue and are not watched: somebody may have taken the label off one, also while nobody led."""
 
 FOLLOWED = frozenset({NAMESPACE, RESOURCE_FLAVOR, JOB, POD})
 """What the agent of `local` needs as well: it follows these watches and keeps the same objects."""
 
 ECHOING = frozenset({WORKLOAD, JOB, POD})
 """Kinds of which the core takes the answer to a write as it takes the word of the watch; so it need not hear both."""
+
+
+def is_told_of_unmarked(event: Event) -> bool:
+    """Say whether the core hears what the watch of pods without the label says: only of those that were taken over.
+
+    No selector says that. What goes from there has its label back, unless it was being deleted. Nothing is concluded
+    from its lists, so nobody waits for them.
+    """
+    if isinstance(event, ObjectSeen):
+        return isinstance(event.object, Pod) and registry.POD_KIND.managed(event.object)
+    return isinstance(event, ObjectGone) and event.object.metadata.deletion_timestamp is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +104,7 @@ class ManagementApi:
             Reflector(client, resource, post, selection=selection, followed=resource in FOLLOWED, on_problem=problem)
             for resource, selection in WATCHED
         ]
+        self._unmarked = Reflector(client, POD, self._unmarked_told, selection=UNMARKED, on_problem=problem)
         self._echoing = {struct_of(each.resource): each for each in self._reflectors if each.resource in ECHOING}
         self._reads = Reads[Read | ReadAll](self._read, self._not_read)
 
@@ -89,6 +115,7 @@ class ManagementApi:
         self._reads.start(supervisor)
         for reflector in self._reflectors:
             supervisor.spawn(f"watch {reflector.resource.plural}", reflector.run())
+        supervisor.spawn("watch pods without their mark", self._unmarked.run())
 
     def write(self, command: ApiWrite | EmitEvent) -> None:
         """Carry out a write; its outcome is posted. One that finds no room is answered as not sent."""
@@ -126,6 +153,10 @@ class ManagementApi:
     def writes_held(self) -> int:
         """Writes that wait or are under way."""
         return self._executor.held
+
+    def _unmarked_told(self, event: ApiEvent) -> None:
+        if is_told_of_unmarked(event):
+            self._post(event)
 
     def _answered(self, event: ApiEvent) -> None:
         if isinstance(event, WriteDone):

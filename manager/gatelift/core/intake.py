@@ -104,6 +104,14 @@ def is_last(meta: ObjectMeta) -> bool:
     return meta.deletion_timestamp is not None and not meta.finalizers and not meta.deletion_grace_period_seconds
 
 
+def lost_its_mark(core: Core, ref: ObjectRef, obj: KubeObject) -> bool:
+    """Say whether the watch by the label of queued pods calls gone what is known to have lost that label: no news."""
+    known = core.knowledge.owners.get(ref)
+    if known is None or is_last(obj.metadata) or known.kind.marked_step(known.object) is None:
+        return False
+    return not newer(obj.metadata, known.object.metadata)
+
+
 def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
     """Take note that an object is no longer there."""
     name, key = obj.metadata.name, key_of(obj.metadata)
@@ -256,6 +264,9 @@ def was_read(core: Core, asked: Outstanding, answer: ReadDone, now: float) -> No
     """Take the answer of a quorum read; what came only after the question was asked may be younger than it."""
     ref, found = asked.ref, answer.object
     known = core.known(ref)
+    if found is not None and found.metadata.uid == asked.gone and not core.knowledge.saw_go(asked.gone):
+        core.read(ref, asked.purpose, asked.uid)  # a watch lost it since the question: neither is the younger word
+        return
     seeking.found_out(core, ref)
     if found is not None:
         if found.metadata.uid != asked.gone:

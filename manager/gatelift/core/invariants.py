@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift.core import epochs
+from gatelift.core import epochs, seeking
 from gatelift.core.attempts import LIVE, Attempt, AttemptState
 from gatelift.core.state import Core, ref_of
 
@@ -80,6 +80,7 @@ def _can_wake(core: Core, uid: str, attempt: Attempt, now: float) -> bool:
         or core.inflight.busy(ref_of(known))
         or ref_of(known) in core.unsent
         or uid in core.waiting_for_room
+        or seeking.is_sought(core, known)
         or bool(core.caution.halted)
         or bool(known.status.admission_checks)  # another controller's check: its event wakes
     )

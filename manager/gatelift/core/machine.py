@@ -190,8 +190,9 @@ class Machine:
             intake.seen(self.core, event.resource, event.object, event.raw, now)
         else:
             ref = ObjectRef(event.resource, key_of(event.object.metadata))
-            self.core.inflight.overtake(ref, event.object.metadata.uid)
-            intake.gone(self.core, event.resource, event.object)
+            if not intake.lost_its_mark(self.core, ref, event.object):
+                self.core.inflight.overtake(ref, event.object.metadata.uid)
+                intake.gone(self.core, event.resource, event.object)
 
     def _pass_on(self, event: Event, now: float) -> None:
         """Hand an event to the links and take what they have to say."""

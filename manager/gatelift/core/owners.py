@@ -15,7 +15,7 @@ from gatelift.core.agenda import Key
 from gatelift.core.attempts import Attempt, AttemptState, Ending
 from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.link_values import LOCAL_CLUSTER
-from gatelift.core.resting import SHOW_PLACED
+from gatelift.core.resting import PUT_MARK_BACK, SHOW_PLACED
 from gatelift.core.state import Core
 from gatelift_kinds.kind import Kind, KindError, PatchStep, UserChange
 from gatelift_kinds.made_for import owners_of
@@ -50,6 +50,8 @@ def reconcile(core: Core, kind_name: str, key: ObjectKey, now: float) -> None:
     _delete_others(core, owner, workload, look, now)
     if owner.object.metadata.deletion_timestamp is not None:
         _deleting(core, owner, workload, attempt)
+    elif _put_mark_back(core, owner, look, now):
+        pass  # the answer looks here again
     elif not owner.managed and not (workload is not None and is_true(workload.status.conditions, texts.FINISHED)):
         _left(core, owner, workload, attempt, now)
     elif workload is None:
@@ -98,6 +100,15 @@ def _deleting(core: Core, owner: Owner, workload: Workload | None, attempt: Atte
         core.mark_workload(key_of(workload.metadata))
         return
     _release(core, owner)
+
+
+def _put_mark_back(core: Core, owner: Owner, look: Key, now: float) -> bool:
+    """Write the label again by which the object is watched, once somebody has taken it off; True when that is asked."""
+    step = owner.kind.marked_step(owner.object)
+    if step is None or core.resting.rests(owner.ref, PUT_MARK_BACK, core.agenda, look, now):
+        return False
+    _take(core, owner, step, PUT_MARK_BACK)
+    return True
 
 
 def _left(core: Core, owner: Owner, workload: Workload | None, attempt: Attempt | None, now: float) -> None:

@@ -20,8 +20,9 @@ MIRROR = "mirror"
 MIRROR_END = "mirror the end"
 SHOW_END = "show the end"
 SHOW_PLACED = "placed owner"
+PUT_MARK_BACK = "put the mark back"
 
-INFORMING = frozenset({RECLAIM, PODS_READY, WHY_WAITING, MIRROR, MIRROR_END, SHOW_END, SHOW_PLACED})
+INFORMING = frozenset({RECLAIM, PODS_READY, WHY_WAITING, MIRROR, MIRROR_END, SHOW_END, SHOW_PLACED, PUT_MARK_BACK})
 """Purposes of the writes after whose failure everything else about the object goes on."""
 
 

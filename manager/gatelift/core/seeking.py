@@ -36,6 +36,17 @@ def is_gone(core: Core, workload: Workload, now: float) -> bool:
     return True
 
 
+def is_sought(core: Core, workload: Workload) -> bool:
+    """Say whether the answer to a read of its user's object will look at a Workload."""
+    look = Key(Look.WORKLOAD, key_of(workload.metadata))
+    resources = ((each, resource_of(core, each)) for each in owners_of(workload))
+    return any(
+        look in core.sought.get(ObjectRef(resource, ObjectKey(workload.metadata.namespace, each.name)), ())
+        for each, resource in resources
+        if resource is not None
+    )
+
+
 def found_out(core: Core, ref: ObjectRef) -> None:
     """Look at the Workloads that wait to know whether a user's object is there."""
     for look in core.sought.pop(ref, ()):

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from gatelift_agent.adapters.identity_store import Identity, IdentityStore
+from gatelift_agent.adapters.identity_store import Identity, IdentityChangedError, IdentityStore
 from gatelift_agent.adapters.targets import Target
 from gatelift_wire import identity as wire_identity
 from gatelift_wire import tokens
@@ -140,7 +140,7 @@ class Enrolment:
                 self.current = _matching(await self._store.load())
             if self.current is None:
                 self.current = Identity(key=await asyncio.to_thread(new_key), bundle=self._ca_bundle)
-                await self._store.save(self.current)
+                await self._save(self.current)
             while not self._is_valid(self.current):
                 try:
                     await self._ask(self.current)
@@ -169,10 +169,19 @@ class Enrolment:
     async def _install(self, current: Identity, certificate: bytes, ca_bundle: bytes) -> Identity:
         _check(certificate, current.key, self._cluster)
         fresh = replace(current, certificate=certificate, bundle=ca_bundle or current.bundle)
-        await self._store.save(fresh)
+        await self._save(fresh)
         self.current = fresh
         self._log.info("certificate installed", valid_until=validity(certificate).not_after.isoformat())
         return fresh
+
+    async def _save(self, identity: Identity) -> None:
+        """Keep an identity. Where another replica has kept one meanwhile, that is used from now on, and this raises."""
+        try:
+            await self._store.save(identity)
+        except IdentityChangedError:
+            self.current = None  # what is there is read by whoever asks next, if not now
+            self.current = _matching(await self._store.load())
+            raise
 
     def renew_in(self) -> float:
         """Return in how many seconds the certificate wants renewal."""
@@ -195,7 +204,7 @@ class Enrolment:
             return
         if not old.next_key:
             old = replace(old, next_key=await asyncio.to_thread(new_key))
-            await self._store.save(old)
+            await self._save(old)
         self.current = old
         fresh = Identity(key=old.next_key, bundle=self._ca_bundle)
         while self.current is old:

@@ -16,8 +16,10 @@ from typing import Protocol
 import msgspec
 
 from gatelift_kube.client import Client
-from gatelift_kube.errors import AlreadyExistsError, KubeError, NotFoundError
+from gatelift_kube.decoding import Served
+from gatelift_kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
 from gatelift_kube.objects.core import Secret
+from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import SECRET, ObjectKey, ObjectRef
 
 KEY, CERTIFICATE, BUNDLE = "tls.key", "tls.crt", "ca.crt"
@@ -29,6 +31,10 @@ TOKEN, NEXT_KEY = "token.sha256", "next.key"
 
 class IdentityStoreError(Exception):
     """The identity cannot be read or kept; one line with the way out."""
+
+
+class IdentityChangedError(IdentityStoreError):
+    """Something else is kept than was read last: another replica wrote it, and it is to be read again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +84,10 @@ class IdentityStore(Protocol):
         ...
 
     async def save(self, identity: Identity) -> None:
-        """Keep it, all parts or none. Raises IdentityStoreError."""
+        """Keep it, all parts or none, in the place of what was read or kept here last.
+
+        Raises IdentityStoreError, of which IdentityChangedError says that something else is kept by now.
+        """
         ...
 
 
@@ -130,38 +139,56 @@ class DirectoryStore:
 
 
 class SecretStore:
-    """A Secret of the agent's own namespace; RBAC lets it read this one by name and no other."""
+    """A Secret of the agent's own namespace; RBAC lets it read this one by name and no other.
+
+    Written only over what was read or written here last, by resourceVersion: a write of a replica that does not lead
+    any more, or one that lands late, puts no older key in the place of a newer one.
+    """
 
     def __init__(self, client: Client, namespace: str, name: str) -> None:
         self._client = client
         self._ref = ObjectRef(SECRET, ObjectKey(namespace, name))
+        self._known: ObjectMeta | None = None
 
     async def load(self) -> Identity | None:
         """Return what is kept, None when nothing is. Raises IdentityStoreError."""
         try:
             served = await self._client.get(self._ref)
         except NotFoundError:
+            self._known = None
             return None
         except KubeError as error:
             raise IdentityStoreError(f"{self._ref}: cannot be read ({error}); bind the agent's Role") from error
         if not isinstance(served.object, Secret):
             raise IdentityStoreError(f"{self._ref}: is not a Secret; delete it and enrol again")
+        self._known = served.object.metadata
         return Identity.of({name: base64.b64decode(text) for name, text in served.object.data.items()})
 
     async def save(self, identity: Identity) -> None:
-        """Keep it. Raises IdentityStoreError."""
+        """Keep it. Raises IdentityStoreError; IdentityChangedError where the Secret is not as it was read."""
         data = {name: base64.b64encode(content).decode() for name, content in identity.parts().items()}
+        try:
+            served = await self._patch(data, self._known) if self._known is not None else await self._create(data)
+        except (ConflictError, AlreadyExistsError) as error:
+            raise IdentityChangedError(f"{self._ref}: was written by another replica; it is read again") from error
+        except KubeError as error:
+            raise IdentityStoreError(f"{self._ref}: cannot be written ({error}); bind the agent's Role") from error
+        self._known = served.object.metadata
+
+    async def _patch(self, data: dict[str, str], known: ObjectMeta) -> Served:
+        meta = {"uid": known.uid, "resourceVersion": known.resource_version}
+        try:
+            return await self._client.patch(self._ref, msgspec.json.encode({"metadata": meta, "data": data}))
+        except NotFoundError:
+            return await self._create(data)  # somebody deleted it: what is known here is all that there is
+
+    async def _create(self, data: dict[str, str]) -> Served:
+        namespace = self._ref.key.namespace
         document = {
             "apiVersion": SECRET.api_version,
             "kind": SECRET.kind,
-            "metadata": {"name": self._ref.key.name, "namespace": self._ref.key.namespace},
+            "metadata": {"name": self._ref.key.name, "namespace": namespace},
             "type": "Opaque",
             "data": data,
         }
-        try:
-            try:
-                await self._client.create(SECRET, self._ref.key.namespace, msgspec.json.encode(document))
-            except AlreadyExistsError:
-                await self._client.patch(self._ref, msgspec.json.encode({"data": data}))
-        except KubeError as error:
-            raise IdentityStoreError(f"{self._ref}: cannot be written ({error}); bind the agent's Role") from error
+        return await self._client.create(SECRET, namespace, msgspec.json.encode(document))

@@ -1,0 +1,89 @@
+"""A pod that still names its queue loses Kueue's mark, around the policy: the mark comes back, and nothing more."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift_kinds import markers
+from gatelift_kube.resources import POD
+from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
+from support.history import History
+from support.sim_cluster import Doc
+
+MARK = (markers.MANAGED,)
+ALL = (*MARK, LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH)
+
+
+def take_off(history: History, labels: tuple[str, ...] = MARK, *, more: Doc | None = None) -> None:
+    """Let somebody take the mark off the pod, and whatever else."""
+    history.edit("home", POD, "one", {"metadata": {"labels": dict.fromkeys(labels), **(more or {})}})
+
+
+def marked(history: History) -> bool:
+    """Say whether the pod has its mark."""
+    found = history.home.look(POD, "one")
+    return found is not None and found["metadata"]["labels"].get(markers.MANAGED) == markers.MANAGED_VALUE
+
+
+def version(history: History) -> str:
+    """Return the version of the pod."""
+    found = history.home.look(POD, "one")
+    assert found is not None
+    return str(found["metadata"]["resourceVersion"])
+
+
+@pytest.mark.parametrize("led", [True, False])
+@pytest.mark.parametrize("labels", [MARK, ALL], ids=["mark", "all but the queue's name"])
+@pytest.mark.parametrize("queue", ["stays", "travels"])
+def test_hd_145_a_pod_that_runs_runs_on_and_has_its_mark_again(queue: str, labels: tuple[str, ...], led: bool) -> None:
+    history = History(shown=False)
+    history.pod("one", queue=queue)
+    history.until_runs("one")
+    if not led:
+        history.kill_leader()
+    take_off(history, labels)
+    for _ in range(90):
+        history.passes(1.0)
+        assert history.containers("one") == 1
+    assert marked(history)
+    assert history.leader.charges(queue) == 500
+    before = version(history)
+    history.passes(60.0)
+    assert version(history) == before, "one write"
+
+
+@pytest.mark.parametrize("led", [True, False])
+@pytest.mark.parametrize("more", [{}, {"finalizers": None}], ids=["mark", "mark and finalizer"])
+def test_hd_145_a_pod_that_waits_without_its_mark_gets_its_turn(more: Doc, led: bool) -> None:
+    history = History(shown=False)
+    history.pod("first", queue="stays", cpu="2")
+    history.until_runs("first")
+    history.pod("one", queue="stays", cpu="2")
+    history.until("it waits", lambda: history.workload("one") is not None)
+    if not led:
+        history.kill_leader()
+    take_off(history, more=more)
+    history.until("its mark is back", lambda: marked(history), 120.0)
+    history.delete("home", POD, "first")
+    history.until("it runs", lambda: history.containers("one") == 1, 120.0)
+
+
+@pytest.mark.parametrize("led", [True, False])
+@pytest.mark.parametrize("queue", ["stays", "travels"])
+def test_hd_145_a_pod_that_lost_its_mark_before_it_had_a_workload_is_seen_all_the_same(queue: str, led: bool) -> None:
+    history = History(shown=False)
+    if not led:
+        history.kill_leader()
+    history.pod("one", queue=queue)
+    take_off(history)
+    history.until("it runs", lambda: history.containers("one") == 1, 120.0)
+    assert marked(history)
+
+
+def test_hd_145_a_pod_that_a_suspending_parent_holds_back_gets_no_mark() -> None:
+    history = History(shown=False)
+    history.pod("one", queue="stays")
+    take_off(history, more={"annotations": {markers.POD_SUSPENDING_PARENT: "deployment"}})
+    history.passes(60.0)
+    assert not marked(history)
+    assert not history.containers("one")

@@ -1,0 +1,87 @@
+"""HD-145: what a watch by a label says of a pod that has lost it: no more than that, whatever comes first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gatelift.adapters.kubernetes import UNMARKED, is_told_of_unmarked
+from gatelift.core.commands import Read
+from gatelift.core.events import Event
+from gatelift_kinds import markers
+from gatelift_kube.resources import POD, ObjectRef
+from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced
+from gatelift_wire.messages import Stop
+from support.builders_manager import a_pod
+from support.manager_api import seen
+from support.manager_world import THE_POD, World, a_running_pod
+
+
+def the_pod(world: World) -> ObjectSeen:
+    """Return the pod as it is."""
+    return seen(THE_POD, world.api.objects[THE_POD])
+
+
+def reads(world: World) -> list[ObjectRef]:
+    return [command.ref for command in world.history if isinstance(command, Read)]
+
+
+def test_hd_145_a_read_that_a_watch_overtakes_is_asked_again() -> None:
+    world, _ = a_running_pod()
+    world.hidden = {THE_POD}
+    overtaking = [ObjectGone(POD, the_pod(world).object)]
+
+    def overtake(_read: Read) -> None:
+        if overtaking:
+            world.put(overtaking.pop())
+
+    world.read_fails = overtake
+    world.history.clear()
+    world.restart()
+    world.advance(30.0)
+    assert reads(world) == [THE_POD, THE_POD]
+    assert not world.messages(Stop)
+    assert world.running
+
+
+def test_hd_145_that_a_watch_lost_what_is_known_to_have_lost_its_label_is_no_news() -> None:
+    world, _ = a_running_pod()
+    queue = {markers.QUEUE_NAME: "user-queue"}
+    world.hidden = {THE_POD}
+    world.api.edit(THE_POD, lambda document: document["metadata"].update(labels=queue))
+    world.history.clear()
+    unmarked = the_pod(world)
+    world.give(unmarked)
+    world.give(ObjectGone(POD, unmarked.object))
+    world.advance(30.0)
+    assert world.api.objects[THE_POD]["metadata"]["labels"] == {**queue, markers.MANAGED: markers.MANAGED_VALUE}
+    assert reads(world) == []
+    assert not world.messages(Stop)
+
+
+def unmarked_pod(**changes: Any) -> ObjectSeen:
+    """Return what the watch of pods without the label says of one."""
+    document = a_pod().document()
+    del document["metadata"]["labels"][markers.MANAGED]
+    document["metadata"] |= changes.get("metadata", {})
+    document["spec"] |= changes.get("spec", {})
+    return seen(THE_POD, document)
+
+
+DELETED = unmarked_pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}).object
+
+
+@pytest.mark.parametrize(
+    ("event", "told"),
+    [
+        pytest.param(unmarked_pod(), True, id="it was taken over"),
+        pytest.param(unmarked_pod(spec={"schedulingGates": []}, metadata={"finalizers": []}), False, id="never"),
+        pytest.param(ObjectGone(POD, unmarked_pod().object), False, id="its label is back"),
+        pytest.param(ObjectGone(POD, DELETED), True, id="it was deleted"),
+        pytest.param(Synced(POD), False, id="a list is complete"),
+    ],
+)
+def test_hd_145_of_pods_without_the_label_those_are_told_that_were_taken_over(event: Event, *, told: bool) -> None:
+    assert UNMARKED.labels == f"{markers.QUEUE_NAME},{markers.MANAGED}!={markers.MANAGED_VALUE}"
+    assert is_told_of_unmarked(event) is told
