@@ -131,12 +131,16 @@ async def test_hd_109_what_waits_may_change_its_queue(world: World) -> None:
 @pytest.mark.parametrize("queue", ["at-home", "multi"], ids=["at home", "elsewhere"])
 async def test_hd_132_a_deleted_pod_of_a_job_is_replaced_when_it_has_stopped(world: World, queue: str) -> None:
     name = world.name("replaced")
-    job = world.job(name, pods=2, queue=queue, cpu="10m", does=Behaviour(run_seconds=3600, stop_seconds=6))
+    job = world.job(name, pods=2, queue=queue, cpu="10m", does=Behaviour(run_seconds=3600, stop_seconds=45))
     job["spec"] |= {"backoffLimit": 20, "podReplacementPolicy": "TerminatingOrFailed"}
+    job["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 60  # longer than the Job controller's own pause
     await world.create(job)
     cluster = await world.until(lambda: _where_both_run(world, name), "both its pods run")
     first = {one["metadata"]["name"] for one in await pods_of(world, name, cluster)}
     await world.patch(JOB, name, {"spec": {"podReplacementPolicy": "TerminatingOrFailed"}})
+    kept = await world.get(cluster, JOB, name)
+    assert kept is not None
+    assert kept["spec"]["podReplacementPolicy"] == "Failed"
     for pod in first:
         await world.delete(POD, pod, cluster)
     most = 0

@@ -56,14 +56,16 @@ def test_only_marked_objects_are_asked_about() -> None:
     assert "oldObject != null" in marked
 
 
-def test_hd_1_only_what_unsuspends_a_queued_job_is_asked_about_of_updates() -> None:
+def test_hd_1_hd_132_only_what_lets_a_queued_job_run_otherwise_is_asked_about_of_updates() -> None:
     (asked,) = [one for one in configuration.mutating(BASE) if "UPDATE" in one["rules"][0]["operations"]]
     assert asked["rules"][0]["resources"] == ["jobs"], "not its status, which is its controller's"
     assert asked["failurePolicy"] == "Fail"
     conditions = {one["name"]: one["expression"] for one in asked["matchConditions"]}
-    assert conditions["unsuspended"] == (
-        "(has(oldObject.spec.suspend) && oldObject.spec.suspend == true)"
-        " && !((has(object.spec.suspend) && object.spec.suspend == true))"
+    was = "(has(oldObject.spec.podReplacementPolicy) && oldObject.spec.podReplacementPolicy == 'Failed')"
+    assert conditions["unsuspended-or-replaced-sooner"] == (
+        "!((has(object.spec.suspend) && object.spec.suspend == true))"
+        " && ((has(oldObject.spec.suspend) && oldObject.spec.suspend == true)"
+        f" || ({was} && !({was.replace('oldObject', 'object')})))"
     )
     assert "'system:serviceaccounts:gatelift-system' in request.userInfo.groups" in conditions["not-gatelift"]
     assert "queue-name" in conditions["marked"]

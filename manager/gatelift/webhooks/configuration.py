@@ -180,7 +180,12 @@ def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Jso
 
 
 def _started_by_hand(wanted: Wanted, extra: Json) -> Json:
-    """Return the webhook of Jobs that somebody unsuspends; all other changes of Jobs pass without being asked about."""
+    """Return the webhook of Jobs that somebody unsuspends, or whose pods he wants replaced beside those that stop.
+
+    All other changes of Jobs pass without being asked about.
+    """
+    sooner = f"{_replaced_when_ended('oldObject')} && !({_replaced_when_ended('object')})"
+    wanted_now = f"!({_suspended('object')}) && ({_suspended('oldObject')} || ({sooner}))"
     return {
         "clientConfig": _client(wanted, path("mutate", JOB.name)),
         "rules": [_rule(JOB, ("UPDATE",))],
@@ -190,7 +195,7 @@ def _started_by_hand(wanted: Wanted, extra: Json) -> Json:
         "namespaceSelector": {"matchExpressions": [_outside(wanted.namespace)]},
         "matchConditions": [
             _not_ours(wanted.namespace),
-            {"name": "unsuspended", "expression": f"{_suspended('oldObject')} && !({_suspended('object')})"},
+            {"name": "unsuspended-or-replaced-sooner", "expression": wanted_now},
             {"name": "marked", "expression": _marked()},
         ],
     }
@@ -198,6 +203,11 @@ def _started_by_hand(wanted: Wanted, extra: Json) -> Json:
 
 def _suspended(one: str) -> str:
     return f"(has({one}.spec.suspend) && {one}.spec.suspend == true)"
+
+
+def _replaced_when_ended(one: str) -> str:
+    policy = f"{one}.spec.podReplacementPolicy"
+    return f"(has({policy}) && {policy} == '{markers.REPLACED_WHEN_ENDED}')"
 
 
 def _rule(kind: Kind, operations: tuple[str, ...]) -> Json:
