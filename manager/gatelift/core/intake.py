@@ -190,11 +190,13 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     known = core.knowledge.workloads.get(key)
     if known is not None and known.metadata.uid != obj.metadata.uid:
         workload_gone(core, key, known.metadata.uid)
-    obj = kept_record.believed(core, obj)
-    if not core.knowledge.put_workload(obj):
-        return
     kind = owners.kind_of(core, obj)
     rec = record.read(obj, travels=kind is not None)
+    believed = kept_record.believed(core, obj, rec)
+    if believed is not obj:
+        obj, rec = believed, record.read(believed, travels=kind is not None)
+    if not core.knowledge.put_workload(obj):
+        return
     core.knowledge.readings[key] = (kind, rec)
     core.ledger.engine.workload_changed(kept_record.charged(core, obj), now)
     if rec.epoch_used:

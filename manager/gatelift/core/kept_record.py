@@ -43,13 +43,16 @@ OURS = frozenset(
 _UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
 
 
-def believed(core: Core, seen: Workload) -> Workload:
-    """Return a Workload as it is to be known: with the record of what is held for it, where that was changed."""
+def believed(core: Core, seen: Workload, after: Record) -> Workload:
+    """Return a Workload as it is to be known: with the record of what is held for it, where that was changed.
+
+    `after` is the record of the version that was seen.
+    """
     uid = seen.metadata.uid
     attempt, known = core.attempts.get(uid), core.knowledge.workload_of(uid)
     if attempt is None or known is None or not newer(seen.metadata, known.metadata) or not core.leads(core.now):
         return seen
-    before, after = (record.read(each, travels=bool(attempt.cluster)) for each in (known, seen))
+    before = core.knowledge.readings[after.ref.key][1]
     if not before.reserved or not _is_changed(attempt, before, after, epochs.used(seen)):
         core.caution.changed_records.discard(uid)
         return seen

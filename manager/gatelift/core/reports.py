@@ -252,10 +252,9 @@ def _hold(core: Core, cluster: str, known: Workload, attempt: Attempt | None, ah
 
 def doubt(core: Core, known: Workload) -> None:
     """Hold a workload whose record was torn before this leader led, until its cluster has been heard."""
-    epoch = epochs.torn(known)
-    if epoch:
-        ahead = Ahead(PlacementKey(known.metadata.uid, epoch), over=False, level=True)
-        _hold(core, known.status.cluster_name or "", known, None, ahead)
+    epoch, cluster = epochs.torn(known), known.status.cluster_name or ""
+    if epoch and core.links.state(cluster) is not None:
+        _hold(core, cluster, known, None, Ahead(PlacementKey(known.metadata.uid, epoch), over=False, level=True))
 
 
 def why_held(core: Core, uid: str, highest: int) -> str:
