@@ -173,8 +173,8 @@ class Client:
 
         `dry_run`: return what would be made, and keep nothing.
         """
-        path = _path(resource, namespace)
-        answer = await self._write("POST", f"{path}?{_DRY_RUN}" if dry_run else path, body, _JSON, seconds)
+        query = _DRY_RUN if dry_run else ""
+        answer = await self._write("POST", _path(resource, namespace), body, _JSON, seconds, query=query)
         return Served(decoding.read_object(resource, answer.body), answer.body)
 
     async def patch(
@@ -235,10 +235,12 @@ class Client:
         answer = await self._transport.request(method, path, query, body, content_type if body else "", seconds=seconds)
         return _checked(answer).body
 
-    async def _write(self, method: str, path: str, body: bytes, content_type: str, seconds: float) -> Answer:
+    async def _write(
+        self, method: str, path: str, body: bytes, content_type: str, seconds: float, *, query: str = ""
+    ) -> Answer:
         # The server gives up at the same moment as we do. Without this a write that waited in one of its queues could
         # land long after we had called its outcome unknown (protocol rule R1).
-        answer = await self._transport.request(method, path, "", body, content_type, seconds=seconds, told=True)
+        answer = await self._transport.request(method, path, query, body, content_type, seconds=seconds, told=True)
         return _checked(answer)
 
     async def _read(self, path: str, query: str, seconds: float) -> Answer:

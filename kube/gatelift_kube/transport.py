@@ -132,9 +132,9 @@ class HttpTransport:
                         if deadline <= now:
                             self._connections.give_back(line, now)
                             raise TimeoutError
-                        if told:
-                            query = f"timeout={max(1, round((deadline - now) * 1000))}ms"
-                        request = self._request(method, f"{path}?{query}" if query else path, body, content_type)
+                        limit = f"timeout={max(1, round((deadline - now) * 1000))}ms" if told else ""
+                        asked = "&".join(filter(None, (query, limit)))
+                        request = self._request(method, f"{path}?{asked}" if asked else path, body, content_type)
                         try:
                             answer = await self._exchange(line, request, progress)
                             break

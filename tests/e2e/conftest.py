@@ -36,6 +36,7 @@ MODULES_OF = {
         "test_recovery.py",
         "test_validation_rules.py",
         "test_workload_status_rules.py",
+        "test_worker_defaults.py",
     ),
     "embedded": EVERYWHERE,
     "kind": ("test_kind_provider.py", "test_k3s_engine.py", "test_kind_road.py"),

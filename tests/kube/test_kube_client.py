@@ -139,6 +139,16 @@ async def test_a_write_is_sent_once_and_carries_its_time_limit_to_the_server(
     assert 30_000 < told <= 60_000, "what is left of it when it is sent"
 
 
+@pytest.mark.parametrize(("dry_run", "said"), [(True, ["All"]), (False, [None])])
+async def test_hd_151_a_dry_run_is_told_to_the_server_beside_the_time_limit(
+    server: FakeApiServer, client: Client, dry_run: bool, said: list[str | None]
+) -> None:
+    await client.create(POD, "ns", b'{"metadata":{"name":"p"}}', dry_run=dry_run, seconds=60.0)
+    asked = server.asked("POST")
+    assert [seen.query.get("dryRun") for seen in asked] == said
+    assert all(seen.query["timeout"].removesuffix("ms").isdigit() for seen in asked)
+
+
 async def test_a_request_that_gets_no_turn_in_time_was_not_sent(server: FakeApiServer) -> None:
     server.fault("POST", "pods", hang=True)
     async with Client(HttpTransport(server.config, connections=1)) as client:
