@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import structlog
 
@@ -21,10 +23,10 @@ async def test_hd_148_a_write_that_raises_is_of_unknown_outcome_and_holds_up_no_
     """A defect of ours in one write is that write's business."""
     real = client.create
 
-    async def defective(resource: Resource, namespace: str, body: bytes, *, seconds: float) -> Served:
+    async def defective(resource: Resource, namespace: str, body: bytes, **asked: Any) -> Served:
         if b'"bad"' in body:
             raise ZeroDivisionError("what nobody thought of")
-        return await real(resource, namespace, body, seconds=seconds)
+        return await real(resource, namespace, body, **asked)
 
     monkeypatch.setattr(client, "create", defective)
     last = 2 * budget().shares[Traffic.TRANSITION].in_flight  # more than there are who carry out

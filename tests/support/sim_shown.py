@@ -105,8 +105,8 @@ class Shown:
             return found  # the ledger lets go of its quota when nothing of it runs any more, without a write
         charged: Charge = {cell: amount for cell, amount in engine.charged(meta["uid"]).items() if amount}
         due: Charge = _granted(document) if shown in (Phase.RESERVED, Phase.ADMITTED) else {}
-        if engine.state.entries[meta["uid"]].ghost and self._truth.live(meta["uid"]):
-            due = charged  # it runs and no record says so: what it had nobody can tell
+        if engine.state.entries[meta["uid"]].ghost and core.caution.runs_unrecorded(meta["uid"]):
+            due = charged  # a cluster says that it runs, and no record does: what it had nobody can tell
         if charged != due:
             found.append(f"Workload {meta['name']} is shown with {due}; the engine charges {charged}")
         want = engine.state.entries[meta["uid"]].want if shown is Phase.PENDING else None
