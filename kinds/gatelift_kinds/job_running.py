@@ -14,6 +14,7 @@ from gatelift_kinds.patches import stop_marked
 from gatelift_kinds.workload_document import same_needs
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.kueue import PodSet, Workload
+from gatelift_kube.unreadable_templates import is_unreadable
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_WORKLOAD_UID, PlacementKey
 
 ANNOTATION_SHOWN = "gatelift.dev/shown"
@@ -66,4 +67,5 @@ def _as_admitted(obj: Job, workload: Workload, granted: Mapping[str, int], *, ru
     size = pods_at_once(obj) if runs else job_partial.pods_at_once(job_partial.asked(obj))
     shape = PodSet(name=markers.DEFAULT_POD_SET, template=obj.spec.template)
     started = job_template.changed(obj) or (not obj.spec.suspend and not elsewhere(obj))
-    return size in sizes and same_needs(shape, admitted, started=started)
+    unknown = runs and is_unreadable(admitted)  # what runs cannot change its template: only its size may have changed
+    return size in sizes and (unknown or same_needs(shape, admitted, started=started))

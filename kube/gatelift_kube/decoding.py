@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from gatelift_kube import resources, unknown_fields
+from gatelift_kube import resources, unknown_fields, unreadable_templates
 from gatelift_kube.errors import ApiError, UndecodableError, from_status
 from gatelift_kube.nesting import CUT, DEPTH_MAX, cut_deep
 from gatelift_kube.objects import batch, core, gatelift, kueue
 from gatelift_kube.objects.meta import PartialObject
-from gatelift_kube.resources import ObjectKey, Resource
+from gatelift_kube.resources import WORKLOAD, ObjectKey, Resource
 from gatelift_kube.unreadable import UNREADABLE
 from gatelift_kube.writes import KubeObject
 
@@ -159,6 +159,8 @@ def _read_with_unknown_fields(resource: Resource, raw: bytes | msgspec.Raw) -> K
     try:
         document = msgspec.json.decode(raw)
         unknown_fields.set_aside(document, struct_of(resource))
+        if resource == WORKLOAD:
+            unreadable_templates.set_aside(document)
         found: KubeObject = _decoder(resource).decode(msgspec.json.encode(document))
     except UNREADABLE as error:
         raise UndecodableError(f"{resource.kind}: the answer cannot be read: {error}") from error
@@ -188,7 +190,7 @@ def read_page(resource: Resource, body: bytes, *, with_raw: bool) -> Page:
             unread.append(Unread(key, f"{key}: {error}"))
             continue
         kept = without_managed_fields(raw)
-        if CUT in kept:
+        if CUT in kept and resource != WORKLOAD:  # nobody takes a Workload's JSON: it is charged by what was read
             key = key_in(raw)
             unread.append(Unread(key, f"{key}: nested more than {DEPTH_MAX} deep"))
             continue

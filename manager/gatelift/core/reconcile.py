@@ -16,6 +16,7 @@ from gatelift.core import (
     execution_time,
     homebound,
     kept_record,
+    kept_out,
     owners,
     placing,
     priorities,
@@ -26,7 +27,6 @@ from gatelift.core import (
     requeueing,
     retention,
     seeking,
-    successors,
     texts,
     verdicts,
 )
@@ -220,8 +220,7 @@ def settle_queueing(core: Core, known: Workload, rec: Record, attempt: Attempt, 
     if waits:
         core.agenda.wake(attempt.look, until)
     waits = waits or attempt.uid in core.held_back or core.caution.holds(attempt.uid)
-    waits = waits or successors.waits(core, known) is not None
-    waits = waits or homebound.waits(core, known) is not None
+    waits = waits or kept_out.why(core, known) is not None
     waits = waits or (attempt.state is AttemptState.PENDING and owners.changing(core, known))
     if waits or attempt.state is AttemptState.ENDED or rec.epoch_used or attempt.epoch_spent:
         core.ledger.block(attempt.uid)
@@ -288,7 +287,7 @@ def _towards_admission(
         return
     if core.caution.holds(rec.uid):
         attempt.waiting = (texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch))
-    attempt.waiting = attempt.waiting or successors.waits(core, known) or homebound.waits(core, known)
+    attempt.waiting = attempt.waiting or kept_out.why(core, known)
     if attempt.waiting is not None or attempt.epoch_spent:
         requeueing.hand_back(core, rec, attempt, now)
         return

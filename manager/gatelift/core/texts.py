@@ -99,6 +99,7 @@ PREDECESSOR_UNREACHABLE = "PredecessorUnreachable"
 PREDECESSOR_NOT_STOPPED = "PredecessorNotStopped"
 PREDECESSOR_FOREIGN = "PredecessorOfAnotherManager"
 NO_QUEUE = "NoQueue"
+UNREADABLE_TEMPLATE = "UnreadablePodTemplate"
 EPOCH_AHEAD = "EpochAhead"
 SEAL_UNVERIFIED = "SealUnverified"
 RESTORED = "Restored"
@@ -295,6 +296,11 @@ def nobody_would_run(why: str) -> str:
 def unreachable(cluster: str) -> str:
     """Return the text shown while the cluster of a placement is lost."""
     return f'Cluster "{cluster}" is unreachable; the work there may be running and its quota stays charged'
+
+
+def unreadable_template(which: str) -> str:
+    """Return why a Workload waits of which nobody can tell what it asks for; `which` names the field and the error."""
+    return f"{which}; write a PodTemplateSpec there, or delete the Workload: one that its object asks for is made anew"
 
 
 def unheard(cluster: str) -> str:

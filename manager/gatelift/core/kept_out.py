@@ -1,0 +1,16 @@
+"""Why a Workload is kept out of its queue whatever quota there is: one answer for all who ask."""
+
+from __future__ import annotations
+
+from gatelift.core import homebound, successors, texts
+from gatelift.core.state import Core
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.unreadable_templates import why_unreadable
+
+
+def why(core: Core, known: Workload) -> tuple[str, str] | None:
+    """Return reason and message, None where nothing keeps it out."""
+    unread = why_unreadable(known)
+    if unread:
+        return texts.UNREADABLE_TEMPLATE, texts.unreadable_template(unread)
+    return successors.waits(core, known) or homebound.waits(core, known)
