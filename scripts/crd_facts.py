@@ -14,7 +14,7 @@ from scripts.crd_schema import ANYTHING, TIME, Schema, StructFacts
 from gatelift_kube.objects import gatelift as ours
 from gatelift_kube.objects import kueue as q
 from gatelift_kube.objects.core import Taint, Toleration
-from gatelift_kube.objects.gatelift_bounds import BOUNDS, CAPACITY_MAX, LABEL, NAME
+from gatelift_kube.objects.gatelift_bounds import BOUNDS, CAPACITY_MAX, LABEL, NAME, PREDECESSORS_MAX
 from gatelift_kube.objects.meta import Condition
 
 POD_SET_NAME: Schema = {"maxLength": 63, "pattern": LABEL}
@@ -416,16 +416,7 @@ FACTS: dict[type, StructFacts] = {
     ),
     ours.FlavorCapacity: bounded(ours.FlavorCapacity),
     ours.ForeignRun: bounded(ours.ForeignRun),
-    ours.Predecessor: StructFacts(
-        fields={
-            "kind": {"maxLength": 63},
-            "namespace": {"maxLength": 63},
-            "name": {"maxLength": 253},
-            "workloadUID": {"maxLength": 64},
-            "epoch": LONG | {"minimum": 1},
-            "session": LONG | {"minimum": 0},
-        }
-    ),
+    ours.Predecessor: bounded(ours.Predecessor),
     ours.EnrolmentRequest: StructFacts(fields={"keyDigest": {"maxLength": 128}, "tokenDigest": {"maxLength": 128}}),
     ours.WorkerClusterStatus: bounded(
         ours.WorkerClusterStatus,
@@ -438,7 +429,7 @@ FACTS: dict[type, StructFacts] = {
             "session": rules(("self >= oldSelf", "the session number never goes back")),
             "fencedThroughSession": rules(("self >= oldSelf", "what was fenced stays fenced")),
             "capacity": keyed(CAPACITY_MAX, "flavor", "resource"),
-            "predecessors": keyed(501, "workloadUID", "epoch"),
+            "predecessors": keyed(PREDECESSORS_MAX, "workloadUID", "epoch"),
             "conditions": CONDITIONS,
         },
     ),

@@ -33,8 +33,11 @@ def expected_manager(manager: str | None) -> str:
 
 
 def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
-    """Return the operations that queue a new Job: default labels, suspend, `managedBy` if it will run elsewhere."""
-    if facts.by_agent or not facts.namespace_selected or facts.owner_managed:
+    """Return the operations that queue a new Job: default labels, suspend, `managedBy` if it will run elsewhere.
+
+    Whoever owns it: no kind that is queued here makes Jobs, so none is held back by what its owner waits for.
+    """
+    if facts.by_agent or not facts.namespace_selected:
         return ()
     added = rules.defaulted_labels(obj, facts)
     queue = {**rules.marks(obj), **added}.get(markers.QUEUE_NAME, "")

@@ -69,7 +69,7 @@ class WebhookFacts:
     default_priority_class: bool = False
     """A WorkloadPriorityClass called `default` exists and defaulting of it is on."""
     owner_managed: bool = False
-    """A controller owner, at any depth, is itself queued."""
+    """A pod's controller is itself queued: what holds that back holds the pod back."""
     reserved_by: str = ""
     """The Workload of the object, while it holds quota and the object's queue is changed."""
     by_agent: bool = False

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
+
+from gatelift_wire import limits
 
 PROTOCOL_VERSION = 1
 PROTOCOL_VERSION_MIN = 1
@@ -33,6 +36,14 @@ def objects_digest(objects: Iterable[tuple[str, str]]) -> str:
     for name, uid in sorted(objects):
         digest.update(f"{name}\n{uid}\n".encode())
     return digest.hexdigest()[:16]
+
+
+_UID = re.compile(rf"[A-Za-z0-9][-A-Za-z0-9_.]{{0,{limits.UID_MAX - 1}}}")
+
+
+def is_uid(text: str) -> bool:
+    """Say whether a text can be the UID of a Workload: they are given by API servers, and travel in labels."""
+    return _UID.fullmatch(text) is not None
 
 
 class PlacementKey(NamedTuple):

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from gatelift_wire import inventory, limits, messages
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.keys import PlacementKey, is_uid
 from gatelift_wire.violations import TooLarge, WireViolation
 
 Rule = Callable[[Any], int]
@@ -56,6 +56,13 @@ def _segment(longest: int, *, least: int = 0) -> Rule:
         return weight
 
     return rule
+
+
+def _uid_of_a_workload(value: str) -> int:
+    weight = _text(limits.UID_MAX, least=1)(value)
+    if not is_uid(value):
+        raise WireViolation("", "must be a UID: letters and digits, with '-', '_' and '.' between them")
+    return weight
 
 
 def _number(least: int = 0, most: int = limits.NUMBER_MAX) -> Rule:
@@ -199,7 +206,7 @@ def _any_message(value: messages.Message) -> int:
 
 def _key(value: PlacementKey) -> int:
     uid = value.uid
-    if uid.isascii() and 0 < len(uid) <= limits.UID_MAX and 0 < value.epoch <= limits.NUMBER_MAX:
+    if is_uid(uid) and 0 < value.epoch <= limits.NUMBER_MAX:
         return len(uid) + _KEY_BYTES  # as `_measure` says; nearly every message has a key
     return _measure(value)
 
@@ -231,7 +238,7 @@ _PEM = _raw(limits.CERTIFICATE_BYTES_MAX)
 _ENDING = {"key": _key, "reason": _WORD_MAYBE, "message": _TEXT}
 
 RULES: dict[type, dict[str, Rule]] = {
-    PlacementKey: {"uid": _UID, "epoch": _number(1)},
+    PlacementKey: {"uid": _uid_of_a_workload, "epoch": _number(1)},
     messages.Frame: {
         "session": _NUMBER,
         "term": _NUMBER,

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import replace
-from typing import Any, TypeVar
 
 import pytest
 
@@ -21,35 +19,12 @@ from gatelift_wire import limits, rules
 from gatelift_wire.inventory import ForeignRun
 from gatelift_wire.messages import Capacity, CapacityEntry, Frame, Hello
 from gatelift_wire.violations import WireViolation
+from support.hostile_words import hostile
 from support.links_bench import Manager
 from support.worker_cluster_api import Api
 
 GOOD = CapacityEntry(flavor="default", resource="cpu", nominal=8000, used=0, largest_fit=8000)
 RUN = ForeignRun(origin="o", kind="Pod", namespace="n", name="p", count=1)
-TEXTS = ("", "Default_Flavor", "a b", "x\x00y", "\x1b[2J", "\u202e", "\u0661", "é" * 31, "a\n", "-")
-TEXTS_LONG = tuple(character * length for length in (63, 64, 253, 316) for character in "a\x01")
-NUMBERS = (0, 1, -1, 2**31 - 1, 2**31, 2**63 - 1, -(2**63 - 1))
-
-Value = TypeVar("Value", CapacityEntry, ForeignRun, Hello)
-
-
-def hostile(base: Value) -> list[Value]:
-    """Return values of a kind, each with one field that is as bad as the wire takes."""
-    found = []
-    for field in dataclasses.fields(base):
-        value = getattr(base, field.name)
-        if isinstance(value, bool) or not isinstance(value, str | int):
-            continue
-        tries: tuple[Any, ...] = TEXTS + TEXTS_LONG if isinstance(value, str) else NUMBERS
-        for bad in tries:
-            one = replace(base, **{field.name: bad})
-            try:
-                rules.measure(one)
-            except WireViolation:
-                continue
-            found.append(one)
-    assert len(found) > len(NUMBERS)
-    return found
 
 
 def serving(api: Api | None = None) -> Manager:

@@ -34,7 +34,9 @@ MANAGER_CONTROLS = (messages.Welcome, messages.LeaseGranted, inventory.Inventory
 def value_of(kind: type) -> st.SearchStrategy[Any]:
     """Values of one class."""
     if kind is PlacementKey:
-        return st.builds(PlacementKey, TEXT, st.integers(1, limits.NUMBER_MAX))
+        return st.builds(
+            PlacementKey, st.from_regex(r"\A[a-z0-9][-a-zA-Z0-9_.]{0,19}\Z"), st.integers(1, limits.NUMBER_MAX)
+        )
     if kind is TemplateBlob:
         return JSON.map(lambda content: TemplateBlob(hash=hashlib.sha256(content).hexdigest(), content=content))
     hints = typing.get_type_hints(kind)

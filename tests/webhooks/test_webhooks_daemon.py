@@ -161,6 +161,19 @@ async def test_a_pod_is_taken_over_under(asking: Asking, server: FakeApiServer, 
     assert bool(operations(await asking.review("/mutate-pod", "Pod", pod))) is taken
 
 
+@pytest.mark.parametrize("kind", ["Job", "CronJob", "JobSet"])
+async def test_hd_156_a_job_waits_for_its_own_quota_whoever_owns_it(
+    asking: Asking, server: FakeApiServer, kind: str
+) -> None:
+    """A Job's controller makes pods, never Jobs; CronJobs and JobSets are not queued here."""
+    server.put(JOB, "j", "team", metadata={"labels": {f"{K}queue-name": "near"}})
+    owner = [{**owned("j", "uid-j")[0], "kind": kind}]
+    job = {**queued(ownerReferences=owner), "spec": {"template": {}}}
+    patch = operations(await asking.review("/mutate-job", "Job", job))
+    assert "/spec/suspend" in patch
+    assert not server.asked("GET", "/jobs/j"), "nobody need know whose it is"
+
+
 async def test_an_owner_is_read_once_for_all_its_pods(asking: Asking, server: FakeApiServer) -> None:
     server.put(JOB, "j", "team", metadata={"labels": {}})
     for _ in range(3):

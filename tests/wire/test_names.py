@@ -7,7 +7,7 @@ import pytest
 from gatelift_wire import rules
 from gatelift_wire.inventory import ForeignRun, InventoryChunk, InventoryEntry
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import ObjectTemplate
+from gatelift_wire.messages import Applied, ObjectTemplate
 from gatelift_wire.violations import WireViolation
 
 KEY = PlacementKey("u", 1)
@@ -44,3 +44,14 @@ def test_hd_148_so_is_that_of_a_run_of_another_origin(field: str) -> None:
 def test_hd_148_so_is_that_of_an_object_which_an_agent_is_to_make(impossible: str) -> None:
     with pytest.raises(WireViolation, match="name"):
         rules.measure(ObjectTemplate(name=impossible, pod_set="main", template="", metadata=b"{}"))
+
+
+@pytest.mark.parametrize("uid", ["\x1b[2J", "a b", "*", "a/b", "..", "-a", "\u0661", "a\n", "u" * 65])
+def test_hd_155_a_uid_that_no_workload_can_have_is_a_violation(uid: str) -> None:
+    with pytest.raises(WireViolation, match="uid"):
+        rules.measure(Applied(key=PlacementKey(uid, 1)))
+
+
+@pytest.mark.parametrize("uid", ["8f14e45f-ceea-467f-a9f1-0c2a1d3b4c5d", "u", "uid_of.nobody-1"])
+def test_uids_pass(uid: str) -> None:
+    rules.measure(Applied(key=PlacementKey(uid, 1)))

@@ -29,6 +29,9 @@ CAPACITY_MAX = 4096
 FOREIGN_MAX = 256
 """Runs of other management clusters that are named, as on the wire."""
 
+PREDECESSORS_MAX = 501
+"""Placements that are remembered by a name of their own, and one that stands for all others."""
+
 BOUNDS: dict[type, dict[str, Bounds]] = {
     ours.FlavorCapacity: {
         "flavor": NAME,
@@ -43,6 +46,14 @@ BOUNDS: dict[type, dict[str, Bounds]] = {
         "namespace": {"maxLength": 63},
         "name": {"maxLength": 253},
         "count": COUNT,
+    },
+    ours.Predecessor: {
+        "kind": {"maxLength": 63},
+        "namespace": {"maxLength": 63},
+        "name": {"maxLength": 253},
+        "workloadUID": {"maxLength": 64},
+        "epoch": {"format": "int64", "minimum": 1},
+        "session": NUMBER,
     },
     ours.WorkerClusterStatus: {
         "term": NUMBER,

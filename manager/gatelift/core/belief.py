@@ -9,6 +9,7 @@ told again which objects are meant, and answers by what it finds (R4). Neighbour
 
 from __future__ import annotations
 
+from gatelift.core import few_lines
 from gatelift.core.attempts import Attempt
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.state import Core, ref_of
@@ -42,24 +43,25 @@ def names_others(core: Core, attempt: Attempt, entry: InventoryEntry) -> bool:
 
 
 def is_nobodys(core: Core, cluster: str, entry: InventoryEntry) -> bool:
-    """Say whether what a cluster lists, and no live placement is, only wears our labels; people are told once."""
+    """Say whether what a cluster lists, and no live placement is, only wears our labels; of a UID it is told once."""
     known = core.knowledge.workload_of(entry.key.uid)
     if known is None or stands(known, cluster, entry):
         return False
-    nobodys = core.caution.nobodys.setdefault(cluster, set())
-    if entry.key not in nobodys:
-        nobodys.add(entry.key)
-        text = labels_not_believed(cluster, f"{entry.namespace}/{entry.name}", str(entry.key.epoch))
+    epochs = core.caution.nobodys.setdefault(cluster, {}).setdefault(entry.key.uid, set())
+    is_told = bool(epochs)  # by one of its epochs: thousands of them are no more news than one
+    epochs.add(entry.key.epoch)
+    text = labels_not_believed(cluster, f"{entry.namespace}/{entry.name}", str(entry.key.epoch))
+    if not is_told and few_lines.note(core, cluster, text):
         core.event(ref_of(known), entry.key.uid, LABELS_NOT_BELIEVED, text, warning=True)
-        core.note(text, warning=True, cluster=cluster)
     return True
 
 
 def ignores(core: Core, cluster: str, key: PlacementKey) -> bool:
     """Say whether reports about this key are those of something that only wears our labels."""
-    return key in core.caution.nobodys.get(cluster, ())
+    return key.epoch in core.caution.nobodys.get(cluster, {}).get(key.uid, ())
 
 
 def begin(core: Core, cluster: str) -> None:
     """Judge anew: the cluster lists all that it has."""
+    few_lines.begin(core, cluster)
     core.caution.nobodys.pop(cluster, None)

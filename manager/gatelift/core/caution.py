@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from gatelift.core.few_lines import FewLines
 from gatelift.core.recovery_values import Recovery
 from gatelift_wire.keys import PlacementKey
 
@@ -41,8 +42,10 @@ class Caution:
     """The doubts of one leader. `halted`: why nothing at all is placed, "" when nothing speaks against it."""
 
     halted: str = ""
-    nobodys: dict[str, set[PlacementKey]] = field(default_factory=dict)
-    """Cluster -> what its last inventory lists that only wears our labels (`belief`); no more than it may list."""
+    nobodys: dict[str, dict[str, set[int]]] = field(default_factory=dict)
+    """Cluster -> UID -> epochs of what its last inventory lists that only wears our labels (`belief`)."""
+    lines: FewLines = field(default_factory=FewLines)
+    """What each cluster's words have left in the log."""
     set_aside: set[str] = field(default_factory=set)
     """UIDs of Workloads whose record could not be read: nothing is said of their placements until it can."""
     recovery: Recovery = field(default_factory=Recovery)

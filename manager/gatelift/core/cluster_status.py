@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from gatelift.core import documents, foreign_runs, informing
+from gatelift.core.foreign_runs import ANY
 from gatelift.core.informing import Shown
 from gatelift_kube import conditions
 from gatelift_kube.numbers import whole
@@ -215,10 +216,18 @@ def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
 
 
 def predecessors(found: WorkerCluster, facts: Facts) -> tuple[Predecessor, ...]:
-    """Return what is to be remembered: what this process knows, and what stands there and is not known to be over."""
+    """Return what is to be remembered: what this process knows, and what stands there and is not known to be over.
+
+    What finds no room is remembered as one that stands for all objects.
+    """
     known = {PlacementKey(each.workload_uid, each.epoch) for each in facts.predecessors} | facts.predecessors_over
     kept = (one for one in found.status.predecessors if PlacementKey(one.workload_uid, one.epoch) not in known)
-    return (*facts.predecessors, *kept)
+    every = (*facts.predecessors, *kept)
+    if len(every) <= bounds.PREDECESSORS_MAX:
+        return every
+    named = [each for each in every if each.kind != ANY.kind or each.name != ANY.name]
+    session = max(each.session for each in every)
+    return (*named[: bounds.PREDECESSORS_MAX - 1], Predecessor(*ANY, workload_uid=ANY.name, epoch=1, session=session))
 
 
 def patch(write_id: int, found: WorkerCluster, status: dict[str, Any]) -> Patch:

@@ -1,8 +1,9 @@
-"""What a worker says that only people read, made to fit the record: what the API server would refuse is left out. Pure.
+"""What a worker says, made to fit the record: no value of it makes a status that the API server refuses. Pure.
 
 All that is written of a cluster is one document, so a single value that the CRD refuses would take the session's number
-and *lost* with it. Bounds are the CRD's own (`gatelift_bounds`). Neighbours: `cluster_status` (writes it),
-`cluster_record` (leaves all of it out where the API server refuses it nonetheless).
+and *lost* with it. What only people read is left out where it does not fit; what holds work (`recordable`) is
+shortened. Bounds are the CRD's own (`gatelift_bounds`). Neighbours: `cluster_status` (writes it), `cluster_record`
+(leaves out all that only people read where the API server refuses it nonetheless), `predecessors`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from dataclasses import dataclass
 
 import msgspec
 
+from gatelift.core.user_objects import UserObject
 from gatelift_kube import conditions
 from gatelift_kube.objects import gatelift_bounds as bounds
-from gatelift_kube.objects.gatelift import FlavorCapacity, WorkerCluster, WorkerClusterStatus
+from gatelift_kube.objects.gatelift import FlavorCapacity, Predecessor, WorkerCluster, WorkerClusterStatus
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.plain_text import plain
 from gatelift_kube.writes import WriteError, WriteFailed
@@ -71,6 +73,27 @@ def _misfit(one: FlavorCapacity) -> str:
         if why:
             return f"{field.encode_name} {why}, is {plain(repr(value), SHOWN_CHARS_MAX)}"
     return ""
+
+
+NAME_SHOWN_CHARS_MAX = 63
+"""Of what no object can be called: nothing is found by it, and five hundred of them have to find room."""
+
+
+def recordable(place: UserObject) -> UserObject:
+    """Return a place as the record can name it. What no object can be called is made plain and cut: nothing goes there.
+
+    So it holds nobody's place but its own, and people see what could be recorded.
+    """
+    return UserObject(
+        _name(place.kind, bounds.LABEL_VALUE, "kind"),
+        _name(place.namespace, bounds.LABEL, "namespace"),
+        _name(place.name, bounds.SUBDOMAIN, "name"),
+    )
+
+
+def _name(text: str, pattern: str, field: str) -> str:
+    limits = {**bounds.BOUNDS[Predecessor][field], "pattern": pattern}
+    return plain(text, NAME_SHOWN_CHARS_MAX) if bounds.misfit(text, limits) else text
 
 
 def who(hello: Hello) -> dict[str, object]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from gatelift.core import belief, endings, mirror, placing, predecessors, recovery, reports, texts
+from gatelift.core import belief, endings, few_lines, mirror, placing, predecessors, recovery, reports, texts
 from gatelift.core.attempts import LIVE, Attempt, AttemptState, Outcome, Wire
 from gatelift.core.gone import Inventory, Known, is_gone, is_unexplained
 from gatelift.core.link_values import PlacementsInventoried
@@ -70,6 +70,7 @@ class Comparison:
             return False
         if core.caution.halted:  # nothing is concluded from what is missing, or from what nothing explains
             self._note(core)
+            few_lines.end(core, self._upcall.cluster)
             core.comparing.discard(self._upcall.cluster)
             return True
         core.comparing.discard(self._upcall.cluster)
@@ -82,6 +83,7 @@ class Comparison:
             _drop(core, self._upcall.cluster, self._strays.popleft(), now)
         if self._strays:
             return False
+        few_lines.end(core, self._upcall.cluster)
         core.links.compared(self._upcall.cluster, self._upcall.session)
         return True
 

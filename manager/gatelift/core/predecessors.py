@@ -14,20 +14,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gatelift.core import foreign_runs, given
+from gatelift.core import few_lines, foreign_runs, given, informing, texts
 from gatelift.core.foreign_runs import ANY
 from gatelift.core.gone import Inventory, Known, is_gone
 from gatelift.core.user_objects import UserObject, made_for
 from gatelift_kube.objects.gatelift import Predecessor
+from gatelift_kube.objects.gatelift_bounds import PREDECESSORS_MAX
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.inventory import InventoryEntry
-from gatelift_wire.keys import PlacementKey
+from gatelift_wire.keys import PlacementKey, is_uid
 
 if TYPE_CHECKING:
     from gatelift.core.attempts import Attempt
     from gatelift.core.state import Core
 
-REMEMBERED_MAX = 500
+REMEMBERED_MAX = PREDECESSORS_MAX - 1
 """Vanished placements remembered per cluster, about 200 bytes each: a tenth of what one object may hold. Each means
 that somebody went around a policy by hand; what comes above is remembered as one that stands for all objects."""
 
@@ -61,9 +62,10 @@ class Predecessors:
 
     def put(self, cluster: str, memory: Memory) -> bool:
         """Remember; False when all of that is known."""
+        memory = recordable(memory)
         of_cluster = self.by_cluster.setdefault(cluster, {})
         if len(of_cluster) >= REMEMBERED_MAX and memory.place != ANY:
-            memory = Memory(ANY, PlacementKey(ANY.name, 1), memory.session, memory.known)
+            memory = _of_all(memory)
         known = of_cluster.get(memory.key)
         if known is not None:
             known.session = max(known.session, memory.session)
@@ -107,6 +109,21 @@ class Predecessors:
         """Say whether a placement is remembered as one whose Workload is known to have vanished."""
         memory = self.by_cluster.get(cluster, {}).get(key)
         return memory is not None and memory.place.kind != ANY.kind
+
+
+def recordable(memory: Memory) -> Memory:
+    """Return a memory as the record can hold it. A key that no Workload has says not whose place it takes: anybody's.
+
+    Also where it were the record that is narrower than the wire: what may run is not dropped for what it is called.
+    """
+    if memory.place != ANY and not is_uid(memory.key.uid):
+        return _of_all(memory)
+    place = informing.recordable(memory.place)
+    return memory if place == memory.place else replace(memory, place=place)
+
+
+def _of_all(memory: Memory) -> Memory:
+    return Memory(ANY, PlacementKey(ANY.name, 1), memory.session, memory.known)
 
 
 def _of_any_kind(namespace: str, name: str) -> UserObject:
@@ -169,7 +186,10 @@ def left_alone(core: Core, cluster: str, entry: InventoryEntry) -> None:
     facts = Known(written_revision=core.record_revision)
     ours = given.is_ours(core.links.given(cluster, entry.key, entry.namespace, entry.name), entry.given)
     place = _of_any_kind(entry.namespace, entry.name)
-    if core.predecessors.put(cluster, Memory(place, entry.key, view.session if view is not None else 0, facts, ours)):
+    memory = Memory(place, entry.key, view.session if view is not None else 0, facts, ours)
+    if core.predecessors.put(cluster, memory):
+        if recordable(memory) is not memory:
+            few_lines.note(core, cluster, texts.not_recordable(cluster, entry.key, f"{entry.namespace}/{entry.name}"))
         show(core, cluster)
 
 

@@ -5,7 +5,19 @@ Neighbours: `clusters` brings the upcalls of a session, `inventories` the answer
 
 from __future__ import annotations
 
-from gatelift.core import belief, dispatch, endings, epochs, mirror, placing, predecessors, recovery, telling, texts
+from gatelift.core import (
+    belief,
+    dispatch,
+    endings,
+    epochs,
+    few_lines,
+    mirror,
+    placing,
+    predecessors,
+    recovery,
+    telling,
+    texts,
+)
 from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.caution import Ahead
 from gatelift.core.link_values import LinkState, Reported
@@ -244,7 +256,7 @@ def _hold(core: Core, cluster: str, known: Workload, attempt: Attempt | None, ah
         return
     core.agenda.mark(recovery.LOOK)
     why = why_held(core, ahead.key.uid, _highest(known, attempt))
-    core.note(why, attempt, warning=True, cluster=cluster)
+    few_lines.note(core, cluster, why, attempt)
     core.event(ref_of(known), ahead.key.uid, texts.EPOCH_AHEAD, why, warning=True)
     if attempt is not None:
         core.mark_attempt(attempt)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from gatelift_kube.plain_text import plain
+from gatelift_wire.keys import PlacementKey
 
 # Conditions of a Workload
 QUOTA_RESERVED = "QuotaReserved"
@@ -149,6 +150,17 @@ def unexplained(cluster: str) -> str:
         "gatelift recover"
     )
 
+
+def not_recordable(cluster: str, key: PlacementKey, name: str) -> str:
+    """Return what is said of a placement under a name that no object can have."""
+    return (
+        f"cluster {cluster} lists {plain(str(key), TOLD_CHARS_MAX)} as {plain(name, TOLD_CHARS_MAX)}, which cannot be "
+        "recorded as it is said: it is remembered by what of it can be"
+    )
+
+
+TOLD_CHARS_MAX = 128
+"""Of a name or key that cannot be true, in a text."""
 
 NAMES_MAX = 10
 """Clusters that a text names; of more it says how many."""

@@ -87,9 +87,11 @@ class Judge:
         return kind, b""
 
     async def _facts(self, question: Question) -> WebhookFacts:
+        made_by_a_job = question.kind == POD_KIND.resource.kind  # Jobs make pods and nothing else
+        owner_managed = made_by_a_job and await self._owners.managed(question.namespace, question.new)
         return self._surroundings.facts(
             question.namespace,
-            owner_managed=await self._owners.managed(question.namespace, question.new),
+            owner_managed=owner_managed,
             by_agent=question.asked_by_gatelift(self._namespace),
         )
 

@@ -17,7 +17,7 @@ from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import JOB
 from gatelift_kube.writes import KubeObject
 from gatelift_wire import limits
-from gatelift_wire.keys import FINALIZER_REPORT, LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID, PlacementKey
+from gatelift_wire.keys import FINALIZER_REPORT, LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID, PlacementKey, is_uid
 
 ANNOTATION_POD_SET = "gatelift.dev/pod-set"
 ANNOTATION_OBJECTS = "gatelift.dev/objects"
@@ -155,7 +155,7 @@ def pod_set(meta: ObjectMeta) -> str:
 
 def _key(uid: str, epoch: str) -> PlacementKey | None:
     number = whole(epoch)
-    return PlacementKey(uid, number) if uid and len(uid) <= limits.UID_MAX and number else None
+    return PlacementKey(uid, number) if is_uid(uid) and number else None
 
 
 def _first(meta: ObjectMeta, names: tuple[str, ...]) -> str:
