@@ -7,12 +7,13 @@ nobody a second time: it has to be kept here.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from gatelift_wire.keys import PlacementKey
 
 DOUBTS_MAX = 10_000
-"""Placements remembered for one namespace; above, they wait for the next inventory of their cluster."""
+"""Placements of one cluster that are remembered, and as many of each other; above, they wait for its next inventory."""
 NAMESPACES_MAX = 16
 """Namespaces that are listed by themselves; what is told of further ones waits for a list of all, which is one read."""
 LISTS_APART_SECONDS = 5.0
@@ -32,8 +33,11 @@ class Doubts:
 
     waiting: dict[str, dict[Placed, bool]] = field(default_factory=dict)
     """Namespace ("": unknown) -> what waits for its Workloads to be read."""
+    _of: Counter[str] = field(default_factory=Counter)
+    """Cluster -> how many of them are its."""
     postponed: dict[Placed, tuple[bool, bool]] = field(default_factory=dict)
     """What was told while dispatch was halted: whether it was over, whether it had never been let go."""
+    _postponed_of: Counter[str] = field(default_factory=Counter)
     asked: dict[int, str] = field(default_factory=dict)
     """Read id -> namespace that is being listed."""
     failures: int = 0
@@ -46,16 +50,28 @@ class Doubts:
         """Remember a placement until the Workloads of a namespace have been read."""
         if namespace not in self.waiting and len(self.waiting) >= NAMESPACES_MAX:
             namespace = ""
-        found, placed = self.waiting.setdefault(namespace, {}), (cluster, key)
-        if placed in found or len(found) < DOUBTS_MAX:
-            found[placed] = over or found.get(placed, False)
+        placed = (cluster, key)
+        known = self.waiting.get(namespace, {})
+        if placed in known:
+            known[placed] = over or known[placed]
+        elif self._of[cluster] < DOUBTS_MAX:
+            self.waiting.setdefault(namespace, {})[placed] = over
+            self._of[cluster] += 1
 
     def postpone(self, cluster: str, key: PlacementKey, *, over: bool, gated: bool) -> None:
         """Remember a placement until dispatch goes on."""
         placed = (cluster, key)
-        if placed in self.postponed or len(self.postponed) < DOUBTS_MAX:
-            was_over, _ = self.postponed.get(placed, (False, False))
-            self.postponed[placed] = over or was_over, gated
+        if placed not in self.postponed and self._postponed_of[cluster] >= DOUBTS_MAX:
+            return
+        self._postponed_of[cluster] += placed not in self.postponed
+        was_over, _ = self.postponed.get(placed, (False, False))
+        self.postponed[placed] = over or was_over, gated
+
+    def resume(self) -> dict[Placed, tuple[bool, bool]]:
+        """Return, once, what was told while dispatch was halted."""
+        postponed, self.postponed = self.postponed, {}
+        self._postponed_of.clear()
+        return postponed
 
     def is_over(self, cluster: str, key: PlacementKey) -> bool:
         """Say whether a placement was told to be over, whatever an older inventory lists."""
@@ -68,6 +84,21 @@ class Doubts:
         """Return the namespaces whose Workloads have to be read; none while a round of lists is under way."""
         return [] if self.asked else list(self.waiting)
 
+    def take(self, namespace: str) -> dict[Placed, bool]:
+        """Return, once, what waits for the Workloads of a namespace, which have been read."""
+        found = self.waiting.pop(namespace, {})
+        self._of.subtract(cluster for cluster, _ in found)
+        self._of = +self._of
+        return found
+
+    def failed(self, namespace: str) -> None:
+        """Take that a namespace could not be listed: what waits for it waits for a list of all, and for none else's."""
+        for placed, over in self.waiting.pop(namespace, {}).items():
+            of_all = self.waiting.setdefault("", {})
+            if placed in of_all:
+                self._of[placed[0]] -= 1
+            of_all[placed] = over or of_all.get(placed, False)
+
     def answered(self, now: float) -> None:
         """Take that a list was read: the next round begins after a pause that follows from what this one cost."""
         self.failures = 0
@@ -77,6 +108,8 @@ class Doubts:
     def forget(self, cluster: str) -> None:
         """Forget a cluster that nobody expects any more: who takes it in again starts with an inventory."""
         self.postponed = {placed: told for placed, told in self.postponed.items() if placed[0] != cluster}
+        self._of.pop(cluster, None)
+        self._postponed_of.pop(cluster, None)
         for namespace, found in list(self.waiting.items()):
             left = {placed: over for placed, over in found.items() if placed[0] != cluster}
             if left:

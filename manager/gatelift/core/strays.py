@@ -18,8 +18,7 @@ def look(core: Core, _key: ObjectKey, now: float) -> None:
     doubts = core.doubts
     if core.caution.halted or core.comparing:
         return
-    postponed, doubts.postponed = doubts.postponed, {}
-    for (cluster, key), (over, gated) in postponed.items():
+    for (cluster, key), (over, gated) in doubts.resume().items():
         reports.stray(core, cluster, key, now, over=over, gated=gated)
     unasked = doubts.unasked()
     if unasked and doubts.asks_again_at > now:
@@ -39,7 +38,7 @@ def listed(core: Core, event: ReadAllDone, now: float) -> None:
     if namespace is None:
         return
     doubts.answered(now)
-    for (cluster, key), over in doubts.waiting.pop(namespace, {}).items():
+    for (cluster, key), over in doubts.take(namespace).items():
         if core.caution.halted:
             doubts.postpone(cluster, key, over=over, gated=False)
         elif core.knowledge.workload_of(key.uid) is None:
@@ -56,6 +55,7 @@ def not_listed(core: Core, event: ReadFailed, now: float) -> bool:
     namespace = doubts.asked.pop(event.read_id, None)
     if namespace is None:
         return False
+    doubts.failed(namespace)
     doubts.failures += 1
     doubts.asks_again_at = now + pause(doubts.failures)
     core.note(f"Workloads could not be listed: {event.message}; asked again", warning=True)
