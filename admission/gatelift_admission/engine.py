@@ -22,8 +22,8 @@ import heapq
 import inspect
 from collections.abc import Mapping
 
-from gatelift_admission import explain, ghosts, intake, patient, places, statuses, structure
-from gatelift_admission.amounts import to_quantity
+from gatelift_admission import explain, ghosts, grants, intake, patient, places, statuses, structure
+from gatelift_admission.amounts import QuantityError, to_quantity
 from gatelift_admission.cycle import Cycle
 from gatelift_admission.entry import Entry, Phase
 from gatelift_admission.explain import Explanation, Position
@@ -319,6 +319,19 @@ class Engine:
     def pending_split(self, cluster_queue: str) -> tuple[int, int]:
         """Return how many of a ClusterQueue's pending workloads are active and how many are inadmissible."""
         return statuses.pending_split(self.state, cluster_queue)
+
+    def covers(self, uid: str) -> bool:
+        """Return whether what is reserved for a workload is enough for what its pods request by its object now.
+
+        False where somebody changed what it asks for beside a reservation; True for what holds none.
+        """
+        entry = self.state.entries.get(uid)
+        if entry is None or not entry.grant.pod_sets:
+            return True
+        try:
+            return grants.covers(entry.grant, entry.workload, self.state.settings.transformations)
+        except QuantityError:
+            return True  # nothing can be made of a template whose quantities cannot be read
 
     def requests(self, uid: str) -> tuple[PodSetResources, ...]:
         """Return what a waiting workload was considered for: all counted pods of each pod set, canonical quantities."""

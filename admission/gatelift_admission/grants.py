@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from gatelift_admission import amounts
 from gatelift_admission.model import Amounts, Cell, Usage
-from gatelift_admission.requests import reclaimable_counts
+from gatelift_admission.requests import pod_requests, reclaimable_counts
+from gatelift_admission.transformations import Transformation
 from gatelift_kube.objects.kueue import Admission, Workload
 
 
@@ -116,3 +117,22 @@ def read(workload: Workload, known: Grant) -> Grant:
         for one in admission.pod_set_assignments
     )
     return Grant.of(admission, pod_sets)
+
+
+def covers(grant: Grant, workload: Workload, transformations: tuple[Transformation, ...]) -> bool:
+    """Return whether each pod set was granted what its pods request by their own spec, for as many as were granted.
+
+    Compared is what no configuration decides, since that may have changed since: no defaults of the namespace, no
+    resource that has no flavor, none that a transformation takes or yields. Raises `amounts.QuantityError`.
+    """
+    changed = {name for one in transformations for name in (one.input, *one.outputs)}
+    granted = {one.name: one for one in grant.pod_sets}
+    for pod_set in workload.spec.pod_sets:
+        found = granted.get(pod_set.name)
+        if found is None:
+            return False
+        for name, amount in pod_requests(pod_set.template.spec).items():
+            compared = name in found.flavors and name not in changed
+            if compared and min(amount * found.count, amounts.AMOUNT_MAX) > found.usage.get(name, 0):
+                return False
+    return True

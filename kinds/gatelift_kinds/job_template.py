@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from gatelift_kinds import job_partial, markers, placed_mark
-from gatelift_kinds.kind import Part, Placing
+from gatelift_kinds.kind import MergeConflictError, Part, Placing
 from gatelift_kinds.patches import (
     Json,
     Operation,
@@ -20,6 +20,7 @@ from gatelift_kinds.patches import (
     merged_tolerations,
     pointer,
 )
+from gatelift_kinds.workload_document import needs_digest
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.resources import JOB, POD
@@ -29,6 +30,7 @@ from gatelift_wire.keys import ANNOTATION_STOPPING, FINALIZER_REPORT
 ANNOTATION_BEFORE = "gatelift.dev/template-before"
 """On a Job that runs at `local`: JSON of the template's parts as they were before a flavor was merged in."""
 
+CHANGED_NEEDS = "their resources were changed since the Job was admitted; it is queued anew as it is now"
 _GENERATED_LABELS = frozenset(
     {"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"}
 )
@@ -107,15 +109,20 @@ def pod_document(obj: Job, raw: bytes) -> bytes:
 
 
 def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
-    """Return the JSON patch that merges the additions into the user's own Job and unsuspends it."""
+    """Return the JSON patch that merges the additions into the user's own Job and unsuspends it.
+
+    MergeConflictError: the flavor contradicts the template, or its pods are more, or need else, than was admitted.
+    """
     before: Json = decode(raw)["spec"]["template"]
     mark = placed_mark.toleration(placing, obj.metadata.name, obj.metadata.uid)
     after = _started(before, markers.DEFAULT_POD_SET, placing, mark)
     kept: dict[str, Json] = {section: {} for section, _ in _RESTORED}
     for section, key in _RESTORED:
         kept[section][key] = (before.get(section) or {}).get(key)
-    granted = placing.start(markers.DEFAULT_POD_SET).count
+    start = placing.start(markers.DEFAULT_POD_SET)
+    granted = start.count
     job_partial.check_size(obj, granted)
+    _check_needs(obj, start.needs)
     stopping = ANNOTATION_STOPPING in obj.metadata.annotations
     operations: list[Operation] = [
         *guards(obj.metadata),
@@ -135,6 +142,15 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
         {"op": "replace", "path": "/spec/suspend", "value": False},
     ]
     return encode(operations)
+
+
+def _check_needs(obj: Job, admitted: str) -> None:
+    """Raise MergeConflictError where its pods would need something else than was admitted.
+
+    The requests of a suspended Job can be edited: it is queued anew with those that it has.
+    """
+    if admitted and needs_digest(obj.spec.template.spec) != admitted:
+        raise MergeConflictError(f"spec.template.spec.containers: {CHANGED_NEEDS}")
 
 
 def restore_patch(obj: Job, raw: bytes) -> bytes:

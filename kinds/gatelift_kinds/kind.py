@@ -76,10 +76,13 @@ class PodSetStart:
     """What is added to the pods of one pod set when they start: the flavor's placement, checks' updates.
 
     `count`: how many pods were granted; None where that is not known, which is as many as the object asks for.
+    `needs`: digest of what each pod needs by what was admitted (`workload_document.needs_digest`), where the object is
+    the user's own; "" where it was made of what was admitted.
     """
 
     pod_set: str
     count: int | None = None
+    needs: str = ""
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Toleration, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -104,6 +105,11 @@ def same_needs(mine: PodSet, theirs: PodSet, *, started: bool) -> bool:
     if _needs(a) != _needs(b):
         return False
     return started or (a.node_selector, a.affinity, a.tolerations) == (b.node_selector, b.affinity, b.tolerations)
+
+
+def needs_digest(spec: PodSpec) -> str:
+    """Return the digest of what a pod needs: the same for two specs for which `same_needs` holds wherever they run."""
+    return hashlib.sha256(msgspec.json.encode(_needs(spec), order="sorted")).hexdigest()
 
 
 def _needs(spec: PodSpec) -> tuple[Any, ...]:

@@ -154,8 +154,7 @@ class DisconnectPolicy(enum.Enum):
 class PodSetRequest:
     """What one pod set needs: `requests` in total for `count` pods (CPU in milli-units, all else in base units).
 
-    `additions` is JSON of what admission checks want on its pods (podSetUpdates of KEP-993: labels, annotations,
-    nodeSelector, tolerations), empty for nothing. In a commit only.
+    In a commit only: `additions` (JSON): what checks want on its pods (KEP-993); `needs`: digest of what a pod needs.
     """
 
     name: str
@@ -163,6 +162,7 @@ class PodSetRequest:
     requests: tuple[tuple[str, int], ...] = ()
     flavors: tuple[tuple[str, str], ...] = ()  # resource -> flavor granted by the manager
     additions: bytes = b""
+    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

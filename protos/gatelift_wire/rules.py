@@ -319,6 +319,7 @@ RULES: dict[type, dict[str, Rule]] = {
         "requests": _AMOUNTS,
         "flavors": _many(_pair(_WORD), limits.PAIRS_MAX),
         "additions": _JSON,
+        "needs": _WORD_MAYBE,
     },
     messages.Offer: {
         "key": _key,

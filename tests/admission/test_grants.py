@@ -8,6 +8,7 @@ from gatelift_admission import grants
 from gatelift_admission.amounts import QuantityError
 from gatelift_admission.grants import NOTHING, Grant
 from gatelift_admission.model import Usage
+from gatelift_admission.transformations import Transformation
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, ReclaimablePod, Workload
 from support.admission_objects import pod_set, reserved_status, workload
 
@@ -82,3 +83,28 @@ def test_a_cell_of_which_nothing_is_used_was_granted_all_the_same() -> None:
     none = grant(assigned(4, "0"))
     assert none.usage == {}
     assert set(none.cells) == {CPU}
+
+
+def test_hd_153_a_grant_of_less_than_the_pods_request_does_not_cover_them() -> None:
+    """Its pods request 1 CPU each; a count that is lower than the pod set's is what was granted in part."""
+
+    def covered(*assignments: PodSetAssignment, by: tuple[Transformation, ...] = ()) -> bool:
+        held = holding(*assignments)
+        return grants.covers(grants.read(held, NOTHING), held, by)
+
+    assert covered(assigned(4, "4"))
+    assert covered(assigned(2, "2"))
+    assert covered(assigned(4, "5"))
+    assert not covered(assigned(4, "3999m"))
+    assert not covered(assigned(2, "1"))
+    assert not covered(assigned(4, "4", "other"))
+
+
+def test_hd_153_what_configuration_decides_is_not_compared() -> None:
+    held = holding(PodSetAssignment("main", {"memory": "red"}, {"memory": "1Gi"}, 4))
+    assert grants.covers(grants.read(held, NOTHING), held, ())
+    less = holding(assigned(4, "1"))
+    replaced = Transformation(input="cpu", outputs={"credits": "1"}, strategy="Replace")
+    yielded = Transformation(input="gpu", outputs={"cpu": "1"})
+    for one in (replaced, yielded):
+        assert grants.covers(grants.read(less, NOTHING), less, (one,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.resources import JOB, LIMIT_RANGE
+from gatelift_kube.resources import JOB, LIMIT_RANGE, POD
 from support.builders_manager import a_job
 from support.history import History
 from support.sim_cluster import TEAM, Doc
@@ -32,3 +32,47 @@ def test_hd_152_a_job_with_limits_only_is_charged_what_its_pods_request(queue: s
     history.until_runs("work", "Job")
     history.until("both run", lambda: history.containers("work", "Job") == 2)
     assert history.leader.charges(queue) == 2000
+
+
+def asks(history: History, cpu: str) -> None:
+    """Let the user of the suspended Job give its container another request (Kubernetes 1.36)."""
+    job = history.home.look(JOB, "work")
+    assert job is not None
+    containers = job["spec"]["template"]["spec"]["containers"]
+    containers[0]["resources"] = {"requests": {"cpu": cpu}}
+    history.edit("home", JOB, "work", {"spec": {"template": {"spec": {"containers": containers}}}})
+
+
+@pytest.mark.parametrize("after", [0.0, 0.02, 0.03, 0.042])
+@pytest.mark.parametrize("queue", ["stays", "travels"])
+def test_hd_153_requests_that_are_raised_as_quota_is_reserved_are_charged(queue: str, after: float) -> None:
+    """The Job waits for what another one has, which ends in the moment of the edit; it asks for more than there is."""
+    history = History(shown=False)
+    history.pod("first", queue=queue, cpu="3" if queue == "travels" else "2")
+    history.until_runs("first")
+    history.job("work", queue=queue, cpu="100m", pods=2)
+    history.passes(10.0)
+    assert not history.shows("work", "QuotaReserved", "Job")
+    history.delete("home", POD, "first")
+    if after:
+        history.passes(after)
+    asks(history, "5")
+    history.passes(60.0)
+    assert history.containers("work", "Job") == 0
+    assert history.leader.charges(queue) == 0
+
+
+def test_hd_154_a_job_at_home_is_not_let_go_with_requests_that_were_raised_after_its_admission() -> None:
+    """The manager's watch of Jobs stands still, so that its agent is the only one to see the edit."""
+    history = History(shown=False)
+    history.pod("first", queue="stays", cpu="2")
+    history.until_runs("first")
+    history.job("work", queue="stays", cpu="100m", pods=2)
+    history.passes(10.0)
+    history.leader.stall(40.0, (JOB,))
+    history.passes(1.0)
+    asks(history, "5")
+    history.delete("home", POD, "first")
+    history.passes(80.0)
+    assert history.containers("work", "Job") == 0
+    assert history.leader.charges("stays") == 0

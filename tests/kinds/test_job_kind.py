@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from gatelift_kinds.kind import MergeConflictError, Outcome, PatchStep, Placing, PodSetStart, Priority
 from gatelift_kinds.registry import JOB_KIND as KIND
+from gatelift_kinds.workload_document import needs_digest
 from gatelift_kube.objects.core import Toleration
 from gatelift_sandbox.embedded.failures import ApiError
 from gatelift_wire.keys import PlacementKey
@@ -280,6 +282,18 @@ def run_at_home(document: Json, placing: Placing = PLACING) -> Json:
     after = patched(document, KIND.local_lift_patch(job(document), raw(document), placing))
     after["metadata"]["generation"] += 1
     return after
+
+
+def test_hd_154_a_job_at_home_that_needs_something_else_than_was_admitted_is_not_let_go() -> None:
+    document = a_job()
+    start = replace(START, needs=needs_digest(job(document).spec.template.spec))
+    placing = replace(PLACING, starts=(start,))
+    assert run_at_home(document, placing)["spec"]["suspend"] is False
+    document["spec"]["template"]["spec"]["nodeSelector"] = {"zone": "z"}
+    assert run_at_home(document, placing)["spec"]["suspend"] is False, "where it shall run is no need"
+    document["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "5"}}
+    with pytest.raises(MergeConflictError, match="resources were changed since the Job was admitted"):
+        run_at_home(document, placing)
 
 
 def test_a_stop_at_home_applies_to_the_version_it_was_decided_on_and_cannot_land_in_the_next_placement() -> None:

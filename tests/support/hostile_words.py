@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from gatelift_wire import rules
-from gatelift_wire.messages import CapacityEntry, ForeignRun, Hello, InventoryEntry
+from gatelift_wire.inventory import ForeignRun, InventoryEntry
+from gatelift_wire.messages import CapacityEntry, Hello
 from gatelift_wire.violations import WireViolation
 
 TEXTS = ("", "Default_Flavor", "a b", "x\x00y", "\x1b[2J", "\u202e", "\u0661", "é" * 31, "a\n", "-")

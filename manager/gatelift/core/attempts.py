@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from gatelift.core.agenda import Key, Look
 from gatelift_admission.model import Reserve
+from gatelift_kube.objects.kueue import PodSet
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Bid, CountsReport, DisconnectPolicy, ObjectReport
@@ -215,7 +216,8 @@ class Attempt:
     which its inventory had it. `wants_objects`: the agent had not
     made all objects when it listed the placement, so it needs the Commit with their templates once more. `waiting`
     (reason, message): no cluster can take it, the reservation is on its way back. `epoch_spent`: an agent knows this
-    epoch as used (R5), so it must be raised. `why_not`: cluster to reason. Times are monotonic seconds.
+    epoch as used (R5), so it must be raised. `reserved_for`: the pod sets that quota was reserved for, None where the
+    reservation was read from the record. `why_not`: cluster to reason. Times are monotonic seconds.
     """
 
     uid: str
@@ -224,6 +226,7 @@ class Attempt:
     state: AttemptState = AttemptState.PENDING
     cluster: str = ""
     reserve: Reserve | None = None
+    reserved_for: tuple[PodSet, ...] | None = None
     reserved_at: float = 0.0
     round: Round | None = None
     written_revision: int = 0

@@ -71,6 +71,8 @@ def _reserve(core: Core, decision: Reserve, now: float) -> None:
         return
     attempt.follow(Internal.RESERVE)
     attempt.reserve = decision
+    known = core.knowledge.workloads.get(decision.key)
+    attempt.reserved_for = known.spec.pod_sets if known is not None else None  # what the engine has just looked at
     attempt.reserved_at = now
     core.told.pop(decision.uid, None)
     core.budget.leave(Key(Look.WORKLOAD, decision.key))

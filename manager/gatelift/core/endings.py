@@ -298,7 +298,7 @@ def strike(core: Core, attempt: Attempt, now: float) -> None:
         attempt.follow(Internal.UNOFFER)
     attempt.follow(Internal.UNRESERVE)
     core.ledger.undo(attempt.uid)
-    attempt.reserve = None
+    attempt.reserve = attempt.reserved_for = None
 
 
 def superseded(core: Core, attempt: Attempt, now: float) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import mirror, priorities, record, seeking, shown_end, telling, texts
+from gatelift.core import mirror, outgrown, priorities, record, seeking, shown_end, telling, texts
 from gatelift.core.agenda import Key
 from gatelift.core.attempts import Attempt, AttemptState, Ending
 from gatelift.core.knowledge import Owner, key_of
@@ -314,11 +314,12 @@ def _managed_namespace(core: Core, owner: Owner) -> bool:
 def ended_by_user(core: Core, known: Workload, attempt: Attempt, owner: Owner) -> bool:
     """Note that its user suspended or resized what is placed; it ends as evicted, and is queued again as it is then."""
     change = owner.kind.user_change(owner.object, known, attempt.key, record.granted(known))
-    if change is None:
+    if change is UserChange.SUSPENDED:
+        attempt.ending = Ending(reason=texts.SUSPENDED, message=texts.SUSPENDED_BY_USER)
+    elif change is UserChange.RESIZED or outgrown.while_live(core, attempt, owner):
+        attempt.ending = outgrown.ENDING
+    else:
         return False
-    suspended = change is UserChange.SUSPENDED
-    reason = texts.SUSPENDED if suspended else texts.NO_MATCHING_WORKLOAD
-    attempt.ending = Ending(reason=reason, message=texts.SUSPENDED_BY_USER if suspended else texts.RESIZED)
     core.mark_attempt(attempt)
     return True
 

@@ -6,6 +6,8 @@ by sessions: a resync empties the outboxes, so it is said again; a resumed sessi
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gatelift.core import additions, dispatch, given, predecessors, record, telling, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal, Outcome, Wire
@@ -16,10 +18,21 @@ from gatelift.core.record import Record
 from gatelift.core.state import Core, ref_of
 from gatelift.core.unexplained import is_unexplained
 from gatelift_kinds.kind import KindError
+from gatelift_kinds.workload_document import needs_digest
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Commit, Confirm, Forget, Message, ObjectTemplate, SetUserGates, Stop, TemplateBlob
+from gatelift_wire.messages import (
+    Commit,
+    Confirm,
+    Forget,
+    Message,
+    ObjectTemplate,
+    PodSetRequest,
+    SetUserGates,
+    Stop,
+    TemplateBlob,
+)
 
 
 def open_view(core: Core, cluster: str) -> ClusterView | None:
@@ -86,6 +99,7 @@ def _order(core: Core, known: Workload, attempt: Attempt, owner: Owner) -> tuple
     parts = owner.kind.parts(owner.object, owner.raw, record.granted(known))
     name = owner.object.metadata.name
     mark = "" if local else core.links.given(attempt.cluster, attempt.key, known.metadata.namespace, name)
+    asked = additions.with_additions(dispatch.pod_set_requests(attempt, known), known)
     commit = Commit(
         key=attempt.key,
         kind=owner.kind.name,
@@ -101,10 +115,16 @@ def _order(core: Core, known: Workload, attempt: Attempt, owner: Owner) -> tuple
             )
             for part in parts
         ),
-        pod_sets=additions.with_additions(dispatch.pod_set_requests(attempt, known), known),
+        pod_sets=_with_needs(asked, known) if local else asked,
         policy=attempt.policy,
     )
     return commit, tuple(part.spec for part in parts)
+
+
+def _with_needs(pod_sets: tuple[PodSetRequest, ...], known: Workload) -> tuple[PodSetRequest, ...]:
+    """Return the pod sets with what their pods need by what was admitted: the user's own object may have changed."""
+    needs = {one.name: needs_digest(one.template.spec) for one in known.spec.pod_sets}
+    return tuple(replace(one, needs=needs.get(one.name, "")) for one in pod_sets)
 
 
 def _cannot_start(core: Core, attempt: Attempt, why: str, now: float) -> None:

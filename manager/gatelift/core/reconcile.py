@@ -16,6 +16,7 @@ from gatelift.core import (
     execution_time,
     kept_out,
     kept_record,
+    outgrown,
     owners,
     placing,
     priorities,
@@ -282,6 +283,10 @@ def _towards_admission(
         return
     if not known.spec.active:
         attempt.ending = deactivation.ending(known)
+        core.mark_attempt(attempt)
+        return
+    if outgrown.before_admission(core, known, attempt):
+        attempt.ending = outgrown.ENDING
         core.mark_attempt(attempt)
         return
     if core.caution.holds(rec.uid):

@@ -255,6 +255,7 @@ class World:
                 PodSetStart(
                     pod_set=pod_set.name,
                     count=pod_set.count,
+                    needs=pod_set.needs,
                     node_selector=merged_selector(labels, wanted.node_selector or {}, f"pod set {pod_set.name}"),
                     tolerations=tolerations + (wanted.tolerations or ()),
                     labels=wanted.labels or {},

@@ -1,0 +1,51 @@
+"""HD-153: a record that grants less than its Workload asks for, as an earlier manager may have written it."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift_kube import resources
+from gatelift_kube.resources import ObjectKey, ObjectRef
+from support.builders_manager import NAMESPACE, Doc, a_job, a_setting
+from support.manager_world import World, a_world
+
+
+def grants_less(document: Doc) -> None:
+    """Let the record grant a tenth of a CPU for all pods."""
+    document["status"]["admission"]["podSetAssignments"][0]["resourceUsage"]["cpu"] = "100m"
+
+
+def the_workload(world: World) -> ObjectRef:
+    return ObjectRef(resources.WORKLOAD, ObjectKey(NAMESPACE, world.find("Workload")["metadata"]["name"]))
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_hd_153_a_record_that_grants_less_than_its_job_asks_is_stopped_and_queued_anew(restarts: bool) -> None:
+    world = a_world(a_setting(cpu=8))
+    world.api.apply(a_job(parallelism=2, completions=8))
+    world.advance(2.0)
+    granted = world.find("Workload")["status"]["admission"]
+    world.api.edit(the_workload(world), grants_less)
+    if restarts:
+        world.restart()
+    world.advance(10.0)
+    workload = world.find("Workload")
+    evictions = workload["status"]["schedulingStats"]["evictions"]
+    assert [(one["reason"], one["count"]) for one in evictions] == [("NoMatchingWorkload", 1)]
+    assert len({epoch for _, epoch, _ in world.runs}) == 2, "stopped, and queued again"
+    assert workload["status"]["admission"] == granted
+
+
+def test_hd_153_a_reservation_of_less_than_its_job_asks_goes_back_before_it_gets_a_cluster() -> None:
+    world = a_world(a_setting(cpu=8))
+    world.agents["a"].silent = world.agents["b"].silent = True
+    world.api.apply(a_job(parallelism=2, completions=8))
+    world.advance(2.0)
+    assert world.condition(world.find("Workload"), "QuotaReserved")["status"] == "True"
+    granted = world.find("Workload")["status"]["admission"]
+    world.api.edit(the_workload(world), grants_less)
+    world.agents["a"].silent = world.agents["b"].silent = False
+    world.advance(60.0)
+    workload = world.find("Workload")
+    assert workload["status"]["admission"] == granted
+    assert workload["status"]["clusterName"]
