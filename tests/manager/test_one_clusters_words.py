@@ -8,13 +8,13 @@ import pytest
 
 from gatelift.core import doubts as limits
 from gatelift.core import events
-from gatelift.core.commands import ReadAll
+from gatelift.core.commands import Command, ReadAll
 from gatelift.core.doubts import Doubts
 from gatelift.core.few_lines import LINES_MAX, FewLines
 from gatelift.core.link_values import PlacementsInventoried
 from gatelift.core.texts import LABELS_NOT_BELIEVED
+from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import InventoryEntry
 from support.builders_manager import a_pod, a_setting
 from support.manager_world import World, a_world
 
@@ -107,7 +107,9 @@ def test_hd_157_what_could_not_be_listed_by_itself_waits_with_all_others_and_kee
     assert doubts.unasked() == []
 
 
-def test_hd_157_a_namespace_that_cannot_be_listed_delays_what_others_wait_for_by_one_pause() -> None:
+def test_hd_157_a_namespace_that_cannot_be_listed_delays_what_others_wait_for_by_one_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     world = a_world(a_setting())
     core = world.machine.core
     asked: list[str] = []
@@ -120,7 +122,14 @@ def test_hd_157_a_namespace_that_cannot_be_listed_delays_what_others_wait_for_by
             world.put(events.ReadAllDone(read_id=command.read_id, objects=()))
 
     carry_out = world._carry_out
-    world._carry_out = lambda one: answer(one) if isinstance(one, ReadAll) else carry_out(one)  # type: ignore[method-assign]
+
+    def carry_out_or_answer(command: Command) -> None:
+        if isinstance(command, ReadAll):
+            answer(command)
+        else:
+            carry_out(command)
+
+    monkeypatch.setattr(world, "_carry_out", carry_out_or_answer)
     core.ask_all("a", keys(1)[0], "bad", over=False)
     core.ask_all("b", PlacementKey("uid-of-another", 1), "team", over=False)
     world.give(events.Ticked())

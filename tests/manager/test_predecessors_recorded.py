@@ -15,8 +15,8 @@ from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster, WorkerClu
 from gatelift_kube.objects.gatelift_bounds import PREDECESSORS_MAX
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.plain_text import plain
-from gatelift_wire.keys import PlacementKey
 from gatelift_wire.inventory import InventoryEntry
+from gatelift_wire.keys import PlacementKey
 from support.builders_manager import a_setting
 from support.hostile_words import hostile
 from support.manager_world import World, a_world

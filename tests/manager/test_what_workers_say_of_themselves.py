@@ -15,10 +15,9 @@ from gatelift.core.link_values import LinkState
 from gatelift_kube import conditions
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import ObjectSeen
-from gatelift_wire import limits, rules
+from gatelift_wire import limits
 from gatelift_wire.inventory import ForeignRun
 from gatelift_wire.messages import Capacity, CapacityEntry, Frame, Hello
-from gatelift_wire.violations import WireViolation
 from support.hostile_words import hostile
 from support.links_bench import Manager
 from support.worker_cluster_api import Api
