@@ -128,6 +128,8 @@ def is_plain(spec: PodSpec, defaults: Defaults) -> bool:
     """Return whether one container's requests are all there is to count."""
     if len(spec.containers) != 1 or spec.init_containers or spec.overhead or spec.resources is not None:
         return False
+    if spec.resource_claims:
+        return False
     return not (spec.containers[0].resources.limits or defaults.limit_ranges or spec.runtime_class_name)
 
 

@@ -180,6 +180,14 @@ def outside_limit_ranges(broken: list[str]) -> str:
     return cut(f"resources didn't satisfy LimitRange constraints: {', '.join(broken)}", CONDITION_MESSAGE_MAX)
 
 
+def claims_devices(pod_set: str) -> str:
+    """Return the message for pods that claim devices, which nobody would charge."""
+    return (
+        f"podSet {pod_set}: spec.resourceClaims: claimed devices are not counted against quota and not served by this "
+        "version: ask for devices in the containers' resources"
+    )
+
+
 def over_limits(paths: list[str]) -> str:
     """Return the message for requests above their limits."""
     return cut(

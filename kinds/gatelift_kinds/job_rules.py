@@ -137,17 +137,18 @@ def _kept_size(old: Object, new: Object, facts: WebhookFacts) -> list[FieldError
 
 
 def _template(obj: Object, facts: WebhookFacts) -> list[FieldError]:
-    """Return an error for a queued Job whose pods would say that they were queued themselves.
+    """Return errors for a queued Job whose pods would say that they were queued themselves, or claim devices.
 
     A queue's name there is as common as it is harmless.
     """
     if facts.by_agent or not (rules.marks(obj).get(markers.QUEUE_NAME) or facts.manage_without_queue):
         return []
     template: Any = (obj.get("spec") or {}).get("template") or {}
-    if markers.MANAGED not in rules.marks(template):
-        return []
-    path = f"spec.template.{label(markers.MANAGED)}"
-    return [forbidden(path, "the Job is queued, not its pods: leave the label out of the template")]
+    errors = rules.claims(template.get("spec"), "spec.template.spec")
+    if markers.MANAGED in rules.marks(template):
+        path = f"spec.template.{label(markers.MANAGED)}"
+        errors.append(forbidden(path, "the Job is queued, not its pods: leave the label out of the template"))
+    return errors
 
 
 def _partial(obj: Object) -> list[FieldError]:

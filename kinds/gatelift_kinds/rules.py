@@ -125,6 +125,16 @@ def created(obj: Object) -> list[FieldError]:
     return errors
 
 
+def claims(spec: Any, path: str) -> list[FieldError]:
+    """Return an error for pods that claim devices (DRA): they would be used and charged to nobody."""
+    if not (spec or {}).get("resourceClaims"):
+        return []
+    text = "claimed devices are not counted against quota, and not served by this version: "
+    return [
+        forbidden(f"{path}.resourceClaims", f"{text}ask for devices in the containers' resources, or do not queue it")
+    ]
+
+
 def wishes(remarks: Mapping[str, str]) -> list[FieldError]:
     """Return what is wrong with a user's wishes about clusters: what nobody understands would count for nothing."""
     errors: list[FieldError] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from gatelift_admission.engine import Engine
 from gatelift_admission.model import Inadmissible, Preempt, Reserve, Settings
 from gatelift_admission.transformations import Transformation
@@ -212,3 +214,15 @@ def test_the_period_grows_while_newcomers_are_preempted_and_shrinks_afterwards()
     rest(engine, 5.0)
     rest(engine, 6.0)
     assert engine.state.period("queue/cq") < grown
+
+
+def test_hd_159_a_workload_whose_pods_claim_devices_waits_and_says_that_nobody_would_charge_them() -> None:
+    change = msgspec.structs.replace
+    asks = pod_set(requests={"cpu": "1"})
+    spec = change(asks.template.spec, resource_claims=({"name": "gpus"},))
+    claims = change(asks, template=change(asks.template, spec=spec))
+    found = rest(simple_engine(workload("a", claims), workload("b", asks, created=2)))
+    assert reserved(found) == ["b"]
+    (refused,) = (each for each in found if isinstance(each, Inadmissible))
+    assert refused.reason == "Misconfigured"
+    assert "spec.resourceClaims: claimed devices are not counted against quota" in refused.message

@@ -424,3 +424,35 @@ def test_hd_2_who_shrinks_a_running_job_is_told_that_it_is_queued_again() -> Non
     assert verdict.allowed
     (warning,) = verdict.warnings
     assert "stopped and queued again, with 2 instead of 6 pods at once" in warning
+
+
+# --- devices that are claimed ---
+
+CLAIMS = [{"name": "gpus", "resourceClaimTemplateName": "eight"}]
+
+
+def test_hd_159_a_queued_pod_that_claims_devices_is_refused_with_the_way_out() -> None:
+    pod = a_pod({**Q, f"{K}managed": "true"}, resourceClaims=CLAIMS)
+    (error,) = POD_KIND.validate_create(pod, FACTS).errors
+    assert error.path == "spec.resourceClaims"
+    assert "ask for devices in the containers' resources, or do not queue it" in error.text
+
+
+@pytest.mark.parametrize(
+    ("pod", "facts"),
+    [
+        (a_pod(None, resourceClaims=CLAIMS), FACTS),
+        (a_pod(Q, resourceClaims=CLAIMS), WebhookFacts(owner_managed=True)),
+        (a_pod({**Q, f"{K}managed": "true"}), FACTS),
+    ],
+    ids=["it is not queued", "its owner is queued", "it claims nothing"],
+)
+def test_hd_159_another_is_not(pod: Json, facts: WebhookFacts) -> None:
+    assert POD_KIND.validate_create(pod, facts).errors == ()
+
+
+def test_hd_159_a_queued_job_whose_pods_claim_devices_is_refused_and_one_that_is_not_queued_is_not() -> None:
+    for labels, refused in ((Q, ["spec.template.spec.resourceClaims"]), (None, [])):
+        job = a_job(labels)
+        job["spec"]["template"] = {"spec": {"resourceClaims": CLAIMS}}
+        assert [error.path for error in JOB_KIND.validate_create(job, FACTS).errors] == refused

@@ -74,6 +74,7 @@ class PodSpec(Struct, frozen=True, gc=False):
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     overhead: dict[str, Quantity] = {}
     resources: ResourceRequirements | None = None
+    resource_claims: tuple[dict[str, Any], ...] = ()
     priority: int | None = None
     priority_class_name: str = ""
     runtime_class_name: str | None = None
