@@ -41,6 +41,7 @@ def restore(history: History, kept: Backup) -> None:
     """Put the backup back. The outside check still knows every run; that records only grow it asks no more."""
     world, store = history.world, history.home.store
     truth = world.truth
+    granted = truth.granted()
     truth._workload = functools.partial(_told_by_hand, truth._workload)  # type: ignore[method-assign]
     for manager in world.managers:
         manager.kill()
@@ -57,6 +58,8 @@ def restore(history: History, kept: Backup) -> None:
                 store._write(kind, document, now.get(name))
     finally:
         history.home.by_hand = False
+    truth._lost = (truth._lost | granted) - truth.granted()  # that runs on, and no record charges it
+    world.account.restored(world.time.now)
     lease, was = world.manager_lease, kept.lease
     lease.holder, lease.term, lease.counter, lease.tenures = was.holder, was.term, was.counter, was.tenures
     lease.version += 1

@@ -186,7 +186,9 @@ class Truth:
 
         Until then no record can be asked whether it is charged; the account asks who leads.
         """
-        if before is None or not holds(before, "QuotaReserved") or holds(after, "QuotaReserved") or not self.live(uid):
+        if self._restoring or before is None or not self.live(uid):
+            return
+        if not holds(before, "QuotaReserved") or holds(after, "QuotaReserved"):
             return
         self._taken.add(uid)
         self._charges[uid, epoch_of(before)] -= 1
