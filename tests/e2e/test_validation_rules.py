@@ -212,3 +212,43 @@ async def test_every_kind_of_kueues_is_served_in_the_older_version(api: Api) -> 
         (await api.get(f"{OLD}{space}/{plural}/older")).ok()
     workload = (await api.get(f"{NEW}/namespaces/{NAMESPACE}/workloads/older")).ok()
     assert workload["spec"]["priorityClassRef"]["kind"] == "WorkloadPriorityClass"
+
+
+# --- what makes pods ----------------------------------------------------------------------------------------------
+
+Q = {"kueue.x-k8s.io/queue-name": "q"}
+_PODS = {"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "registry.local/worker:1"}]}}
+
+
+def a_maker(kind: str, labels: Json, below: Json) -> tuple[str, Json]:
+    """Return the path of a kind that makes pods, and an object with labels on itself and on its template."""
+    if kind == "CronJob":
+        template: Json = {"metadata": {"labels": below}, "spec": {"template": _PODS}}
+        spec = {"schedule": "0 0 * * *", "suspend": True, "jobTemplate": template}
+    else:
+        labelled = {
+            "metadata": {"labels": {"app": "it", **below}},
+            "spec": {**_PODS["spec"], "restartPolicy": "Always"},
+        }
+        spec = {"replicas": 0, "selector": {"matchLabels": {"app": "it"}}, "template": labelled}
+    group = "batch/v1" if kind == "CronJob" else "apps/v1"
+    metadata = {"name": f"it-{kind.lower()}", "labels": labels}
+    path = f"/apis/{group}/namespaces/{NAMESPACE}/{kind.lower()}s"
+    return path, {"apiVersion": group, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet", "CronJob"])
+async def test_hd_158_a_queues_name_that_holds_nothing_is_refused_and_nothing_else_is_asked_about(
+    api: Api, kind: str
+) -> None:
+    path, labelled = a_maker(kind, Q, {})
+    said = await api.post(path, labelled, dryRun="All")
+    assert said.code == 403
+    assert f"a {kind} is not queued by this version" in said.message
+    (await api.post(path, a_maker(kind, Q, Q)[1], dryRun="All")).ok()
+    it = f"{path}/it-{kind.lower()}"
+    (await api.post(path, a_maker(kind, {}, {})[1])).ok()
+    (await api.patch(it, {"metadata": {"labels": {"team": "x"}}})).ok()
+    said = await api.patch(it, {"metadata": {"labels": Q}})
+    assert said.code == 403
+    (await api.delete(it)).ok()

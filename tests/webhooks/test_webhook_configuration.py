@@ -29,7 +29,7 @@ def test_pods_and_jobs_are_mutated_when_made_and_validated_when_made_or_changed(
 
 
 def test_kueues_kinds_are_validated_by_anybody_but_us_in_whatever_version_they_come() -> None:
-    asked = configuration.validating(BASE)[2:]
+    asked = configuration.validating(BASE)[2:-1]
     assert [(one["rules"][0]["resources"], one["rules"][0]["scope"]) for one in asked] == [
         (["clusterqueues"], "Cluster"),
         (["cohorts"], "Cluster"),
@@ -45,6 +45,23 @@ def test_kueues_kinds_are_validated_by_anybody_but_us_in_whatever_version_they_c
         assert ("object.status != oldObject.status" in conditions["changed"]) is (
             "workloads" in one["rules"][0]["resources"]
         )
+
+
+def test_hd_158_of_what_makes_pods_only_what_carries_a_queues_name_anew_is_asked_about() -> None:
+    """So an outage of ours keeps nothing else from being made, scaled or rolled out."""
+    asked = configuration.validating(BASE)[-1]
+    assert [one["resources"] for one in asked["rules"]] == [
+        ["deployments"],
+        ["replicasets"],
+        ["statefulsets"],
+        ["cronjobs"],
+    ]
+    assert [one["apiGroups"] for one in asked["rules"]] == [["apps"]] * 3 + [["batch"]]
+    key = "kueue.x-k8s.io/queue-name"
+    assert asked["objectSelector"] == {"matchExpressions": [{"key": key, "operator": "Exists"}]}
+    assert asked["namespaceSelector"]["matchExpressions"] == [OUTSIDE]
+    anew = {one["name"]: one["expression"] for one in asked["matchConditions"]}["changed"]
+    assert f"object.metadata.labels['{key}'] == oldObject.metadata.labels['{key}']" in anew
 
 
 def test_only_marked_objects_are_asked_about() -> None:

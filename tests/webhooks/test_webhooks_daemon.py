@@ -18,7 +18,7 @@ from gatelift.webhooks import server as server_module
 from gatelift.webhooks.app import Daemon, settings_of
 from gatelift.webhooks.bodies import REQUEST_BYTES_MAX
 from gatelift.webhooks.certificates import SERVING_LIFETIME, Material
-from gatelift.webhooks.configuration import DEFINITION, MUTATING, NAME, QUEUEING, VALIDATING
+from gatelift.webhooks.configuration import DEFINITION, MUTATING, NAME, QUEUEING, UNSERVED, VALIDATING
 from gatelift.webhooks.metrics import Metrics
 from gatelift.webhooks.secret import NAME as SECRET_NAME
 from gatelift.webhooks.secret import MaterialStore
@@ -174,6 +174,19 @@ async def test_hd_156_a_job_waits_for_its_own_quota_whoever_owns_it(
     assert not server.asked("GET", "/jobs/j"), "nobody need know whose it is"
 
 
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet", "CronJob"])
+async def test_hd_158_a_queues_name_on_what_makes_pods_is_refused_with_the_way_out(asking: Asking, kind: str) -> None:
+    response = await asking.review("/validate-unserved", kind, queued())
+    assert not response["allowed"]
+    assert f"a {kind} is not queued by this version" in response["status"]["message"]
+    template = "jobTemplate" if kind == "CronJob" else "template"
+    assert f"put the label on spec.{template}.metadata.labels" in response["status"]["message"]
+    both = {**queued(), "spec": {template: {"metadata": {"labels": {f"{K}queue-name": "near"}}}}}
+    assert (await asking.review("/validate-unserved", kind, both))["allowed"]
+    odd = await asking.review("/validate-unserved", kind, {**queued(), "spec": {template: {"metadata": "x"}}})
+    assert "give the field the type that the API says" in odd["status"]["message"]
+
+
 async def test_an_owner_is_read_once_for_all_its_pods(asking: Asking, server: FakeApiServer) -> None:
     server.put(JOB, "j", "team", metadata={"labels": {}})
     for _ in range(3):
@@ -299,7 +312,7 @@ async def test_both_configurations_get_bundle_and_address(asking: Asking, server
     assert secret is not None
     for resource, verb in ((MUTATING, "mutate"), (VALIDATING, "validate")):
         made = webhooks(server, resource)
-        kinds = ["pod", "job", *(["job"] if verb == "mutate" else QUEUEING)]
+        kinds = ["pod", "job", *(["job"] if verb == "mutate" else [*QUEUEING, UNSERVED])]
         assert [one["clientConfig"]["url"] for one in made] == [f"https://127.0.0.1:1/{verb}-{kind}" for kind in kinds]
         assert {one["clientConfig"]["caBundle"] for one in made} == {secret["data"]["ca.crt"]}
         assert {one["failurePolicy"] for one in made} == {"Fail"}

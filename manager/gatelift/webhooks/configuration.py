@@ -4,7 +4,8 @@ failurePolicy is Fail, so what is asked about has to be narrow: objects that car
 never in kube-system or our own namespace, never from our own service accounts. Besides, all new pods and Jobs of those
 namespaces where something is taken over without a queue's name: where a LocalQueue `default` exists, or, with
 `manageJobsWithoutQueueName`, where the selector matches. And Kueue's own kinds, of which the rules cannot be said in
-their CRDs. With us down, everything else is created as ever.
+their CRDs; and what makes pods and gets a queue's name, which would hold none of them. With us down, everything else is
+created as ever.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds import markers
+from gatelift_kinds import markers, unserved
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource
 from gatelift_kube.selectors import NAMESPACE_LABEL
@@ -72,6 +73,9 @@ class Kind:
 POD = Kind(name="pod", group="", plural="pods")
 JOB = Kind(name="job", group="batch", plural="jobs")
 KINDS = (POD, JOB)
+UNSERVED = "unserved"
+"""In our paths: what makes pods and is not queued itself (`gatelift_kinds.unserved`)."""
+_SIDES = ("object", "oldObject")
 QUEUEING = {
     "clusterqueue": CLUSTER_QUEUE,
     "cohort": COHORT,
@@ -105,7 +109,7 @@ def mutating(wanted: Wanted) -> list[Json]:
 def validating(wanted: Wanted) -> list[Json]:
     """Return the webhooks of the validating configuration."""
     kueue = [_queueing(wanted, name, resource) for name, resource in QUEUEING.items()]
-    return [*_webhooks(wanted, "validate", ("CREATE", "UPDATE"), {}), *kueue]
+    return [*_webhooks(wanted, "validate", ("CREATE", "UPDATE"), {}), *kueue, *_unserved(wanted)]
 
 
 def path(verb: str, kind: str) -> str:
@@ -146,6 +150,31 @@ def _queueing(wanted: Wanted, name: str, resource: Resource) -> Json:
             {"name": "changed", "expression": f"request.operation == 'CREATE' || {changed}"},
         ],
     }
+
+
+def _unserved(wanted: Wanted) -> list[Json]:
+    """Return the webhook of what makes pods: objects with a queue's name that is new are shown to us, and no others."""
+    key = markers.QUEUE_NAME
+    labelled, before = (f"(has({one}.metadata.labels) && '{key}' in {one}.metadata.labels)" for one in _SIDES)
+    same = f"({before} && object.metadata.labels['{key}'] == oldObject.metadata.labels['{key}'])"
+    rules = [
+        _rule(Kind(name=each.kind, group=each.group, plural=each.plural), ("CREATE", "UPDATE"))
+        for each in unserved.MAKERS
+    ]
+    return [
+        {
+            "clientConfig": _client(wanted, path("validate", UNSERVED)),
+            "rules": rules,
+            **_ASKING,
+            "objectSelector": {"matchExpressions": [{"key": key, "operator": "Exists"}]},
+            "name": f"validate.{UNSERVED}.gatelift.dev",
+            "namespaceSelector": {"matchExpressions": [_outside(wanted.namespace)]},
+            "matchConditions": [
+                _not_ours(wanted.namespace),
+                {"name": "changed", "expression": f"{labelled} && (request.operation == 'CREATE' || !{same})"},
+            ],
+        }
+    ]
 
 
 def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Json) -> list[Json]:

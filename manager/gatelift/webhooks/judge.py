@@ -11,7 +11,7 @@ from gatelift.webhooks.owners import Owners, OwnerUnknownError
 from gatelift.webhooks.reservations import Reservations, ReservationUnknownError
 from gatelift.webhooks.review import Question
 from gatelift.webhooks.surroundings import Surroundings
-from gatelift_kinds import markers, rules
+from gatelift_kinds import markers, rules, unserved
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from gatelift_kinds.review import ErrorKind, FieldError, Verdict, WebhookFacts
@@ -77,6 +77,18 @@ class Judge:
             raise _wrong_path(question, resource.kind)
         verdict = queueing.verdict(resource, question)
         return review.allow(question.uid) if verdict.allowed else review.deny(question.uid, verdict)
+
+    async def validate_unserved(self, _name: str, question: Question) -> bytes:
+        """Return whether what makes pods may carry a queue's name as it does."""
+        if question.kind not in unserved.BY_KIND:
+            raise _wrong_path(question, " or ".join(unserved.BY_KIND))
+        if question.problem:
+            return review.malformed(question)
+        facts = self._surroundings.facts(question.namespace, owner_managed=False, by_agent=False)
+        verdict = unserved.verdict(question.kind, question.old, question.new)
+        if verdict.allowed or not facts.namespace_selected:
+            return review.allow(question.uid)
+        return review.deny(question.uid, verdict)
 
     def _kind(self, name: str, question: Question) -> tuple[Kind[Any] | None, bytes]:
         kind = KINDS[name]

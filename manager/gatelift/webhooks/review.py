@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from gatelift.webhooks.envelope import Envelope
+from gatelift_kinds import unserved
 from gatelift_kinds.review import ErrorKind, FieldError, Verdict
 
 API_VERSION = "admission.k8s.io/v1"
@@ -179,7 +180,30 @@ class _Job(msgspec.Struct):
     spec: _JobSpec | None = None
 
 
-_SHAPES: Mapping[str, Any] = {"Pod": _Pod, "Job": _Job}
+class _Made(msgspec.Struct):
+    metadata: _Meta | None = None
+
+
+class _MadeJobSpec(msgspec.Struct):
+    template: _Made | None = None
+
+
+class _MadeJob(msgspec.Struct):
+    metadata: _Meta | None = None
+    spec: _MadeJobSpec | None = None
+
+
+class _MakerSpec(msgspec.Struct, rename="camel"):
+    template: _Made | None = None
+    job_template: _MadeJob | None = None
+
+
+class _Maker(msgspec.Struct):
+    metadata: _Meta | None = None
+    spec: _MakerSpec | None = None
+
+
+_SHAPES: Mapping[str, Any] = {"Pod": _Pod, "Job": _Job, **dict.fromkeys(unserved.BY_KIND, _Maker)}
 
 
 def _problem(kind: str, document: Json) -> str:

@@ -70,6 +70,9 @@ class WebhookServer:
         for name in configuration.QUEUEING:
             answer = self._reviewing(name, self._judge.validate_queueing)
             self._add(app, configuration.path("validate", name), name, "validate", answer)
+        name = configuration.UNSERVED
+        answer = self._reviewing(name, self._judge.validate_unserved)
+        self._add(app, configuration.path("validate", name), name, "validate", answer)
         self._add(app, configuration.CONVERT_PATH, "all", "convert", self._convert)
         await self.door.open(app, host, port, stop_seconds=STOP_SECONDS)
 
