@@ -43,10 +43,8 @@ def asks(history: History, cpu: str) -> None:
     history.edit("home", JOB, "work", {"spec": {"template": {"spec": {"containers": containers}}}})
 
 
-@pytest.mark.parametrize("after", [0.0, 0.02, 0.03, 0.042])
-@pytest.mark.parametrize("queue", ["stays", "travels"])
-def test_hd_153_requests_that_are_raised_as_quota_is_reserved_are_charged(queue: str, after: float) -> None:
-    """The Job waits for what another one has, which ends in the moment of the edit; it asks for more than there is."""
+def raised_as_quota_comes(queue: str, after: float) -> History:
+    """Let a Job wait for what a pod has, and ask for more than there is `after` that pod is deleted."""
     history = History(shown=False)
     history.pod("first", queue=queue, cpu="3" if queue == "travels" else "2")
     history.until_runs("first")
@@ -58,8 +56,23 @@ def test_hd_153_requests_that_are_raised_as_quota_is_reserved_are_charged(queue:
         history.passes(after)
     asks(history, "5")
     history.passes(60.0)
+    return history
+
+
+@pytest.mark.parametrize("after", [0.0, 0.02, 0.03, 0.042])
+@pytest.mark.parametrize("queue", ["stays", "travels"])
+def test_hd_153_requests_that_are_raised_as_quota_is_reserved_are_charged(queue: str, after: float) -> None:
+    history = raised_as_quota_comes(queue, after)
     assert history.containers("work", "Job") == 0
     assert history.leader.charges(queue) == 0
+
+
+@pytest.mark.parametrize(("queue", "after"), [("stays", 0.02), ("travels", 0.042)])
+def test_hd_153_a_reservation_is_written_beside_nothing_but_what_it_was_made_for(queue: str, after: float) -> None:
+    """The moments in which the Workload follows its Job while quota is reserved in memory: nothing has to be ended."""
+    workload = raised_as_quota_comes(queue, after).workload("work", "Job")
+    assert workload is not None
+    assert "schedulingStats" not in workload["status"], "it was admitted for what it asked before"
 
 
 def test_hd_154_a_job_at_home_is_not_let_go_with_requests_that_were_raised_after_its_admission() -> None:

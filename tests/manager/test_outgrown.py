@@ -19,6 +19,11 @@ def the_workload(world: World) -> ObjectRef:
     return ObjectRef(resources.WORKLOAD, ObjectKey(NAMESPACE, world.find("Workload")["metadata"]["name"]))
 
 
+def evictions(workload: Doc) -> list[tuple[str, int]]:
+    found = workload["status"].get("schedulingStats", {}).get("evictions", [])
+    return [(one["reason"], one["count"]) for one in found]
+
+
 @pytest.mark.parametrize("restarts", [False, True])
 def test_hd_153_a_record_that_grants_less_than_its_job_asks_is_stopped_and_queued_anew(restarts: bool) -> None:
     world = a_world(a_setting(cpu=8))
@@ -30,8 +35,7 @@ def test_hd_153_a_record_that_grants_less_than_its_job_asks_is_stopped_and_queue
         world.restart()
     world.advance(10.0)
     workload = world.find("Workload")
-    evictions = workload["status"]["schedulingStats"]["evictions"]
-    assert [(one["reason"], one["count"]) for one in evictions] == [("NoMatchingWorkload", 1)]
+    assert evictions(workload) == [("NoMatchingWorkload", 1)]
     assert len({epoch for _, epoch, _ in world.runs}) == 2, "stopped, and queued again"
     assert workload["status"]["admission"] == granted
 
