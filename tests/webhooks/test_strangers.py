@@ -17,9 +17,9 @@ from gatelift.webhooks.envelope import VALUES_MAX
 from gatelift_kube.tasks import spawn
 from support.crowd import blind, crowd, head
 from support.until import until
+from support.webhook_requests import queued
 
 from .conftest import Asking
-from .test_webhooks_daemon import queued
 
 API_SERVER_SECONDS = 5.0
 """`timeoutSeconds` of our configurations."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +12,7 @@ import aiohttp
 import pytest
 
 from gatelift.config import Configuration
-from gatelift.webhooks import app, owners
+from gatelift.webhooks import app
 from gatelift.webhooks import server as server_module
 from gatelift.webhooks.app import Daemon, settings_of
 from gatelift.webhooks.bodies import REQUEST_BYTES_MAX
@@ -25,25 +24,12 @@ from gatelift.webhooks.secret import MaterialStore
 from gatelift_kinds.names import workload_name
 from gatelift_kube import selectors
 from gatelift_kube.client import Client
-from gatelift_kube.resources import JOB, LOCAL_QUEUE, SECRET, WORKLOAD
+from gatelift_kube.resources import LOCAL_QUEUE, SECRET, WORKLOAD
 from support.fake_apiserver import FakeApiServer
 from support.until import until
+from support.webhook_requests import Json, K, operations, queued
 
 from .conftest import NOW, SETTINGS, Asking
-
-Json = dict[str, Any]
-K = "kueue.x-k8s.io/"
-
-
-def queued(queue: str = "near", **metadata: Any) -> Json:
-    return {"metadata": {"labels": {f"{K}queue-name": queue}, **metadata}, "spec": {"containers": []}}
-
-
-def operations(response: Json) -> dict[str, Any]:
-    """Return the values of a patch by path."""
-    if "patch" not in response:
-        return {}
-    return {one["path"]: one["value"] for one in json.loads(base64.b64decode(response["patch"]))}
 
 
 def webhooks(server: FakeApiServer, resource: Any = MUTATING) -> list[Json]:
@@ -51,10 +37,6 @@ def webhooks(server: FakeApiServer, resource: Any = MUTATING) -> list[Json]:
     assert found is not None
     made: list[Json] = found["webhooks"]
     return made
-
-
-def owned(name: str, uid: str) -> list[Json]:
-    return [{"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid, "controller": True}]
 
 
 async def test_a_queued_pod_is_taken_over(asking: Asking) -> None:
@@ -143,113 +125,6 @@ def test_reviews_are_counted_by_kind_step_and_status() -> None:
     assert value("gatelift_webhook_reviews_total", {**about, "status": "200"}) == 2
     assert value("gatelift_webhook_reviews_total", {**about, "status": "400"}) == 1
     assert value("gatelift_webhook_review_seconds_count", about) == 3
-
-
-# --- owners ---
-
-
-@pytest.mark.parametrize(
-    ("labels", "taken"),
-    [
-        pytest.param({f"{K}queue-name": "near"}, False, id="a queued Job: the pod is the Job's business"),
-        pytest.param({}, True, id="a Job without a queue"),
-    ],
-)
-async def test_a_pod_is_taken_over_under(asking: Asking, server: FakeApiServer, labels: Json, taken: bool) -> None:
-    server.put(JOB, "j", "team", metadata={"labels": labels})
-    pod = queued(ownerReferences=owned("j", "uid-j"))
-    assert bool(operations(await asking.review("/mutate-pod", "Pod", pod))) is taken
-
-
-@pytest.mark.parametrize("kind", ["Job", "CronJob", "JobSet"])
-async def test_hd_156_a_job_waits_for_its_own_quota_whoever_owns_it(
-    asking: Asking, server: FakeApiServer, kind: str
-) -> None:
-    """A Job's controller makes pods, never Jobs; CronJobs and JobSets are not queued here."""
-    server.put(JOB, "j", "team", metadata={"labels": {f"{K}queue-name": "near"}})
-    owner = [{**owned("j", "uid-j")[0], "kind": kind}]
-    job = {**queued(ownerReferences=owner), "spec": {"template": {}}}
-    patch = operations(await asking.review("/mutate-job", "Job", job))
-    assert "/spec/suspend" in patch
-    assert not server.asked("GET", "/jobs/j"), "nobody need know whose it is"
-
-
-@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet", "CronJob"])
-async def test_hd_158_a_queues_name_on_what_makes_pods_is_refused_with_the_way_out(asking: Asking, kind: str) -> None:
-    response = await asking.review("/validate-unserved", kind, queued())
-    assert not response["allowed"]
-    assert f"a {kind} is not queued by this version" in response["status"]["message"]
-    template = "jobTemplate" if kind == "CronJob" else "template"
-    assert f"put the label on spec.{template}.metadata.labels" in response["status"]["message"]
-    both = {**queued(), "spec": {template: {"metadata": {"labels": {f"{K}queue-name": "near"}}}}}
-    assert (await asking.review("/validate-unserved", kind, both))["allowed"]
-    odd = await asking.review("/validate-unserved", kind, {**queued(), "spec": {template: {"metadata": "x"}}})
-    assert "give the field the type that the API says" in odd["status"]["message"]
-
-
-async def test_an_owner_is_read_once_for_all_its_pods(asking: Asking, server: FakeApiServer) -> None:
-    server.put(JOB, "j", "team", metadata={"labels": {}})
-    for _ in range(3):
-        await asking.review("/mutate-pod", "Pod", queued(ownerReferences=owned("j", "uid-j")))
-    assert len(server.asked("GET", "/jobs/j")) == 1
-
-
-async def test_another_job_of_the_same_name_is_not_the_owner(asking: Asking, server: FakeApiServer) -> None:
-    server.put(JOB, "j", "team", metadata={"labels": {f"{K}queue-name": "near"}})
-    pod = queued(ownerReferences=owned("j", "uid-of-an-earlier-one"))
-    assert operations(await asking.review("/mutate-pod", "Pod", pod))
-
-
-async def test_a_pod_whose_owner_is_missing_is_refused_with_the_way_out(asking: Asking) -> None:
-    response = await asking.review("/mutate-pod", "Pod", queued(ownerReferences=owned("gone", "u")))
-    assert not response["allowed"]
-    assert "Job gone, is not there: make the pod without that owner" in response["status"]["message"]
-
-
-@pytest.mark.parametrize("name", ["..", "a/b", "a%2fb"])
-async def test_hd_148_so_is_one_whose_owner_no_job_can_be(asking: Asking, server: FakeApiServer, name: str) -> None:
-    response = await asking.review("/mutate-pod", "Pod", queued(ownerReferences=owned(name, "u")))
-    assert not response["allowed"]
-    assert f"Job {name}, is not there: make the pod without that owner" in response["status"]["message"]
-    assert not server.asked("GET", "/jobs")
-
-
-async def test_a_change_of_a_pod_does_not_depend_on_its_owner(asking: Asking) -> None:
-    pod = queued(ownerReferences=owned("gone", "u"))
-    assert (await asking.review("/validate-pod", "Pod", pod, pod))["allowed"]
-
-
-async def test_owners_of_other_kinds_are_nobody_we_queue(asking: Asking, server: FakeApiServer) -> None:
-    owner = [{**owned("x", "u")[0], "apiVersion": "apps/v1", "kind": "ReplicaSet"}]
-    assert operations(await asking.review("/mutate-pod", "Pod", queued(ownerReferences=owner)))
-    assert not server.asked("GET", "/replicasets/")
-
-
-async def test_hd_143_a_pod_with_a_queue_below_another_owner_of_a_queued_job_is_held_back_and_charged_by_itself(
-    asking: Asking, server: FakeApiServer
-) -> None:
-    """Job, ReplicaSet, pod: Kueue walks up to the Job and lets the pod run on its charge, which does not count it."""
-    server.put(JOB, "j", "team", metadata={"labels": {f"{K}queue-name": "near"}})
-    between = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "name": "between",
-        "uid": "uid-between",
-        "controller": True,
-    }
-    changes = operations(await asking.review("/mutate-pod", "Pod", queued(ownerReferences=[between])))
-    written = str(changes)
-    assert f"{K}admission" in written
-    assert "managed" in written
-
-
-async def test_the_memory_of_owners_is_bounded(client: Client, server: FakeApiServer, monkeypatch: Any) -> None:
-    monkeypatch.setattr(owners, "KEPT_MAX", 2)
-    known = owners.Owners(client)
-    for name in ("a", "b", "c"):
-        server.put(JOB, name, "team")
-        await known.managed("team", queued(ownerReferences=owned(name, f"uid-{name}")))
-    assert len(known._kept) == 2
 
 
 # --- what holds quota keeps its queue ---
