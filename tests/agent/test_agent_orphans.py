@@ -191,3 +191,21 @@ def test_hd_122_a_stop_waits_for_a_pod_that_no_watch_shows_until_it_was_asked_fo
     stage.machine.world.look(KEY)
     stage.pass_seconds(60.0)
     assert len(stage.peer.of(m.Stopped)) == 1
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["", "restarted"])
+def test_hd_84_pods_that_were_taken_off_are_not_missed_after_a_restart(*, restarts: bool) -> None:
+    """HD-132: what no controller counted and is gone is doubted, for longer than this; they are there."""
+    stage, cluster = running_job()
+    take_off(stage)
+    if restarts:
+        stage.restart()
+        stage.confirm()
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+    stage.pass_seconds(COLLECT_SECONDS + 1.0)
+    while cluster.react():
+        pass
+    for pod in stage.store.look_all(("", "pods")):
+        stage.remove(POD, pod["metadata"]["name"], grace=0)
+    stage.pass_seconds(10.0)
+    assert len(stage.peer.of(m.Stopped)) == 1

@@ -52,7 +52,15 @@ def begin(world: World, placement: Placement, *specs: PodSpec, cut_short: bool =
     graces = (each.termination_grace_period_seconds for each in asked)
     placement.before = world.nodes.before(max((float(each) for each in graces if each is not None), default=0.0))
     placement.cut_short = cut_short or any(job.spec.suspend and job.metadata.generation > _AS_MADE for job in jobs)
-    let_go = [job for job in jobs if not job.spec.suspend]
+
+
+def miss(world: World, placement: Placement) -> None:
+    """Count the pods of what a start has found that are gone and that nobody counted.
+
+    Once all that there are were found, those among them that somebody took off their Job (`orphans.gather`).
+    """
+    jobs = [each.object for each in placement.objects.values() if isinstance(each.object, Job)]
+    let_go = [job for job in jobs if placement.before and not job.spec.suspend]
     placement.uncounted = sum(job_pods.uncounted(job, world.objects.children(job.metadata.uid)) for job in let_go)
     placement.unseen_ends = placement.uncounted
 

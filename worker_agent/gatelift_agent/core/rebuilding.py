@@ -32,6 +32,8 @@ def rebuild(world: World, now: float) -> None:
         if key not in world.placements:
             _from_objects(world, key, found, now)
     _from_pods(world)
+    for placement in world.placements.values():
+        doubts.miss(world, placement)
 
 
 def take_namespace(world: World, namespace: str, now: float) -> None:
@@ -49,7 +51,10 @@ def take_namespace(world: World, namespace: str, now: float) -> None:
             _from_objects(world, key, found, now)
     _from_pods(world, namespace)
     for key, placement in tuple(world.placements.items()):
-        if key not in known and world.standing.open:
+        if key in known:
+            continue
+        doubts.miss(world, placement)
+        if world.standing.open:
             reports.everything(world, placement)
 
 

@@ -84,6 +84,7 @@ def take_up(world: World, placement: Placement) -> None:
 def _tell(world: World, placement: Placement) -> None:
     orphans.gather(world)
     doubts.begin(world, placement)
+    doubts.miss(world, placement)
     world.say(Applied(key=placement.key))
     world.say(GatesLifted(key=placement.key))
 
