@@ -22,6 +22,7 @@ class Asked:
     def __init__(self, home: Cluster) -> None:
         self._home = home
         self._workloads: dict[str, Doc] = {}  # UID of the owner -> its Workload
+        self._owners: dict[str, set[str]] = {}  # UID of a Workload -> whoever was its owner, whatever it says now
         self._edited: set[str] = set()  # owners of Workloads that a person has written to
         self._gone: set[str] = set()  # pods that are being deleted, whoever began
         home.store.listen(self._changed)
@@ -34,12 +35,15 @@ class Asked:
             self._deleted(document)
 
     def _workload(self, document: Doc, *, removed: bool) -> None:
-        for owner in document["metadata"].get("ownerReferences", []):
-            if self._home.by_hand or self._home.restoring:
-                self._edited.add(owner["uid"])
-            self._workloads[owner["uid"]] = document
-            if removed:
-                del self._workloads[owner["uid"]]
+        owners = self._owners.setdefault(document["metadata"]["uid"], set())
+        owners |= {owner["uid"] for owner in document["metadata"].get("ownerReferences", [])}
+        if self._home.by_hand or self._home.restoring:
+            self._edited |= owners
+        for owner in owners:
+            if not removed:
+                self._workloads[owner] = document
+            elif self._workloads.get(owner, document)["metadata"]["uid"] == document["metadata"]["uid"]:
+                self._workloads.pop(owner, None)
 
     def _deleted(self, document: Doc) -> None:
         meta = document["metadata"]
