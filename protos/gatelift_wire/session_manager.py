@@ -278,6 +278,11 @@ class ManagerSession(SessionCore):
             standing_at = self._lease.lost_at if suspected else self._lease.suspect_at
         return (*super()._deadlines(), standing_at, min(self._waiting.values(), default=None))
 
+    @property
+    def is_lost(self) -> bool:
+        """Say whether `LostReached` was the last that was told of the agent's silence."""
+        return self._standing_told is Standing.LOST
+
     def _expire(self, now: float) -> None:
         if self._lease is not None:
             standing = self._lease.standing(now)

@@ -247,3 +247,35 @@ def test_hd_68_a_worker_cluster_made_anew_forgets_nothing_and_says_which_word_is
     history.until("the other one runs again", lambda: history.runs("two") == {cluster})
     assert history.runs("one") == {cluster}
     assert history.containers("one") == history.containers("two") == 1
+
+
+@pytest.mark.parametrize("leader", ["stays", "changes"])
+def test_hd_160_a_worker_cluster_made_anew_whose_cluster_never_comes_back_takes_a_true_word(leader: str) -> None:
+    """It has had no session, and what is charged to it was placed in those of the object before."""
+    history, cluster = running()
+    former = history.world.workers[cluster]
+    unheard(history, cluster)
+    switch_off(history, former)
+    history.home.delete(WORKER_CLUSTER, cluster)
+    if leader == "changes":
+        history.kill_leader()
+    history.passes(5.0)
+    history.home.create(WORKER_CLUSTER, {"metadata": {"name": cluster}, "spec": {}})
+    history.until_lost(cluster)
+    assert is_charged(history)
+    history.passes(MINUTES)
+    assert is_charged(history), "nobody has said that nothing runs there"
+    session = history.status(cluster)["session"]
+    assert session > 0
+    history.say_fenced(cluster, session)
+    other = "b" if cluster == "a" else "a"
+    history.until("it runs again", lambda: history.runs("one") == {other})
+
+
+def test_hd_160_a_new_worker_cluster_begins_with_its_first_session_however_late_its_agent_comes() -> None:
+    history = History()
+    history.passes(MINUTES)
+    history.home.create(WORKER_CLUSTER, {"metadata": {"name": "late"}, "spec": {}})
+    history.until_lost("late")
+    history.passes(MINUTES)
+    assert history.status("late").get("session", 0) == 0

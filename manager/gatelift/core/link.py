@@ -193,7 +193,10 @@ class Link:
             # R3: somebody leads in a later term; whoever reads it steps down.
             out.upcalls.append(HigherTermRead(cluster=self.name, term=found.status.term))
             return
+        anew = self.object is None or self.object.metadata.uid != found.metadata.uid
         self._record.adopt(found)
+        if anew and self._session.is_lost:
+            self._record.lost_session = self._session.session  # told once, and written to an object that is no more
         self._evict(now, out)
         out.upcalls.append(ClusterChanged(cluster=self.name))
         self._tell_fenced(out)

@@ -68,6 +68,10 @@ def changes_of(
             }
         case Purpose.LOST, _:
             changes |= {"connected": False, "lost": True}
+            if not found.status.session and facts.placements:
+                # Made anew and never heard since: what is charged there is of an earlier object's sessions, and a
+                # person's word about that must have a session to name.
+                changes["session"] = next_session
         case Purpose.FENCED, _:
             through, who = cluster_status.fence_wanted(found), cluster_status.fence_author(found)
             changes |= {"fenced_through": through, "fenced_by": who}
