@@ -7,6 +7,7 @@ import pytest
 from gatelift.core import events
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import Create, Delete, Patch, WriteDone, WriteError, WriteFailed
+from gatelift_wire.limits import LANDED_SECONDS
 from gatelift_wire.messages import Forget
 from support.builders_manager import NAMESPACE, a_pod, a_setting
 from support.manager_world import SUCCEEDED, a_world
@@ -171,7 +172,8 @@ def test_what_is_owed_to_a_cluster_ends_with_a_resync_that_lists_it() -> None:
     assert not world.machine.core.owed.get("a")
 
 
-def test_quota_is_not_given_to_another_while_a_winner_may_still_be_written() -> None:
+@pytest.mark.parametrize("late_by", [3.0, LANDED_SECONDS - 2.0], ids=["soon", "as late as a write can land"])
+def test_hd_161_quota_is_not_given_to_another_while_a_winner_may_still_be_written(late_by: float) -> None:
     world = a_world(a_setting(cpu=1))
     late: list[Patch] = []
     write = world._write
@@ -190,7 +192,7 @@ def test_quota_is_not_given_to_another_while_a_winner_may_still_be_written() -> 
     world.cut("a")
     world.cut("b")
     world.api.apply(a_pod("two").document())
-    world.advance(3.0)
+    world.advance(late_by)
     known = world.api.objects[late[0].ref]["metadata"]["resourceVersion"]
     assert f'"resourceVersion":"{known}"'.encode() in late[0].body, "nothing else is written while this may still land"
     world.api.carry_out(late[0])
@@ -216,7 +218,7 @@ def test_a_winner_that_was_never_written_is_chosen_again() -> None:
 
     world._write = lose  # type: ignore[method-assign]  # one write never lands
     world.api.apply(a_pod("one").document())
-    world.advance(15.0)
+    world.advance(2 * LANDED_SECONDS)
     assert lost
     assert len(world.runs) == 1
 

@@ -42,8 +42,9 @@ from gatelift_kube.resources import (
     ObjectRef,
     Resource,
 )
-from gatelift_kube.writes import WRITE_SECONDS_MAX, Create, Delete, EmitEvent, KubeObject, Patch, PatchKind
+from gatelift_kube.writes import Create, Delete, EmitEvent, KubeObject, Patch, PatchKind
 from gatelift_wire.keys import PlacementKey
+from gatelift_wire.limits import LANDED_SECONDS
 from gatelift_wire.messages import Message, TemplateBlob
 
 EVENT_CHARS_MAX = 1024
@@ -166,7 +167,7 @@ class Core:
     ) -> None:
         """Ask for a patch; at most one request per object is out, the caller has looked (`blocked`)."""
         write_id = self.ids.take()
-        lands_until = self.now + WRITE_SECONDS_MAX if purpose in CHARGING else 0.0
+        lands_until = self.now + LANDED_SECONDS if purpose in CHARGING else 0.0
         self.inflight.begin(
             write_id,
             Outstanding(
