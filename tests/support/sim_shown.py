@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gatelift.core.agenda import Key
+from gatelift.core.attempts import LIVE
 from gatelift.core.state import Core
 from gatelift_admission.entry import Phase
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef, Resource
@@ -97,6 +98,9 @@ class Shown:
     def _workload(self, core: Core, document: Doc) -> list[str]:
         engine, meta = core.ledger.engine, document["metadata"]
         found, shown, phase = [], _phase(document), engine.phase(meta["uid"])
+        attempt = core.attempts.get(meta["uid"])
+        if shown is Phase.FINISHED and attempt is not None and attempt.state in LIVE:
+            return []  # by a stranger, or a dead leader's late write: charged until its cluster was heard (decision 35)
         if shown is not phase:
             found.append(
                 f"Workload {meta['name']} shows {shown.value}; the engine has {phase.value if phase else None}"
