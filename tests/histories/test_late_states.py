@@ -89,9 +89,8 @@ def _forget_the_namespace(history: History, cluster: str) -> None:
     assert history.workers[cluster].change(CONFIG_MAP, STATE_NAME, body, namespace=SYSTEM) is not None
 
 
-@KINDS
-def test_hd_126_what_is_found_in_a_namespace_that_is_watched_after_the_start_is_taken_up_and_told(kind: str) -> None:
-    """It opens before an inventory could prove anything: each node was heard of since the agent watches."""
+def _begun_unaware(kind: str) -> tuple[History, str]:
+    """Return a history in which it runs where its agent has begun anew and knows nothing of the namespace, and where."""
     history = History(shown=False)
     (history.pod if kind == "Pod" else history.job)("one")
     cluster = history.until_runs("one", kind)
@@ -100,6 +99,13 @@ def test_hd_126_what_is_found_in_a_namespace_that_is_watched_after_the_start_is_
     _forget_the_namespace(history, cluster)
     _close(history, cluster)
     history.world.start_agent(cluster)
+    return history, cluster
+
+
+@KINDS
+def test_hd_126_what_is_found_in_a_namespace_that_is_watched_after_the_start_is_taken_up_and_told(kind: str) -> None:
+    """It opens before an inventory could prove anything: each node was heard of since the agent watches."""
+    history, cluster = _begun_unaware(kind)
     agent = history.agent(cluster)
     history.until("the agent is in a session", lambda: agent.machine.connected, 120.0)
     history.edit(cluster, NAMESPACE, TEAM, {"metadata": {"labels": {ACCEPT: "true"}}})
@@ -109,14 +115,7 @@ def test_hd_126_what_is_found_in_a_namespace_that_is_watched_after_the_start_is_
 @KINDS
 def test_hd_141_a_namespace_that_was_taken_off_the_list_is_looked_into_since_the_manager_names_it(kind: str) -> None:
     """It accepts no work while the agent starts, and does not open again."""
-    history = History(shown=False)
-    (history.pod if kind == "Pod" else history.job)("one")
-    cluster = history.until_runs("one", kind)
-    history.passes(5.0)
-    history.kill_agent(cluster, again=False)
-    _forget_the_namespace(history, cluster)
-    _close(history, cluster)
-    history.world.start_agent(cluster)
+    history, cluster = _begun_unaware(kind)
     _runs_on(history, kind, cluster)
     assert _kept_namespaces(history, cluster) == [TEAM]
 
@@ -124,14 +123,7 @@ def test_hd_141_a_namespace_that_was_taken_off_the_list_is_looked_into_since_the
 @KINDS
 def test_hd_141_while_the_namespace_cannot_be_listed_what_runs_there_stays_charged(kind: str) -> None:
     """As where the agent's RoleBinding was taken away: an answer of 403 is no answer."""
-    history = History(shown=False)
-    (history.pod if kind == "Pod" else history.job)("one")
-    cluster = history.until_runs("one", kind)
-    history.passes(5.0)
-    history.kill_agent(cluster, again=False)
-    _forget_the_namespace(history, cluster)
-    _close(history, cluster)
-    history.world.start_agent(cluster)
+    history, cluster = _begun_unaware(kind)
     agent = history.agent(cluster)
     watch, asked = agent._watch_namespaces, list[tuple[str, ...]]()
 

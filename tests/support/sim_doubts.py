@@ -32,7 +32,7 @@ def settle(world: SimWorld, name: str) -> bool:
     if doubted <= status.get("settledSession", 0) or not status.get("unexplained") or is_lost(status):
         return False
     live = world.truth.all_live()
-    remembered = {each["workloadUid"] for each in status.get("predecessors", []) if each["session"] < doubted}
+    remembered = {each["workloadUID"] for each in status.get("predecessors", []) if each["session"] < doubted}
     unlisted = _unlisted(world, name)
     if len(unlisted | remembered) < status["unexplained"]:
         return False  # who leads, if anybody does, has yet to tell of all that is counted there
