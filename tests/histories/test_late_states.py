@@ -90,7 +90,7 @@ def _forget_the_namespace(history: History, cluster: str) -> None:
 
 
 def _begun_unaware(kind: str) -> tuple[History, str]:
-    """Return a history in which it runs where its agent has begun anew and knows nothing of the namespace, and where."""
+    """Return a history in which it runs where an agent begins anew that knows nothing of the namespace, and where."""
     history = History(shown=False)
     (history.pod if kind == "Pod" else history.job)("one")
     cluster = history.until_runs("one", kind)
