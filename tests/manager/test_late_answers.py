@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core import events
-from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.resources import CLUSTER_QUEUE, JOB, LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import Create, Delete, Patch, WriteDone, WriteError, WriteFailed
 from gatelift_wire.limits import LANDED_SECONDS
 from gatelift_wire.messages import Forget
-from support.builders_manager import NAMESPACE, a_pod, a_setting
+from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting
 from support.manager_world import SUCCEEDED, a_world
 
 LATE = [pytest.param(WORKLOAD, id="the workload"), pytest.param(POD, id="the user's pod")]
@@ -105,6 +105,35 @@ def test_a_workload_whose_create_was_lost_is_made_after_all() -> None:
     assert len(world.all("Workload")) == 1
     assert world.agents["a"].commits
     assert not world.machine.core.creating
+
+
+def test_hd_162_a_workload_made_late_of_what_its_job_was_before_becomes_what_it_is_now() -> None:
+    """HD-162: after two creates without a good answer there is a pause, in which both were looked at and told to wait."""
+    world = a_world(a_setting())
+    first: list[Create] = []
+    job = ObjectRef(JOB, ObjectKey(NAMESPACE, "work"))
+    write = world._write
+
+    def slow(command: Create | Patch | Delete) -> None:
+        if not isinstance(command, Create):
+            write(command)
+        elif not first:
+            first.append(command)
+            world.put(WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message="timeout"))
+        elif not world.all("Workload"):
+            world.api.carry_out(first[0])
+            write(command)
+
+    world._write = slow  # type: ignore[method-assign]  # the first create lands when the second is on its way
+    world.api.apply(a_job(cpu="1"))
+    while not first:
+        assert world.step()
+    world.api.edit(job, lambda one: one["spec"].update(a_job(cpu="2")["spec"]))
+    world.advance(5.0)
+    assert world.agents["a"].commits
+    (workload,) = world.all("Workload")
+    (container,) = workload["spec"]["podSets"][0]["template"]["spec"]["containers"]
+    assert container["resources"]["requests"] == {"cpu": "2"}
 
 
 def test_an_answer_that_finds_nothing_does_not_end_what_came_after_it_was_asked() -> None:

@@ -10,7 +10,7 @@ from gatelift_agent.core import edits
 from gatelift_kube.resources import JOB, POD, WORKLOAD, Resource
 from support.history import History
 from support.sim_cluster import Doc
-from support.sim_hands import PUT_BACK_SECONDS_MAX, STOP_SECONDS_MAX, Hands
+from support.sim_hands import PUT_BACK_SECONDS_MAX, STOP_SECONDS_MAX, UNHEARD_SECONDS, Hands
 from support.sim_objects import holds
 from support.sim_truth import TruthError
 
@@ -104,9 +104,9 @@ def test_hd_1_pods_that_do_not_stop_are_noticed_and_those_made_later_are_not_exe
     hands.put_back("job")
     hands.made("job", "later")
     assert ("job" in hands, "pod" in hands, "later" in hands) == (False, True, False)
-    hands.look(0.0, able=True, runs=lambda uid: uid == "pod")
+    hands.look(0.0, able=True, runs=lambda uid: uid == "pod", unheard=lambda _: 0)
     with pytest.raises(TruthError, match="pod pod of job, which was put back, runs"):
-        hands.look(STOP_SECONDS_MAX + 1.0, able=False, runs=lambda uid: uid == "pod")
+        hands.look(STOP_SECONDS_MAX + 1.0, able=False, runs=lambda uid: uid == "pod", unheard=lambda _: 0)
 
 
 def test_hd_1_a_pod_that_has_stopped_is_exempt_no_more() -> None:
@@ -114,8 +114,21 @@ def test_hd_1_a_pod_that_has_stopped_is_exempt_no_more() -> None:
     hands.let_go("job", "Job work")
     hands.made("job", "pod")
     hands.put_back("job")
-    hands.look(1.0, able=True, runs=lambda _: False)
+    hands.look(1.0, able=True, runs=lambda _: False, unheard=lambda _: 0)
     assert "pod" not in hands
+
+
+def test_hd_1_each_write_of_it_that_nobody_answers_after_the_first_gives_one_more_time_limit() -> None:
+    lost = {"Job work": 3}
+    hands = Hands()
+    hands.let_go("job", "Job work")
+    hands.look(0.0, able=True, runs=lambda _: False, unheard=lost.__getitem__)
+    lost["Job work"] += 2
+    hands.look(PUT_BACK_SECONDS_MAX + UNHEARD_SECONDS, able=True, runs=lambda _: False, unheard=lost.__getitem__)
+    with pytest.raises(TruthError, match="a person let it go"):
+        hands.look(
+            PUT_BACK_SECONDS_MAX + UNHEARD_SECONDS + 1.0, able=True, runs=lambda _: False, unheard=lost.__getitem__
+        )
 
 
 def test_hd_50_containers_that_ran_before_their_workload_was_made_are_counted_from_then_on() -> None:

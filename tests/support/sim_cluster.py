@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -102,6 +103,8 @@ class SimCluster:
         self.restoring = False
         self.restores = 0
         """How often its etcd was put back to a copy: what was under way to its API server then has died with it."""
+        self.unheard: Counter[str] = Counter()
+        """How many writes of an object nobody has answered, by the object's name."""
         self.store = Store(Names(name), management_kinds() if management else None)
         self.by_hand = False
         """Whether the write of this moment is a person's, not one of a process of ours, a controller or kubelet."""

@@ -13,6 +13,8 @@ from support.sim_objects import TruthError
 
 PUT_BACK_SECONDS_MAX = 20.0
 """While somebody leads all the time: a watch that is behind, a write without an answer, and the next one."""
+UNHEARD_SECONDS = 10.0
+"""What each write of the object costs more that nobody answers, after that one: its whole time limit."""
 STOP_SECONDS_MAX = 60.0
 """Of pods that are deleted: the longest that a simulated container takes, behind a slow controller."""
 
@@ -23,6 +25,8 @@ class LetGo:
 
     name: str
     since: float | None = None
+    unheard: int = 0
+    """How many writes of it had got no answer until then."""
 
 
 @dataclass(slots=True)
@@ -62,11 +66,17 @@ class Hands:
         """Take that an object is held back again, or over."""
         self._roots.pop(root, None)
 
-    def look(self, now: float, *, able: bool, runs: Callable[[str], bool]) -> None:
-        """Raise TruthError for what nobody puts back who could, and for pods that do not stop; asked once a second."""
+    def look(self, now: float, *, able: bool, runs: Callable[[str], bool], unheard: Callable[[str], int]) -> None:
+        """Raise TruthError for what nobody puts back who could, and for pods that do not stop; asked once a second.
+
+        `unheard`: how many writes of an object, by its name, have got no answer in all.
+        """
         for root, known in self._roots.items():
-            known.since = (now if known.since is None else known.since) if able else None
-            if known.since is not None and now - known.since > PUT_BACK_SECONDS_MAX:
+            lost = unheard(known.name)
+            if not able or known.since is None:
+                known.since, known.unheard = now if able else None, lost
+            allowed = PUT_BACK_SECONDS_MAX + UNHEARD_SECONDS * max(0, lost - known.unheard - 1)
+            if known.since is not None and now - known.since > allowed:
                 text = f"a person let it go, and nobody has put it back for {now - known.since:.0f} s"
                 raise TruthError(f"{known.name} ({root}): {text}")
         for uid, pod in tuple(self._pods.items()):

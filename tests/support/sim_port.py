@@ -132,6 +132,7 @@ class ApiPort:
 
     def _unsure(self, command: ApiWrite) -> None:
         self._timeline.say(self.who, f"{type(command).__name__} {command.ref} unknown")
+        self.cluster.unheard[str(command.ref)] += 1
         text = f"{command.ref}: nobody can tell"
         self._answer(command, WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message=text))
 

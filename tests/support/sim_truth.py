@@ -10,7 +10,7 @@ broken promise by itself; two runs of one object always are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
@@ -235,11 +235,11 @@ class Truth:
         for known in (self._lifted, self._running):
             yield from ((key.rpartition("/")[2], each) for key, each in known.get(work, {}).items())
 
-    def look_at_hands(self, now: float, *, able: bool) -> None:
+    def look_at_hands(self, now: float, *, able: bool, unheard: Callable[[str], int]) -> None:
         """Raise TruthError where what a person let go is not put back in time; `able`: somebody leads who could."""
         if self.hands:
             running = {own for work in {*self._lifted, *self._running} for own, _ in self._by_uid(work)}
-            self.hands.look(now, able=able, runs=running.__contains__)
+            self.hands.look(now, able=able, runs=running.__contains__, unheard=unheard)
 
     def _transition(self, name: str, uid: str, before: Doc, after: Doc) -> None:
         epoch = epoch_of(after)

@@ -223,7 +223,8 @@ class SimWorld:
             if not self.managers:
                 self.start_manager()  # its Deployment sees to that
             self._check_shown()
-            self.truth.look_at_hands(self.time.now, able=any(map(self._could_put_back, self.managers)))
+            able = any(map(self._could_put_back, self.managers))
+            self.truth.look_at_hands(self.time.now, able=able, unheard=self.home.unheard.__getitem__)
             if until is not None and until():
                 return True
         return until is None

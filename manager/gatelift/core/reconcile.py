@@ -140,6 +140,7 @@ def attempt_for(core: Core, known: Workload, rec: Record, kind: Kind[Any] | None
         endings.superseded(core, attempt, now)
     attempt = Attempt(uid=rec.uid, workload=ObjectKey(known.metadata.namespace, known.metadata.name), epoch=rec.epoch)
     core.attempts[rec.uid] = attempt
+    core.mark_owners_waiting_for(attempt.workload)  # one that was looked at before there was an attempt left all undone
     _catch_up(core, attempt, known, rec, kind, now)
     return attempt
 
