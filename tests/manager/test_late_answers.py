@@ -108,7 +108,7 @@ def test_a_workload_whose_create_was_lost_is_made_after_all() -> None:
 
 
 def test_hd_162_a_workload_made_late_of_what_its_job_was_before_becomes_what_it_is_now() -> None:
-    """HD-162: after two creates without a good answer there is a pause, in which both were looked at and told to wait."""
+    """HD-162: after two creates without a good answer both were looked at in a pause, and told to wait."""
     world = a_world(a_setting())
     first: list[Create] = []
     job = ObjectRef(JOB, ObjectKey(NAMESPACE, "work"))
