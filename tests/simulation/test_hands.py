@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from gatelift.core import owners
 from gatelift_agent.core import edits
-from gatelift_kube.resources import JOB, POD, WORKLOAD, Resource
-from support.history import History
-from support.sim_cluster import Doc
+from gatelift_kube.resources import JOB, POD, WORKLOAD
+from support.history import History, as_a_process_of_ours
 from support.sim_hands import PUT_BACK_SECONDS_MAX, STOP_SECONDS_MAX, UNHEARD_SECONDS, Hands
 from support.sim_objects import holds
 from support.sim_truth import TruthError
@@ -53,7 +51,7 @@ def test_hd_8_another_object_that_is_let_go_beside_it_is_noticed() -> None:
     history.job("other", "stays", cpu="1", pods=5)
     history.passes(0.5)
     with pytest.raises(TruthError, match=r"\(other\) is let go"):
-        _as_a_process_of_ours(history, JOB, "other", {"spec": {"suspend": False}})
+        as_a_process_of_ours(history.home, JOB, "other", {"spec": {"suspend": False}})
 
 
 def test_hd_8_what_was_put_back_and_is_let_go_by_a_process_of_ours_is_noticed() -> None:
@@ -62,7 +60,7 @@ def test_hd_8_what_was_put_back_and_is_let_go_by_a_process_of_ours_is_noticed() 
     history.passes(PUT_BACK_SECONDS_MAX)
     history.until("nothing of it runs", lambda: not history.objects("home", POD), 60.0)
     with pytest.raises(TruthError, match=r"\(work\) is let go"):
-        _as_a_process_of_ours(history, JOB, "work", {"spec": {"suspend": False}})
+        as_a_process_of_ours(history.home, JOB, "work", {"spec": {"suspend": False}})
 
 
 def test_hd_8_the_charge_of_a_run_is_asked_for_as_ever_after_it_was_let_go_by_hand_once() -> None:
@@ -77,8 +75,8 @@ def test_hd_8_the_charge_of_a_run_is_asked_for_as_ever_after_it_was_let_go_by_ha
     assert workload is not None
     kept = [one for one in workload["status"]["conditions"] if one["type"] != "QuotaReserved"]
     with pytest.raises(TruthError, match="may run and is not charged"):
-        _as_a_process_of_ours(
-            history, WORKLOAD, workload["metadata"]["name"], {"status": {"conditions": kept}}, "status"
+        as_a_process_of_ours(
+            history.home, WORKLOAD, workload["metadata"]["name"], {"status": {"conditions": kept}}, "status"
         )
     assert holds(workload, "QuotaReserved")
 
@@ -140,10 +138,3 @@ def test_hd_50_containers_that_ran_before_their_workload_was_made_are_counted_fr
     assert (len(history.objects("home", POD)), history.containers("work", "Job")) == (2, 0)
     history.until("it has a Workload", lambda: history.workload("work", "Job") is not None)
     assert history.containers("work", "Job") == 2
-
-
-def _as_a_process_of_ours(history: History, resource: Resource, name: str, patch: Doc, subresource: str = "") -> None:
-    """Write as one of our own processes does: not by hand."""
-    store, now = history.home.store, history.home.timeline.wall
-    media, body = "application/merge-patch+json", msgspec.json.encode(patch)
-    store.patch(store.kinds.of(resource), "team", name, body, media, now, subresource=subresource)

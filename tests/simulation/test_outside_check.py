@@ -6,6 +6,7 @@ import functools
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -15,10 +16,11 @@ from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD, ObjectKey
 from gatelift_kube.writes import Delete
 from gatelift_sandbox.embedded.store import Copy
 from gatelift_sandbox.records import Record
-from support.history import History
+from support.history import History, as_a_process_of_ours
 from support.sim_attribution import Work
 from support.sim_cluster import TEAM, Doc
 from support.sim_crowds import Crowds
+from support.sim_disasters import home_put_back
 from support.sim_truth import TruthError
 
 JUDGED = ("gatelift", "gatelift_agent", "gatelift_kinds", "gatelift_admission", "gatelift_wire")
@@ -245,3 +247,25 @@ def test_hd_98_a_pod_whose_queue_is_drained_is_deleted_rightly() -> None:
     history.until_runs("one")
     history.edit("home", CLUSTER_QUEUE, "stays", {"spec": {"stopPolicy": "HoldAndDrain"}})
     history.until("it has stopped", lambda: not history.runs("one"))
+
+
+def test_hd_50_what_a_restored_record_does_not_know_has_its_time_to_stop() -> None:
+    history = History(shown=False)
+    for agent in ("a", "b"):
+        history.cut(agent)
+    history.job("one", stops_in=25.0)
+    history.until("it has a Workload", lambda: history.workload("one", "Job") is not None)
+    copy, lease = history.home.store.copy(), replace(history.world.manager_lease)
+    for agent in ("a", "b"):
+        history.mend(agent)
+    cluster = history.until_runs("one", "Job")
+    history.leader.kill()
+    home_put_back(history.world, copy, lease)
+    history.cut(cluster)
+    as_a_process_of_ours(history.workers[cluster], JOB, "one", {"spec": {"suspend": True}})
+    history.until("its pod is being stopped", lambda: "deletionTimestamp" in history.objects(cluster)[0]["metadata"])
+    workload = history.workload("one", "Job")
+    assert workload is not None
+    touched = {"metadata": {"annotations": {"a-note": "of somebody"}}}
+    as_a_process_of_ours(history.home, WORKLOAD, workload["metadata"]["name"], touched)
+    assert history.containers("one", "Job") == 1, "its container has not stopped yet"

@@ -93,6 +93,7 @@ class Truth:
         self.hands = Hands()
         self._crowds = Crowds()
         self._by_hand: set[str] = set()  # roots that ran when a cluster was put back to an earlier time
+        self._stopping: set[str] = set()  # pods of those, once they are held back again: they have their time to stop
         self._revived: set[str] = set()  # roots that a backup of their own cluster brought back, while they run so
         self._renumbered: set[str] = (
             set()
@@ -228,7 +229,7 @@ class Truth:
 
     def _is_exempt(self, root: str, uid: str) -> bool:
         """Say whether an object need not be charged: it runs by hand, or ran when records were put back."""
-        return uid in self.hands or root in self._by_hand
+        return uid in self.hands or uid in self._stopping or root in self._by_hand
 
     def _by_uid(self, work: Work) -> Iterator[tuple[str, Belongs]]:
         """Go through what may run of a user's object, with the UID of the pod or Job that does."""
@@ -302,8 +303,9 @@ class Truth:
             if kind == POD.kind and meta["uid"] == belongs.root:
                 self._revived.discard(belongs.root)  # it is held back, or over: who lets it go now has a record for it
             known.pop(key, None)
-            if meta["uid"] == belongs.root and not by_hand:
+            if meta["uid"] == belongs.root and not by_hand and belongs.root in self._by_hand:
                 self._by_hand.discard(belongs.root)  # it was stopped: who lets it go once more is asked again
+                self._stopping.update(own for own, each in self._by_uid(belongs.work) if each.root == belongs.root)
         elif key not in known and belongs.root not in self._revived:
             if cluster != LOCAL:
                 known[key] = belongs
