@@ -16,6 +16,7 @@ import aiohttp
 import yarl
 from aiohttp.http_exceptions import HttpProcessingError
 
+from gatelift_kube.clock import Clock, monotonic
 from gatelift_kube.config import ClusterConfig
 from gatelift_kube.connections import CONNECT_SECONDS_MAX, LINE_BYTES_MAX, Answer, Connections, Line
 from gatelift_kube.errors import (
@@ -82,9 +83,15 @@ class HttpTransport:
     """`Transport` by aiohttp: connections are reused, proxies and netrc of the environment are not looked at."""
 
     def __init__(
-        self, config: ClusterConfig, *, connections: int = CONNECTIONS_MAX, user_agent: str = "gatelift"
+        self,
+        config: ClusterConfig,
+        *,
+        connections: int = CONNECTIONS_MAX,
+        user_agent: str = "gatelift",
+        clock: Clock = monotonic,
     ) -> None:
         self._config = config
+        self._clock = clock
         self._limit = connections
         # Requests wait here, first come first served.
         self._turns = asyncio.Semaphore(connections)
@@ -117,10 +124,11 @@ class HttpTransport:
             if not part.isascii() or not part.isprintable() or " " in part:
                 raise ValueError(f"{part!r}: a path and a query must be encoded")
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
+        # A loop's own time may stand still within a step of it, in which the process may be paused for long.
+        deadline = self._clock() + seconds
         progress = _Progress()
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout(seconds):
                 if self._config.credentials is not None:
                     self._carry(await self._config.credentials.header())
                 await self._turns.acquire()
@@ -128,13 +136,12 @@ class HttpTransport:
                 try:
                     while True:
                         line = await self._connected(loop.time())
-                        now = loop.time()
-                        if deadline <= now:
-                            self._connections.give_back(line, now)
-                            raise TimeoutError
-                        limit = f"timeout={max(1, round((deadline - now) * 1000))}ms" if told else ""
+                        limit = f"timeout={max(1, round((deadline - self._clock()) * 1000))}ms" if told else ""
                         asked = "&".join(filter(None, (query, limit)))
                         request = self._request(method, f"{path}?{asked}" if asked else path, body, content_type)
+                        if deadline <= self._clock():  # the last thing before it goes out: nothing is sent too late
+                            self._connections.give_back(line, loop.time())
+                            raise TimeoutError
                         try:
                             answer = await self._exchange(line, request, progress)
                             break

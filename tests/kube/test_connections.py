@@ -11,6 +11,7 @@ import pytest
 
 from gatelift_kube import connections, errors
 from gatelift_kube import transport as http
+from gatelift_kube.clock import Clock, monotonic
 from gatelift_kube.config import ClusterConfig
 from gatelift_kube.connections import Answer, Connections, Line
 from gatelift_kube.tasks import spawn
@@ -63,12 +64,15 @@ class ScriptedServer:
 
 
 @asynccontextmanager
-async def serving(script: Script, **settings: str) -> AsyncIterator[tuple[ScriptedServer, HttpTransport]]:
+async def serving(
+    script: Script, *, clock: Clock = monotonic, **settings: str
+) -> AsyncIterator[tuple[ScriptedServer, HttpTransport]]:
     scripted = ScriptedServer(script)
     listening = await asyncio.start_server(scripted.serve, "127.0.0.1", 0)
     scripted.port = listening.sockets[0].getsockname()[1]
     named = {name: value.format(url=scripted.url) for name, value in settings.items()}
-    transport = HttpTransport(ClusterConfig(**{"server": scripted.url, **named}))  # type: ignore[arg-type] # names and proxies only
+    config = ClusterConfig(**{"server": scripted.url, **named})  # type: ignore[arg-type] # names and proxies only
+    transport = HttpTransport(config, clock=clock)
     try:
         yield scripted, transport
     finally:
@@ -79,6 +83,19 @@ async def serving(script: Script, **settings: str) -> AsyncIterator[tuple[Script
 
 async def get(transport: HttpTransport) -> Answer:
     return await transport.request("GET", "/api", seconds=60.0)
+
+
+async def test_hd_176_nothing_is_sent_too_late_by_a_process_that_was_paused_just_before() -> None:
+    """HD-176: paused in the step that sends, where the loop's own time stands still and no timer has rung."""
+    times = iter([1000.0, 1000.0 + WRITE_SECONDS_MAX])
+    async with serving(lambda _connection, _number: [OK], clock=lambda: next(times)) as (server, transport):
+        with pytest.raises(errors.UnreachableError) as late:
+            await transport.request("PATCH", "/api", body=b"{}", seconds=WRITE_SECONDS_MAX)
+        assert not late.value.maybe_done
+        assert server.heads == []
+        times = iter([2000.0, 2000.0])
+        assert (await transport.request("PATCH", "/api", body=b"{}", seconds=WRITE_SECONDS_MAX)).body == b"{}"
+        assert server.connections == 1, "the connection that was not used is used now"
 
 
 async def test_requests_one_after_the_other_share_a_connection() -> None:
