@@ -284,8 +284,8 @@ async def test_a_request_says_to_whom_it_goes_what_it_carries_and_nothing_twice(
 
 
 async def test_a_proxy_for_plain_http_is_told_the_server_and_who_we_are() -> None:
-    proxied = {"server": "http://api.example.com", "proxy": "{url}"}
-    async with serving(lambda _connection, _number: [OK], **proxied) as (server, transport):
+    name, proxy = "http://api.example.com", "{url}"
+    async with serving(lambda _connection, _number: [OK], server=name, proxy=proxy) as (server, transport):
         assert (await get(transport)).body == b"{}"
     assert server.heads[0].startswith("GET http://api.example.com/api HTTP/1.1\r\nHost: api.example.com\r\n")
 
