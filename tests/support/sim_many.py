@@ -72,11 +72,15 @@ def live(seed: int) -> Lived:
     return lived
 
 
-def live_some(seeds: range) -> Lived:
-    """Live through some seeds in a process of their own, which a Ctrl-C leaves to its parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def begin() -> None:
+    """Make a process ready, once: what is frozen later is the garbage of histories, and is kept for ever."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the parent's
     gc.freeze()
     gc.set_threshold(COLLECTED_EVERY)
+
+
+def live_some(seeds: range) -> Lived:
+    """Live through some seeds, in a process of their own."""
     lived = Lived()
     for seed in seeds:
         lived.add(live(seed))
@@ -86,7 +90,7 @@ def live_some(seeds: range) -> Lived:
 def all_of(seeds: range, processes: int) -> Iterator[Lived]:
     """Live through seeds on several processes; yield what became of them as they end."""
     chunks = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+    with multiprocessing.get_context("spawn").Pool(processes, initializer=begin) as pool:
         yield from pool.imap_unordered(live_some, chunks)
 
 
