@@ -1,11 +1,13 @@
 """Kinds on which a queue's name would promise what nobody keeps: refused, with the way out. Pure.
 
-Kueue queues Deployments and StatefulSets by this label, handing it on to their pods. Here their pods are queued one by
-one where these say so themselves; on what makes them the label holds nothing back and charges nothing (decision 41).
+Kueue queues all of these by this label, or hands it on to their pods. Here pods and Jobs are queued where these say so
+themselves; on what makes them the label holds nothing back and charges nothing (decision 41). Of kinds that are in no
+table, here or in Kueue, nothing is known: the label on them is nothing to anybody.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,30 +15,95 @@ from gatelift_kinds import markers, rules
 from gatelift_kinds.review import Verdict
 from gatelift_kinds.rules import Object, forbidden, label
 
+EACH = "*"
+"""In a path: each item of a list, each value of a map."""
+ANY_VERSION = "*"
+_PODS, _JOBS = "its pods", "its Jobs"
+_TEMPLATE = ("template",)
+
+Path = tuple[str, ...]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maker:
-    """A kind that makes what is queued. `templates`: where the label counts, the one to be named first."""
+    """A kind that makes what is queued.
+
+    `parts`: what describes that; each one that is there has to be labelled. `templates`: where the label counts in a
+    part, the one to be named first. Without parts nothing of the object says it.
+    """
 
     kind: str
     group: str
     plural: str
-    makes: str
-    templates: tuple[tuple[str, ...], ...] = (("spec", "template"),)
+    makes: str = _PODS
+    parts: tuple[Path, ...] = (("spec",),)
+    templates: tuple[Path, ...] = (_TEMPLATE,)
+    version: str = "v1"
 
 
-MAKERS = (
-    Maker(kind="Deployment", group="apps", plural="deployments", makes="its pods"),
-    Maker(kind="ReplicaSet", group="apps", plural="replicasets", makes="its pods"),
-    Maker(kind="StatefulSet", group="apps", plural="statefulsets", makes="its pods"),
+def _extension(kind: str, group: str, *parts: Path, makes: str = _PODS, templates: tuple[Path, ...] = ()) -> Maker:
+    """Return a kind that a CRD defines, whatever versions it has; its plural is the usual one."""
+    plural = f"{kind.lower()}s"
+    templates = templates or (_TEMPLATE,)
+    return Maker(
+        kind=kind, group=group, plural=plural, makes=makes, parts=parts, templates=templates, version=ANY_VERSION
+    )
+
+
+def _ray(kind: str, *above: str) -> Maker:
+    above = ("spec", *above)
+    return _extension(kind, "ray.io", (*above, "headGroupSpec"), (*above, "workerGroupSpecs", EACH))
+
+
+def _kubeflow(kind: str, replicas: str) -> Maker:
+    return _extension(kind, "kubeflow.org", ("spec", replicas, EACH))
+
+
+_LEADER_WORKER = ("spec", "leaderWorkerTemplate")
+BUILT_IN = (
+    Maker(kind="Deployment", group="apps", plural="deployments"),
+    Maker(kind="ReplicaSet", group="apps", plural="replicasets"),
+    Maker(kind="StatefulSet", group="apps", plural="statefulsets"),
+    Maker(kind="DaemonSet", group="apps", plural="daemonsets"),
+    Maker(kind="ReplicationController", group="", plural="replicationcontrollers"),
     Maker(
         kind="CronJob",
         group="batch",
         plural="cronjobs",
-        makes="its Jobs",
-        templates=(("spec", "jobTemplate"), ("spec", "jobTemplate", "spec", "template")),
+        makes=_JOBS,
+        templates=(("jobTemplate",), ("jobTemplate", "spec", "template")),
     ),
 )
+EXTENSIONS = (
+    _extension(
+        "JobSet",
+        "jobset.x-k8s.io",
+        ("spec", "replicatedJobs", EACH),
+        makes=_JOBS,
+        templates=(_TEMPLATE, ("template", "spec", "template")),
+    ),
+    _ray("RayCluster"),
+    _ray("RayJob", "rayClusterSpec"),
+    _ray("RayService", "rayClusterConfig"),
+    _kubeflow("MPIJob", "mpiReplicaSpecs"),
+    _kubeflow("PyTorchJob", "pytorchReplicaSpecs"),
+    _kubeflow("TFJob", "tfReplicaSpecs"),
+    _kubeflow("XGBoostJob", "xgbReplicaSpecs"),
+    _kubeflow("PaddleJob", "paddleReplicaSpecs"),
+    _kubeflow("JAXJob", "jaxReplicaSpecs"),
+    _extension("TrainJob", "trainer.kubeflow.org"),
+    _extension("AppWrapper", "workload.codeflare.dev"),
+    _extension("SparkApplication", "sparkoperator.k8s.io"),
+    _extension(
+        "LeaderWorkerSet",
+        "leaderworkerset.x-k8s.io",
+        (*_LEADER_WORKER, "leaderTemplate"),
+        (*_LEADER_WORKER, "workerTemplate"),
+        templates=((),),
+    ),
+)
+"""What Kueue queues and this version does not. Their CRDs need not be there: then nothing asks."""
+MAKERS = (*BUILT_IN, *EXTENSIONS)
 BY_KIND = {each.kind: each for each in MAKERS}
 
 
@@ -48,19 +115,46 @@ def verdict(kind: str, old: Object, new: Object) -> Verdict:
     maker, queue = BY_KIND[kind], rules.marks(new).get(markers.QUEUE_NAME)
     if queue is None or queue == rules.marks(old).get(markers.QUEUE_NAME):
         return Verdict()
-    if any(rules.marks(_part(new, path)).get(markers.QUEUE_NAME) for path in maker.templates):
+    if _is_queued(maker, new):
         return Verdict()  # what it makes is queued: the label says no more than what is so
-    first = ".".join(maker.templates[0])
-    text = (
-        f"a {kind} is not queued by this version, {maker.makes} are: put the label on {first}.metadata.labels, "
-        f"where it queues {maker.makes} one by one, or leave it out"
-    )
+    text = f"kind {kind} is not queued by this version, {maker.makes} are: {way_out(maker)}"
     return Verdict(errors=(forbidden(label(markers.QUEUE_NAME), text),))
 
 
-def _part(document: Object, path: tuple[str, ...]) -> Object:
-    part: Any = document
+def way_out(maker: Maker) -> str:
+    """Return where the label counts instead, as one clause."""
+    paths = [".".join((*part, *maker.templates[0])).replace(f".{EACH}", f"[{EACH}]") for part in maker.parts]
+    if not paths:
+        return f"leave the label out, and put it on the template from which {maker.makes} are made"
+    labels = " and ".join(f"{path}.metadata.labels" for path in paths)
+    return f"put the label on {labels}, where it queues {maker.makes} one by one, or leave it out"
+
+
+def _is_queued(maker: Maker, document: Object) -> bool:
+    """Say whether all that it makes names a queue itself."""
+    found = [part for path in maker.parts for part in _parts(document, path)]
+    return bool(found) and all(any(_names_queue(part, path) for path in maker.templates) for part in found)
+
+
+def _names_queue(part: Any, path: Path) -> bool:
+    return any(_names(one) for one in _parts(part, (*path, "metadata", "labels")))
+
+
+def _names(labels: Any) -> bool:
+    return isinstance(labels, dict) and isinstance(labels.get(markers.QUEUE_NAME), str) and labels[markers.QUEUE_NAME]
+
+
+def _parts(document: Any, path: Path) -> Iterable[Any]:
+    """Return what stands at a path, of any document: nothing where it ends before, or is of another type."""
+    found = [document]
     for name in path:
-        part = part.get(name) or {}
-    found: Object = part
+        found = [below for one in found for below in _below(one, name)]
     return found
+
+
+def _below(one: Any, name: str) -> Iterable[Any]:
+    if name == EACH:
+        values = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+    else:
+        values = (one.get(name),) if isinstance(one, dict) else ()
+    return (value for value in values if value is not None)

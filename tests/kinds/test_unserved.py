@@ -1,4 +1,4 @@
-"""HD-158: a queue's name on what makes pods is refused where it would hold none of them."""
+"""HD-158, HD-169: a queue's name on what makes pods is refused where it would hold none of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,30 @@ from gatelift_kinds import markers, unserved
 
 Q = {markers.QUEUE_NAME: "q"}
 KINDS = tuple(unserved.BY_KIND)
+BEFORE = {"Deployment", "ReplicaSet", "StatefulSet", "CronJob"}
+HD_169 = dict.fromkeys(set(KINDS) - BEFORE, "HD-169")
+POD_TEMPLATES = dict.fromkeys(
+    ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"], "label on spec.template.metadata"
+)
+NOWHERE = dict.fromkeys(
+    ["TrainJob", "AppWrapper", "SparkApplication"], "leave the label out, and put it on the template"
+)
+WAYS_OUT = {
+    **POD_TEMPLATES,
+    **NOWHERE,
+    "CronJob": "label on spec.jobTemplate.metadata.labels, where it queues its Jobs",
+    "JobSet": "label on spec.replicatedJobs[*].template.metadata.labels, where it queues its Jobs",
+    "RayCluster": "spec.headGroupSpec.template.metadata.labels and spec.workerGroupSpecs[*].template.metadata.labels",
+    "RayJob": "spec.rayClusterSpec.workerGroupSpecs[*].template.metadata.labels",
+    "RayService": "spec.rayClusterConfig.headGroupSpec.template.metadata.labels",
+    "MPIJob": "spec.mpiReplicaSpecs[*].template.metadata.labels, where it queues its pods",
+    "PyTorchJob": "spec.pytorchReplicaSpecs[*].template.metadata.labels",
+    "TFJob": "spec.tfReplicaSpecs[*].template.metadata.labels",
+    "XGBoostJob": "spec.xgbReplicaSpecs[*].template.metadata.labels",
+    "PaddleJob": "spec.paddleReplicaSpecs[*].template.metadata.labels",
+    "JAXJob": "spec.jaxReplicaSpecs[*].template.metadata.labels",
+    "LeaderWorkerSet": "spec.leaderWorkerTemplate.workerTemplate.metadata.labels",
+}
 
 
 def made(labels: dict[str, str] | None, *template: str, label: dict[str, str] | None = None) -> dict[str, Any]:
@@ -23,13 +47,12 @@ def made(labels: dict[str, str] | None, *template: str, label: dict[str, str] | 
     return document
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_hd_158_a_new_label_that_nobody_keeps_is_refused(kind: str) -> None:
-    path = "spec.jobTemplate" if kind == "CronJob" else "spec.template"
+@pytest.mark.parametrize("kind", [pytest.param(kind, id=f"{HD_169.get(kind, 'HD-158')} {kind}") for kind in KINDS])
+def test_a_new_label_that_nobody_keeps_is_refused_with_the_way_out(kind: str) -> None:
     for old in ({}, made(None), made({markers.QUEUE_NAME: "another"})):
         (error,) = unserved.verdict(kind, old, made(Q)).errors
-        assert str(error).startswith(f"metadata.labels[{markers.QUEUE_NAME}]: Forbidden: a {kind} is not queued")
-        assert f"put the label on {path}.metadata.labels" in str(error)
+        assert str(error).startswith(f"metadata.labels[{markers.QUEUE_NAME}]: Forbidden: kind {kind} is not queued")
+        assert WAYS_OUT[kind] in str(error)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -45,10 +68,37 @@ def test_what_was_labelled_before_may_be_changed_in_all_else_and_lose_the_label(
         ("Deployment", ("spec", "template")),
         ("ReplicaSet", ("spec", "template")),
         ("StatefulSet", ("spec", "template")),
+        ("DaemonSet", ("spec", "template")),
+        ("ReplicationController", ("spec", "template")),
         ("CronJob", ("spec", "jobTemplate")),
         ("CronJob", ("spec", "jobTemplate", "spec", "template")),
+        ("LeaderWorkerSet", ("spec", "leaderWorkerTemplate", "workerTemplate")),
+        ("MPIJob", ("spec", "mpiReplicaSpecs", "Worker", "template")),
+        ("PyTorchJob", ("spec", "pytorchReplicaSpecs", "Master", "template")),
+        ("RayJob", ("spec", "rayClusterSpec", "headGroupSpec", "template")),
     ],
 )
 def test_what_makes_queued_pods_or_jobs_may_say_so_itself(kind: str, path: tuple[str, ...]) -> None:
     assert unserved.verdict(kind, {}, made(Q, *path, label=Q)).allowed
     assert not unserved.verdict(kind, {}, made(Q, *path, label={"app": "x"})).allowed
+
+
+def test_hd_169_each_part_that_makes_pods_or_jobs_has_to_say_so() -> None:
+    """What one part queues, another would run without quota."""
+    queued, not_queued = {"metadata": {"labels": Q}}, {"metadata": {"labels": {"app": "x"}}}
+    pods_queued = {"metadata": {}, "spec": {"template": queued}}
+
+    def job_set(*templates: Any) -> dict[str, Any]:
+        return {"metadata": {"labels": Q}, "spec": {"replicatedJobs": [{"template": each} for each in templates]}}
+
+    assert unserved.verdict("JobSet", {}, job_set(queued, pods_queued)).allowed
+    assert not unserved.verdict("JobSet", {}, job_set(queued, not_queued)).allowed
+    assert not unserved.verdict("JobSet", {}, job_set()).allowed
+    ray = {"headGroupSpec": {"template": queued}, "workerGroupSpecs": [{"template": not_queued}]}
+    assert not unserved.verdict("RayCluster", {}, {"metadata": {"labels": Q}, "spec": ray}).allowed
+
+
+@pytest.mark.parametrize("kind", [each.kind for each in unserved.EXTENSIONS])
+@pytest.mark.parametrize("spec", [None, 1, [], {"replicatedJobs": 1}, {"replicatedJobs": ["x", {"template": []}]}])
+def test_any_spec_of_an_extension_gives_an_answer(kind: str, spec: Any) -> None:
+    assert not unserved.verdict(kind, {}, {"metadata": {"labels": Q}, "spec": spec}).allowed

@@ -41,10 +41,10 @@ async def test_hd_156_a_job_waits_for_its_own_quota_whoever_owns_it(
     assert not server.asked("GET", "/jobs/j"), "nobody need know whose it is"
 
 
-@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet", "CronJob"])
+@pytest.mark.parametrize("kind", ["Deployment", "CronJob", "DaemonSet", "JobSet"])
 async def test_hd_158_a_queues_name_on_what_makes_pods_is_refused_with_the_way_out(asking: Asking, kind: str) -> None:
     response = await asking.review("/validate-unserved", kind, queued())
-    assert f"a {kind} is not queued by this version" in response["status"]["message"]
+    assert f"kind {kind} is not queued by this version" in response["status"]["message"]
 
 
 async def test_an_owner_is_read_once_for_all_its_pods(asking: Asking, server: FakeApiServer) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from gatelift.webhooks import configuration
 from gatelift.webhooks.configuration import Wanted
+from gatelift_kinds import unserved
 from gatelift_kube.objects.meta import LabelSelector
 
 BASE = Wanted(namespace="gatelift-system")
@@ -50,18 +51,36 @@ def test_kueues_kinds_are_validated_by_anybody_but_us_in_whatever_version_they_c
 def test_hd_158_of_what_makes_pods_only_what_carries_a_queues_name_anew_is_asked_about() -> None:
     """So an outage of ours keeps nothing else from being made, scaled or rolled out."""
     asked = configuration.validating(BASE)[-1]
-    assert [one["resources"] for one in asked["rules"]] == [
-        ["deployments"],
-        ["replicasets"],
-        ["statefulsets"],
-        ["cronjobs"],
-    ]
-    assert [one["apiGroups"] for one in asked["rules"]] == [["apps"]] * 3 + [["batch"]]
+    rules = {
+        (one["apiGroups"][0], one["resources"][0]): (one["apiVersions"], one["operations"]) for one in asked["rules"]
+    }
+    written = ["CREATE", "UPDATE"]
+    assert [rules["apps", plural] for plural in ("deployments", "replicasets", "statefulsets", "daemonsets")] == [
+        (["v1"], written)
+    ] * 4
+    assert rules["batch", "cronjobs"] == rules["", "replicationcontrollers"] == (["v1"], written)
+    assert len(rules) == len(asked["rules"]) == len(unserved.MAKERS)
     key = "kueue.x-k8s.io/queue-name"
     assert asked["objectSelector"] == {"matchExpressions": [{"key": key, "operator": "Exists"}]}
     assert asked["namespaceSelector"]["matchExpressions"] == [OUTSIDE]
     anew = {one["name"]: one["expression"] for one in asked["matchConditions"]}["changed"]
     assert f"object.metadata.labels['{key}'] == oldObject.metadata.labels['{key}']" in anew
+
+
+def test_hd_169_so_are_kinds_of_crds_in_whatever_version_whether_they_are_installed_or_not() -> None:
+    asked = {one["resources"][0]: one for one in configuration.validating(BASE)[-1]["rules"]}
+    kueues = {
+        "jobsets": "jobset.x-k8s.io",
+        **dict.fromkeys(["rayclusters", "rayjobs", "rayservices"], "ray.io"),
+        **dict.fromkeys(["mpijobs", "pytorchjobs", "tfjobs", "xgboostjobs", "paddlejobs", "jaxjobs"], "kubeflow.org"),
+        "trainjobs": "trainer.kubeflow.org",
+        "appwrappers": "workload.codeflare.dev",
+        "sparkapplications": "sparkoperator.k8s.io",
+        "leaderworkersets": "leaderworkerset.x-k8s.io",
+    }
+    for plural, group in kueues.items():
+        assert (asked[plural]["apiGroups"], asked[plural]["apiVersions"]) == ([group], ["*"])
+        assert asked[plural]["scope"] == "Namespaced", "and no subresource: status and scale are their controllers'"
 
 
 def test_only_marked_objects_are_asked_about() -> None:

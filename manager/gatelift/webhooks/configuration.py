@@ -68,6 +68,7 @@ class Kind:
     name: str
     group: str
     plural: str
+    version: str = "v1"
 
 
 POD = Kind(name="pod", group="", plural="pods")
@@ -158,7 +159,7 @@ def _unserved(wanted: Wanted) -> list[Json]:
     labelled, before = (f"(has({one}.metadata.labels) && '{key}' in {one}.metadata.labels)" for one in _SIDES)
     same = f"({before} && object.metadata.labels['{key}'] == oldObject.metadata.labels['{key}'])"
     rules = [
-        _rule(Kind(name=each.kind, group=each.group, plural=each.plural), ("CREATE", "UPDATE"))
+        _rule(Kind(name=each.kind, group=each.group, plural=each.plural, version=each.version), ("CREATE", "UPDATE"))
         for each in unserved.MAKERS
     ]
     return [
@@ -242,7 +243,7 @@ def _replaced_when_ended(one: str) -> str:
 def _rule(kind: Kind, operations: tuple[str, ...]) -> Json:
     return {
         "apiGroups": [kind.group],
-        "apiVersions": ["v1"],
+        "apiVersions": [kind.version],
         "operations": list(operations),
         "resources": [kind.plural],
         "scope": "Namespaced",

@@ -203,7 +203,12 @@ class _Maker(msgspec.Struct):
     spec: _MakerSpec | None = None
 
 
-_SHAPES: Mapping[str, Any] = {"Pod": _Pod, "Job": _Job, **dict.fromkeys(unserved.BY_KIND, _Maker)}
+_SHAPES: Mapping[str, Any] = {
+    "Pod": _Pod,
+    "Job": _Job,
+    **{each.kind: _Maker for each in unserved.BUILT_IN},
+    **{each.kind: _Made for each in unserved.EXTENSIONS},  # their spec is their CRD's; the rule takes any
+}
 
 
 def _problem(kind: str, document: Json) -> str:
