@@ -153,6 +153,7 @@ def _parts(document: Any, path: Path) -> Iterable[Any]:
 
 
 def _below(one: Any, name: str) -> Iterable[Any]:
+    values: Iterable[Any]
     if name == EACH:
         values = one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
     else:
