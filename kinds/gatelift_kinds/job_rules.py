@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kinds import job_partial, markers, rules
+from gatelift_kinds import job_fixed, job_partial, markers, rules
 from gatelift_kinds.patches import Operation
 from gatelift_kinds.review import NO_CORRECTION, Correction, FieldError, Verdict, WebhookFacts
 from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label
@@ -96,9 +96,15 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
         errors += _template(new, facts)
     if not suspended and not was_suspended:
         errors += _partial_running(old, new)
+    warnings: tuple[str, ...] = ()
+    if not facts.by_agent and _queued(old, new) and not _finished(old):
+        if not (suspended or was_suspended):
+            errors += job_fixed.refused(old, new)
+        elif suspended and was_suspended:
+            warnings = job_fixed.warned(old, new, facts.reserved_by)
     resized = () if suspended or was_suspended or facts.by_agent else _resized(old, new)
     errors += [one for one in resized if isinstance(one, FieldError)]
-    return Verdict(errors=tuple(errors), warnings=tuple(one for one in resized if isinstance(one, str)))
+    return Verdict(errors=tuple(errors), warnings=(*warnings, *(one for one in resized if isinstance(one, str))))
 
 
 def _managed_by(obj: Object, facts: WebhookFacts) -> list[FieldError]:

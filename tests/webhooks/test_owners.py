@@ -7,12 +7,16 @@ from typing import Any
 import pytest
 
 from gatelift.webhooks import owners
+from gatelift_kinds import markers
+from gatelift_kinds.names import workload_name
 from gatelift_kube.client import Client
-from gatelift_kube.resources import JOB
+from gatelift_kube.resources import JOB, WORKLOAD
 from support.fake_apiserver import FakeApiServer
 from support.webhook_requests import Json, K, operations, owned, queued
 
 from .conftest import Asking
+
+NOW = "2026-01-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -110,3 +114,28 @@ async def test_the_memory_of_owners_is_bounded(client: Client, server: FakeApiSe
         server.put(JOB, name, "team")
         await known.managed("team", queued(ownerReferences=owned(name, f"uid-{name}")))
     assert len(known._kept) == 2
+
+
+@pytest.mark.parametrize(("reserved", "told"), [("True", 1), ("False", 0)])
+async def test_hd_170_what_is_changed_while_a_run_may_be_starting_is_warned_of(
+    asking: Asking, server: FakeApiServer, reserved: str, told: int
+) -> None:
+    name = workload_name("Job", "batch", "j", "uid-j")
+    condition = {"type": "QuotaReserved", "status": reserved, "reason": "x", "message": "", "lastTransitionTime": NOW}
+    server.put(WORKLOAD, name, "team", status={"conditions": [condition]})
+    metadata: Json = {"name": "j", "uid": "uid-j", "labels": {f"{K}queue-name": "near"}}
+    old: Json = {
+        "metadata": metadata,
+        "spec": {"suspend": True, "managedBy": markers.MULTIKUEUE_MANAGER, "template": {}},
+    }
+    new = {**old, "spec": {**old["spec"], "activeDeadlineSeconds": 9}}
+    response = await asking.review("/validate-job", "Job", new, old)
+    assert response["allowed"]
+    warnings = response.get("warnings", [])
+    assert len(warnings) == told
+    assert all(f"spec.activeDeadlineSeconds: its Workload {name} holds quota" in each for each in warnings)
+    same = await asking.review(
+        "/validate-job", "Job", {**old, "metadata": {**metadata, "annotations": {"a": "b"}}}, old
+    )
+    assert same["allowed"]
+    assert len(server.asked("GET", f"/workloads/{name}")) == 1, "it is read for such a change alone"

@@ -1,7 +1,7 @@
 """Whether an object's Workload holds quota: then its queue's name stays. Reads the Workload, and keeps nothing.
 
-Asked only when a queue's name is changed or taken off, which is rare. An answer can be old as soon as it is given: what
-is admitted at that very moment and leaves its queue the manager stops.
+Asked only when a queue's name is changed or taken off, or what a run that begins takes with it; that is rare. An answer
+can be old as soon as it is given: what is admitted at that very moment and leaves its queue the manager stops.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift.webhooks.owners import READ_SECONDS_MAX
-from gatelift_kinds import markers, rules
+from gatelift_kinds import job_fixed, markers, rules
 from gatelift_kinds.names import workload_name
 from gatelift_kube.client import Client
 from gatelift_kube.conditions import is_true
@@ -29,9 +29,12 @@ class Reservations:
         self._client = client
 
     async def kept_by(self, resource: Resource, namespace: str, old: dict[str, Any], new: dict[str, Any]) -> str:
-        """Return the Workload whose quota keeps a changed queue's name, "" if none. ReservationUnknownError."""
+        """Return the Workload that holds quota while what it was given for is changed, "" if none.
+
+        ReservationUnknownError.
+        """
         before, after = rules.marks(old).get(markers.QUEUE_NAME, ""), rules.marks(new).get(markers.QUEUE_NAME, "")
-        if not before or before == after:
+        if not before or (before == after and not _is_late(old, new)):
             return ""
         meta = old.get("metadata") or {}
         name = workload_name(resource.kind, resource.group, str(meta.get("name", "")), str(meta.get("uid", "")))
@@ -42,6 +45,11 @@ class Reservations:
         except KubeError as error:
             raise ReservationUnknownError(f"its Workload {name} cannot be read now ({error}): try again") from error
         return name if _holds_quota(served.object) else ""
+
+
+def _is_late(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Say whether a Job that waits is changed in what its run takes with it, should that begin at this moment."""
+    return bool((old.get("spec") or {}).get("suspend")) and bool(job_fixed.changes(old, new))
 
 
 def _holds_quota(workload: object) -> bool:
