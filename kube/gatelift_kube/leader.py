@@ -205,6 +205,11 @@ class LeaderElector:
         self._stopping = threading.Event()
 
     @property
+    def key(self) -> ObjectKey:
+        """Namespace and name of the Lease."""
+        return self._election.key
+
+    @property
     def standing(self) -> Standing:
         """Term and end of our lease, as one value that is replaced as a whole: safe to read from any thread."""
         return self._election.standing

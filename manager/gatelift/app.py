@@ -252,6 +252,7 @@ class _Process:
             events.LeadershipGained(
                 term=term,
                 warm=standing.warm,
+                lease=self._elector.key,
                 holder=self._instance,
                 counter=standing.counter,
                 tenures=standing.tenures,

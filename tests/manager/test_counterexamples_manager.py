@@ -122,6 +122,7 @@ def still_its_own_or_lost(world: World, key: PlacementKey) -> None:
 
 def rewritten_by_another_leader(world: World, term: int) -> None:
     """Let another leader adopt the record, as rule R3 has it."""
+    world.deposed(term)
 
     def adopt(workload: Doc) -> None:
         marks = workload["status"]["admissionChecks"][0]["podSetUpdates"][0]["annotations"]
@@ -135,7 +136,8 @@ def test_h4_a_deposed_leader_that_reads_a_higher_term_steps_down_and_commands_no
     world, _, key = committed()
     rewritten_by_another_leader(world, world.term + 1)
     world.settle()
-    assert world.stepped_down
+    assert len(world.stepped_down) == 1
+    assert world.stepped_down[0].endswith("was written in term 2, ours is 1; the Lease is in term 2, held by another")
     sent = len(world.links.log)
     world.connect("a")
     world.settle()

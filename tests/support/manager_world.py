@@ -33,6 +33,7 @@ from gatelift.core.readiness_values import ReadinessSettings
 from gatelift.core.settings import Settings
 from gatelift_kinds.registry import KINDS
 from gatelift_kube import resources
+from gatelift_kube.objects.core import Lease, LeaseSpec
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import (
     Create,
@@ -55,6 +56,9 @@ from support.manager_agents import Held, ScriptedAgent, ScriptedLinks
 from support.manager_api import Api, ApiError, Doc, seen
 from support.shown import moves, queue_is_wrong
 
+ME, ANOTHER = "me", "another"
+"""Who leads here, and who else may."""
+LEASE_KEY = ObjectKey("gatelift-system", "gatelift-manager")
 STEPS_MAX = 20_000
 """A machine that is not quiet after so many steps is in a loop."""
 
@@ -79,6 +83,8 @@ class World:
     reports: int = 0
     fail: Callable[[Create | Patch | Delete], WriteError | None] | None = None
     read_fails: Callable[[Read], events.ReadFailed | None] | None = None
+    lease: Lease | None = None
+    """The Lease as a read finds it; a manager that boots holds it."""
     watch_late: bool = False
     unlisted: set[resources.Resource] = field(default_factory=set)
     """Kinds of which no list comes when they are to be listed anew."""
@@ -108,7 +114,8 @@ class World:
         settings = Settings(origin="origin", kinds=KINDS, **self.settings)
         self.machine = Machine(settings, self.links, ids)
         self.put(events.ClockRead(unix_seconds=1_795_000_000.0 + self.now))
-        self.put(events.LeadershipGained(term=self.term))
+        self.lease = Lease(spec=LeaseSpec(holder_identity=ME, lease_transitions=self.term))
+        self.put(events.LeadershipGained(term=self.term, lease=LEASE_KEY, holder=ME))
         self.put(events.LeadershipExtended(valid_until=self.now + 1e9))
         self._list()
 
@@ -120,6 +127,10 @@ class World:
         for resource in WATCHED:
             if resource not in self.unlisted:
                 self.put(Synced(resource))
+
+    def deposed(self, term: int) -> None:
+        """Let another candidate have taken the Lease, which nobody here has heard of."""
+        self.lease = Lease(spec=LeaseSpec(holder_identity=ANOTHER, lease_transitions=term))
 
     def _tell(self, who: Any, what: Any) -> None:
         self.tell(who, what)
@@ -206,6 +217,8 @@ class World:
                 self._write(command)
             case Read() if self.read_fails is not None and (failed := self.read_fails(command)) is not None:
                 self.put(failed)
+            case Read() if command.ref == ObjectRef(resources.LEASE, LEASE_KEY):
+                self.put(events.ReadDone(read_id=command.read_id, ref=command.ref, object=self.lease))
             case Read():
                 document = self.api.objects.get(command.ref)
                 found = seen(command.ref, document) if document is not None else None

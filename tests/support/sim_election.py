@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gatelift_kube.election import NEVER, TENURES_MAX, UNSEEN_WRITES, ElectionTimes, Tenure, holder_digest
+from gatelift_kube.objects.core import Lease, LeaseSpec
+from gatelift_kube.objects.meta import ObjectMeta
 from support.sim_clock import ProcessClock, Timeline
 
 TIMES = ElectionTimes()
@@ -89,6 +91,15 @@ class SimElector:
     def leads(self) -> bool:
         """Say whether the lead is ours by our own clock."""
         return self.term > 0 and self._clock.at(self._time.now) < self.valid_until
+
+    def read(self) -> Lease | None:
+        """Return the Lease as a quorum read finds it."""
+        lease = self._lease
+        if lease.gone:
+            return None
+        namespace, _, name = lease.name.partition("/")
+        meta = ObjectMeta(name=name, namespace=namespace, resource_version=str(lease.version))
+        return Lease(metadata=meta, spec=LeaseSpec(holder_identity=lease.holder, lease_transitions=lease.term))
 
     def look_now(self) -> None:
         """Notice what a pause has done."""

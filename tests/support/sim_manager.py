@@ -12,7 +12,7 @@ from gatelift.core import commands, events
 from gatelift.core.invariants import check
 from gatelift.core.recovery_values import floors
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.resources import POD, WORKER_CLUSTER, ObjectRef, Resource
+from gatelift_kube.resources import LEASE, POD, WORKER_CLUSTER, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import Create, Delete, EmitEvent, Patch
 from gatelift_sandbox.embedded.selection import Selection, parse_labels
 from support.sim_agent import SimAgent
@@ -108,6 +108,7 @@ class SimManager:
             events.LeadershipGained(
                 term=term,
                 warm=elector.warm,
+                lease=ObjectKey("gatelift-system", "gatelift-manager"),
                 holder=self.name,
                 counter=elector.counter,
                 tenures=elector.tenures,
@@ -201,6 +202,8 @@ class SimManager:
                 raise AssertionError(f"nobody carries out {command}")
 
     def _read(self, command: commands.Read) -> events.ReadDone:
+        if command.ref.resource == LEASE:
+            return events.ReadDone(read_id=command.read_id, ref=command.ref, object=self.elector.read())
         stored = self.cluster.find(command.ref)
         if stored is None:
             return events.ReadDone(read_id=command.read_id, ref=command.ref, object=None)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from gatelift.core.few_lines import FewLines
 from gatelift.core.recovery_values import Recovery
+from gatelift.core.term_doubts import TermDoubts
 from gatelift_wire.keys import PlacementKey
 
 AHEAD_MAX = 10_000
@@ -51,6 +52,8 @@ class Caution:
     recovery: Recovery = field(default_factory=Recovery)
     changed_records: set[str] = field(default_factory=set)
     """UIDs of Workloads whose record somebody else has changed, and which is to be written back (`kept_record`)."""
+    terms: TermDoubts = field(default_factory=TermDoubts)
+    """Whether we still lead, while a record says otherwise (`higher_terms`)."""
     _ahead: dict[str, dict[str, Ahead]] = field(default_factory=dict)  # UID -> cluster -> what it names
     _clusters: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs
     _count: int = 0

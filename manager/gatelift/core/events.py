@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gatelift_kube.election import Tenure
-from gatelift_kube.resources import ObjectRef
+from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_kube.writes import ApiEvent, KubeObject
 from gatelift_wire.messages import Frame
 
@@ -15,12 +15,14 @@ class LeadershipGained:
     """This process leads, under `term` (grows with each change of leader, taken from the Lease object).
 
     `warm`: it saw the Lease move a moment before it took it, so the record is the newest; else the Lease, and with it
-    all records, may be of long ago. `counter`, `tenures`: what the Lease counts, and who took over when; `holder` is
-    who we are there. `seal_key` seals the counter for those who bring it back; without one nobody counts.
+    all records, may be of long ago. `lease` is the Lease's name (None: nobody can ask it), `holder` who we are there;
+    `counter`, `tenures`: what it counts, and who took over when. `seal_key` seals the counter for those who bring it
+    back; without one nobody counts.
     """
 
     term: int
     warm: bool = True
+    lease: ObjectKey | None = None
     holder: str = ""
     counter: int = 0
     tenures: tuple[Tenure, ...] = ()

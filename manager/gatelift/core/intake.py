@@ -220,6 +220,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     core.drop_attempt(uid)
     recovery.raised(core, key)
     reports.forget_ahead(core, uid)
+    core.caution.terms.forged.pop(uid, None)
     core.inflight.forget(ref_of(known))
     seeking.no_more(core, known)
     predecessors.wake(core, made_for(known))

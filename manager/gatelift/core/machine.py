@@ -19,6 +19,7 @@ from gatelift.core import (
     clusters,
     containment,
     deciding,
+    higher_terms,
     intake,
     invariants,
     owners,
@@ -111,7 +112,8 @@ class Machine:
         if self._taken is not None:
             self._taken = EVENTS_BETWEEN_DECISIONS if isinstance(event, Ticked) else self._taken + 1
         core.agenda.ring(now)
-        if self.ready and core.leads(now) and self._rebuilt(now) and self._caught_up(now):
+        higher_terms.look(core, now)
+        if self._acts and self._rebuilt(now) and self._caught_up(now):
             self._work(now)
         core.show_changed()
         self._count_placements()
@@ -124,8 +126,9 @@ class Machine:
         core = self.core
         if core.stepped_down:
             return None
-        if not (self.ready and core.leads(core.now)):
-            return soonest(core.links.next_deadline(), self._beginning.deadline)
+        if not self._acts:
+            asked = core.caution.terms.next_deadline()
+            return soonest(core.links.next_deadline(), self._beginning.deadline, asked)
         if not core.rebuilt or self._upcalls or core.later or core.agenda.dirty:
             return core.now
         decision = None if self._holds_back else core.ledger.engine.next_deadline()
@@ -135,6 +138,12 @@ class Machine:
     def ready(self) -> bool:
         """Say whether all complete lists have been seen; of who took the Lease, those begun since."""
         return self._beginning.complete
+
+    @property
+    def _acts(self) -> bool:
+        """Say whether it leads, as far as anybody knows, and all is there to decide on."""
+        core = self.core
+        return self.ready and core.leads(core.now) and not core.stands_still
 
     @property
     def _holds_back(self) -> bool:
@@ -180,6 +189,7 @@ class Machine:
         if gained is not None:
             self.core.term = gained.term
             recovery.leads(self.core, warm=gained.warm, counter=gained.counter)
+            higher_terms.leads(self.core, gained)
             self._pass_on(gained, now)
 
     def _object(self, event: ObjectSeen | ObjectGone, now: float) -> None:
@@ -310,6 +320,8 @@ class Machine:
 
     def _read(self, event: ReadDone | ReadAllDone | ReadFailed, now: float) -> None:
         core = self.core
+        if not isinstance(event, ReadAllDone) and higher_terms.answered(core, event, now):
+            return
         if isinstance(event, ReadAllDone):
             for obj, raw in event.objects:
                 intake.seen(core, WORKLOAD, obj, raw, now)
@@ -362,7 +374,7 @@ class Machine:
         readiness.let_go(core)
         left = self._drain(KEYS_PER_CALL, now)
         waits = self._taken is not None and self._taken < EVENTS_BETWEEN_DECISIONS
-        if left and not waits and not self._holds_back and core.ledger.engine.is_due(now):
+        if left and not core.stands_still and not waits and not self._holds_back and core.ledger.engine.is_due(now):
             self._decide(now)
             self._drain(left, now)
 
@@ -375,7 +387,7 @@ class Machine:
 
     def _drain(self, budget: int, now: float) -> int:
         core = self.core
-        while budget and not core.stepped_down:
+        while budget and not core.stands_still:
             key = core.agenda.take()
             if key is None:
                 break

@@ -14,6 +14,7 @@ from gatelift.core import (
     dispatch,
     endings,
     execution_time,
+    higher_terms,
     kept_out,
     kept_record,
     outgrown,
@@ -53,8 +54,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     if core.blocked(rec.ref, Key(Look.WORKLOAD, key), now):
         return
     owner = core.knowledge.owner_of(known) if kind is not None else None
-    if rec.term > core.term:  # R3
-        core.step_down(f"Workload {key} was written in term {rec.term}, ours is {core.term}")
+    if higher_terms.hold(core, known, rec, now):  # R3
         return
     attempt = attempt_for(core, known, rec, kind, now)
     if not rec.finished:

@@ -131,6 +131,11 @@ class Core:
         """Say whether this process may act: it leads and its own lease is valid (R2, R3)."""
         return self.term > 0 and self.leads_until > now and not self.stepped_down
 
+    @property
+    def stands_still(self) -> bool:
+        """Say whether nothing more is looked at: it has stepped down, or asks whether it leads (R3)."""
+        return self.stepped_down or self.caution.terms.asking
+
     def may_inform(self, key: Key, now: float) -> bool:
         """Say whether a write that only informs may go out now; if not, `key` is looked at when its turn comes."""
         may = self.budget.ask(key, now)
@@ -294,7 +299,7 @@ class Core:
         view = self.links.state(cluster)
         if view is not None and self.caution.cordons(cluster):
             view = replace(view, cordoned=True)
-        if view is None or (self.rebuilt and cluster not in self.comparing):
+        if view is None or (self.rebuilt and cluster not in self.comparing and not self.caution.terms.asking):
             return view
         return replace(view, open=False)
 

@@ -225,6 +225,14 @@ def record_put_back(cluster: str, epoch: int) -> str:
     )
 
 
+def term_put_back(term: int, ours: int) -> str:
+    """Return what people are told of a record that names a term which no leader has had."""
+    return (
+        f"its status says that it was written in term {term}, and the Lease says that no leader has come further than "
+        f"{ours}: somebody else wrote it, and it is put back; nothing that runs is touched by that"
+    )
+
+
 def admitted_on(cluster: str) -> str:
     """Return the message of a MultiKueue check that is Ready."""
     return f'The workload was admitted on "{cluster}"'

@@ -1,0 +1,110 @@
+"""A record in a term above our own: somebody else leads, or somebody else wrote it. The Lease says which (R3). Pure.
+
+A leader has taken the Lease, which raised its term, before it writes any record. So a quorum read of the Lease that
+begins after such a record was seen, and finds the Lease ours in our own term, proves that no leader wrote it: whoever
+did got around the policy. Then that record alone is written anew, in our term. Any other answer ends us. Until there is
+one we look at nothing, decide nothing, write no record and tell no cluster anything but what keeps its session; what a
+link writes is guarded by the term in its own WorkerCluster.
+
+Neighbours: `reconcile` and `machine`, who ask; `kept_record`, for what else is changed in a record.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import record, texts
+from gatelift.core.agenda import Key, Look
+from gatelift.core.commands import Read
+from gatelift.core.events import LeadershipGained, ReadDone, ReadFailed
+from gatelift.core.record import Record
+from gatelift.core.state import Core, ref_of
+from gatelift_kube.objects.core import Lease
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.resources import LEASE, ObjectKey, ObjectRef
+
+PURPOSE = "put the term back"
+AGAIN_SECONDS = 1.0
+"""After so long the Lease is read again where a read found none or failed: a tenth of the time that it lasts."""
+
+
+def leads(core: Core, gained: LeadershipGained) -> None:
+    """Take by which Lease we lead."""
+    doubts = core.caution.terms
+    doubts.lease = ObjectRef(LEASE, gained.lease) if gained.lease is not None else None
+    doubts.holder = gained.holder
+
+
+def hold(core: Core, known: Workload, rec: Record, now: float) -> bool:
+    """Say whether a Workload is not to be looked at further: its term is above ours, and that is seen to first."""
+    doubts = core.caution.terms
+    uid, version = known.metadata.uid, known.metadata.resource_version
+    if rec.term <= core.term:
+        doubts.forged.pop(uid, None)
+        return False
+    if doubts.forged.get(uid) == version:
+        core.patch_workload(known, record.adoption_write(known, core.term), PURPOSE)
+        return True
+    why = f"Workload {rec.ref.key} was written in term {rec.term}, ours is {core.term}"
+    if doubts.lease is None:
+        core.step_down(why)
+        return True
+    doubts.why = why
+    _ask(core, now)
+    return True
+
+
+def look(core: Core, now: float) -> None:
+    """Ask again where no answer came."""
+    due = core.caution.terms.next_deadline()
+    if due is not None and due <= now and not core.stepped_down:
+        _ask(core, now)
+
+
+def answered(core: Core, event: ReadDone | ReadFailed, now: float) -> bool:
+    """Take the answer; False when something else was asked."""
+    doubts = core.caution.terms
+    if not doubts.read_id or event.read_id != doubts.read_id:
+        return False
+    doubts.read_id = 0
+    lease = event.object if isinstance(event, ReadDone) else None
+    if not isinstance(lease, Lease):
+        doubts.asks_at = now + AGAIN_SECONDS  # failed, or gone: as long as nobody says whose it is, nothing is done
+        return True
+    holder, term = lease.spec.holder_identity or "", lease.spec.lease_transitions or 0
+    if (holder, term) != (doubts.holder, core.term):
+        core.step_down(f"{doubts.why}; the Lease is in term {term}, held by {holder or 'nobody'}")
+        return True
+    doubts.why = ""
+    for uid, version in doubts.asked.items():
+        _forged(core, uid, version)
+    doubts.asked = {}
+    for cluster in sorted(core.owed):  # what fell due meanwhile
+        core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
+    return True
+
+
+def _ask(core: Core, now: float) -> None:
+    """Read the Lease, for all that show a higher term now: what comes later is asked about anew."""
+    doubts = core.caution.terms
+    if doubts.lease is None or doubts.read_id:
+        return
+    doubts.read_id, doubts.asks_at = core.ids.take(), now
+    workloads = core.knowledge.workloads
+    doubts.asked = {
+        rec.uid: workloads[key].metadata.resource_version
+        for key, (_, rec) in core.knowledge.readings.items()
+        if rec.term > core.term
+    }
+    core.out.append(Read(read_id=doubts.read_id, ref=doubts.lease))
+
+
+def _forged(core: Core, uid: str, version: str) -> None:
+    """Take that a version of a Workload shows a term that no leader ever had."""
+    known = core.knowledge.workload_of(uid)
+    if known is None:
+        return
+    core.caution.terms.forged[uid] = version
+    key = ObjectKey(known.metadata.namespace, known.metadata.name)
+    text = texts.term_put_back(core.knowledge.readings[key][1].term, core.term)
+    core.event(ref_of(known), uid, texts.RECORD_PUT_BACK, text, warning=True)
+    core.note(f"Workload {key}: {text}", warning=True)
+    core.mark_workload(key)
