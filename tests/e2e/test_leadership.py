@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from gatelift_kube.resources import LEASE, POD, WORKER_CLUSTER
+from gatelift_kube.client import Client
+from gatelift_kube.config import from_kubeconfig
+from gatelift_kube.errors import ConflictError
+from gatelift_kube.resources import LEASE, POD, WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.writes import PatchKind
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.installation import MANAGER, MANAGER_ACCOUNT, SYSTEM, Daemon
 from support import audit_log
 from support.audit_log import Write
-from support.e2e_world import MODULE_SECONDS, WORKERS, World
+from support.e2e_world import MODULE_SECONDS, NAMESPACE, WORKERS, Json, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 
@@ -87,6 +93,52 @@ async def test_a_paused_leader_that_wakes_finds_itself_deposed_and_writes_nothin
     await world.remove(POD, name)
     await world.nothing_left(other)
     _check_writes(world, woken, name, other)
+
+
+async def test_hd_171_a_term_that_no_leader_has_ends_nobody_and_is_put_back(world: World) -> None:
+    """Written with the manager's own credentials, which the policies let through."""
+    name = world.name("forged-term")
+    await world.create(world.pod(name, does=Behaviour()))
+    worker = await world.running_on(name)
+    term, led, manager = await _term(world, worker), await _holder(world), world.installation.daemons[MANAGER]
+    config = await from_kubeconfig(str(world.installation.kubeconfig(world.clusters["mgmt"], MANAGER_ACCOUNT)))
+    async with Client.connect(config) as client:
+
+        async def forged() -> bool:
+            workload = await world.workload_of(name)
+            assert workload is not None
+            _mark(workload)["gatelift.dev/term"] = "999999"
+            ref = ObjectRef(WORKLOAD, ObjectKey(NAMESPACE, workload["metadata"]["name"]))
+            with suppress(ConflictError):
+                await client.patch(ref, json.dumps(workload).encode(), PatchKind.REPLACE, subresource="status")
+                return True
+            return False
+
+        await world.until(forged, "somebody writes it around the policies")
+
+    async def put_back() -> bool:
+        workload = await world.workload_of(name)
+        return workload is not None and _mark(workload)["gatelift.dev/term"] == str(term)
+
+    await world.until(put_back, "the term is put back")
+    assert manager.alive
+    assert await _holder(world) == led
+    other = world.name("after-it")
+    await world.create(world.pod(other, does=Behaviour(run_seconds=0.5)))
+    await world.phase(other, "Succeeded")
+    assert await world.running_on(name) == worker
+    await world.remove(POD, name, other)
+
+
+def _mark(workload: Json) -> Json:
+    marks: Json = workload["status"]["admissionChecks"][0]["podSetUpdates"][0]["annotations"]
+    return marks
+
+
+async def _holder(world: World) -> str:
+    lease = await world.get("mgmt", LEASE, "gatelift-manager", namespace=SYSTEM)
+    assert lease is not None
+    return str(lease["spec"]["holderIdentity"])
 
 
 def _check_writes(world: World, woken: int, *pods: str) -> None:
