@@ -161,6 +161,9 @@ class Settings:
     come free by itself within as long; 0: never, as in Kueue."""
     fair_sharing: tuple[str, ...] = ()
     """Preemption strategies of fair sharing in order (KEP-1714); empty: classical order and preemption."""
+    kept_out: tuple[tuple[str, str], ...] = ()
+    """Reasons, with how their messages begin, that the caller gives for what it keeps out (`Engine.block`): over for
+    what it lets queue again, whoever wrote them."""
 
 
 @dataclass(slots=True, kw_only=True)

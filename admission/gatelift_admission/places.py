@@ -56,7 +56,8 @@ def place(state: State, entry: Entry) -> None:
             state.offer(target)
     if said is not None or entry.blocked:
         state.tell(entry, said)
-    elif texts.ends_when_queued(entry.want or entry.told):  # no longer true; who is not evaluated soon says so
+    elif texts.ends_when_queued(entry.want or entry.told, state.settings.kept_out):
+        # No longer true; who is not evaluated soon says so.
         if (entry.want or entry.told or ("", ""))[0] == texts.ADMISSION_GATED:
             state.tell(entry, (texts.PENDING_EVALUATION, texts.GATE_CLEARED))
             return

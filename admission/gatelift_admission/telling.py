@@ -54,6 +54,11 @@ def bypass(state: State, budget: int) -> None:
             del state.bypassed[key]
 
 
+def _is_unsaid(entry: Entry) -> bool:
+    """Say whether nothing is said of what waits in its queue; of what is kept out, who does that says why."""
+    return bool(entry.queue) and not entry.blocked and entry.told is None and entry.want is None
+
+
 def overdue(state: State, budget: int) -> None:
     """Tell workloads, at most `budget`, that they wait unevaluated longer than the settings allow in silence.
 
@@ -64,7 +69,7 @@ def overdue(state: State, budget: int) -> None:
     while state.unevaluated and left > 0:
         due, uid = state.unevaluated[0]
         entry = state.entries.get(uid)
-        waits = entry is not None and entry.queue and entry.told is None and entry.want is None
+        waits = entry is not None and _is_unsaid(entry)
         if due > state.now:
             if waits or not early:
                 return

@@ -148,11 +148,16 @@ def inactive(kind: str, name: str) -> str:
     return f"{kind} {name} is inactive"
 
 
-def ends_when_queued(said: tuple[str, str] | None) -> bool:
-    """Return whether a text gives a reason not to be in a queue: one that is over for what is in one."""
-    return said is not None and (
-        said[0] in _NOT_QUEUED or (said[0] == MISCONFIGURED and said[1].endswith("doesn't exist"))
-    )
+def ends_when_queued(said: tuple[str, str] | None, kept_out: tuple[tuple[str, str], ...]) -> bool:
+    """Return whether a text gives a reason not to be in a queue: one that is over for what is in one.
+
+    `kept_out`: reasons of the caller's own, as in `Settings`.
+    """
+    if said is None:
+        return False
+    if said[0] in _NOT_QUEUED or (said[0] == MISCONFIGURED and said[1].endswith("doesn't exist")):
+        return True
+    return any(said[0] == reason and said[1].startswith(begins) for reason, begins in kept_out)
 
 
 def gone_while_reserved(kind: str, name: str) -> str:

@@ -11,6 +11,8 @@ from support.sim_cluster import Doc
 
 NO_FINALIZERS: Doc = {"metadata": {"finalizers": None}}
 WAITS = "PredecessorUnreachable"
+SAYS_SECONDS = 10.0
+"""A session's first exchange, and the turn of a write that only informs."""
 
 
 def placed(*, lost: bool = True) -> tuple[History, str]:
@@ -157,3 +159,24 @@ def test_hd_41_a_job_made_again_waits_until_its_predecessor_has_stopped() -> Non
     made_again(history)
     history.until("it waits", lambda: waits(history, "PredecessorNotStopped"))
     history.until("it runs", lambda: goes_on(history))
+
+
+def test_hd_167_who_waits_for_a_predecessor_says_what_is_so_when_its_cluster_comes_and_goes() -> None:
+    """It went on asking a person to say *fenced* of a cluster that was connected and stopped the predecessor."""
+    history = History(shown=False)
+    history.job("one", stops_in=60.0)
+    cluster = history.until_runs("one", "Job")
+    history.cut(cluster)
+    history.until_lost(cluster)
+    made_again(history)
+    history.until("it says why", lambda: waits(history))
+    history.mend(cluster)
+    history.until_connected(cluster)
+    history.passes(SAYS_SECONDS)
+    assert history.runs("one", "Job") == {cluster}
+    assert why(history)[0] == "PredecessorNotStopped"
+    history.cut(cluster)
+    history.until("it says that its cluster is not connected", lambda: waits(history))
+    for _ in range(60):
+        history.passes(1.0)
+        assert waits(history), "nor does a lease that is about to run out make it connected"

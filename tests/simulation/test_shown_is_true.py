@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from gatelift.core import requeueing
+from gatelift.core import requeueing, texts
+from gatelift.core.caution import Ahead
 from gatelift.core.state import Core
 from gatelift_admission import intake as engine_intake
 from gatelift_admission.entry import Phase
 from gatelift_kube.resources import CLUSTER_QUEUE, WORKLOAD
+from gatelift_wire.keys import PlacementKey
 from support.sim_faults import Faults
 from support.sim_truth import TruthError
 from support.sim_world import PLANS, Plan, SimWorld
@@ -94,3 +96,45 @@ def test_a_status_that_somebody_else_writes_is_put_right() -> None:
     assert before is not None
     assert after is not None
     assert after["status"] == before["status"]
+
+
+def waiting_behind_a_head() -> tuple[SimWorld, Core, str]:
+    """Return a world in which a Workload waits behind the head of a queue that looks at nobody else, and its UID."""
+    world = SimWorld(0, GENTLE)
+    world.home.change(CLUSTER_QUEUE, "travels", {"spec": {"queueingStrategy": "StrictFIFO"}})
+    world.pass_seconds(10.0)
+    for name in ("runs", "runs-too", "heads", "waits"):
+        world.make_pod(name, "travels", "1500m", {})
+        world.pass_seconds(5.0)
+    world.rest()
+    meta = next(each["metadata"] for each in world.home.all(WORKLOAD) if "pod-waits" in each["metadata"]["name"])
+    return world, world.managers[0].machine.core, meta["uid"]
+
+
+def looked_at_again(world: SimWorld, uid: str) -> None:
+    """Have the manager look at a Workload, and let time pass."""
+    meta = next(each["metadata"] for each in world.home.all(WORKLOAD) if each["metadata"]["uid"] == uid)
+    world.home.change(
+        WORKLOAD, meta["name"], {"metadata": {"labels": {"example.com/looked-at": f"{world.time.now:g}"}}}
+    )
+    world.pass_seconds(10.0)
+
+
+def test_a_workload_that_shows_another_reason_than_the_manager_keeps_it_out_for_is_noticed() -> None:
+    world, core, uid = waiting_behind_a_head()
+    core.caution.name("b", Ahead(PlacementKey(uid, 9), over=False))
+    world.shown.forget()
+    with pytest.raises(TruthError, match=r"says \('PendingEvaluation'.*the manager \('EpochAhead'"):
+        world.pass_seconds(1.0)
+    looked_at_again(world, uid)
+    world.rest()
+
+
+def test_a_reason_that_outlives_what_kept_a_workload_out_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(texts, "KEPT_OUT", ())
+    world, core, uid = waiting_behind_a_head()
+    core.caution.name("b", Ahead(PlacementKey(uid, 9), over=False))
+    looked_at_again(world, uid)
+    core.caution.settle("b", uid)
+    with pytest.raises(TruthError, match=r"says \('EpochAhead'.*nothing keeps it out"):
+        looked_at_again(world, uid)

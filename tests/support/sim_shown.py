@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gatelift.core import kept_out, reports
 from gatelift.core.agenda import Key
 from gatelift.core.attempts import LIVE
 from gatelift.core.state import Core
 from gatelift_admission.entry import Phase
+from gatelift_kube.conditions import truncated
+from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox.embedded.watches import Stored
 from support.shown import LOOKS, is_moving, queue_is_wrong
@@ -22,8 +25,14 @@ from support.sim_manager import SimManager
 from support.sim_objects import holds, milli
 from support.sim_truth import Truth
 
-PREDECESSOR = ("PredecessorUnreachable", "PredecessorNotStopped")
-"""The manager's own reason to wait, before the engine is asked."""
+KEPT_OUT = (
+    "EpochAhead",
+    "PredecessorUnreachable",
+    "PredecessorNotStopped",
+    "PredecessorOfAnotherManager",
+    "UnreadablePodTemplate",
+)
+"""Reasons of the manager's own, before the engine is asked."""
 Charge = dict[tuple[str, str], int]
 """Milli-CPU by flavor and resource."""
 
@@ -113,10 +122,7 @@ class Shown:
             due = charged  # a cluster says that it runs, and no record does: what it had nobody can tell
         if charged != due:
             found.append(f"Workload {meta['name']} is shown with {due}; the engine charges {charged}")
-        want = engine.state.entries[meta["uid"]].want if shown is Phase.PENDING else None
-        if want is not None and _said(document) != want and _said(document)[0] not in PREDECESSOR:
-            found.append(f"Workload {meta['name']} says {_said(document)}; the engine {want}")
-        return found
+        return [*found, *_waits_for_another_reason(core, document)] if shown is Phase.PENDING else found
 
     def _all(self, resource: Resource) -> list[Read]:
         there = self._home.store.all((resource.group, resource.plural))
@@ -141,6 +147,36 @@ def idle_leader(managers: list[SimManager]) -> SimManager | None:
 
 def _name(stored: Stored) -> tuple[str, str]:
     return stored.namespace, stored.name
+
+
+def _waits_for_another_reason(core: Core, document: Doc) -> list[str]:
+    """Compare why a Workload waits with what the manager keeps it out for, and only where it does not with the engine.
+
+    What keeps it out is asked before the engine is, whose last word may be of a moment before; what no longer does is
+    not shown, whatever the engine has to say.
+    """
+    name, uid = document["metadata"]["name"], document["metadata"]["uid"]
+    known, said = core.knowledge.workload_of(uid), _said(document)
+    if known is None:
+        return []
+    kept = _kept_out(core, known)
+    if kept is not None:
+        return [] if said == kept else [f"Workload {name} says {said}; the manager {kept}"]
+    has_looked = not core.ledger.engine.is_due(
+        core.now
+    )  # it has said all it has to; where all is halted it says nothing
+    if has_looked and uid not in core.ledger.blocked and said[0] in KEPT_OUT:
+        return [f"Workload {name} says {said}; nothing keeps it out"]
+    want = core.ledger.engine.state.entries[uid].want
+    return [f"Workload {name} says {said}; the engine {want}"] if want is not None and said != want else []
+
+
+def _kept_out(core: Core, known: Workload) -> tuple[str, str] | None:
+    if core.caution.holds(known.metadata.uid):
+        _, rec = core.knowledge.readings[ObjectKey(known.metadata.namespace, known.metadata.name)]
+        return "EpochAhead", truncated(reports.why_held(core, rec.uid, rec.highest_epoch))
+    why = kept_out.why(core, known)
+    return (why[0], truncated(why[1])) if why is not None else None
 
 
 def _phase(document: Doc) -> Phase:

@@ -74,6 +74,7 @@ def _session(opened: LinkOpened) -> tuple[tuple[str, str], ...]:
 def _look_at_all(core: Core, cluster: str) -> None:
     core.mark_later(sorted(core.on_cluster.get(cluster, ())))
     core.mark_later(sorted(core.unapplied.get(cluster, ())))
+    core.mark_later(core.predecessors.waiting.pop(cluster, ()))
 
 
 def _changed(core: Core, cluster: str, now: float) -> None:

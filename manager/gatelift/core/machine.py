@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 
 from gatelift.core import (
     checks,
@@ -30,6 +31,7 @@ from gatelift.core import (
     recovery,
     strays,
     telling,
+    texts,
     unexplained,
     write_failures,
 )
@@ -88,7 +90,8 @@ class Machine:
     __slots__ = ("_beginning", "_comparison", "_taken", "_to_rebuild", "_upcalls", "core")
 
     def __init__(self, settings: Settings, links: Links, ids: WriteIds) -> None:
-        self.core = Core(settings=settings, links=links, ids=ids, ledger=Ledger(engine=Engine(settings.admission)))
+        engine = Engine(replace(settings.admission, kept_out=texts.KEPT_OUT))
+        self.core = Core(settings=settings, links=links, ids=ids, ledger=Ledger(engine=engine))
         self._beginning = Beginning()
         self._to_rebuild: deque[ObjectKey] | None = None
         self._upcalls: deque[Upcall] = deque()

@@ -57,6 +57,8 @@ class Predecessors:
     ended: dict[tuple[str, PlacementKey], None] = field(default_factory=dict)
     foreign: dict[str, frozenset[UserObject]] = field(default_factory=dict)
     """Cluster -> places that are taken by what another management cluster left there (`foreign_runs`)."""
+    waiting: dict[str, dict[str, None]] = field(default_factory=dict)
+    """Cluster -> UIDs of Workloads that say that they wait for what may run there, and how that cluster is reached."""
     limits: dict[str, tuple[object, ...]] = field(default_factory=dict)
     """Cluster -> what a person says of where work may go there, as it was when those who wait were last looked at."""
 
@@ -91,6 +93,13 @@ class Predecessors:
         if len(self.ended) > ENDED_MAX:
             del self.ended[next(iter(self.ended))]
         return memory
+
+    def wait_no_more(self, uid: str) -> None:
+        """Forget who waited: its Workload is gone."""
+        for cluster in [cluster for cluster, uids in self.waiting.items() if uid in uids]:
+            del self.waiting[cluster][uid]
+            if not self.waiting[cluster]:
+                del self.waiting[cluster]
 
     def count(self, cluster: str) -> int:
         """Return how many placements of a cluster are remembered."""

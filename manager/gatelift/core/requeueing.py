@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift.core import endings, kept_out, record, reports, texts
+from gatelift.core import endings, kept_out, record, reports, successors, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt
 from gatelift.core.record import Record
@@ -50,6 +50,7 @@ def _withheld(core: Core, known: Workload, rec: Record) -> tuple[str, str] | Non
         core.told[rec.uid] = (texts.EPOCH_AHEAD, reports.why_held(core, rec.uid, rec.highest_epoch))
         return core.told[rec.uid]
     waits = kept_out.why(core, known)
+    successors.follow(core, known)
     if waits is not None and waits != core.told.get(rec.uid) and not _says(known, *waits):
         core.told[rec.uid] = waits
         core.event(rec.ref, rec.uid, *waits, warning=True)

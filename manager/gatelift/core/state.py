@@ -372,6 +372,7 @@ class Core:
         self.told.pop(uid, None)
         self.told_at.pop(uid, None)
         self.failures.forget(uid)
+        self.predecessors.wait_no_more(uid)
         self.caution.changed_records.discard(uid)
         self.ledger.forget(uid)
 

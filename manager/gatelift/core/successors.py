@@ -15,9 +15,11 @@ queue leads).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from gatelift.core import dispatch, texts
 from gatelift.core.foreign_runs import ANY
-from gatelift.core.link_values import LOCAL_CLUSTER, LinkState
+from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.predecessors import Memory
 from gatelift.core.state import Core
 from gatelift.core.user_objects import UserObject, made_for
@@ -26,23 +28,47 @@ from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import ANNOTATION_CLUSTER, PlacementKey
 
 
+class Holder(NamedTuple):
+    """Where what holds a place may run. `key`: its placement; None: it is another management cluster's."""
+
+    place: UserObject
+    cluster: str
+    key: PlacementKey | None = None
+
+
 def waits(core: Core, known: Workload) -> tuple[str, str] | None:
     """Return reason and message of a Workload that has to wait for a predecessor; None: there is none."""
+    held = _holder(core, known)
+    if held is None:
+        return None
+    if held.key is None:
+        return texts.PREDECESSOR_FOREIGN, texts.predecessor_foreign(*held.place, held.cluster)
+    return _said(core, held.place, held.cluster, held.key)
+
+
+def follow(core: Core, known: Workload) -> None:
+    """Have a Workload that waits for a predecessor looked at again when that one's cluster comes or goes."""
+    held = _holder(core, known)
+    if held is not None:
+        core.predecessors.waiting.setdefault(held.cluster, {})[known.metadata.uid] = None
+
+
+def _holder(core: Core, known: Workload) -> Holder | None:
     for place in made_for(known):
         for key in sorted(core.knowledge.by_place.get(place, ())):
             other = core.knowledge.workloads[key]
             attempt = core.attempts.get(other.metadata.uid)
             if other is not known and attempt is not None and attempt.live:
-                return _said(core, place, attempt.cluster, attempt.key)
+                return Holder(place, attempt.cluster, attempt.key)
         for cluster, placed in core.predecessors.at(place):
             if placed.uid == known.metadata.uid and _explains(core, known, placed):
                 continue
             if _reaches(core, known, cluster, core.predecessors.by_cluster[cluster][placed]):
-                return _said(core, place, cluster, placed)
+                return Holder(place, cluster, placed)
         for cluster, taken in core.predecessors.foreign.items():
             named = place in taken and _may_be_named(core, place.namespace, cluster)
             if named or (ANY in taken and _may_go(core, known, cluster)):
-                return texts.PREDECESSOR_FOREIGN, texts.predecessor_foreign(*place, cluster)
+                return Holder(place, cluster)
     return None
 
 
@@ -54,7 +80,7 @@ def _explains(core: Core, known: Workload, placed: PlacementKey) -> bool:
 
 def _said(core: Core, place: UserObject, cluster: str, key: PlacementKey) -> tuple[str, str]:
     view = core.links.state(cluster)
-    if view is not None and view.state in {LinkState.CONNECTED, LinkState.SUSPECT}:
+    if view is not None and view.session:
         if key in core.caution.recovery.unexplained.get(cluster, {}):
             return texts.PREDECESSOR_NOT_STOPPED, texts.predecessor_unexplained(*place, cluster)
         return texts.PREDECESSOR_NOT_STOPPED, texts.predecessor_stopping(*place, cluster, key.epoch)

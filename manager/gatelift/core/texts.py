@@ -103,6 +103,19 @@ NO_QUEUE = "NoQueue"
 UNREADABLE_TEMPLATE = "UnreadablePodTemplate"
 EPOCH_AHEAD = "EpochAhead"
 SEAL_UNVERIFIED = "SealUnverified"
+_NOT_MANAGED = "The owner is not managed by Kueue"
+_NOBODY_WOULD_RUN = "The queue runs its work in this cluster, where nothing would run this"
+KEPT_OUT = (
+    (PREDECESSOR_UNREACHABLE, ""),
+    (PREDECESSOR_NOT_STOPPED, ""),
+    (PREDECESSOR_FOREIGN, ""),
+    (UNREADABLE_TEMPLATE, ""),
+    (EPOCH_AHEAD, ""),
+    (WAITING_FOR_PODS_READY, ""),
+    (MISCONFIGURED, _NOT_MANAGED),
+    (MISCONFIGURED, _NOBODY_WOULD_RUN),
+)
+"""Why a Workload is kept out of its queue, whatever quota there is: reasons, and how their messages begin."""
 RESTORED = "Restored"
 SETTLING = "Settling"
 UNEXPLAINED = "Unexplained"
@@ -305,12 +318,12 @@ def stopped_by_itself(cluster: str) -> str:
 
 def not_managed_by_kueue(why: str) -> str:
     """Return why an object goes to no worker cluster, in Kueue's words; `why` has the way out."""
-    return f"The owner is not managed by Kueue: {why}"
+    return f"{_NOT_MANAGED}: {why}"
 
 
 def nobody_would_run(why: str) -> str:
     """Return why an object is not let go in its own cluster; `why` has the way out."""
-    return f"The queue runs its work in this cluster, where nothing would run this: {why}"
+    return f"{_NOBODY_WOULD_RUN}: {why}"
 
 
 def unreachable(cluster: str) -> str:
