@@ -301,6 +301,14 @@ class Engine:
         """Return the status of a ClusterQueue without times, None if there is none of that name."""
         return statuses.cluster_queue_status(self.state, name)
 
+    def queue_is_used(self, name: str) -> bool:
+        """Say whether anything is reserved or charged in a ClusterQueue, which need not exist as an object."""
+        return statuses.queue_is_used(self.state, name)
+
+    def flavor_is_used(self, name: str) -> bool:
+        """Say whether a ClusterQueue names a ResourceFlavor, or anything is charged in it."""
+        return statuses.flavor_is_used(self.state, name)
+
     def local_queue_status(self, key: ObjectKey) -> QueueFigures | None:
         """Return the status of a LocalQueue without times, None if there is none of that key."""
         return statuses.local_queue_status(self.state, key)

@@ -42,6 +42,19 @@ def cluster_queue_status(state: State, name: str) -> QueueFigures | None:
     return replace(figures, weighted_share=_published(state, state.ensure().queues.get(name)) if fair else None)
 
 
+def queue_is_used(state: State, name: str) -> bool:
+    """Say whether anything is reserved or charged in a ClusterQueue, which need not exist as an object."""
+    counts = state.ledger.queues.get(name)
+    return counts is not None and bool(counts.reserving or counts.reserved_usage)
+
+
+def flavor_is_used(state: State, name: str) -> bool:
+    """Say whether a ClusterQueue names a ResourceFlavor, or anything is charged in it."""
+    groups = (group for queue in state.queues.values() for group in queue.spec.resource_groups)
+    named = any(one.name == name for group in groups for one in group.flavors)
+    return named or any(flavor == name for one in state.ledger.queues.values() for flavor, _ in one.reserved_usage)
+
+
 def cohort_share(state: State, name: str) -> int | None:
     """Return the weighted share of a cohort; None where there is no fair sharing or no cohort of that name."""
     return _published(state, state.ensure().cohorts.get(name)) if state.settings.fair_sharing else None

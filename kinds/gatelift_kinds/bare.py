@@ -133,7 +133,7 @@ class BareKind:
 
     def release_step(self, obj: Workload) -> PatchStep | None:
         """Return the patch that drops Kueue's finalizer, if somebody put it there."""
-        body = without_finalizer(obj.metadata, markers.WORKLOAD_FINALIZER)
+        body = without_finalizer(obj.metadata, markers.RESOURCE_IN_USE)
         return PatchStep(body=body, kind=PatchKind.JSON) if body else None
 
     def document(self, part: Part, placing: Placing) -> bytes:

@@ -33,7 +33,7 @@ JOB_MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 JOB_SYNC_COMPLETIONS = "kueue.x-k8s.io/job-completions-equal-parallelism"
 STOPPING = "kueue.x-k8s.io/stopping"
 ADMISSION_GATED_BY = "kueue.x-k8s.io/admission-gated-by"
-WORKLOAD_FINALIZER = "kueue.x-k8s.io/resource-in-use"
+RESOURCE_IN_USE = "kueue.x-k8s.io/resource-in-use"  # finalizer on Workloads, ClusterQueues and ResourceFlavors
 
 MULTIKUEUE_MANAGER = "kueue.x-k8s.io/multikueue"
 """`spec.managedBy` of a Job that runs elsewhere; also the controller name of MultiKueue admission checks."""

@@ -39,7 +39,7 @@ def workload_document(
             ANNOTATION_EPOCH: FIRST_EPOCH,
             ANNOTATION_OWNER: written(owner, meta),
         },
-        "finalizers": [markers.WORKLOAD_FINALIZER],
+        "finalizers": [markers.RESOURCE_IN_USE],
         "ownerReferences": [
             {
                 "apiVersion": owner.api_version,

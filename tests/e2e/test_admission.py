@@ -47,7 +47,7 @@ BACK_SECONDS = 8
 """After a Retry: longer than what ran takes to stop."""
 READY_SECONDS, BACKOFF_SECONDS = 8, 5
 """Longer than a pod takes to run where it can; and until it may try again, which leaves time to make that so."""
-COHORT, FAIR = "adm-cohort", "adm-fair"
+COHORT, FAIR, LEAVING = "adm-cohort", "adm-fair", "adm-leaving"
 NO_RESERVATION = ("False", "NoReservation", "The workload has no reservation")
 ADMITTED = ("True", "Admitted", "The workload is admitted")
 BYPASSED = "Bypassed scheduling evaluation because an equivalent workload recently failed"
@@ -62,6 +62,8 @@ QUEUES = [
     queue("adm-fair-a", "1", FAIR, reclaimWithinCohort="Any"),
     queue("adm-fair-b", "1", FAIR, reclaimWithinCohort="Any"),
     queue("adm-fair-idle", "2", FAIR),
+    queue("adm-gives", "1", LEAVING),
+    queue("adm-takes", "0", LEAVING),
 ]
 
 
@@ -242,6 +244,24 @@ async def test_a_queue_on_hold_takes_nothing_new_and_a_drained_one_lets_go_of_wh
     await runs_again(world, first)
     await world.running_on(second)
     await world.remove(POD, first, second)
+
+
+async def test_hd_163_a_queue_that_is_deleted_stays_charged_until_its_work_has_ended(world: World) -> None:
+    borrows, waits = world.name("borrows"), world.name("waits")
+    await world.create(a_pod(world, borrows, "adm-takes"))
+    await world.running_on(borrows)
+    await world.delete(CLUSTER_QUEUE, "adm-takes")
+    terminating = ("False", "Terminating", "Can't admit new workloads; clusterQueue is terminating")
+    await queue_says(world, CLUSTER_QUEUE, "adm-takes", terminating)
+    inactive = ("False", "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue")
+    await queue_says(world, LOCAL_QUEUE, "adm-takes", inactive)
+    await world.create(a_pod(world, waits, "adm-gives"))
+    await says(world, waits, "QuotaReserved", ("False", "WaitingForQuota", lacks("1")))
+    await says(world, borrows, "Admitted", ADMITTED)
+    await world.remove(POD, borrows)
+    await world.gone("mgmt", CLUSTER_QUEUE, "adm-takes")
+    await world.running_on(waits)
+    await world.remove(POD, waits)
 
 
 async def test_a_job_that_can_do_with_fewer_pods_runs_with_as_many_as_fit(world: World) -> None:

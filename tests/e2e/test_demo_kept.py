@@ -40,6 +40,7 @@ async def uninstall(stranger: Stranger, kubectl: str, kubeconfig: str) -> None:
     workers = [Path(kubeconfig).with_name(f"worker-{number}.yaml") for number in (1, 2)]
     await at(kubeconfig, "delete", "pods,jobs", "--all-namespaces", "--selector", "kueue.x-k8s.io/queue-name")
     await at(kubeconfig, "delete", "workloads", "--all-namespaces", "--all")
+    await at(kubeconfig, "delete", "clusterqueues,resourceflavors", "--all")
     for worker in map(str, workers):
         assert await at(worker, "get", "pods,jobs", "--all-namespaces", "--output", "name") == ""
         await at(worker, "--namespace", "default", "delete", "--kustomize", str(DEPLOY / "agent/namespace"))

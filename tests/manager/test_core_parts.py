@@ -373,10 +373,10 @@ def test_a_released_record_marks_its_epoch_as_used_until_it_is_raised() -> None:
 
 
 def test_only_our_own_finalizer_is_dropped() -> None:
-    body = record.finalizers_patch(workload(), "kueue.x-k8s.io/resource-in-use")
+    body = record.finalizers_patch(workload().metadata, "kueue.x-k8s.io/resource-in-use")
     assert body is not None
     assert json.loads(body)["metadata"]["finalizers"] == ["foreign"]
-    assert record.finalizers_patch(workload(), "absent") is None
+    assert record.finalizers_patch(workload().metadata, "absent") is None
 
 
 @pytest.mark.parametrize(("text", "epoch"), [("", 1), ("0", 1), ("-3", 1), ("x", 1), ("7", 7), ("٣", 1), ("9" * 19, 1)])

@@ -64,6 +64,7 @@ def test_the_answer_of_a_status_write_to_a_queue_that_was_deleted_meanwhile_does
     world.advance(2.0)
     assert late, "the queue's numbers were written"
     (queue,) = [ref for ref in world.api.objects if ref.resource.kind == "ClusterQueue"]
+    world.api.edit(queue, lambda document: document["metadata"].update(finalizers=[]))  # or it stayed with its work
     world.api.delete(queue)
     world.settle()
     for event in late:

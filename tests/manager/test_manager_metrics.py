@@ -240,7 +240,7 @@ def test_a_queue_that_is_gone_is_gone_from_the_gauges() -> None:
     counted = Counted()
     assert counted.value("kueue_cluster_queue_status", **QUEUE, status="active") == 1
     counted.world.api.delete(ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared")))
-    counted.world.settle()
+    counted.world.advance(2.0)
     assert counted.value("kueue_cluster_queue_status", **QUEUE, status="active") is None
 
 

@@ -168,7 +168,10 @@ def test_a_local_queue_shows_at_once_that_its_cluster_queue_is_stopped_gone_or_b
     kept = world.find("ClusterQueue", "shared")
     world.api.delete(queue)
     world.advance(3.0)
-    assert active() == ("False", "ClusterQueueDoesNotExist")
+    assert active() == ("False", "ClusterQueueIsInactive"), "it stays while its work runs"
+    world.api.edit(queue, lambda document: document["metadata"].update(finalizers=[]))
+    world.advance(3.0)
+    assert active() == ("False", "ClusterQueueDoesNotExist"), "somebody took its finalizer off"
     world.api.apply(a_cluster_queue(check="dispatch") | {"spec": kept["spec"]})
     world.advance(3.0)
     assert active() == ("True", "Ready")

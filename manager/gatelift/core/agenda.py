@@ -20,6 +20,7 @@ class Look(enum.StrEnum):
     CLUSTER_QUEUE = "cluster-queue"
     LOCAL_QUEUE = "local-queue"
     COHORT = "cohort"
+    FLAVOR = "flavor"
     CLUSTER = "cluster"
     INFORM = "inform"  # texts and statuses that wait for the budget of writes that only inform
     DECIDING = "deciding"  # quota, after deciding on it has failed

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import dispatch, documents
+from gatelift.core import dispatch, documents, in_use
 from gatelift.core.agenda import Key, Look
 from gatelift.core.link_values import LinkState
 from gatelift.core.state import Core
@@ -83,11 +83,14 @@ def _activity(core: Core, known: AdmissionCheck) -> Condition:
 
 
 def cluster_queue(core: Core, key: ObjectKey, now: float) -> None:
-    """Write the status of a ClusterQueue."""
+    """Write the finalizer or the status of a ClusterQueue."""
     known = core.knowledge.cluster_queues.get(key.name)
     figures = core.ledger.engine.cluster_queue_status(key.name)
-    if known is not None and figures is not None:
-        _show(core, ObjectRef(CLUSTER_QUEUE, key), Key(Look.CLUSTER_QUEUE, key), known, figures, now)
+    ref, look = ObjectRef(CLUSTER_QUEUE, key), Key(Look.CLUSTER_QUEUE, key)
+    if known is None or figures is None or core.blocked(ref, look, now):
+        return
+    if not in_use.keeps(core, look, known, now, used=core.ledger.engine.queue_is_used(key.name)):
+        _show(core, ref, look, known, figures, now)
 
 
 def local_queue(core: Core, key: ObjectKey, now: float) -> None:

@@ -28,7 +28,7 @@ from gatelift.core.record import Record, Requeue
 from gatelift.core.state import Core
 from gatelift_kinds import kind as kinds
 from gatelift_kinds.made_for import is_orphan
-from gatelift_kinds.markers import WORKLOAD_FINALIZER
+from gatelift_kinds.markers import RESOURCE_IN_USE
 from gatelift_kube.conditions import find, is_true
 from gatelift_kube.objects.kueue import Workload
 
@@ -145,7 +145,7 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
     if owner is not None:
         core.mark_owner(owner)
     if known.metadata.deletion_timestamp is not None:
-        body = record.finalizers_patch(known, WORKLOAD_FINALIZER)
+        body = record.finalizers_patch(known.metadata, RESOURCE_IN_USE)
         if body is not None:
             core.patch_workload(known, body, "release workload", status=False)
     elif owner is None and is_orphan(known):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift.core import (
+    in_use,
     kept_record,
     owners,
     placing,
@@ -74,6 +75,7 @@ def _surroundings_seen(core: Core, obj: KubeObject) -> None:
         case kueue.ResourceFlavor():
             core.knowledge.flavors[obj.metadata.name] = obj
             core.ledger.engine.flavor_changed(obj)
+            in_use.flavor_seen(core, obj)
             core.show_queues()
         case kueue.Cohort():
             before = core.knowledge.cohorts.get(obj.metadata.name)
@@ -127,6 +129,7 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
             core.shown_at.pop(Key(Look.CLUSTER_QUEUE, key), None)
             core.budget.leave(Key(Look.CLUSTER_QUEUE, key))
             engine.cluster_queue_removed(name)
+            core.look_at_leaving()
             predecessors.reach_changed(core)
             for local in _local_queues_of(core, name):
                 core.show_queue(Key(Look.LOCAL_QUEUE, local))
@@ -158,6 +161,7 @@ def _surroundings_gone(core: Core, obj: KubeObject) -> bool:
     match obj:
         case kueue.ResourceFlavor():
             core.knowledge.flavors.pop(name, None)
+            in_use.flavor_gone(core, key_of(obj.metadata))
             engine.flavor_removed(name)
             core.show_queues()
         case kueue.Cohort():
@@ -301,15 +305,21 @@ def _cluster_queue(core: Core, obj: kueue.ClusterQueue) -> None:
     key = key_of(obj.metadata)
     core.ledger.engine.cluster_queue_changed(obj)
     core.show_queue(Key(Look.CLUSTER_QUEUE, key))
+    core.look_at_leaving()
     if core.settings.admission.fair_sharing and (before is None or before.spec != obj.spec):
         core.show_queues()  # what others can borrow is what it lends
-    if before is None or before.spec != obj.spec:
+    if before is None or _differs(before, obj):
         predecessors.reach_changed(core)
         asks_otherwise = before is None or _asks_otherwise(before.spec, obj.spec)
         for local in _local_queues_of(core, key.name):
             core.show_queue(Key(Look.LOCAL_QUEUE, local))  # it is active when this one is, and shows its flavors
             if asks_otherwise:
                 _mark_queue(core, local)
+
+
+def _differs(before: kueue.ClusterQueue, after: kueue.ClusterQueue) -> bool:
+    """Say whether its LocalQueues find another ClusterQueue than before: by its spec, or since it is being deleted."""
+    return before.spec != after.spec or before.metadata.deletion_timestamp != after.metadata.deletion_timestamp
 
 
 def _local_queues_of(core: Core, name: str) -> list[ObjectKey]:

@@ -21,6 +21,7 @@ from gatelift.core import (
     containment,
     deciding,
     higher_terms,
+    in_use,
     intake,
     invariants,
     owners,
@@ -64,6 +65,7 @@ from gatelift_kube.resources import (
     CLUSTER_QUEUE,
     COHORT,
     LOCAL_QUEUE,
+    RESOURCE_FLAVOR,
     WORKER_CLUSTER,
     WORKLOAD,
     ObjectKey,
@@ -442,6 +444,7 @@ _LOOKS = {
     LOCAL_QUEUE: Look.LOCAL_QUEUE,
     COHORT: Look.COHORT,
     ADMISSION_CHECK: Look.CHECK,
+    RESOURCE_FLAVOR: Look.FLAVOR,
     WORKER_CLUSTER: Look.CLUSTER,
 }
 
@@ -451,6 +454,7 @@ _PASSES: dict[Look, Callable[[Core, ObjectKey, float], None]] = {
     Look.CLUSTER_QUEUE: checks.cluster_queue,
     Look.LOCAL_QUEUE: checks.local_queue,
     Look.COHORT: checks.cohort,
+    Look.FLAVOR: in_use.flavor,
     Look.CLUSTER: _cluster_changed,
     Look.DOUBTS: strays.look,
 }

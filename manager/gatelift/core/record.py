@@ -29,7 +29,7 @@ from gatelift_kube.objects.kueue import (
     SchedulingStats,
     Workload,
 )
-from gatelift_kube.objects.meta import Condition
+from gatelift_kube.objects.meta import Condition, ObjectMeta
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.unknown_fields import known_part
 from gatelift_wire.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_TERM
@@ -453,17 +453,16 @@ def epoch_patch(workload: Workload, epoch: int) -> bytes:
     )
 
 
-def finalizers_patch(workload: Workload, without: str) -> bytes | None:
+def finalizers_patch(meta: ObjectMeta, without: str) -> bytes | None:
     """Drop one finalizer, keep those of others; None when it is not there."""
-    kept = [name for name in workload.metadata.finalizers if name != without]
-    if len(kept) == len(workload.metadata.finalizers):
-        return None
-    return _ENCODE(
-        {
-            "metadata": {
-                "uid": workload.metadata.uid,
-                "resourceVersion": workload.metadata.resource_version,
-                "finalizers": kept,
-            }
-        }
-    )
+    kept = [name for name in meta.finalizers if name != without]
+    return _finalizers(meta, kept) if len(kept) != len(meta.finalizers) else None
+
+
+def finalizer_added(meta: ObjectMeta, finalizer: str) -> bytes | None:
+    """Put one finalizer to those of others; None when it is there."""
+    return _finalizers(meta, [*meta.finalizers, finalizer]) if finalizer not in meta.finalizers else None
+
+
+def _finalizers(meta: ObjectMeta, names: list[str]) -> bytes:
+    return _ENCODE({"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "finalizers": names}})

@@ -21,8 +21,12 @@ MIRROR_END = "mirror the end"
 SHOW_END = "show the end"
 SHOW_PLACED = "placed owner"
 PUT_MARK_BACK = "put the mark back"
+HOLD = "hold what is in use"
+LET_GO = "let go what is in use no more"
 
-INFORMING = frozenset({RECLAIM, PODS_READY, WHY_WAITING, MIRROR, MIRROR_END, SHOW_END, SHOW_PLACED, PUT_MARK_BACK})
+INFORMING = frozenset(
+    {RECLAIM, PODS_READY, WHY_WAITING, MIRROR, MIRROR_END, SHOW_END, SHOW_PLACED, PUT_MARK_BACK, HOLD, LET_GO}
+)
 """Purposes of the writes after whose failure everything else about the object goes on."""
 
 

@@ -37,6 +37,7 @@ from gatelift_kube.resources import (
     CLUSTER_QUEUE,
     COHORT,
     LOCAL_QUEUE,
+    RESOURCE_FLAVOR,
     WORKLOAD,
     ObjectKey,
     ObjectRef,
@@ -109,6 +110,7 @@ class Core:
     """User's object that no cache has -> the Workloads that wait for the answer whether it is there."""
     now: float = 0.0
     shown_at: dict[Key, float] = field(default_factory=dict)  # queues and checks -> when their status was written
+    leaving_flavors: dict[ObjectKey, None] = field(default_factory=dict)  # ResourceFlavors that are being deleted
     blobs: dict[tuple[str, int], set[str]] = field(default_factory=dict)  # (cluster, session) -> hashes sent
     term: int = 0
     leads_until: float = 0.0
@@ -387,6 +389,8 @@ class Core:
     def show_changed(self) -> None:
         """See to the status of all queues that the engine counts otherwise than at the last call."""
         names, locals_ = self.ledger.engine.take_changed()
+        if names:
+            self.look_at_leaving()
         for name in names:
             if name in self.knowledge.cluster_queues:
                 self.show_queue(Key(Look.CLUSTER_QUEUE, ObjectKey("", name)))
@@ -394,6 +398,11 @@ class Core:
         for local in locals_:
             if local in self.knowledge.local_queues:
                 self.show_queue(Key(Look.LOCAL_QUEUE, local))
+
+    def look_at_leaving(self) -> None:
+        """Look soon at the ResourceFlavors that are being deleted: what used one may not any more."""
+        for key in self.leaving_flavors:
+            self.agenda.wake(Key(Look.FLAVOR, key), self.now + STATUS_DELAY)
 
     def show_queues(self) -> None:
         """See to the status of all queues and cohorts: a flavor, check or quota changed."""
@@ -451,6 +460,8 @@ class Core:
             return knowledge.cohorts.get(ref.key.name)
         if ref.resource == ADMISSION_CHECK:
             return knowledge.checks.get(ref.key.name)
+        if ref.resource == RESOURCE_FLAVOR:
+            return knowledge.flavors.get(ref.key.name)
         owner = knowledge.owners.get(ref)
         return owner.object if owner is not None else None
 

@@ -1,0 +1,61 @@
+"""What is in use stays: Kueue's finalizer on ClusterQueues and ResourceFlavors, put on at first sight, taken off last.
+
+A ClusterQueue that is deleted admits nothing more and stays, charged in its cohort, until nothing is reserved in it:
+else what it had borrowed would be lent again while it runs. A ResourceFlavor stays as long as a ClusterQueue names it
+or something holds quota of it (decision 42). Neighbours: `checks` and `machine` look by key, `intake` says when.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import record
+from gatelift.core.agenda import Key, Look
+from gatelift.core.knowledge import key_of
+from gatelift.core.resting import HOLD, LET_GO
+from gatelift.core.state import Core
+from gatelift_kinds.markers import RESOURCE_IN_USE
+from gatelift_kube.objects.kueue import ClusterQueue, ResourceFlavor
+from gatelift_kube.resources import CLUSTER_QUEUE, RESOURCE_FLAVOR, ObjectKey, ObjectRef
+
+_RESOURCES = {Look.CLUSTER_QUEUE: CLUSTER_QUEUE, Look.FLAVOR: RESOURCE_FLAVOR}
+
+
+def keeps(core: Core, key: Key, known: ClusterQueue | ResourceFlavor, now: float, *, used: bool) -> bool:
+    """Put the finalizer on, or take it off what is being deleted and not `used`; say whether a write was asked for.
+
+    The caller has looked whether the object is `blocked`. A write that failed rests alone: the status goes on.
+    """
+    meta, ref = known.metadata, ObjectRef(_RESOURCES[key.look], key.object)
+    leaves = meta.deletion_timestamp is not None
+    purpose = LET_GO if leaves else HOLD
+    if leaves and used:
+        return False
+    patch = record.finalizers_patch if leaves else record.finalizer_added
+    body = patch(meta, RESOURCE_IN_USE)
+    if body is None or core.resting.rests(ref, purpose, core.agenda, key, now):
+        return False
+    if not leaves and not core.may_inform(key, now):  # at first sight of an installation these may be many
+        return False
+    core.patch(ref, body, purpose, decided_on=meta.resource_version)
+    return True
+
+
+def flavor(core: Core, key: ObjectKey, now: float) -> None:
+    """Look at a ResourceFlavor."""
+    known = core.knowledge.flavors.get(key.name)
+    ref, look = ObjectRef(RESOURCE_FLAVOR, key), Key(Look.FLAVOR, key)
+    if known is not None and not core.blocked(ref, look, now):
+        keeps(core, look, known, now, used=core.ledger.engine.flavor_is_used(key.name))
+
+
+def flavor_seen(core: Core, known: ResourceFlavor) -> None:
+    """Look at a ResourceFlavor soon; at one that is being deleted also whenever quota comes free."""
+    key = key_of(known.metadata)
+    if known.metadata.deletion_timestamp is not None:
+        core.leaving_flavors[key] = None
+    core.agenda.mark(Key(Look.FLAVOR, key))
+
+
+def flavor_gone(core: Core, key: ObjectKey) -> None:
+    """Forget a ResourceFlavor."""
+    core.leaving_flavors.pop(key, None)
+    core.budget.leave(Key(Look.FLAVOR, key))

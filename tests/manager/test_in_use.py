@@ -1,0 +1,99 @@
+"""HD-163: the finalizer on ClusterQueues and ResourceFlavors, as writes: one each, paced, none that hinders others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gatelift_kube import resources
+from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_kube.writes import WriteError
+from support.builders_manager import a_cluster_queue, a_pod, a_setting, kueue_object
+from support.manager_api import ApiError
+from support.manager_world import World, a_world
+
+FINALIZER = "kueue.x-k8s.io/resource-in-use"
+QUEUE = ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared"))
+FLAVOR = ObjectRef(resources.RESOURCE_FLAVOR, ObjectKey("", "default"))
+
+
+def held(world: World, kind: str = "ClusterQueue") -> list[dict[str, Any]]:
+    """Return what was written about the finalizers of a kind."""
+    return [body["metadata"] for verb, ref, body in world.api.writes if (verb, ref.resource.kind) == ("patch", kind)]
+
+
+def test_hd_163_the_finalizer_is_put_on_once_beside_those_of_others() -> None:
+    setting = a_setting()
+    for document in setting:
+        if document["kind"] in {"ClusterQueue", "ResourceFlavor"}:
+            document["metadata"]["finalizers"] = ["example.com/own"]
+    world = a_world(setting)
+    world.advance(60.0)
+    for kind, name in (("ClusterQueue", "shared"), ("ResourceFlavor", "default")):
+        assert world.find(kind, name)["metadata"]["finalizers"] == ["example.com/own", FINALIZER]
+        (written,) = held(world, kind)
+        assert written["uid"], "of this very object, as it was seen"
+        assert written["resourceVersion"]
+
+
+def test_hd_163_it_is_taken_off_last_and_nothing_else_with_it() -> None:
+    world = a_world(a_setting())
+    world.api.edit(QUEUE, lambda queue: queue["metadata"]["finalizers"].append("example.com/own"))
+    world.api.apply(a_pod("one").document())
+    world.advance(3.0)
+    before = len(held(world))
+    world.api.delete(QUEUE)
+    world.advance(30.0)
+    assert len(held(world)) == before, "something is reserved in it"
+    world.api.delete(ObjectRef(resources.POD, ObjectKey("team", "one")))
+    world.advance(30.0)
+    assert world.find("ClusterQueue", "shared")["metadata"]["finalizers"] == ["example.com/own"]
+    assert len(held(world)) == before + 1
+
+
+def test_hd_163_a_flavor_that_is_deleted_goes_with_the_last_queue_that_names_it() -> None:
+    world = a_world(a_setting())
+    world.api.delete(FLAVOR)
+    world.advance(30.0)
+    assert world.find("ResourceFlavor", "default")["metadata"]["finalizers"] == [FINALIZER]
+    world.api.delete(QUEUE)
+    world.advance(3.0)
+    assert not world.all("ClusterQueue")
+    assert not world.all("ResourceFlavor")
+
+
+def test_hd_163_a_finalizer_that_is_refused_is_tried_ever_less_and_the_status_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = a_world(a_setting())
+    tried = 0
+    carry_out = world.api.carry_out
+
+    def refuse(command: Any) -> Any:
+        nonlocal tried
+        if command.ref == QUEUE and not getattr(command, "subresource", ""):
+            tried += 1
+            raise ApiError(WriteError.FORBIDDEN, "no such right")
+        return carry_out(command)
+
+    monkeypatch.setattr(world.api, "carry_out", refuse)
+    world.api.edit(QUEUE, lambda queue: queue["metadata"].update(finalizers=[]))
+    world.api.apply(a_pod("one").document())
+    world.advance(300.0)
+    assert 2 <= tried <= 15
+    assert world.find("ClusterQueue", "shared")["status"]["admittedWorkloads"] == 1
+
+
+def test_hd_163_many_queues_get_it_at_the_pace_of_what_only_informs() -> None:
+    world = World()
+    for number in range(200):
+        queue = a_cluster_queue()
+        queue["metadata"]["name"] = f"q{number}"
+        world.api.apply(queue)
+    world.api.apply(kueue_object("ResourceFlavor", "default", {}))
+    world.settle()
+    world.advance(1.0)
+    assert len(held(world)) < 100
+    world.advance(60.0)
+    assert len(held(world)) == 200
