@@ -12,6 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gatelift_admission.debts import Debts
 from gatelift_admission.entry import (
     RESERVING,
     Entry,
@@ -72,6 +73,7 @@ class State:
     submitted: dict[ObjectKey, dict[str, Entry]] = field(default_factory=dict)
     ledger: Ledger = field(default_factory=Ledger)
     holders: Holders = field(default_factory=Holders)
+    debts: Debts = field(default_factory=Debts)
     foreign: Foreign = field(default_factory=Foreign)
     generations: dict[str, int] = field(default_factory=dict)
     """Per ClusterQueue: how often somebody who held quota of it left or was replaced (not: came)."""
@@ -124,8 +126,11 @@ class State:
         tree = self.ledger.tree
         if tree is not None and not self.outdated:
             return tree
-        tree = Tree(*self.tree_specs())
+        old, tree = tree, Tree(*self.tree_specs())
+        if old is not None:
+            self.debts.note(old, tree, self.holders)
         self.ledger.rebuild(tree)
+        self.debts.charge(tree, self.holders, [name for name, one in self.ledger.queues.items() if one.reserved_usage])
         self.outdated = False
         self.built += 1
         self.versions.clear()
@@ -258,6 +263,8 @@ class State:
             entry.evicted = False
         now = entry.charged_queue, entry.charged
         usage = self.wakes.keeping.recharged(self.ledger.tree, (root_of, before), now)
+        if now != (root_of, before) and self._off_the_tree(entry, root_of):
+            self.restructure()
         if self.holders.note(entry):  # its priority or its being evicted: others may choose it now
             freed = entry.charged
         if freed and not asked and self.settings.preemption_patience > 0:
@@ -265,6 +272,15 @@ class State:
         if freed:
             boost = self.settings.priority_boost
             self.released(root_of, freed, effective_priority(entry.workload, boost=boost), usage)
+
+    def _off_the_tree(self, entry: Entry, before: str) -> bool:
+        """Say whether a charge that changed is not only in the tree where its queue is: it is charged anew then."""
+        tree = self.ledger.tree
+        if tree is None:
+            return False
+        known, name = tree.queues, entry.charged_queue
+        missing = (before and before not in known) or (name and name not in known)
+        return self.debts.changed(entry, before) or bool(missing)
 
     def released(self, name: str, cells: Collection[Cell], priority: int, usage: Usage) -> None:
         """Wake what waits in the tree of queue `name` for `cells`; `usage` came free by somebody of `priority`."""

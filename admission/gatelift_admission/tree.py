@@ -48,6 +48,8 @@ class Node:
     subtree: Usage = field(default_factory=dict)
     local: Usage = field(default_factory=dict)
     usage: Usage = field(default_factory=dict)
+    held: Usage = field(default_factory=dict)
+    """What is charged to a cohort itself (`hold`); part of `usage`."""
     height: int = 0
     weight: int = 10**9
 
@@ -107,9 +109,7 @@ class Tree:
             self._join(self.cohorts[name], spec.parent)
         for name, parent in sorted(parents.items()):
             self._join(self.queues[name], parent)
-        self.cyclic: frozenset[str] = frozenset(
-            name for name, node in self.queues.items() if not _reaches_root(node, len(self.cohorts))
-        )
+        self.cyclic: frozenset[str] = self._cut_cycles()
         self.members: dict[str, list[Node]] = {}
         self._known: dict[tuple[Node, Cell], int] = {}
         """Answers of `available` since the last change of usage."""
@@ -126,9 +126,24 @@ class Tree:
             node.root = self._root_name(node)
             if node.name not in self.cyclic:
                 self.members.setdefault(node.root, []).append(node)
-        for node in [*self.queues.values(), *self.cohorts.values()]:
+        for node in self.nodes():
             if node.parent is None:
                 _measure(node)
+
+    def _cut_cycles(self) -> frozenset[str]:
+        """Part all that is in or below a cycle of cohorts from each other, or a charge would go round for ever.
+
+        Returns the queues among them: each stands alone, and admits nothing.
+        """
+        lost = [one for one in self.nodes() if not _reaches_root(one, len(self.cohorts))]
+        for node in lost:
+            node.parent = None
+            node.children.clear()  # all that is below one is in `lost` itself
+        return frozenset(node.name for node in lost if node.is_queue)
+
+    def nodes(self) -> list[Node]:
+        """Return all queues and cohorts."""
+        return [*self.queues.values(), *self.cohorts.values()]
 
     def _join(self, node: Node, parent: str) -> None:
         if parent:
@@ -287,6 +302,12 @@ class Tree:
                 at = at.parent
         self._known.clear()
 
+    def hold(self, cohort: Node, usage: Usage) -> None:
+        """Charge to a cohort itself what none of its queues is charged, as long as the tree stands."""
+        for cell, amount in usage.items():
+            cohort.held[cell] = cohort.held.get(cell, 0) + amount
+        self.add_usage(cohort, usage)
+
     def shift(self, node: Node, cell: Cell, amount: int) -> None:
         """Count `amount` more, or less, at the node alone; whoever does so takes it back and calls `recount`."""
         used = node.usage.get(cell, 0)
@@ -298,7 +319,7 @@ class Tree:
         at = node.parent
         while at is not None:
             beyond = (max(0, sub(one.usage.get(cell, 0), one.local.get(cell, 0))) for one in at.children)
-            self._set(at.usage, cell, at.usage.get(cell, 0), sum(beyond))
+            self._set(at.usage, cell, at.usage.get(cell, 0), sum(beyond) + at.held.get(cell, 0))
             at = at.parent
         self._known.clear()
 

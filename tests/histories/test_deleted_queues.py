@@ -1,10 +1,26 @@
-"""HD-163: whoever deletes a ClusterQueue or a ResourceFlavor frees nothing that is in use."""
+"""HD-163, HD-164: whoever deletes a ClusterQueue or a ResourceFlavor, or moves one, frees nothing that is in use."""
 
 from __future__ import annotations
 
+from functools import partial
+
+import pytest
+
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, RESOURCE_FLAVOR
 from support.builders_manager import kueue_object
-from support.cohort_history import BORROWED, FINALIZER, LONG, OWN, a_borrower_at_work, a_history, active, quota, running
+from support.cohort_history import (
+    BORROWED,
+    FINALIZER,
+    LONG,
+    OWN,
+    a_borrower_at_work,
+    a_history,
+    active,
+    make_queue,
+    quota,
+    running,
+    take_finalizer_off,
+)
 from support.history import History
 
 
@@ -76,6 +92,58 @@ def test_hd_163_a_flavor_stays_while_a_queue_names_it_or_work_holds_quota_of_it(
     assert _finalizers(history, "default") == [FINALIZER], "no queue names it, and its quota is in use"
     history.delete("home", POD, "one")
     history.until("it is gone", lambda: history.home.look(RESOURCE_FLAVOR, "default") is None)
+
+
+def _as_many_run(history: History, number: int) -> bool:
+    return len(running(history, OWN)) == number
+
+
+def taken_away(history: History) -> None:
+    """Let a person delete the queue that borrows, finalizer and all."""
+    history.delete("home", CLUSTER_QUEUE, "travels")
+    take_finalizer_off(history)
+    history.passes(3)
+    assert history.home.look(CLUSTER_QUEUE, "travels") is None
+
+
+def lent_only_as_it_ends(history: History) -> None:
+    """Check that the lender's own pods run one by one, each after one that had borrowed."""
+    history.passes(2 * LONG)
+    assert running(history, BORROWED) == list(BORROWED)
+    assert not running(history, OWN), "what was borrowed is lent again"
+    for number, name in enumerate(BORROWED, start=1):
+        history.delete("home", POD, name)
+        history.until("one more of the lender's runs", partial(_as_many_run, history, number))
+
+
+@pytest.mark.parametrize("leader_dies", [False, True])
+def test_hd_164_without_its_finalizer_a_queue_frees_nothing_either(*, leader_dies: bool) -> None:
+    history = a_borrower_at_work()
+    taken_away(history)
+    if leader_dies:
+        history.kill_leader()
+    lent_only_as_it_ends(history)
+
+
+@pytest.mark.parametrize("cohort", [None, "elsewhere"])
+def test_hd_164_made_anew_under_its_name_it_pays_no_debt(cohort: str | None) -> None:
+    history = a_borrower_at_work()
+    taken_away(history)
+    make_queue(history, "travels", "3000m", cohort)
+    lent_only_as_it_ends(history)
+
+
+def test_hd_164_a_queue_that_is_put_into_another_cohort_pays_no_debt() -> None:
+    history = a_borrower_at_work()
+    history.edit("home", CLUSTER_QUEUE, "travels", {"spec": {"cohortName": "elsewhere"}})
+    lent_only_as_it_ends(history)
+
+
+def test_hd_164_that_its_work_outlives_a_queue_is_said_in_the_log() -> None:
+    history = a_borrower_at_work()
+    taken_away(history)
+    notes = [line for line in history.world.time.trace if "ClusterQueue travels is gone" in line]
+    assert len(notes) == 1
 
 
 def _finalizers(history: History, name: str) -> list[str]:

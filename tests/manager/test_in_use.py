@@ -20,7 +20,8 @@ FLAVOR = ObjectRef(resources.RESOURCE_FLAVOR, ObjectKey("", "default"))
 
 def held(world: World, kind: str = "ClusterQueue") -> list[dict[str, Any]]:
     """Return what was written about the finalizers of a kind."""
-    return [body["metadata"] for verb, ref, body in world.api.writes if (verb, ref.resource.kind) == ("patch", kind)]
+    writes = [body for verb, ref, body in world.api.writes if (verb, ref.resource.kind) == ("patch", kind)]
+    return [body["metadata"] for body in writes if isinstance(body, dict)]
 
 
 def test_hd_163_the_finalizer_is_put_on_once_beside_those_of_others() -> None:

@@ -7,7 +7,7 @@ or something holds quota of it (decision 42). Neighbours: `checks` and `machine`
 
 from __future__ import annotations
 
-from gatelift.core import record
+from gatelift.core import record, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.knowledge import key_of
 from gatelift.core.resting import HOLD, LET_GO
@@ -59,3 +59,10 @@ def flavor_gone(core: Core, key: ObjectKey) -> None:
     """Forget a ResourceFlavor."""
     core.leaving_flavors.pop(key, None)
     core.budget.leave(Key(Look.FLAVOR, key))
+
+
+def queue_gone(core: Core, name: str) -> None:
+    """Take note that a ClusterQueue is gone; somebody took the finalizer off one that is in use."""
+    if core.ledger.engine.queue_is_used(name):
+        core.note(texts.queue_gone_in_use(name), warning=True)
+    core.look_at_leaving()

@@ -129,7 +129,7 @@ def gone(core: Core, resource: Resource, obj: KubeObject) -> None:
             core.shown_at.pop(Key(Look.CLUSTER_QUEUE, key), None)
             core.budget.leave(Key(Look.CLUSTER_QUEUE, key))
             engine.cluster_queue_removed(name)
-            core.look_at_leaving()
+            in_use.queue_gone(core, name)
             predecessors.reach_changed(core)
             for local in _local_queues_of(core, name):
                 core.show_queue(Key(Look.LOCAL_QUEUE, local))

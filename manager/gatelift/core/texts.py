@@ -434,3 +434,11 @@ def priority_class_changed(key: str) -> str:
 def priority_class_missing(name: str) -> str:
     """Return the message of the Warning event WorkloadPriorityClassNotFound."""
     return f"WorkloadPriorityClass {name!r} not found; create it or correct the label kueue.x-k8s.io/priority-class"
+
+
+def queue_gone_in_use(name: str) -> str:
+    """Say that a ClusterQueue was taken away under its work, and the way out."""
+    return (
+        f"ClusterQueue {name} is gone while Workloads hold quota of it: what it had borrowed is lent to nobody until "
+        "they have ended; make it anew in its cohort, or delete them"
+    )

@@ -1,0 +1,154 @@
+"""What a queue had borrowed when it left its cohort: charged where it was borrowed until it has ended (decision 42).
+
+A ClusterQueue that is taken away under its work (finalizer and all), or put into another cohort, leaves what it had
+borrowed behind: its charge is not in that tree any more, and the same quota would be lent a second time. So would what
+all below a cohort had borrowed that gets another parent. Such a debt is known by lender and borrower, as the tree that
+is replaced had them; it falls as those end who held quota then, and nobody new adds to it.
+
+Who holds quota in a queue that is not there, and of whom nobody knows where it was borrowed (a leader that never saw
+the queue), is charged in every cohort that could have lent it, until it has ended or the queue is there again.
+
+Neighbours: `state` notes before it replaces a tree, charges the new one, and says who has ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from gatelift_admission.entry import Entry
+from gatelift_admission.holders import Holders
+from gatelift_admission.model import Cell, Usage
+from gatelift_admission.tree import Node, Tree
+
+
+@dataclass(slots=True)
+class Debt:
+    """What was borrowed, and who held quota then, by UID."""
+
+    borrowed: Usage = field(default_factory=dict)
+    holders: dict[str, Entry] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Debts:
+    """All debts by lender (a cohort) and borrower (a queue or cohort): at most one for two nodes."""
+
+    known: dict[tuple[str, str], Debt] = field(default_factory=dict)
+    debtors: dict[str, int] = field(default_factory=dict)
+    """UID of each that holds quota of a debt -> of how many."""
+
+    def note(self, old: Tree, new: Tree, holders: Holders) -> None:
+        """Note what each node had borrowed from a parent that it has no more."""
+        for node in old.nodes():
+            parent = node.parent.name if node.parent is not None else ""
+            gone = node.is_queue and node.name not in new.queues
+            if not gone and _parent_of(new, node) == parent:
+                continue
+            borrowed = {cell: used - node.subtree.get(cell, 0) for cell, used in node.usage.items()}
+            beyond = {cell: amount for cell, amount in borrowed.items() if amount > 0 and parent}
+            if beyond or gone:  # of one that is gone it is known that all else was its own
+                self._owe(parent, _title(node), beyond, self._held(node, holders))
+
+    def charge(self, tree: Tree, holders: Holders, queues: Iterable[str]) -> None:
+        """Charge a fresh tree; `queues` are the names of those that hold quota, whether they are there or not."""
+        for (lender, _), debt in self.known.items():
+            cohort = tree.cohorts.get(lender)
+            if cohort is not None:
+                tree.hold(cohort, _due(debt, tree, lender))
+        for name in queues:
+            if name in tree.queues:
+                continue
+            unknown = [entry.charged for uid, entry in holders.of(name).entries.items() if uid not in self.debtors]
+            usage = _sum(unknown)
+            if usage:
+                _hold_everywhere(tree, usage)
+
+    def changed(self, entry: Entry, before: str) -> bool:
+        """Take that somebody's charge is another than before, in queue `before`; say whether it is part of a debt."""
+        if entry.uid not in self.debtors:
+            return False
+        if not entry.charged or entry.charged_queue != before:
+            self._forget(entry.uid)
+        return True
+
+    def _owe(self, lender: str, borrower: str, borrowed: Usage, held: Mapping[str, Entry]) -> None:
+        if not held:
+            return
+        debt = self.known.setdefault((lender, borrower), Debt())
+        for cell, amount in borrowed.items():
+            debt.borrowed[cell] = max(amount, debt.borrowed.get(cell, 0))
+        for uid, entry in held.items():
+            if uid not in debt.holders:
+                debt.holders[uid] = entry
+                self.debtors[uid] = self.debtors.get(uid, 0) + 1
+
+    def _forget(self, uid: str) -> None:
+        del self.debtors[uid]
+        for key, debt in list(self.known.items()):
+            debt.holders.pop(uid, None)
+            if not debt.holders:
+                del self.known[key]
+
+    def _held(self, node: Node, holders: Holders) -> dict[str, Entry]:
+        """Return who holds quota below a node, also by a debt to a cohort there."""
+        found: dict[str, Entry] = {}
+        for one in _below(node):
+            if one.is_queue:
+                found.update((uid, entry) for uid, entry in holders.of(one.name).entries.items() if entry.charged)
+            else:
+                for (lender, _), debt in self.known.items():
+                    if lender == one.name:
+                        found.update(debt.holders)
+        return found
+
+
+def _title(node: Node) -> str:
+    """Return the name of a borrower: names of queues and cohorts are separate."""
+    return f"{'queue' if node.is_queue else 'cohort'}/{node.name}"
+
+
+def _parent_of(tree: Tree, node: Node) -> str:
+    """Return the name of the parent that a node has in another tree, "" for none."""
+    found = (tree.queues if node.is_queue else tree.cohorts).get(node.name)
+    return found.parent.name if found is not None and found.parent is not None else ""
+
+
+def _below(node: Node) -> Iterator[Node]:
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        yield one
+        stack.extend(one.children)
+
+
+def _due(debt: Debt, tree: Tree, lender: str) -> Usage:
+    """Return what is left of a debt: no more than those hold who held quota then, and are not charged there anyway."""
+    left = _sum(entry.charged for entry in debt.holders.values() if not _is_below(tree, entry.charged_queue, lender))
+    return {cell: min(amount, left[cell]) for cell, amount in debt.borrowed.items() if cell in left}
+
+
+def _is_below(tree: Tree, queue: str, cohort: str) -> bool:
+    at = tree.queues.get(queue)
+    while at is not None:
+        at = at.parent
+        if at is not None and at.name == cohort:
+            return True
+    return False
+
+
+def _hold_everywhere(tree: Tree, usage: Usage) -> None:
+    """Charge usage wherever it may have been borrowed: to each root, and of what a cohort lends to its own alone."""
+    for cohort in tree.cohorts.values():
+        for cell, amount in usage.items():
+            own = amount if cohort.parent is None else min(amount, cohort.local.get(cell, 0))
+            if own and cohort.subtree.get(cell, 0):
+                tree.hold(cohort, {cell: own})
+
+
+def _sum(usages: Iterable[Usage]) -> Usage:
+    total: dict[Cell, int] = {}
+    for usage in usages:
+        for cell, amount in usage.items():
+            total[cell] = total.get(cell, 0) + amount
+    return total
