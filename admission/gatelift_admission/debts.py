@@ -43,19 +43,19 @@ class Debts:
         for node in old.nodes():
             parent = node.parent.name if node.parent is not None else ""
             gone = node.is_queue and node.name not in new.queues
-            if not gone and _parent_of(new, node) == parent:
+            if not gone and parent_of(new, node) == parent:
                 continue
             borrowed = {cell: used - node.subtree.get(cell, 0) for cell, used in node.usage.items()}
             beyond = {cell: amount for cell, amount in borrowed.items() if amount > 0 and parent}
             if beyond or gone:  # of one that is gone it is known that all else was its own
-                self._owe(parent, _title(node), beyond, self._held(node, holders))
+                self._owe(parent, title(node), beyond, self._held(node, holders))
 
     def charge(self, tree: Tree, holders: Holders, queues: Iterable[str]) -> None:
         """Charge a fresh tree; `queues` are the names of those that hold quota, whether they are there or not."""
         for (lender, _), debt in self.known.items():
             cohort = tree.cohorts.get(lender)
             if cohort is not None:
-                tree.hold(cohort, _due(debt, tree, lender))
+                tree.hold(cohort, _due(debt, tree, cohort))
         for name in queues:
             if name in tree.queues:
                 continue
@@ -63,6 +63,10 @@ class Debts:
             usage = _sum(unknown)
             if usage:
                 _hold_everywhere(tree, usage)
+
+    def lenders(self) -> list[str]:
+        """Return the cohorts to which something is owed: they are there as long as that is so."""
+        return list(dict.fromkeys(lender for lender, _ in self.known if lender))
 
     def changed(self, entry: Entry, before: str) -> bool:
         """Take that somebody's charge is another than before, in queue `before`; say whether it is part of a debt."""
@@ -103,12 +107,12 @@ class Debts:
         return found
 
 
-def _title(node: Node) -> str:
-    """Return the name of a borrower: names of queues and cohorts are separate."""
+def title(node: Node) -> str:
+    """Return a name for a node: those of queues and cohorts are separate."""
     return f"{'queue' if node.is_queue else 'cohort'}/{node.name}"
 
 
-def _parent_of(tree: Tree, node: Node) -> str:
+def parent_of(tree: Tree, node: Node) -> str:
     """Return the name of the parent that a node has in another tree, "" for none."""
     found = (tree.queues if node.is_queue else tree.cohorts).get(node.name)
     return found.parent.name if found is not None and found.parent is not None else ""
@@ -122,28 +126,32 @@ def _below(node: Node) -> Iterator[Node]:
         stack.extend(one.children)
 
 
-def _due(debt: Debt, tree: Tree, lender: str) -> Usage:
-    """Return what is left of a debt: no more than those hold who held quota then, and are not charged there anyway."""
-    left = _sum(entry.charged for entry in debt.holders.values() if not _is_below(tree, entry.charged_queue, lender))
+def _due(debt: Debt, tree: Tree, lender: Node) -> Usage:
+    """Return what is left of a debt: what those hold who held quota then, and are not charged in its tree anyway.
+
+    What is charged in one place of a tree beyond its quota is nobody's in all of it.
+    """
+    held: list[Usage] = []
+    for entry in debt.holders.values():
+        queue = tree.queues.get(entry.charged_queue)
+        if queue is None or root_of(queue) is not root_of(lender):
+            held.append(entry.charged)
+    left = _sum(held)
     return {cell: min(amount, left[cell]) for cell, amount in debt.borrowed.items() if cell in left}
 
 
-def _is_below(tree: Tree, queue: str, cohort: str) -> bool:
-    at = tree.queues.get(queue)
-    while at is not None:
-        at = at.parent
-        if at is not None and at.name == cohort:
-            return True
-    return False
+def root_of(node: Node) -> Node:
+    """Return the top of a node's tree."""
+    while node.parent is not None:
+        node = node.parent
+    return node
 
 
 def _hold_everywhere(tree: Tree, usage: Usage) -> None:
-    """Charge usage wherever it may have been borrowed: to each root, and of what a cohort lends to its own alone."""
+    """Charge usage in each tree where it may have been borrowed."""
     for cohort in tree.cohorts.values():
-        for cell, amount in usage.items():
-            own = amount if cohort.parent is None else min(amount, cohort.local.get(cell, 0))
-            if own and cohort.subtree.get(cell, 0):
-                tree.hold(cohort, {cell: own})
+        if cohort.parent is None:
+            tree.hold(cohort, {cell: amount for cell, amount in usage.items() if cell in cohort.subtree})
 
 
 def _sum(usages: Iterable[Usage]) -> Usage:

@@ -23,6 +23,7 @@ from gatelift_admission.flavors import Market, Pins
 from gatelift_admission.holders import Holders
 from gatelift_admission.keeping import Kept
 from gatelift_admission.ledger import Ledger
+from gatelift_admission.loans import Loans
 from gatelift_admission.matching import selector_matches
 from gatelift_admission.model import Cell, Settings, Usage
 from gatelift_admission.patience import Patience
@@ -74,6 +75,7 @@ class State:
     ledger: Ledger = field(default_factory=Ledger)
     holders: Holders = field(default_factory=Holders)
     debts: Debts = field(default_factory=Debts)
+    loans: Loans = field(default_factory=Loans)
     foreign: Foreign = field(default_factory=Foreign)
     generations: dict[str, int] = field(default_factory=dict)
     """Per ClusterQueue: how often somebody who held quota of it left or was replaced (not: came)."""
@@ -129,8 +131,10 @@ class State:
         old, tree = tree, Tree(*self.tree_specs())
         if old is not None:
             self.debts.note(old, tree, self.holders)
+            self.loans.note(old, tree)
         self.ledger.rebuild(tree)
         self.debts.charge(tree, self.holders, [name for name, one in self.ledger.queues.items() if one.reserved_usage])
+        self.loans.charge(tree)
         self.outdated = False
         self.built += 1
         self.versions.clear()
@@ -172,6 +176,7 @@ class State:
             )
             for name, cohort in self.cohorts.items()
         ]
+        cohorts += [NodeSpec(name=name) for name in self.debts.lenders() if name not in self.cohorts]
         return queues, cohorts
 
     def wake_queue(self, queue: QueueModel) -> None:
@@ -280,7 +285,9 @@ class State:
             return False
         known, name = tree.queues, entry.charged_queue
         missing = (before and before not in known) or (name and name not in known)
-        return self.debts.changed(entry, before) or bool(missing)
+        if self.debts.changed(entry, before) or missing:
+            return True
+        return bool(self.loans.roots) and bool(before) and known[before].root in self.loans.roots
 
     def released(self, name: str, cells: Collection[Cell], priority: int, usage: Usage) -> None:
         """Wake what waits in the tree of queue `name` for `cells`; `usage` came free by somebody of `priority`."""

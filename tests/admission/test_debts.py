@@ -11,7 +11,17 @@ import pytest
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.tree import NodeSpec, Quota, Tree
-from gatelift_kube.objects.kueue import Admission, ClusterQueue, Cohort, CohortSpec, PodSetAssignment, Workload
+from gatelift_kube.objects.kueue import (
+    Admission,
+    ClusterQueue,
+    Cohort,
+    CohortSpec,
+    FlavorQuotas,
+    FlavorResource,
+    PodSetAssignment,
+    ResourceGroup,
+    Workload,
+)
 from gatelift_kube.objects.meta import ObjectMeta
 from support.admission_objects import (
     cluster_queue,
@@ -53,6 +63,13 @@ def cohort_at_work() -> Engine:
 
 def set_parent(engine: Engine, name: str, parent: str) -> None:
     engine.cohort_changed(Cohort(ObjectMeta(name=name), CohortSpec(parent)))
+
+
+def limited(name: str, parent: str, *, lends: int | None) -> Cohort:
+    """Return a Cohort that lends so much at most to those beside it."""
+    quota = FlavorResource("cpu", "0", None, None if lends is None else str(lends))
+    groups = (ResourceGroup(("cpu",), (FlavorQuotas("default", (quota,)),)),)
+    return Cohort(ObjectMeta(name=name), CohortSpec(parent, groups))
 
 
 def ends(engine: Engine, name: str) -> None:
@@ -170,11 +187,7 @@ def test_hd_164_a_leader_that_never_saw_the_queue_lends_what_may_be_in_use_to_no
 
 def test_hd_164_what_a_cohort_lends_to_its_own_alone_may_have_been_lent_as_well() -> None:
     engine = engine_of(a_queue("lender", 4, "team"), runs=(running("a"), running("b")))
-    limited = group(default={"cpu": 0})
-    quotas = limited.flavors[0].resources[0]
-    kept = type(quotas)("cpu", "0", None, "0")
-    groups = (type(limited)(("cpu",), (type(limited.flavors[0])("default", (kept,)),)),)
-    engine.cohort_changed(Cohort(ObjectMeta(name="team"), CohortSpec("top", groups)))
+    engine.cohort_changed(limited("team", "top", lends=0))
     assert lent_meanwhile(engine) == IN_TURN
 
 
@@ -206,6 +219,87 @@ def test_hd_164_what_a_cohort_is_charged_itself_is_counted_where_its_queues_are_
     tree.recount(queue, cell)
     assert tree.cohorts["all"].usage == {cell: 4}
     assert tree.free(queue, cell) == 0
+
+
+# --- who leaves with what it had lent ---
+
+
+def leaves(cohort: str) -> Engine:
+    """Return an engine whose `lender` has just left for another cohort while all of its quota was lent."""
+    engine = cohort_at_work()
+    engine.cluster_queue_changed(a_queue("lender", 4, cohort))
+    return engine
+
+
+@pytest.mark.parametrize("cohort", ["", "elsewhere"])
+def test_hd_164_who_leaves_has_what_it_had_lent_only_as_it_is_given_back(cohort: str) -> None:
+    assert lent_meanwhile(leaves(cohort)) == IN_TURN
+
+
+def test_hd_164_who_leaves_lends_it_to_nobody_else_either() -> None:
+    engine = leaves("elsewhere")
+    engine.cluster_queue_changed(a_queue("other", 0, "elsewhere"))
+    engine.local_queue_changed(local_queue("other", "other"))
+    arrive(engine, "other-0", 2, 1.0)
+    assert moves(engine, 1.0) == []
+    ends(engine, "a")
+    assert moves(engine, 2.0) == ["other-0"]
+
+
+def test_hd_164_who_leaves_keeps_what_was_not_lent() -> None:
+    engine = engine_of(a_queue("lender", 4), a_queue("taker", 1), runs=(running("a"),))
+    moves(engine, 0.0)
+    engine.cluster_queue_changed(a_queue("lender", 4, ""))
+    arrive(engine, "lender-0", 3, 1.0)
+    assert moves(engine, 1.0) == ["lender-0"]
+
+
+def test_hd_164_quota_that_is_put_back_into_the_cohort_is_all_there() -> None:
+    engine = leaves("elsewhere")
+    engine.cluster_queue_changed(a_queue("more", 4))
+    arrive(engine, "lender-0", 4, 1.0)
+    assert moves(engine, 1.0) == ["lender-0"]
+    assert not engine.state.loans.known
+
+
+def test_hd_164_both_may_leave_one_after_the_other() -> None:
+    engine = cohort_at_work()
+    engine.cluster_queue_changed(a_queue("taker", 0, "x"))
+    moves(engine, 0.5)
+    engine.cluster_queue_changed(a_queue("lender", 4, "y"))
+    assert lent_meanwhile(engine) == IN_TURN
+    assert not engine.state.loans.known
+
+
+@pytest.mark.parametrize("lends", [None, 0, 3])
+def test_hd_164_within_one_tree_only_what_its_cohort_kept_to_its_own_is_owed(lends: int | None) -> None:
+    engine = engine_of(a_queue("lender", 6, "p1"), a_queue("taker", 0, "p1"), runs=(running("a"), running("b")))
+    engine.cohort_changed(limited("p1", "top", lends=lends))
+    set_parent(engine, "p2", "top")
+    moves(engine, 0.0)
+    engine.cluster_queue_changed(a_queue("taker", 0, "p2"))
+    arrive(engine, "lender-0", 2, 1.0)
+    assert moves(engine, 1.0) == ["lender-0"], "two of six are idle"
+    arrive(engine, "lender-1", 4, 2.0)
+    assert moves(engine, 2.0) == []
+
+
+def test_hd_164_a_cohort_that_leaves_with_what_it_had_lent_waits_as_well() -> None:
+    queues = a_queue("lender", 4, "team"), a_queue("taker", 0, "top")
+    engine = engine_of(*queues, runs=(running("a"), running("b")))
+    set_parent(engine, "team", "top")
+    moves(engine, 0.0)
+    set_parent(engine, "team", "")
+    assert lent_meanwhile(engine) == IN_TURN
+
+
+def test_hd_164_within_one_tree_a_queue_may_be_put_anywhere() -> None:
+    engine = engine_of(a_queue("lender", 6), a_queue("taker", 0), runs=(running("a"), running("b")))
+    set_parent(engine, "team", COHORT)
+    moves(engine, 0.0)
+    engine.cluster_queue_changed(a_queue("lender", 6, "team"))
+    arrive(engine, "lender-0", 2, 1.0)
+    assert moves(engine, 1.0) == ["lender-0"]
 
 
 # --- cycles of cohorts ---
