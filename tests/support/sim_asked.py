@@ -28,11 +28,10 @@ class Asked:
         home.store.listen(self._changed)
 
     def _changed(self, storage: tuple[str, str], change: Change) -> None:
-        document = change.after.document()
         if storage == (WORKLOAD.group, WORKLOAD.plural):
-            self._workload(document, removed=change.removed)
-        elif storage == (POD.group, POD.plural) and "deletionTimestamp" in document["metadata"]:
-            self._deleted(document)
+            self._workload(change.after.view(), removed=change.removed)
+        elif storage == (POD.group, POD.plural) and change.after.deleting:
+            self._deleted(change.after.view())
 
     def _workload(self, document: Doc, *, removed: bool) -> None:
         owners = self._owners.setdefault(document["metadata"]["uid"], set())

@@ -247,8 +247,7 @@ def anew(document: Doc) -> Doc:
         kept[marks] = {key: value for key, value in kept.get(marks, {}).items() if not key.startswith(own)}
     if "template" not in spec:
         fresh = {key: spec[key] for key in ("containers", "restartPolicy", "schedulingGates") if key in spec}
-        for container in fresh["containers"]:
-            container.pop("volumeMounts", None)
+        fresh["containers"] = [{k: v for k, v in one.items() if k != "volumeMounts"} for one in spec["containers"]]
         fresh["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
         return {"metadata": {**kept, "finalizers": ["kueue.x-k8s.io/managed"]}, "spec": fresh}
     template = {"spec": {key: spec["template"]["spec"][key] for key in ("containers", "restartPolicy")}}

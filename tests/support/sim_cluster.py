@@ -146,8 +146,9 @@ class SimCluster:
         return self.store.look((resource.group, resource.plural), namespace if resource.namespaced else "", name)
 
     def all(self, resource: Resource) -> list[Doc]:
-        found = self.store.look_all((resource.group, resource.plural))
-        return sorted(found, key=lambda one: (one["metadata"].get("namespace", ""), one["metadata"]["name"]))
+        """Return all objects of a kind by namespace and name. They are to be read, not changed."""
+        found = self.store.all((resource.group, resource.plural))
+        return [each.view() for each in sorted(found, key=lambda one: (one.namespace, one.name))]
 
     # --- writing ------------------------------------------------------------------------------------------------
 

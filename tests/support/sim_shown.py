@@ -52,7 +52,7 @@ class Read:
         """Read an object."""
         key = ObjectKey(stored.namespace, stored.name)
         ref, look = ObjectRef(resource, key), Key(LOOKS[resource], key)
-        return cls(stored, stored.document(), ref, look, str(stored.version))
+        return cls(stored, stored.view(), ref, look, str(stored.version))
 
     def moves(self, core: Core) -> bool:
         """Say whether it may still come to show something else."""

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Protocol
 
-import msgspec
-
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Change
@@ -157,7 +155,7 @@ class Truth:
             if self._granted_lives(uid) and not by_hand and uid not in self._stripped:
                 raise TruthError(f"workload {stored.name} ({uid}) is gone while {self.live(uid)} may run")
             return
-        document, before = msgspec.json.decode(stored.raw), self.workloads.get(uid)
+        document, before = stored.view(), self.workloads.get(uid)
         self.workloads[uid] = document
         self._held.pop(uid, None)
         if holds(document, "QuotaReserved") and not holds(document, "Finished"):
@@ -275,7 +273,7 @@ class Truth:
     # --- what may run -------------------------------------------------------------------------------------------
 
     def _object(self, cluster: str, kind: str, change: Change, *, by_hand: bool) -> None:
-        document = msgspec.json.decode(change.after.raw)
+        document = change.after.view()
         meta = document["metadata"]
         key = f"{cluster}/{kind}/{meta['uid']}"
         if cluster == LOCAL:

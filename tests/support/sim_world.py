@@ -156,10 +156,10 @@ class SimWorld:
                 return
             told = {"removed": change.removed, "by_hand": cluster.by_hand}
             if storage == (WORKLOAD.group, WORKLOAD.plural) and cluster is self.home:
-                account.workload(change.after.document(), self.time.now, **told)
+                account.workload(change.after.view(), self.time.now, **told)
             elif storage in ((POD.group, POD.plural), (JOB.group, JOB.plural)):
                 kind = POD if storage == (POD.group, POD.plural) else JOB
-                account.object(name, kind.kind, change.after.document(), self.time.now, **told)
+                account.object(name, kind.kind, change.after.view(), self.time.now, **told)
 
         cluster.store.listen(changed)
 

@@ -27,7 +27,7 @@ class Collector(Controller):
         key = Key(storage=storage, namespace=stored.namespace, name=stored.name)
         owners: tuple[str, ...] = ()
         if not change.removed and b'"ownerReferences":[' in stored.raw:
-            owners = tuple(owner["uid"] for owner in meta(stored.document())["ownerReferences"])
+            owners = tuple(owner["uid"] for owner in meta(stored.view())["ownerReferences"])
         self._follow(key, owners)
         if change.removed:
             self._waiting.pop(stored.uid, None)
@@ -62,7 +62,7 @@ class Collector(Controller):
         kind = store.kinds.storages().get(key.storage)
         if stored is None or kind is None:
             return []
-        document = stored.document()
+        document = stored.view()
         finalizers = meta(document).get("finalizers") or []
         if stored.deleting and ORPHAN_FINALIZER in finalizers:
             return [*self._orphan(store, stored.uid), _without(store, key, document, ORPHAN_FINALIZER)]

@@ -244,7 +244,7 @@ class Jobs(Controller):
 
 def _controller(stored: Stored | None) -> str:
     """Return the UID of what controls a pod, "" for none; nothing is taken apart that names no owner."""
-    return owner_uid(stored.document()) if stored is not None and b'"ownerReferences":[' in stored.raw else ""
+    return owner_uid(stored.view()) if stored is not None and b'"ownerReferences":[' in stored.raw else ""
 
 
 def _is_status(action: Action) -> bool:

@@ -50,7 +50,7 @@ class Scheduler(Controller):
             if change.removed:
                 self._nodes.pop(change.after.name, None)
             else:
-                before, node = self._nodes.get(change.after.name), change.after.document()
+                before, node = self._nodes.get(change.after.name), change.after.view()
                 self._nodes[change.after.name] = node
                 if before is not None and _relevant(before) == _relevant(node):
                     return  # a heartbeat makes no room
@@ -59,7 +59,7 @@ class Scheduler(Controller):
             self._notice_pod(change)
 
     def _notice_pod(self, change: Change) -> None:
-        stored, pod = change.after, change.after.document()
+        stored, pod = change.after, change.after.view()
         node, phase = stored.fields["spec.nodeName"], stored.fields["status.phase"]
         occupies = bool(node) and phase not in TERMINAL and not change.removed
         if occupies:
@@ -105,7 +105,7 @@ class Scheduler(Controller):
         stored = store.find(_POD, key.namespace, key.name)
         if stored is None or stored.uid not in self._waiting:
             return []
-        pod = stored.document()
+        pod = stored.view()
         wanted = requests_of(pod["spec"])
         refusals: Counter[str] = Counter()
         fitting = []

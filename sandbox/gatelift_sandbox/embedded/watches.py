@@ -21,7 +21,7 @@ PENDING_MAX = 50_000
 class Stored:
     """One version of one object: its JSON, and what selectors and preconditions ask for. Never changed."""
 
-    __slots__ = ("deleting", "fields", "labels", "name", "namespace", "raw", "uid", "version")
+    __slots__ = ("_view", "deleting", "fields", "labels", "name", "namespace", "raw", "uid", "version")
 
     def __init__(self, raw: bytes, version: int, about: Document, fields: dict[str, str]) -> None:
         self.raw = raw
@@ -34,11 +34,18 @@ class Stored:
         self.fields = fields
         fields["metadata.name"] = self.name
         fields["metadata.namespace"] = self.namespace
+        self._view: Document | None = None
 
     def document(self) -> Document:
         """Return the object decoded; the caller owns it."""
         found: Document = decode(self.raw)
         return found
+
+    def view(self) -> Document:
+        """Return the object decoded, once for all who only read it: nobody may change any of it."""
+        if self._view is None:
+            self._view = self.document()
+        return self._view
 
 
 class Happened(Enum):
