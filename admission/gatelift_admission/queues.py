@@ -181,6 +181,8 @@ def cluster_queue_active(
 
 def _check_problems(spec: ClusterQueueSpec, known: Mapping[str, AdmissionCheck]) -> list[tuple[str, str]]:
     rules = checks.rules(spec)
+    if not rules:
+        return []
     missing = sorted(name for name in rules if name not in known)
     inactive = sorted(name for name in rules if name in known and not _check_active(known[name]))
     controllers = {name: known[name].spec.controller_name for name in sorted(rules) if name in known}

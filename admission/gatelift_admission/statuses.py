@@ -5,7 +5,7 @@ Pure: from the state to values; the caller adds transition times and writes. Nei
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gatelift_admission.amounts import sub, to_quantity
 from gatelift_admission.fairness import published, share
@@ -37,9 +37,10 @@ def cluster_queue_status(state: State, name: str) -> QueueFigures | None:
     if queue is None:
         return None
     active = cluster_queue_active(queue.object, state.flavors, state.checks, state.cohorts)
-    figures = _figures(state, active, state.ledger.queue(name), queue.object, borrows=bool(queue.spec.cohort_name))
+    counts, borrows = state.ledger.queue(name), bool(queue.spec.cohort_name)
     fair = bool(state.settings.fair_sharing)
-    return replace(figures, weighted_share=_published(state, state.ensure().queues.get(name)) if fair else None)
+    weighted = _published(state, state.ensure().queues.get(name)) if fair else None
+    return _figures(state, active, counts, queue.object, borrows=borrows, weighted_share=weighted)
 
 
 def queue_is_used(state: State, name: str) -> bool:
@@ -105,7 +106,13 @@ def local_queue_status(state: State, key: ObjectKey) -> QueueFigures | None:
 
 
 def _figures(
-    state: State, active: Active, counts: Counts, queue: ClusterQueue | None, *, borrows: bool | None
+    state: State,
+    active: Active,
+    counts: Counts,
+    queue: ClusterQueue | None,
+    *,
+    borrows: bool | None,
+    weighted_share: int | None = None,
 ) -> QueueFigures:
     nominal = state.nominal(queue) if borrows and queue is not None else {}
     return QueueFigures(
@@ -115,6 +122,7 @@ def _figures(
         admitted_workloads=counts.admitted,
         flavors_reservation=_usage(queue, counts.reserved_usage, nominal),
         flavors_usage=_usage(queue, counts.admitted_usage, nominal),
+        weighted_share=weighted_share,
     )
 
 

@@ -46,9 +46,14 @@ def is_moving(core: Core, ref: ObjectRef, look: Key, version: str) -> bool:
 
 
 def queue_is_wrong(core: Core, resource: Resource, key: ObjectKey, document: Doc) -> list[str]:
+    """Return what a queue shows that is not what the engine has."""
+    return queue_differs(core, resource, key, shown_by(document))
+
+
+def queue_differs(core: Core, resource: Resource, key: ObjectKey, shown: Doc) -> list[str]:
+    """Say the same of a queue that shows this, by `shown_by`."""
     engine = core.ledger.engine
     figures = engine.cluster_queue_status(key.name) if resource == CLUSTER_QUEUE else engine.local_queue_status(key)
-    shown = _shown_by(document.get("status", {}))
     has = _had_by(figures) if figures is not None else None
     found = [] if shown == has else [f"{resource.kind} {key.name} shows {shown}; the engine has {has}"]
     waits = [
@@ -61,7 +66,9 @@ def queue_is_wrong(core: Core, resource: Resource, key: ObjectKey, document: Doc
     return found
 
 
-def _shown_by(status: Doc) -> Doc:
+def shown_by(queue: Doc) -> Doc:
+    """Return what a queue shows, in the form in which it is compared."""
+    status: Doc = queue.get("status", {})
     active: Doc = next((one for one in status.get("conditions", []) if one["type"] == "Active"), {})
     return {
         **{count: status.get(count, 0) for count in COUNTS},

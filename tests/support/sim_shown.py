@@ -19,7 +19,7 @@ from gatelift_kube.conditions import truncated
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox.embedded.watches import Stored
-from support.shown import LOOKS, is_moving, queue_is_wrong
+from support.shown import LOOKS, is_moving, queue_differs, shown_by
 from support.sim_cluster import Doc, SimCluster
 from support.sim_manager import SimManager
 from support.sim_objects import holds, milli
@@ -46,13 +46,19 @@ class Read:
     ref: ObjectRef
     look: Key
     version: str
+    figures: Doc
+    """What a queue shows; nothing of a Workload."""
+    phase: Phase | None
+    """Where a Workload shows that it stands; none of a queue."""
 
     @classmethod
     def of(cls, resource: Resource, stored: Stored) -> Read:
         """Read an object."""
         key = ObjectKey(stored.namespace, stored.name)
         ref, look = ObjectRef(resource, key), Key(LOOKS[resource], key)
-        return cls(stored, stored.view(), ref, look, str(stored.version))
+        document, is_workload = stored.view(), resource == WORKLOAD
+        figures, phase = ({}, _phase(document)) if is_workload else (shown_by(document), None)
+        return cls(stored, document, ref, look, str(stored.version), figures, phase)
 
     def moves(self, core: Core) -> bool:
         """Say whether it may still come to show something else."""
@@ -67,6 +73,9 @@ class Shown:
         self._truth = truth
         self._read: dict[str, Read] = {}  # by UID
         self._compared: tuple[object, int, int] | None = None
+        self._listed: dict[Resource, list[Read]] = {}
+        self._listed_at = (-1, -1)
+        """Restores and version of the store of which that are the objects."""
         self.checks = 0
 
     def forget(self) -> None:
@@ -97,16 +106,16 @@ class Shown:
                 if not each.moves(core):
                     self.checks += 1
                     found += (
-                        queue_is_wrong(core, resource, each.ref.key, each.document)
-                        if resource != WORKLOAD
-                        else self._workload(core, each.document)
+                        self._workload(core, each.document, each.phase)
+                        if each.phase is not None
+                        else queue_differs(core, resource, each.ref.key, each.figures)
                     )
         self._compared = None if found else now
         return found
 
-    def _workload(self, core: Core, document: Doc) -> list[str]:
+    def _workload(self, core: Core, document: Doc, shown: Phase) -> list[str]:
         engine, meta = core.ledger.engine, document["metadata"]
-        found, shown, phase = [], _phase(document), engine.phase(meta["uid"])
+        found, phase = [], engine.phase(meta["uid"])
         attempt = core.attempts.get(meta["uid"])
         if shown is Phase.FINISHED and attempt is not None and attempt.state in LIVE:
             return []  # by a stranger, or a dead leader's late write: charged until its cluster was heard (decision 35)
@@ -125,8 +134,14 @@ class Shown:
         return [*found, *_waits_for_another_reason(core, document)] if shown is Phase.PENDING else found
 
     def _all(self, resource: Resource) -> list[Read]:
-        there = self._home.store.all((resource.group, resource.plural))
-        return [self._reading(resource, stored) for stored in sorted(there, key=_name)]
+        at = self._home.restores, self._home.store.version
+        if at != self._listed_at:
+            self._listed_at = at
+            self._listed.clear()
+        if resource not in self._listed:
+            there = self._home.store.all((resource.group, resource.plural))
+            self._listed[resource] = [self._reading(resource, stored) for stored in sorted(there, key=_name)]
+        return self._listed[resource]
 
     def _reading(self, resource: Resource, stored: Stored) -> Read:
         known = self._read.get(stored.uid)

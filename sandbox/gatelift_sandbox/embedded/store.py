@@ -230,7 +230,7 @@ class Store:
             new = checked_new(kind, namespace, name, change({}))
             meta(new)["name"] = name
             return self.draft_create(kind, namespace, new)
-        before = kind.served(old.document())
+        before = kind.served(old.document() if kind.converts else {**old.view()})
         present = kind.served(old.document())
         new = checked_new(kind, namespace, name, change(present))
         unconditional = check_versions(kind, new, old, patch=patch)
