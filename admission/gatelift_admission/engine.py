@@ -188,9 +188,12 @@ class Engine:
         """Charge nothing more for the present reservation, whatever the object says; twice is as good as once.
 
         What comes free is kept for a while from `now` on, at least from the latest time that the engine was told.
+        What runs without a reservation stays charged (`set_ghost`): that is no charge of a reservation.
         """
         self.state.now = max(self.state.now, now)
-        self.set_usage(uid, {})
+        entry = self.state.entries.get(uid)
+        if entry is not None and not entry.ghost:
+            self.set_usage(uid, {})
 
     def set_ghost(self, uid: str, *, runs: bool) -> None:
         """Say that a workload runs whose object shows no reservation, or that nothing of it does any more.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift.core import kept_out, reports
+from gatelift.core import kept_out, reports, unrecorded
 from gatelift.core.agenda import Key
 from gatelift.core.attempts import LIVE
 from gatelift.core.state import Core
@@ -127,7 +127,8 @@ class Shown:
             return found  # the ledger lets go of its quota when nothing of it runs any more, without a write
         charged: Charge = {cell: amount for cell, amount in engine.charged(meta["uid"]).items() if amount}
         due: Charge = _granted(document) if shown in (Phase.RESERVED, Phase.ADMITTED) else {}
-        if engine.state.entries[meta["uid"]].ghost and core.caution.runs_unrecorded(meta["uid"]):
+        known = core.knowledge.workload_of(meta["uid"])
+        if engine.state.entries[meta["uid"]].ghost and known is not None and unrecorded.runs(core, known):
             due = charged  # a cluster says that it runs, and no record does: what it had nobody can tell
         if charged != due:
             found.append(f"Workload {meta['name']} is shown with {due}; the engine charges {charged}")

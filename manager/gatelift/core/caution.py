@@ -68,6 +68,15 @@ class Caution:
         """Say whether a workload runs, by a cluster's word, in the epoch that its record shows as placed nowhere."""
         return any(ahead.level and not ahead.over for ahead in self._ahead.get(uid, {}).values())
 
+    def runs_beside(self, uid: str) -> bool:
+        """Say whether a workload runs, by a cluster's word, where its record does not place it."""
+        return any(not ahead.over for ahead in self._ahead.get(uid, {}).values())
+
+    def spares(self, cluster: str, key: PlacementKey) -> bool:
+        """Say whether a cluster has listed a placement that runs since before a recovery."""
+        ahead = self._ahead.get(key.uid, {}).get(cluster)
+        return ahead is not None and ahead.spared and ahead.key == key
+
     def cordons(self, cluster: str) -> bool:
         """Say whether a cluster gets no new work."""
         return cluster in self._suspected or cluster in self._doubted

@@ -18,6 +18,7 @@ from gatelift.core import (
     shown_end,
     texts,
     unexplained,
+    unrecorded,
     verdicts,
 )
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
@@ -121,15 +122,15 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
     A lost cluster is remembered.
     """
     left = owner is not None and not owner.managed
+    for cluster, ahead in core.caution.named(attempt.uid):
+        placing.drop_stray(core, cluster, ahead.key, now, over=ahead.over)
     if attempt.live:
         reason = texts.WORKLOAD_DELETED if known.metadata.deletion_timestamp is not None else texts.OWNER_DELETED
         message = texts.LEFT_QUEUE if left else "The user deleted it"
         attempt.ending = Ending(reason=reason, message=message, evict=False)
         placing.stop(core, attempt, attempt.ending, now)
         return
-    if core.caution.runs_unrecorded(attempt.uid):
-        for cluster, ahead in core.caution.named(attempt.uid):
-            placing.drop_stray(core, cluster, ahead.key, now, over=ahead.over)
+    if unrecorded.runs(core, known):
         return
     if left and known.metadata.deletion_timestamp is None:
         core.delete_workload(known, "delete workload")  # its quota is free once the record says that it goes

@@ -19,6 +19,7 @@ from gatelift.core import (
     recovery,
     reports,
     seeking,
+    unrecorded,
 )
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt
@@ -203,6 +204,7 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
         return
     core.knowledge.readings[key] = (kind, rec)
     core.ledger.engine.workload_changed(kept_record.charged(core, obj), now)
+    unrecorded.charge(core, obj)  # a record that has just given its quota back may not be all that runs
     if rec.epoch_used:
         core.ledger.block(obj.metadata.uid)
     readiness.note(core, obj)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from gatelift.core import few_lines, foreign_runs, given, informing, texts
 from gatelift.core.foreign_runs import ANY
@@ -27,6 +27,8 @@ from gatelift_wire.keys import PlacementKey, is_uid
 if TYPE_CHECKING:
     from gatelift.core.attempts import Attempt
     from gatelift.core.state import Core
+
+_Of = TypeVar("_Of", UserObject, str)
 
 REMEMBERED_MAX = PREDECESSORS_MAX - 1
 """Vanished placements remembered per cluster, about 200 bytes each: a tenth of what one object may hold. Each means
@@ -54,6 +56,7 @@ class Predecessors:
 
     by_cluster: dict[str, dict[PlacementKey, Memory]] = field(default_factory=dict)
     by_place: dict[UserObject, dict[tuple[str, PlacementKey], None]] = field(default_factory=dict)
+    by_uid: dict[str, dict[tuple[str, PlacementKey], None]] = field(default_factory=dict)
     ended: dict[tuple[str, PlacementKey], None] = field(default_factory=dict)
     foreign: dict[str, frozenset[UserObject]] = field(default_factory=dict)
     """Cluster -> places that are taken by what another management cluster left there (`foreign_runs`)."""
@@ -76,6 +79,7 @@ class Predecessors:
         of_cluster[memory.key] = memory
         self.ended.pop((cluster, memory.key), None)
         self.by_place.setdefault(memory.place, {})[cluster, memory.key] = None
+        self.by_uid.setdefault(memory.key.uid, {})[cluster, memory.key] = None
         return True
 
     def drop(self, cluster: str, key: PlacementKey) -> Memory | None:
@@ -85,10 +89,8 @@ class Predecessors:
             return None
         if not self.by_cluster[cluster]:
             del self.by_cluster[cluster]
-        places = self.by_place[memory.place]
-        places.pop((cluster, key))
-        if not places:
-            del self.by_place[memory.place]
+        _unindex(self.by_place, memory.place, (cluster, key))
+        _unindex(self.by_uid, memory.key.uid, (cluster, key))
         self.ended[cluster, key] = None
         if len(self.ended) > ENDED_MAX:
             del self.ended[next(iter(self.ended))]
@@ -118,6 +120,12 @@ class Predecessors:
         """Say whether a placement is remembered as one whose Workload is known to have vanished."""
         memory = self.by_cluster.get(cluster, {}).get(key)
         return memory is not None and memory.place.kind != ANY.kind
+
+
+def _unindex(index: dict[_Of, dict[tuple[str, PlacementKey], None]], of: _Of, one: tuple[str, PlacementKey]) -> None:
+    index[of].pop(one)
+    if not index[of]:
+        del index[of]
 
 
 def recordable(memory: Memory) -> Memory:
@@ -197,6 +205,7 @@ def left_alone(core: Core, cluster: str, entry: InventoryEntry) -> None:
     place = _of_any_kind(entry.namespace, entry.name)
     memory = Memory(place, entry.key, view.session if view is not None else 0, facts, ours)
     if core.predecessors.put(cluster, memory):
+        core.mark_later((entry.key.uid,))
         if recordable(memory) is not memory:
             few_lines.note(core, cluster, texts.not_recordable(cluster, entry.key, f"{entry.namespace}/{entry.name}"))
         show(core, cluster)
@@ -219,6 +228,7 @@ def adopt(core: Core, cluster: str) -> None:
             facts = Known(written_revision=core.record_revision)
             if core.predecessors.put(cluster, Memory(place, key, said.session, facts, said.given)):
                 core.touched.add(cluster)
+                core.mark_later((said.workload_uid,))  # it is charged from now on
 
 
 def _adopt_foreign(core: Core, cluster: str, taken: frozenset[UserObject]) -> None:

@@ -29,6 +29,7 @@ from gatelift.core import (
     retention,
     seeking,
     texts,
+    unrecorded,
     verdicts,
 )
 from gatelift.core.agenda import Key, Look
@@ -209,9 +210,8 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         placing.lose(core, attempt)
     if attempt.state is AttemptState.LOST:
         endings.fenced(core, attempt)
-    ghost = core.caution.runs_unrecorded(rec.uid)
-    core.ledger.engine.set_ghost(rec.uid, runs=ghost)
-    core.ledger.engine.set_unreachable(rec.uid, unreachable=ghost or attempt.state is AttemptState.LOST)
+    beside = unrecorded.charge(core, known)
+    core.ledger.engine.set_unreachable(rec.uid, unreachable=beside or attempt.state is AttemptState.LOST)
 
 
 def settle_queueing(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:

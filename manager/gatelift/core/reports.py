@@ -17,6 +17,7 @@ from gatelift.core import (
     recovery,
     telling,
     texts,
+    unrecorded,
 )
 from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.caution import Ahead
@@ -218,7 +219,8 @@ def look_ahead(
 
     An epoch that is not used, of a workload that is placed nowhere, has not come either: it has no winner. Nor has one
     whose reservation stands without a winner: a backup of that moment knows no placement. What runs since before a
-    recovery is older than what that raised, and left to its own end all the same.
+    recovery is older than what that raised, and left to its own end all the same; what was listed as let go does not
+    become gated again by what its agent says anew in each session.
     """
     known, attempt = core.knowledge.workload_of(key.uid), core.attempts.get(key.uid)
     if known is None:
@@ -228,6 +230,7 @@ def look_ahead(
     never_won = never_won or epochs.torn(known) == key.epoch
     unplaced_now = attempt is not None and attempt.state in NO_WINNER
     unplaced = unplaced_now and never_won
+    gated = gated and not core.caution.spares(cluster, key)
     spared = not (over or gated) and recovery.spares(core, cluster, key, known)
     if key.epoch < highest and unplaced_now and not (spared or over or gated):
         _hold(core, cluster, known, attempt, Ahead(key, over=False, level=True))  # it stops first, charged until then
@@ -250,7 +253,9 @@ def _hold(core: Core, cluster: str, known: Workload, attempt: Attempt | None, ah
     It may be a record that is too old, or a cluster that is mistaken; nothing that runs is stopped before a person
     has raised the epoch.
     """
-    if not core.caution.name(cluster, ahead):
+    is_news = core.caution.name(cluster, ahead)
+    unrecorded.charge(core, known)
+    if not is_news:
         if attempt is not None:
             core.mark_attempt(attempt)  # it may be over now
         return

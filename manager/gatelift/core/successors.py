@@ -61,15 +61,25 @@ def _holder(core: Core, known: Workload) -> Holder | None:
             if other is not known and attempt is not None and attempt.live:
                 return Holder(place, attempt.cluster, attempt.key)
         for cluster, placed in core.predecessors.at(place):
-            if placed.uid == known.metadata.uid and _explains(core, known, placed):
-                continue
-            if _reaches(core, known, cluster, core.predecessors.by_cluster[cluster][placed]):
+            if _holds(core, known, cluster, placed):
                 return Holder(place, cluster, placed)
         for cluster, taken in core.predecessors.foreign.items():
             named = place in taken and _may_be_named(core, place.namespace, cluster)
             if named or (ANY in taken and _may_go(core, known, cluster)):
                 return Holder(place, cluster)
     return None
+
+
+def own_run(core: Core, known: Workload) -> tuple[str, PlacementKey] | None:
+    """Return cluster and placement of an own run that is remembered, holds a Workload, and that it does not explain."""
+    remembered = core.predecessors.by_uid.get(known.metadata.uid, {})
+    return next((each for each in remembered if _holds(core, known, *each)), None)
+
+
+def _holds(core: Core, known: Workload, cluster: str, placed: PlacementKey) -> bool:
+    if placed.uid == known.metadata.uid and _explains(core, known, placed):
+        return False
+    return _reaches(core, known, cluster, core.predecessors.by_cluster[cluster][placed])
 
 
 def _explains(core: Core, known: Workload, placed: PlacementKey) -> bool:

@@ -1,0 +1,155 @@
+"""HD-173: what runs in a later epoch than a restored record has come to is charged until it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from gatelift.core.recovery_values import ANNOTATION_RECOVER, Finding, Told, Word, told
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
+from support.history import History
+from support.restoring import Backup, backup, restore
+
+QUEUE = "travels"
+
+
+def cordon(history: History, cluster: str, *, on: bool = True) -> None:
+    history.edit("home", WORKER_CLUSTER, cluster, {"spec": {"cordoned": on}})
+
+
+def moved_and_a_is_lost() -> tuple[History, Backup]:
+    """Return a history in which a pod ran on a, was copied in a backup, runs on b since, and a is lost."""
+    history = History(shown=False)
+    cordon(history, "b")
+    history.pod("one")
+    assert history.until_runs("one") == "a"
+    history.passes(20.0)
+    kept = backup(history)
+    cordon(history, "a")
+    cordon(history, "b", on=False)
+    workload = history.workload("one")
+    assert workload is not None
+    name = workload["metadata"]["name"]
+    history.edit("home", WORKLOAD, name, {"spec": {"active": False}})
+    history.until("it has stopped", lambda: not history.runs("one"))
+    history.edit("home", WORKLOAD, name, {"spec": {"active": True}})
+    assert history.until_runs("one") == "b"
+    history.passes(90.0)  # agents keep the counter once a minute
+    history.cut("a")
+    history.until_lost("a")
+    return history, kept
+
+
+def finding(history: History) -> Finding | None:
+    document = history.home.look(WORKER_CLUSTER, "local")
+    assert document is not None
+    return (told(msgspec.convert(document, WorkerCluster, strict=False)) or Told()).finding
+
+
+def restored() -> History:
+    """Return a history whose record says (1, a), while a is away, b runs epoch 2, and a person has said: go on."""
+    history, kept = moved_and_a_is_lost()
+    restore(history, kept)
+    history.until("the restore is found", lambda: finding(history) is not None)
+    found = finding(history)
+    assert found is not None
+    word = msgspec.json.encode(Word(since=found.since, epochs=1000, who="a person")).decode()
+    history.edit("home", WORKER_CLUSTER, "local", {"metadata": {"annotations": {ANNOTATION_RECOVER: word}}})
+    history.until("the next one leads", history.leads)
+    history.until_lost("a")
+    assert history.leader.charges(QUEUE) == 500
+    return history
+
+
+def put_back() -> History:
+    """Return such a history in which that Workload alone was put back, around all policies: nobody says *restored*."""
+    history, kept = moved_and_a_is_lost()
+    for manager in history.world.managers:
+        manager.kill()
+    only = {WORKLOAD: kept.objects[WORKLOAD]}
+    restore(history, Backup(only, history.world.manager_lease))
+    history.until("somebody leads", history.leads)
+    history.passes(60.0)
+    assert finding(history) is None
+    assert history.leader.charges(QUEUE) == 500
+    return history
+
+
+def is_charged(history: History, seconds: float = 60.0) -> None:
+    """Let time pass in which the run on b is charged at each moment in which somebody leads."""
+    for _ in range(int(seconds * 5)):
+        history.passes(0.2)
+        assert not history.leads() or history.leader.charges(QUEUE) == 500
+    assert history.runs("one") == {"b"}
+
+
+def a_is_heard(history: History) -> None:
+    history.mend("a")
+    history.until("a has said that it is not there", lambda: history.shows("one", "QuotaReserved") is False)
+
+
+@pytest.mark.parametrize("begun", [restored, put_back])
+def test_hd_173_what_a_record_has_elsewhere_is_charged_when_it_is_gone_there(begun: Callable[[], History]) -> None:
+    history = begun()
+    a_is_heard(history)
+    is_charged(history)
+
+
+@pytest.mark.parametrize("begun", [restored, put_back])
+def test_hd_173_the_next_leader_charges_it_before_its_cluster_was_heard(begun: Callable[[], History]) -> None:
+    history = begun()
+    a_is_heard(history)
+    history.passes(30.0)
+    history.world.start_manager()  # a standby sees the Lease move, and waits for nobody
+    history.passes(30.0)
+    history.cut("b")
+    history.kill_leader()
+    history.until("another one leads", history.leads)
+    is_charged(history, 120.0)
+    assert history.lost("b")
+    history.mend("b")
+    is_charged(history, 120.0)
+
+
+@pytest.mark.parametrize("begun", [restored, put_back])
+def test_hd_173_its_object_is_deleted_and_it_is_stopped_and_charged_until_both_are_over(
+    begun: Callable[[], History],
+) -> None:
+    history = begun()
+    if begun is restored:  # which says nothing to anybody before a was heard
+        a_is_heard(history)
+    history.delete("home", POD, "one")
+    history.until("it has stopped", lambda: history.containers("one") == 0)
+    if begun is put_back:
+        history.passes(30.0)
+        assert history.leader.charges(QUEUE) == 500
+        history.mend("a")
+    history.until("its quota is free", lambda: history.leader.charges(QUEUE) == 0)
+    history.until("its Workload is gone", lambda: history.workload("one") is None)
+
+
+def test_hd_173_what_ran_on_ends_and_it_runs_under_its_own_record() -> None:
+    history = restored()
+    a_is_heard(history)
+    history.passes(30.0)
+    cordon(history, "b")
+    history.delete("b", POD, "one")
+    history.until("it runs anew, in an epoch of its own", lambda: history.runs("one") == {"a"})
+    assert history.leader.charges(QUEUE) == 500
+
+
+def test_hd_174_what_runs_since_before_a_recovery_runs_on_when_its_cluster_comes_back_to_another_leader() -> None:
+    """HD-174: its agent says *applied* anew in each session: that was taken for a placement that is only gated."""
+    history = restored()
+    a_is_heard(history)
+    history.passes(30.0)
+    history.cut("b")
+    history.kill_leader()
+    history.until_lost("b")
+    history.mend("b")
+    history.until_connected("b")
+    history.passes(60.0)
+    assert history.runs("one") == {"b"}
