@@ -146,9 +146,16 @@ class SimCluster:
         return self.store.look((resource.group, resource.plural), namespace if resource.namespaced else "", name)
 
     def all(self, resource: Resource) -> list[Doc]:
-        """Return all objects of a kind by namespace and name. They are to be read, not changed."""
+        """Return all objects of a kind by namespace and name; the caller owns them."""
+        return [each.document() for each in self._sorted(resource)]
+
+    def views(self, resource: Resource) -> list[Doc]:
+        """Return the same for who only reads: nobody may change any of it."""
+        return [each.view() for each in self._sorted(resource)]
+
+    def _sorted(self, resource: Resource) -> list[Stored]:
         found = self.store.all((resource.group, resource.plural))
-        return [each.view() for each in sorted(found, key=lambda one: (one.namespace, one.name))]
+        return sorted(found, key=lambda one: (one.namespace, one.name))
 
     # --- writing ------------------------------------------------------------------------------------------------
 
@@ -254,7 +261,7 @@ class SimCluster:
     @property
     def lost_nodes(self) -> frozenset[str]:
         """Names of the nodes that are cut off the API server."""
-        nodes = (each["metadata"] for each in self.all(NODE))
+        nodes = (each["metadata"] for each in self.views(NODE))
         return frozenset(each["name"] for each in nodes if each.get("annotations", {}).get(NODE_LOST) == "true")
 
     def cut_node(self, name: str, *, lost: bool) -> None:

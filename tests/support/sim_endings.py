@@ -35,7 +35,7 @@ def unsettled(world: SimWorld) -> list[str]:
     problems += [
         f"{resource.kind} {each['metadata']['name']} has no workload"
         for resource in (POD, JOB)
-        for each in world.home.all(resource)
+        for each in world.home.views(resource)
         if "kueue.x-k8s.io/queue-name" in each["metadata"].get("labels", {})
         and each["metadata"]["uid"] not in owned
         and not is_over(each)
@@ -51,7 +51,7 @@ def strays(world: SimWorld, live: dict[str, Any]) -> list[str]:
         if worker.name in world.lost_for_good:
             continue
         for resource in (POD, JOB):
-            for each in worker.all(resource):
+            for each in worker.views(resource):
                 belongs = world.truth.whose.of(worker.name, each["metadata"]["uid"])
                 if belongs is None:
                     continue  # a tenant's own
@@ -66,9 +66,9 @@ def strays(world: SimWorld, live: dict[str, Any]) -> list[str]:
 def left_over(world: SimWorld) -> list[str]:
     """Return what is left after everything was deleted."""
     left = [
-        f"{resource.kind}s at home: {names(world.home.all(resource))}"
+        f"{resource.kind}s at home: {names(world.home.views(resource))}"
         for resource in (POD, JOB, WORKLOAD)
-        if world.home.all(resource)
+        if world.home.views(resource)
     ]
     left += [f"{uid} runs: {live}" for uid, live in world.truth.all_live().items()]
     left += strays(world, {})

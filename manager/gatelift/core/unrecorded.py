@@ -1,4 +1,4 @@
-"""What runs though its record shows no quota for it: charged all the same, until it is over.
+"""What runs though its record shows no quota for it: charged all the same, until it is over (P7).
 
 Two say so of a Workload without a reservation. A cluster names it: in the record's own epoch, where somebody took its
 status away, or in a later one, where the record is too old. And what is remembered of that, which the next leader reads
