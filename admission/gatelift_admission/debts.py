@@ -20,6 +20,19 @@ from gatelift_admission.entry import Entry
 from gatelift_admission.holders import Holders
 from gatelift_admission.model import Cell, Usage
 from gatelift_admission.tree import Node, Tree
+from gatelift_kube.objects.kueue import ClusterQueue
+
+CHARGED_IN = "gatelift.dev/charged-in"
+"""Annotation of a ClusterQueue: the cohorts in which what it holds is charged. By it the next leader knows of debts."""
+COHORTS_SAID_MAX = 32
+"""Cohorts that are named there, far more than any tree is deep; what is owed is named last, and kept."""
+COHORT_CHARS_MAX = 253
+
+
+def said_cohorts(annotations: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the cohorts that a ClusterQueue's annotation names; what can be no name is left out."""
+    named = annotations.get(CHARGED_IN, "")[: COHORTS_SAID_MAX * (COHORT_CHARS_MAX + 1)].split(",")
+    return tuple(name for name in named[:COHORTS_SAID_MAX] if 0 < len(name) <= COHORT_CHARS_MAX)
 
 
 @dataclass(slots=True)
@@ -63,6 +76,35 @@ class Debts:
             usage = _sum(unknown)
             if usage:
                 _hold_everywhere(tree, usage)
+
+    def recall(self, tree: Tree, queues: Mapping[str, ClusterQueue], holders: Holders) -> None:
+        """Take what queues say of where they were charged (`charged_in`), once; the tree has to be built anew for it.
+
+        Who of them had borrowed it nobody can tell any more: all that a queue uses beyond its quota is owed there.
+        """
+        for name, queue in queues.items():
+            node = tree.queues[name]
+            beyond = {cell: used - node.subtree.get(cell, 0) for cell, used in node.usage.items()}
+            borrowed = {cell: amount for cell, amount in beyond.items() if amount > 0}
+            trees = {root_of(node).name}
+            for lender in said_cohorts(queue.metadata.annotations) if borrowed else ():
+                cohort = tree.cohorts.get(lender)
+                root = root_of(cohort).name if cohort is not None else lender
+                if root not in trees:  # the first one named is the lowest
+                    trees.add(root)
+                    self._owe(lender, title(node), borrowed, self._held(node, holders))
+
+    def charged_in(self, tree: Tree, queue: str) -> str:
+        """Return in which cohorts a queue is charged, as it says so itself (CHARGED_IN): lowest first, "" for none."""
+        names: dict[str, None] = {}
+        at = tree.queues.get(queue)
+        while at is not None and at.parent is not None:
+            at = at.parent
+            names[at.name] = None
+        for (lender, _), debt in self.known.items():
+            if lender and any(entry.charged_queue == queue for entry in debt.holders.values()):
+                names[lender] = None
+        return ",".join(list(names)[-COHORTS_SAID_MAX:])
 
     def lenders(self) -> list[str]:
         """Return the cohorts to which something is owed: they are there as long as that is so."""

@@ -308,6 +308,17 @@ class Engine:
         """Say whether anything is reserved or charged in a ClusterQueue, which need not exist as an object."""
         return statuses.queue_is_used(self.state, name)
 
+    def recall(self) -> None:
+        """Take from the ClusterQueues where else they were charged: once, when all objects were fed."""
+        state = self.state
+        queues = {name: queue.object for name, queue in state.queues.items()}
+        state.debts.recall(state.ensure(), queues, state.holders)
+        state.restructure()
+
+    def charged_in(self, name: str) -> str:
+        """Return in which cohorts a ClusterQueue is charged, as `debts.CHARGED_IN` on it says so, "" for none."""
+        return self.state.debts.charged_in(self.state.ensure(), name)
+
     def flavor_is_used(self, name: str) -> bool:
         """Say whether a ClusterQueue names a ResourceFlavor, or anything is charged in it."""
         return statuses.flavor_is_used(self.state, name)

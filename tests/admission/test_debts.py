@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
+from gatelift_admission.debts import CHARGED_IN, COHORTS_SAID_MAX, said_cohorts
 from gatelift_admission.engine import Engine
 from gatelift_admission.tree import NodeSpec, Quota, Tree
 from gatelift_kube.objects.kueue import (
@@ -299,6 +301,83 @@ def test_hd_164_within_one_tree_a_queue_may_be_put_anywhere() -> None:
     moves(engine, 0.0)
     engine.cluster_queue_changed(a_queue("lender", 6, "team"))
     arrive(engine, "lender-0", 2, 1.0)
+    assert moves(engine, 1.0) == ["lender-0"]
+
+
+# --- what the next leader knows ---
+
+
+def taken_over(engine: Engine) -> Engine:
+    """Return the engine of the next leader: it knows the objects as they are, with what the queues say."""
+    queues = []
+    for name in ("lender", "taker"):
+        model = engine.state.queues[name]
+        meta = replace(model.object.metadata, annotations={CHARGED_IN: engine.charged_in(name)})
+        queues.append(replace(model.object, metadata=meta))
+    found = engine_of(*queues, runs=(running("a"), running("b")))
+    for cohort in engine.state.cohorts.values():
+        found.cohort_changed(cohort)
+    found.recall()
+    return found
+
+
+def test_hd_164_a_queue_says_in_which_cohorts_it_is_charged() -> None:
+    engine = cohort_at_work()
+    set_parent(engine, COHORT, "top")
+    assert engine.charged_in("taker") == f"{COHORT},top"
+    engine.cluster_queue_changed(a_queue("taker", 0, "elsewhere"))
+    assert engine.charged_in("taker") == f"elsewhere,{COHORT}"
+    ends(engine, "a")
+    assert engine.charged_in("taker") == f"elsewhere,{COHORT}"
+    ends(engine, "b")
+    assert engine.charged_in("taker") == "elsewhere"
+    engine.cluster_queue_changed(a_queue("taker", 0, ""))
+    assert not engine.charged_in("taker")
+
+
+@pytest.mark.parametrize("leaders", [1, 2])
+def test_hd_164_the_next_leader_lends_what_was_borrowed_only_as_it_ends(leaders: int) -> None:
+    engine = cohort_at_work()
+    engine.cluster_queue_changed(a_queue("taker", 0, "elsewhere"))
+    for _ in range(leaders):
+        engine = taken_over(engine)
+    assert lent_meanwhile(engine) == IN_TURN
+
+
+def test_hd_164_a_queue_that_was_moved_while_no_leader_was_there_pays_no_debt_either() -> None:
+    queue = a_queue("taker", 0, "elsewhere")
+    moved = replace(queue, metadata=replace(queue.metadata, annotations={CHARGED_IN: COHORT}))
+    engine = engine_of(a_queue("lender", 4), moved, runs=(running("a"), running("b")))
+    engine.recall()
+    assert lent_meanwhile(engine) == IN_TURN
+
+
+def test_hd_164_of_several_cohorts_of_one_tree_the_lowest_is_charged() -> None:
+    queues = a_queue("lender", 8, "team"), a_queue("taker", 0, "team")
+    engine = engine_of(*queues, runs=(running("a"), running("b")))
+    set_parent(engine, "team", "top")
+    moves(engine, 0.0)
+    said = engine.charged_in("taker")
+    assert said == "team,top"
+    queue = a_queue("taker", 0, "elsewhere")
+    moved = replace(queue, metadata=replace(queue.metadata, annotations={CHARGED_IN: said}))
+    engine = engine_of(a_queue("lender", 8, "team"), moved, runs=(running("a"), running("b")))
+    set_parent(engine, "team", "top")
+    engine.recall()
+    arrive(engine, "lender-0", 4, 1.0)
+    assert moves(engine, 1.0) == ["lender-0"]
+    arrive(engine, "lender-1", 1, 2.0)
+    assert moves(engine, 2.0) == []
+
+
+@pytest.mark.parametrize("text", ["", ",,,", "x" * 300, ",".join(f"c{n}" for n in range(100_000)), "all ", "\n"])
+def test_hd_164_whatever_the_annotation_says_is_read_within_bounds(text: str) -> None:
+    assert len(said_cohorts({CHARGED_IN: text})) <= COHORTS_SAID_MAX
+    queue = a_queue("taker", 0, "elsewhere")
+    odd = replace(queue, metadata=replace(queue.metadata, annotations={CHARGED_IN: text}))
+    engine = engine_of(a_queue("lender", 4), odd, runs=(running("a"), running("b")))
+    engine.recall()
+    arrive(engine, "lender-0", 4, 1.0)
     assert moves(engine, 1.0) == ["lender-0"]
 
 

@@ -133,10 +133,21 @@ def test_hd_164_made_anew_under_its_name_it_pays_no_debt(cohort: str | None) -> 
     lent_only_as_it_ends(history)
 
 
-def test_hd_164_a_queue_that_is_put_into_another_cohort_pays_no_debt() -> None:
+@pytest.mark.parametrize("leader_dies", [False, True])
+def test_hd_164_a_queue_that_is_put_into_another_cohort_pays_no_debt(*, leader_dies: bool) -> None:
     history = a_borrower_at_work()
     history.edit("home", CLUSTER_QUEUE, "travels", {"spec": {"cohortName": "elsewhere"}})
+    if leader_dies:
+        history.kill_leader()
     lent_only_as_it_ends(history)
+    history.until("nothing is owed any more", lambda: charged_in(history) == "elsewhere")
+
+
+def charged_in(history: History) -> str:
+    """Return what the queue that borrows says of where it is charged."""
+    found = history.home.look(CLUSTER_QUEUE, "travels")
+    assert found is not None
+    return str(found["metadata"]["annotations"]["gatelift.dev/charged-in"])
 
 
 def test_hd_164_that_its_work_outlives_a_queue_is_said_in_the_log() -> None:

@@ -89,7 +89,7 @@ def cluster_queue(core: Core, key: ObjectKey, now: float) -> None:
     ref, look = ObjectRef(CLUSTER_QUEUE, key), Key(Look.CLUSTER_QUEUE, key)
     if known is None or figures is None or core.blocked(ref, look, now):
         return
-    if not in_use.keeps(core, look, known, now, used=core.ledger.engine.queue_is_used(key.name)):
+    if not in_use.queue(core, look, known, now):
         _show(core, ref, look, known, figures, now)
 
 

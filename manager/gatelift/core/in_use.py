@@ -7,19 +7,38 @@ or something holds quota of it (decision 42). Neighbours: `checks` and `machine`
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gatelift.core import record, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.knowledge import key_of
 from gatelift.core.resting import HOLD, LET_GO
 from gatelift.core.state import Core
+from gatelift_admission.debts import CHARGED_IN
 from gatelift_kinds.markers import RESOURCE_IN_USE
 from gatelift_kube.objects.kueue import ClusterQueue, ResourceFlavor
 from gatelift_kube.resources import CLUSTER_QUEUE, RESOURCE_FLAVOR, ObjectKey, ObjectRef
 
+NOTHING_SAID: Mapping[str, str] = {}
 _RESOURCES = {Look.CLUSTER_QUEUE: CLUSTER_QUEUE, Look.FLAVOR: RESOURCE_FLAVOR}
 
 
-def keeps(core: Core, key: Key, known: ClusterQueue | ResourceFlavor, now: float, *, used: bool) -> bool:
+def queue(core: Core, key: Key, known: ClusterQueue, now: float) -> bool:
+    """Keep a ClusterQueue while it is in use, and say on it where it is charged; say if a write was asked for."""
+    engine, name = core.ledger.engine, key.object.name
+    said = {CHARGED_IN: engine.charged_in(name)} if known.metadata.deletion_timestamp is None else {}
+    return _keeps(core, key, known, now, used=engine.queue_is_used(name), said=said)
+
+
+def _keeps(
+    core: Core,
+    key: Key,
+    known: ClusterQueue | ResourceFlavor,
+    now: float,
+    *,
+    used: bool,
+    said: Mapping[str, str] = NOTHING_SAID,
+) -> bool:
     """Put the finalizer on, or take it off what is being deleted and not `used`; say whether a write was asked for.
 
     The caller has looked whether the object is `blocked`. A write that failed rests alone: the status goes on.
@@ -29,8 +48,8 @@ def keeps(core: Core, key: Key, known: ClusterQueue | ResourceFlavor, now: float
     purpose = LET_GO if leaves else HOLD
     if leaves and used:
         return False
-    patch = record.finalizers_patch if leaves else record.finalizer_added
-    body = patch(meta, RESOURCE_IN_USE)
+    taken_off = record.finalizers_patch(meta, RESOURCE_IN_USE)
+    body = taken_off if leaves else record.kept_in_use(meta, RESOURCE_IN_USE, said)
     if body is None or core.resting.rests(ref, purpose, core.agenda, key, now):
         return False
     if not leaves and not core.may_inform(key, now):  # at first sight of an installation these may be many
@@ -44,7 +63,7 @@ def flavor(core: Core, key: ObjectKey, now: float) -> None:
     known = core.knowledge.flavors.get(key.name)
     ref, look = ObjectRef(RESOURCE_FLAVOR, key), Key(Look.FLAVOR, key)
     if known is not None and not core.blocked(ref, look, now):
-        keeps(core, look, known, now, used=core.ledger.engine.flavor_is_used(key.name))
+        _keeps(core, look, known, now, used=core.ledger.engine.flavor_is_used(key.name))
 
 
 def flavor_seen(core: Core, known: ResourceFlavor) -> None:

@@ -291,6 +291,7 @@ class Machine:
             return False
         for cluster in core.links.clusters():
             predecessors.adopt(core, cluster)
+        core.ledger.engine.recall()
         core.rebuilt = True
         return True
 

@@ -8,7 +8,7 @@ resourceVersion of the version it was decided on, and the whole status, what we 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -456,13 +456,16 @@ def epoch_patch(workload: Workload, epoch: int) -> bytes:
 def finalizers_patch(meta: ObjectMeta, without: str) -> bytes | None:
     """Drop one finalizer, keep those of others; None when it is not there."""
     kept = [name for name in meta.finalizers if name != without]
-    return _finalizers(meta, kept) if len(kept) != len(meta.finalizers) else None
+    return _metadata(meta, {"finalizers": kept}) if len(kept) != len(meta.finalizers) else None
 
 
-def finalizer_added(meta: ObjectMeta, finalizer: str) -> bytes | None:
-    """Put one finalizer to those of others; None when it is there."""
-    return _finalizers(meta, [*meta.finalizers, finalizer]) if finalizer not in meta.finalizers else None
+def kept_in_use(meta: ObjectMeta, finalizer: str, annotations: Mapping[str, str]) -> bytes | None:
+    """Put one finalizer to those of others, and annotations on ("": off); None when all of it is so."""
+    changed = {name: value or None for name, value in annotations.items() if meta.annotations.get(name, "") != value}
+    if finalizer in meta.finalizers:
+        return _metadata(meta, {"annotations": changed}) if changed else None
+    return _metadata(meta, {"annotations": changed, "finalizers": [*meta.finalizers, finalizer]})
 
 
-def _finalizers(meta: ObjectMeta, names: list[str]) -> bytes:
-    return _ENCODE({"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "finalizers": names}})
+def _metadata(meta: ObjectMeta, change: dict[str, Any]) -> bytes:
+    return _ENCODE({"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, **change}})
