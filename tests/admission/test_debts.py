@@ -69,9 +69,12 @@ def set_parent(engine: Engine, name: str, parent: str) -> None:
 
 def limited(name: str, parent: str, *, lends: int | None) -> Cohort:
     """Return a Cohort that lends so much at most to those beside it."""
-    quota = FlavorResource("cpu", "0", None, None if lends is None else str(lends))
-    groups = (ResourceGroup(("cpu",), (FlavorQuotas("default", (quota,)),)),)
-    return Cohort(ObjectMeta(name=name), CohortSpec(parent, groups))
+    return Cohort(ObjectMeta(name=name), CohortSpec(parent, (limited_group("0", lends=lends),)))
+
+
+def limited_group(cpu: str, *, lends: int | None) -> ResourceGroup:
+    quota = FlavorResource("cpu", cpu, None, None if lends is None else str(lends))
+    return ResourceGroup(("cpu",), (FlavorQuotas("default", (quota,)),))
 
 
 def ends(engine: Engine, name: str) -> None:
@@ -271,6 +274,16 @@ def test_hd_164_both_may_leave_one_after_the_other() -> None:
     engine.cluster_queue_changed(a_queue("lender", 4, "y"))
     assert lent_meanwhile(engine) == IN_TURN
     assert not engine.state.loans.known
+
+
+def test_hd_164_within_one_tree_a_queue_that_is_made_smaller_as_it_moves_has_lent_nothing() -> None:
+    own = cluster_queue("own", limited_group("5", lends=0), cohort_name=COHORT)
+    engine = engine_of(a_queue("lender", 4), a_queue("taker", 0), own, runs=(running("a"), running("b")))
+    set_parent(engine, "team", COHORT)
+    moves(engine, 0.0)
+    engine.cluster_queue_changed(a_queue("lender", 3, "team"))
+    arrive(engine, "own-0", 4, 1.0)
+    assert moves(engine, 1.0) == ["own-0"], "one of its five makes up for what the tree lacks"
 
 
 @pytest.mark.parametrize("lends", [None, 0, 3])
