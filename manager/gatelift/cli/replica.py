@@ -81,6 +81,7 @@ async def replica(client: Client, file: Path | None = None) -> Replica:
     for resource, feed in _FEED.items():
         for one in found[resource] or ():
             feed(engine)(one)
+    engine.recall()
     settle(engine.state)
     return Replica(engine=engine, unseen=(*(one.plural for one in _FEED if found[one] is None), *unseen))
 
