@@ -308,12 +308,16 @@ class Engine:
         """Say whether anything is reserved or charged in a ClusterQueue, which need not exist as an object."""
         return statuses.queue_is_used(self.state, name)
 
-    def recall(self) -> None:
-        """Take from the ClusterQueues where else they were charged: once, when all objects were fed."""
+    def recall(self) -> list[str]:
+        """Take from the ClusterQueues where else they were charged: once, when all objects were fed.
+
+        Returns the names of those in which something is held and that are not there.
+        """
         state = self.state
         queues = {name: queue.object for name, queue in state.queues.items()}
         state.debts.recall(state.ensure(), queues, state.holders)
         state.restructure()
+        return sorted(name for name, one in state.ledger.queues.items() if one.reserved_usage and name not in queues)
 
     def charged_in(self, name: str) -> str:
         """Return in which cohorts a ClusterQueue is charged, as `debts.CHARGED_IN` on it says so, "" for none."""

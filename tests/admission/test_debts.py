@@ -196,6 +196,11 @@ def test_hd_164_what_a_cohort_lends_to_its_own_alone_may_have_been_lent_as_well(
     assert lent_meanwhile(engine) == IN_TURN
 
 
+def test_hd_164_which_queues_are_missed_is_told() -> None:
+    engine = engine_of(a_queue("lender", 4), runs=(running("a"), running("b", queue="lender")))
+    assert engine.recall() == ["taker"]
+
+
 def test_hd_164_a_queue_that_is_there_again_tells_where_its_work_is_charged() -> None:
     engine = engine_of(a_queue("lender", 4), runs=(running("a"), running("b")))
     arrive(engine, "lender-0", 4, 1.0)

@@ -19,6 +19,8 @@ from gatelift_kinds.markers import RESOURCE_IN_USE
 from gatelift_kube.objects.kueue import ClusterQueue, ResourceFlavor
 from gatelift_kube.resources import CLUSTER_QUEUE, RESOURCE_FLAVOR, ObjectKey, ObjectRef
 
+MISSING_SAID_MAX = 8
+"""Queues that a new leader misses and names: each may be made anew, and the log is for other things as well."""
 NOTHING_SAID: Mapping[str, str] = {}
 _RESOURCES = {Look.CLUSTER_QUEUE: CLUSTER_QUEUE, Look.FLAVOR: RESOURCE_FLAVOR}
 
@@ -78,6 +80,13 @@ def flavor_gone(core: Core, key: ObjectKey) -> None:
     """Forget a ResourceFlavor."""
     core.leaving_flavors.pop(key, None)
     core.budget.leave(Key(Look.FLAVOR, key))
+
+
+def recall(core: Core) -> None:
+    """Take what the queues say of where they are charged, and say which are not there though work runs in them."""
+    missing = core.ledger.engine.recall()
+    for name in missing[:MISSING_SAID_MAX]:
+        core.note(texts.queue_gone_in_use(name), warning=True)
 
 
 def queue_gone(core: Core, name: str) -> None:

@@ -291,7 +291,7 @@ class Machine:
             return False
         for cluster in core.links.clusters():
             predecessors.adopt(core, cluster)
-        core.ledger.engine.recall()
+        in_use.recall(core)
         core.rebuilt = True
         return True
 
