@@ -269,3 +269,33 @@ def test_hd_50_what_a_restored_record_does_not_know_has_its_time_to_stop() -> No
     touched = {"metadata": {"annotations": {"a-note": "of somebody"}}}
     as_a_process_of_ours(history.home, WORKLOAD, workload["metadata"]["name"], touched)
     assert history.containers("one", "Job") == 1, "its container has not stopped yet"
+
+
+def test_what_a_restore_has_lost_is_granted_by_a_winner_that_is_written_anew_and_by_no_raised_number() -> None:
+    """A recovery raises the epoch of a record beside its placement, perhaps to the very one that was lost."""
+    history = History(shown=False)
+    history.pod("one")
+    cluster = history.until_runs("one")
+    workload, truth = history.workload("one"), history.world.truth
+    assert workload is not None
+    name, uid, status = workload["metadata"]["name"], workload["metadata"]["uid"], workload["status"]
+    (lost, *_) = (replace(each, epoch=2) for each in truth.lives(Work("Pod", TEAM, "one")))
+    history.leader.kill()
+    truth.restored({(uid, 2, cluster)})
+    truth.recovered(2)
+    raised = {"metadata": {"annotations": {"gatelift.dev/epoch": "2"}}}
+    as_a_process_of_ours(history.home, WORKLOAD, name, raised)
+    assert truth.is_unrecorded(lost)
+
+    for each in history.objects(cluster):
+        history.edit(cluster, POD, each["metadata"]["name"], {"metadata": {"finalizers": None}})
+        history.delete(cluster, POD, each["metadata"]["name"])
+    history.cut(cluster)
+    history.until("its containers have stopped", lambda: not history.runs("one"))
+    others = [each for each in status["conditions"] if each["type"] not in {"QuotaReserved", "Admitted"}]
+    released = {"conditions": others, "clusterName": None, "admission": None}
+    as_a_process_of_ours(history.home, WORKLOAD, name, {"status": released}, "status")
+    assert truth.is_unrecorded(lost)
+    granted = {key: status[key] for key in ("conditions", "clusterName", "admission")}
+    as_a_process_of_ours(history.home, WORKLOAD, name, {"status": granted}, "status")
+    assert not truth.is_unrecorded(lost), "now it runs as recorded, or not at all"

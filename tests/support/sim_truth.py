@@ -243,8 +243,8 @@ class Truth:
     def _transition(self, name: str, uid: str, before: Doc, after: Doc) -> None:
         epoch = epoch_of(after)
         had, has = holds(before, "QuotaReserved"), holds(after, "QuotaReserved")
-        if has and after.get("status", {}).get("clusterName"):
-            self._lost.discard((uid, *place_of(after)))
+        if has and after.get("status", {}).get("clusterName") and not (had and before["status"].get("clusterName")):
+            self._lost.discard((uid, *place_of(after)))  # granted anew; a raised number grants nothing
         if has and not had:
             self._charges[uid, epoch] += 1
             if self._charges[uid, epoch] > 1:
