@@ -123,6 +123,7 @@ def looked_at_again(world: SimWorld, uid: str) -> None:
 def test_a_workload_that_shows_another_reason_than_the_manager_keeps_it_out_for_is_noticed() -> None:
     world, core, uid = waiting_behind_a_head()
     core.caution.name("b", Ahead(PlacementKey(uid, 9), over=False))
+    core.ledger.block(uid)
     world.shown.forget()
     with pytest.raises(TruthError, match=r"says \('PendingEvaluation'.*the manager \('EpochAhead'"):
         world.pass_seconds(1.0)

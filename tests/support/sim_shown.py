@@ -169,22 +169,27 @@ def _waits_for_another_reason(core: Core, document: Doc) -> list[str]:
     """Compare why a Workload waits with what the manager keeps it out for, and only where it does not with the engine.
 
     What keeps it out is asked before the engine is, whose last word may be of a moment before; what no longer does is
-    not shown, whatever the engine has to say.
+    not shown, whatever the engine has to say. What it has not been asked about since is in its queue, like others.
     """
     name, uid = document["metadata"]["name"], document["metadata"]["uid"]
-    known, said = core.knowledge.workload_of(uid), _said(document)
+    known, said, is_out = core.knowledge.workload_of(uid), _said(document), uid in core.ledger.blocked
     if known is None:
         return []
     kept = _kept_out(core, known)
-    if kept is not None:
-        return [] if said == kept else [f"Workload {name} says {said}; the manager {kept}"]
-    has_looked = not core.ledger.engine.is_due(
-        core.now
-    )  # it has said all it has to; where all is halted it says nothing
-    if has_looked and uid not in core.ledger.blocked and said[0] in KEPT_OUT:
+    if said == kept:
+        return []
+    if is_out and kept is not None:
+        return [f"Workload {name} says {said}; the manager {kept}"]
+    if not is_out and said[0] in KEPT_OUT and not _has_yet_to_say(core, uid):
         return [f"Workload {name} says {said}; nothing keeps it out"]
     want = core.ledger.engine.state.entries[uid].want
     return [f"Workload {name} says {said}; the engine {want}"] if want is not None and said != want else []
+
+
+def _has_yet_to_say(core: Core, uid: str) -> bool:
+    """Say whether the engine has yet to look, as where all is halted, or says within a second that it has not."""
+    engine = core.ledger.engine
+    return engine.is_due(core.now) or any(each == uid for _, each in engine.state.unevaluated)
 
 
 def _kept_out(core: Core, known: Workload) -> tuple[str, str] | None:
