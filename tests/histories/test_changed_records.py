@@ -129,3 +129,49 @@ def test_hd_136_what_runs_without_a_record_is_stopped_when_its_object_goes_or_it
     history.until(
         "it is charged no more", lambda: history.leader.charges(queue) in {0, 500 * history.containers("one")}
     )
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("status", FORGED.values(), ids=[f"HD-175 {each}" for each in FORGED])
+def test_a_record_that_is_taken_away_as_the_leader_changes_is_put_back_by_who_saw_it(queue: str, status: Doc) -> None:
+    """HD-175: the next leader waits for nobody, since it saw the Lease move, and its cluster is away."""
+    history = running(queue)
+    history.world.start_manager()
+    history.passes(30.0)
+    (where,), before = history.runs("one"), record_of(history)
+    if where in history.workers:
+        history.cut(where)
+    history.kill_leader()
+    change(history, status)
+    history.until("the other one leads", history.leads)
+    for _ in range(600):
+        history.passes(0.2)
+        assert history.leader.charges(queue) == 500
+    assert (history.runs("one"), record_of(history)) == ({where}, before)
+    if where in history.workers:
+        history.mend(where)
+    history.pod("two", queue)
+    history.until_runs("two")
+    assert (history.runs("one"), record_of(history)) == ({where}, before)
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_hd_175_what_a_leader_gave_back_is_free_for_the_next_one(queue: str) -> None:
+    """HD-175: a leader that dies between giving quota back and raising the epoch is no stranger."""
+    history = running(queue)
+    history.world.start_manager()
+    history.passes(30.0)
+    leader, workload = history.leader, history.workload("one")
+    assert workload is not None
+    history.edit("home", WORKLOAD, workload["metadata"]["name"], {"spec": {"active": False}})
+
+    def is_given_back() -> bool:
+        return history.shows("one", "QuotaReserved") is False
+
+    history.until("its quota is given back", is_given_back)
+    leader.kill()
+    history.until("the other one leads", lambda: history.leads() and history.leader is not leader)
+    assert history.leader.charges(queue) == 0
+    history.passes(30.0)
+    assert is_given_back()
+    assert not history.runs("one")

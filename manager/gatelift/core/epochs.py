@@ -12,11 +12,13 @@ from gatelift.core import texts
 from gatelift_kube.conditions import find, is_true
 from gatelift_kube.numbers import whole
 from gatelift_kube.objects.kueue import Workload
-from gatelift_wire.keys import ANNOTATION_EPOCH, ANNOTATION_TERM
+from gatelift_wire.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATION_TERM
 
 FIRST = 1
 EPOCH_USED = "gatelift.dev/EpochUsed"
 """Condition whose message is the epoch of the reservation that is written, or was last: no other may have it."""
+RETURNED = "ReservationReturned"
+"""Reason of that condition when the reservation has been given back."""
 
 
 def of(workload: Workload) -> int:
@@ -52,6 +54,13 @@ def annotated(workload: Workload) -> int:
 def used(workload: Workload) -> int:
     """Return the highest epoch that a reservation had, as far as the Workload says; 0 where it says none."""
     return max(_marked(workload), _said(workload))
+
+
+def returned(workload: Workload) -> int:
+    """Return the highest epoch that is marked as given back, else 0: a placement's own marks say its policy."""
+    said = find(workload.status.conditions, EPOCH_USED)
+    back = number(said.message) if said is not None and said.reason == RETURNED else 0
+    return back if ANNOTATION_DISCONNECT in marks(workload) else max(back, _marked(workload))
 
 
 def marks(workload: Workload) -> dict[str, str]:

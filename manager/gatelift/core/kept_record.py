@@ -1,10 +1,14 @@
 """A record that somebody else has changed: not believed while its run is held here, and written back. Pure.
 
 Whoever may write `workloads/status` can take the reservation of what runs away, or let it name another cluster. A
-policy refuses that; this is the wall behind it (HD-136), as long as one leader leads: what its attempt knows, from the
-record as it was written, stays charged and known, and the next write of that Workload says so again. No write of ours
-takes a reservation from an attempt that is placed before that has ended, so there is nothing to confuse it with; a dead
+policy refuses that; this is the wall behind it (HD-136): what the leader's attempt knows, from the record as it was
+written, stays charged and known, and the next write of that Workload says so again. No write of ours takes a
+reservation from an attempt that is placed before that has ended, so there is nothing to confuse it with; a dead
 leader's that lands late is undone too, and done again once the cluster has been heard.
+
+Who does not lead, or has just begun to, follows the record (HD-175): a placement that it has seen ends by a write that
+marks its epoch as given back, by Finished, or by a later epoch. Where it goes without that, as a leader dies and nobody
+can put it back, it is known as it was, and whoever saw it go writes it back with the lead.
 
 Neighbours: `intake` asks for each version that comes in, `reconcile` has the write carried out.
 """
@@ -50,18 +54,40 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
     """
     uid = seen.metadata.uid
     attempt, known = core.attempts.get(uid), core.knowledge.workload_of(uid)
-    if attempt is None or known is None or not newer(seen.metadata, known.metadata) or not core.leads(core.now):
+    if known is None or not newer(seen.metadata, known.metadata):
         return seen
     before = core.knowledge.readings[after.ref.key][1]
-    if not before.reserved or not _is_changed(attempt, before, after, epochs.used(seen)):
+    if attempt is None:
+        changed = _is_taken(before, after, known, seen)
+    elif core.leads(core.now):
+        changed = before.reserved and _is_changed(attempt, before, after, epochs.used(seen))
+    else:
+        return seen
+    if not changed:
         core.caution.changed_records.discard(uid)
         return seen
-    if uid not in core.caution.changed_records:
-        core.caution.changed_records.add(uid)
-        text = texts.record_put_back(attempt.cluster, attempt.epoch)
-        core.event(ref_of(seen), uid, texts.RECORD_PUT_BACK, text, warning=True)
-        core.note(text, attempt, warning=True, cluster=attempt.cluster)
+    is_news = uid not in core.caution.changed_records
+    core.caution.changed_records.add(uid)
+    if is_news and attempt is not None:
+        tell(core, seen, attempt)
     return msgspec.structs.replace(seen, status=_put_back(known.status, seen.status))
+
+
+def tell(core: Core, known: Workload, attempt: Attempt) -> None:
+    """Tell people that a record is put back; nothing where it was not changed."""
+    uid = known.metadata.uid
+    if uid in core.caution.changed_records:
+        text = texts.record_put_back(attempt.cluster, attempt.epoch)
+        core.event(ref_of(known), uid, texts.RECORD_PUT_BACK, text, warning=True)
+        core.note(text, attempt, warning=True, cluster=attempt.cluster)
+
+
+def _is_taken(before: Record, after: Record, known: Workload, seen: Workload) -> bool:
+    """Say whether a placement is gone from one version to a later one by no write of any leader."""
+    if not (before.reserved and before.cluster) or before.finished or after.finished:
+        return False
+    is_over = epochs.returned(seen) >= before.epoch or epochs.annotated(seen) > epochs.annotated(known)
+    return not is_over and after.written_epoch <= before.epoch and _held(before) != _held(after)
 
 
 def _is_changed(attempt: Attempt, before: Record, after: Record, used: int) -> bool:

@@ -95,6 +95,7 @@ def rebuild(core: Core, key: ObjectKey, now: float) -> None:
     kind, rec = core.knowledge.readings[key]
     reports.doubt(core, known)
     attempt = attempt_for(core, known, rec, kind, now)
+    kept_record.tell(core, known, attempt)
     settle_queueing(core, known, rec, attempt, now)
 
 

@@ -405,7 +405,7 @@ def _reset_checks(workload: Workload, retried: str, used: Used, wall: str) -> tu
 
 
 def _used_up(workload: Workload, used: Used) -> Condition:
-    return condition(workload, epochs.EPOCH_USED, TRUE, "ReservationReturned", str(used.epoch))
+    return condition(workload, epochs.EPOCH_USED, TRUE, epochs.RETURNED, str(used.epoch))
 
 
 def reclaim_write(workload: Workload, reclaimable: tuple[tuple[str, int], ...]) -> bytes:
