@@ -37,3 +37,13 @@ async def test_each_request_is_one_line_and_tokens_of_one_account_are_told_apart
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(json.dumps({"users": [{"user": {"token": tokens[0]}}]}))
     assert audit_log.credential(kubeconfig) == first.credential
+
+
+def test_a_line_that_is_half_written_belongs_to_what_comes_after(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    line = b'{"verb":"create","user":{},"objectRef":{"resource":"secrets","name":"s"},"responseStatus":{"code":201}}\n'
+    log.write_bytes(line + line[:40])
+    since = audit_log.size(log)
+    assert audit_log.writes(log, since) == []
+    log.write_bytes(line + line)
+    assert [each.name for each in audit_log.writes(log, since)] == ["s"]

@@ -44,8 +44,8 @@ def credential(kubeconfig: Path) -> str:
 
 
 def size(log: Path) -> int:
-    """Return where the log ends at this moment."""
-    return log.stat().st_size
+    """Return where the last whole line of the log ends at this moment: one may be half written."""
+    return log.read_bytes().rfind(b"\n") + 1
 
 
 def writes(log: Path, since: int = 0) -> list[Write]:
