@@ -10,34 +10,15 @@ from gatelift.core.recovery_values import ANNOTATION_RECOVERY
 from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
 from gatelift_sandbox.records import Record
 from support.history import History
-from support.restoring import Backup, backup, restore
+from support.restoring import Backup, backup, cordon, moved_to_b, restore
 from support.sim_disasters import home_put_back, put_back
 from support.sim_persons import recover
-
-
-def cordon(history: History, cluster: str, *, on: bool = True) -> None:
-    history.edit("home", WORKER_CLUSTER, cluster, {"spec": {"cordoned": on}})
 
 
 def moved() -> tuple[History, Backup]:
     """Return a history in which a pod ran on a, was copied in a backup, and runs on b since."""
     history = History()
-    cordon(history, "b")
-    history.pod("one")
-    assert history.until_runs("one") == "a"
-    history.passes(20.0)
-    kept = backup(history)
-    cordon(history, "a")
-    cordon(history, "b", on=False)
-    workload = history.workload("one")
-    assert workload is not None
-    name = workload["metadata"]["name"]
-    history.edit("home", WORKLOAD, name, {"spec": {"active": False}})
-    history.until("it has stopped", lambda: not history.runs("one"))
-    history.edit("home", WORKLOAD, name, {"spec": {"active": True}})
-    assert history.until_runs("one") == "b"
-    history.passes(90.0)  # agents keep the counter once a minute
-    return history, kept
+    return history, moved_to_b(history)
 
 
 def halted(history: History) -> str:

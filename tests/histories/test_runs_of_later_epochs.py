@@ -11,33 +11,15 @@ from gatelift.core.recovery_values import ANNOTATION_RECOVER, Finding, Told, Wor
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
 from support.history import History
-from support.restoring import Backup, backup, restore
+from support.restoring import Backup, cordon, moved_to_b, restore
 
 QUEUE = "travels"
-
-
-def cordon(history: History, cluster: str, *, on: bool = True) -> None:
-    history.edit("home", WORKER_CLUSTER, cluster, {"spec": {"cordoned": on}})
 
 
 def moved_and_a_is_lost() -> tuple[History, Backup]:
     """Return a history in which a pod ran on a, was copied in a backup, runs on b since, and a is lost."""
     history = History(shown=False)
-    cordon(history, "b")
-    history.pod("one")
-    assert history.until_runs("one") == "a"
-    history.passes(20.0)
-    kept = backup(history)
-    cordon(history, "a")
-    cordon(history, "b", on=False)
-    workload = history.workload("one")
-    assert workload is not None
-    name = workload["metadata"]["name"]
-    history.edit("home", WORKLOAD, name, {"spec": {"active": False}})
-    history.until("it has stopped", lambda: not history.runs("one"))
-    history.edit("home", WORKLOAD, name, {"spec": {"active": True}})
-    assert history.until_runs("one") == "b"
-    history.passes(90.0)  # agents keep the counter once a minute
+    kept = moved_to_b(history)
     history.cut("a")
     history.until_lost("a")
     return history, kept

@@ -65,5 +65,30 @@ def restore(history: History, kept: Backup) -> None:
     lease.version += 1
 
 
+def cordon(history: History, cluster: str, *, on: bool = True) -> None:
+    """Let a person take a cluster off the choice, or put it back."""
+    history.edit("home", WORKER_CLUSTER, cluster, {"spec": {"cordoned": on}})
+
+
+def moved_to_b(history: History) -> Backup:
+    """Let a pod `one` run on a, be copied in the backup that is returned, and run on b since."""
+    cordon(history, "b")
+    history.pod("one")
+    assert history.until_runs("one") == "a"
+    history.passes(20.0)
+    kept = backup(history)
+    cordon(history, "a")
+    cordon(history, "b", on=False)
+    workload = history.workload("one")
+    assert workload is not None
+    name = workload["metadata"]["name"]
+    history.edit("home", WORKLOAD, name, {"spec": {"active": False}})
+    history.until("it has stopped", lambda: not history.runs("one"))
+    history.edit("home", WORKLOAD, name, {"spec": {"active": True}})
+    assert history.until_runs("one") == "b"
+    history.passes(90.0)  # agents keep the counter once a minute
+    return kept
+
+
 def _told_by_hand(workload: object, change: object, *, by_hand: bool) -> None:
     workload(change, by_hand=True)  # type: ignore[operator]
