@@ -8,7 +8,8 @@ so the term grows with every change of holder, also when the same process comes 
 A Lease may also count (`counts`): each create, take and renewal raises a number that stands in an annotation, beside
 the list of who took over at which number. So a Lease that was restored from a backup can be told from one that was not,
 by whoever brings back a later number; and who takes over knows whether it saw the number grow a moment ago, or found a
-Lease that may be old. One that was deleted is made anew with a number that goes on, by a candidate that saw it a moment
+Lease that may be old. What its holder had found it hands on: the Lease also says whether that lead is *settled*, by its
+term, and who follows one that was not is as unsure of what it finds as that one was. One that was deleted is made anew with a number that goes on, by a candidate that saw it a moment
 before it was gone and has looked there ever since: nobody restores a cluster between two looks.
 """
 
@@ -30,6 +31,8 @@ ANNOTATION_COUNTER = "gatelift.dev/lease-counter"
 """How often the Lease was written by those who held it."""
 ANNOTATION_HOLDERS = "gatelift.dev/lease-holders"
 """Who took over, and at which number, oldest first: `DIGEST:NUMBER`, separated by blanks."""
+ANNOTATION_SETTLED = "gatelift.dev/lease-settled"
+"""The term whose holder is sure that what it leads by is the newest; another term's holder, and nobody, is not."""
 TENURES_MAX = 64
 """Holders that are listed: some weeks of daily restarts, in 2 KB."""
 UNSEEN_WRITES = 16
@@ -69,7 +72,8 @@ class Standing:
     """Whether we lead: `term` is 0 and `valid_until` in the past where we do not.
 
     `counter` is the number that stands in the Lease, `tenures` who took over, the last of them we. `warm`: this process
-    saw the number grow a moment before it took over; else the Lease may be one of long ago.
+    saw the number grow a moment before it took over, and the Lease said that who led before was settled; else the
+    Lease, or what that one led by, may be of long ago.
     """
 
     term: int = 0
@@ -115,6 +119,7 @@ class Election:
         self._grew_after = NEVER
         self._looked_at = NEVER
         self._warm = False
+        self._settled: tuple[int, bool] | None = None
         self._went_back = ""
 
     @property
@@ -161,6 +166,13 @@ class Election:
     def raise_counter(self, number: int) -> None:
         """Go on from `number` at least when the Lease is taken next."""
         self._counter_floor = max(self._counter_floor, number)
+
+    def settle(self, term: int, *, settled: bool) -> None:
+        """Have the Lease say so from the next renewal in that term on; until then it says what we took over (`warm`).
+
+        May be called from another thread: what is said is replaced as a whole.
+        """
+        self._settled = (term, settled)
 
     def step(self, now: float) -> Step:
         """Return what to do, given what was read last."""
@@ -235,7 +247,8 @@ class Election:
         if step is not Step.RENEW:
             spec |= {"acquireTime": moment, "leaseTransitions": self._floor + 1}
             # As long as nobody takes over, plus two looks of ours at it: a moment ago.
-            self._warm = now - self._grew_after <= self.times.lease_seconds + 2 * self.times.retry_seconds
+            moved = now - self._grew_after <= self.times.lease_seconds + 2 * self.times.retry_seconds
+            self._warm = moved and is_settled(self._lease)
         marks = {"annotations": self._count(step, now)} if self._counts else {}
         if self._lease is None:
             metadata = {"name": self.key.name, "namespace": self.key.namespace, **marks}
@@ -246,7 +259,7 @@ class Election:
         """Return the annotations of the next write."""
         found = counter_of(self._lease)
         if step is Step.RENEW:
-            return {ANNOTATION_COUNTER: str(found + 1)}
+            return {ANNOTATION_COUNTER: str(found + 1), **self._settlement(self.standing.term, self._is_settled())}
         before = tenures_of(self._lease)
         if step is Step.CREATE and self._deleted is not None and now - self._looked_at <= 2 * self.times.retry_seconds:
             found, before = self._deleted
@@ -255,7 +268,18 @@ class Election:
         found = max(found, self._counter_floor)
         tenures = (*before, Tenure(holder_digest(self.identity), found))[-TENURES_MAX:]
         text = " ".join(f"{each.holder}:{each.found}" for each in tenures)
-        return {ANNOTATION_COUNTER: str(found + 1), ANNOTATION_HOLDERS: text}
+        counted = {ANNOTATION_COUNTER: str(found + 1), ANNOTATION_HOLDERS: text}
+        return {**counted, **self._settlement(self._floor + 1, self._warm)}
+
+    def _is_settled(self) -> bool:
+        """Say whether our own lead is: as we were told in this term, else as we took it over."""
+        term, settled = self._settled or (0, False)
+        return settled if term == self.standing.term else self.standing.warm
+
+    def _settlement(self, term: int, settled: bool) -> dict[str, str]:
+        """Return what the next write says of that; a Lease that never said so is not written for saying *no*."""
+        written = self._lease is not None and ANNOTATION_SETTLED in self._lease.metadata.annotations
+        return {ANNOTATION_SETTLED: str(term if settled else 0)} if settled or written else {}
 
     def release_body(self, wall: float) -> dict[str, Any] | None:
         """Return the merge patch that gives the lease back, or None where there is nothing to give."""
@@ -287,6 +311,12 @@ def holder_digest(identity: str) -> str:
 def counter_of(lease: Lease | None) -> int:
     """Return the number that stands in a Lease; 0 without one, and where somebody wrote something else there."""
     return _number(lease.metadata.annotations.get(ANNOTATION_COUNTER, "")) if lease is not None else 0
+
+
+def is_settled(lease: Lease | None) -> bool:
+    """Say whether a Lease says that who holds it, or held it last, is settled: of another term it says nothing."""
+    text = lease.metadata.annotations.get(ANNOTATION_SETTLED, "") if lease is not None else ""
+    return lease is not None and 0 < _number(text) == (lease.spec.lease_transitions or 0)
 
 
 def tenures_of(lease: Lease | None) -> tuple[Tenure, ...]:

@@ -240,6 +240,10 @@ class LeaderElector:
         """Make the Lease count on from `number` at least when it is taken next."""
         self._election.raise_counter(number)
 
+    def settle(self, term: int, *, settled: bool) -> None:
+        """Have the Lease say from its next renewal on whether who leads in `term` is settled; see `election`."""
+        self._election.settle(term, settled=settled)
+
     async def look(self, client: Client) -> None:
         """Take in the Lease before anything else is read: counts it less later, then that may be of a lost history.
 

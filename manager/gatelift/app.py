@@ -212,6 +212,8 @@ class _Process:
                 self._log.error("stepping down", reason=command.reason)
                 self._manager._failure = f"stepped down: {command.reason}"  # noqa: SLF001  # one object in two classes
                 self._manager.stop.set()
+            case commands.SettleLease():
+                self._elector.settle(command.term, settled=command.settled)
             case commands.Note():
                 self._note(command)
 
@@ -246,7 +248,7 @@ class _Process:
         self._log.info("leading", term=term)
         self._metrics.leader.set(term)
         standing = self._elector.standing
-        self._log.info("its Lease", counter=standing.counter, seen_moving=standing.warm)
+        self._log.info("its Lease", counter=standing.counter, warm=standing.warm)
         self._loop.post(events.LeadershipExtended(valid_until=standing.valid_until, counter=standing.counter))
         self._loop.post(
             events.LeadershipGained(

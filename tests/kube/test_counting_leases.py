@@ -10,6 +10,7 @@ import pytest
 from gatelift_kube.election import (
     ANNOTATION_COUNTER,
     ANNOTATION_HOLDERS,
+    ANNOTATION_SETTLED,
     TENURES_MAX,
     UNSEEN_WRITES,
     Election,
@@ -17,6 +18,7 @@ from gatelift_kube.election import (
     Step,
     counter_of,
     holder_digest,
+    is_settled,
     tenures_of,
 )
 from gatelift_kube.objects.core import Lease
@@ -64,11 +66,13 @@ def renew(election: Election, stored: Stored, now: float) -> None:
     election.renewed(stored.take(election.body(Step.RENEW, 0.0, now)), now, now)
 
 
-def held_by_another(counter: int = 40) -> Stored:
+def held_by_another(counter: int = 40, *, settled: bool = True) -> Stored:
     stored = Stored()
     other = candidate("other")
     other.observe(None, -15.0)
     take(other, stored, 0.0)
+    other.settle(1, settled=settled)
+    renew(other, stored, 2.0)
     stored.count(counter)
     return stored
 
@@ -192,6 +196,97 @@ def test_hd_31_a_lease_that_does_not_count_is_written_as_ever() -> None:
     election = Election(KEY, "me", TIMES)
     election.observe(None, -15.0)
     assert "annotations" not in election.body(Step.CREATE, 0.0, 0.0)["metadata"]
+
+
+# --- what a lead hands on (HD-177) ---------------------------------------------------------------------------------
+
+
+def sees_it_move(election: Election, stored: Stored, now: float) -> None:
+    """Look until just before the Lease is free, then take it."""
+    election.observe(stored.lease(), now)
+    election.observe(stored.count(counter_of(stored.lease()) + 1), now + 2.0)
+    take(election, stored, now + 17.0)
+
+
+def settles(election: Election, stored: Stored, now: float, *, settled: bool = True) -> None:
+    election.settle(election.standing.term, settled=settled)
+    renew(election, stored, now)
+
+
+def test_hd_177_who_follows_a_lead_that_was_not_settled_is_cold_though_it_saw_the_lease_move() -> None:
+    stored, election = held_by_another(settled=False), candidate()
+    sees_it_move(election, stored, 100.0)
+    assert not election.standing.warm
+    settles(election, stored, 119.0)
+    third = candidate("third")
+    sees_it_move(third, stored, 200.0)
+    assert third.standing.warm
+
+
+def test_hd_177_a_lease_that_says_nothing_of_it_is_that_of_an_unsettled_lead() -> None:
+    stored, election = held_by_another(), candidate()
+    del stored.metadata["annotations"][ANNOTATION_SETTLED]
+    sees_it_move(election, stored, 100.0)
+    assert not election.standing.warm
+
+
+def test_hd_177_what_was_said_of_another_term_counts_for_nobody() -> None:
+    """HD-177: a manager of a version that does not know of it has taken over meanwhile, and left the annotation."""
+    stored, election = held_by_another(), candidate()
+    stored.spec["leaseTransitions"] = 2
+    sees_it_move(election, stored, 100.0)
+    assert not election.standing.warm
+
+
+def test_hd_177_a_settled_lead_is_handed_on_with_the_very_write_that_takes_it() -> None:
+    stored = held_by_another()
+    for number in (1, 2, 3):
+        election = candidate(f"holder-{number}")
+        sees_it_move(election, stored, 100.0 * number)
+        assert election.standing.warm
+        assert is_settled(stored.lease())
+
+
+def test_hd_177_a_lead_that_finds_out_that_it_is_not_settled_says_so_at_its_next_renewal() -> None:
+    stored, election = held_by_another(), candidate()
+    sees_it_move(election, stored, 100.0)
+    settles(election, stored, 119.0, settled=False)
+    assert not is_settled(stored.lease())
+    renew(election, stored, 121.0)
+    third = candidate("third")
+    sees_it_move(third, stored, 200.0)
+    assert not third.standing.warm
+
+
+def test_hd_177_what_was_said_in_an_earlier_term_of_the_same_candidate_is_forgotten() -> None:
+    stored, election = Stored(), candidate()
+    election.observe(None, -15.0)
+    take(election, stored, 0.0)
+    settles(election, stored, 2.0)
+    election.resigned()
+    take(election, stored, 20.0)
+    renew(election, stored, 22.0)
+    assert not is_settled(stored.lease())
+
+
+def test_hd_177_the_word_of_a_restored_lease_makes_nobody_warm_who_did_not_see_it_move() -> None:
+    """HD-177: the backup says *settled* of its own term; whoever takes that Lease takes the word back."""
+    stored, first, standby = held_by_another(), candidate("first"), candidate("standby")
+    first.observe(stored.lease(), 100.0)
+    standby.observe(stored.lease(), 101.0)
+    take(first, stored, 115.0)
+    assert not first.standing.warm
+    standby.observe(stored.lease(), 116.0)
+    take(standby, stored, 131.0)
+    assert not standby.standing.warm
+
+
+def test_hd_177_a_lease_whose_holder_has_nothing_to_say_of_it_is_written_as_ever() -> None:
+    stored, election = Stored(), candidate()
+    election.observe(None, -15.0)
+    take(election, stored, 0.0)
+    renew(election, stored, 2.0)
+    assert ANNOTATION_SETTLED not in stored.metadata["annotations"]
 
 
 # --- deleted by a person (HD-67) -----------------------------------------------------------------------------------

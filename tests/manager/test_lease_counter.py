@@ -6,13 +6,18 @@ from dataclasses import replace
 
 import pytest
 
+from gatelift.core import events, recovery
+from gatelift.core.commands import SettleLease
 from gatelift.core.counter import Counter, Proof
-from gatelift.core.link_values import CounterShown
+from gatelift.core.link_values import CounterShown, PlacementsInventoried
 from gatelift_kube.election import Tenure, holder_digest
+from gatelift_kube.objects.gatelift import Predecessor
+from gatelift_wire.inventory import InventoryEntry
+from gatelift_wire.keys import PlacementKey
 from gatelift_wire.leases import UNCOUNTED, Sealed
 from gatelift_wire.messages import Commit
 from support.builders_manager import a_pod, a_setting
-from support.manager_world import a_world
+from support.manager_world import World, a_world
 
 KEY = bytes(range(32))
 
@@ -86,3 +91,51 @@ def test_hd_31_a_seal_that_does_not_verify_cordons_that_cluster_until_its_next_g
 
     world.upcall(CounterShown(cluster="a", proof=Proof.OLDER, counter=9))
     assert not world.machine.core.caution.cordons("a")
+
+
+# --- what a lead hands on (HD-177) ----------------------------------------------------------------------------------
+
+
+def told(world: World) -> list[bool]:
+    """Return what the Lease was made to say, in order."""
+    return [each.settled for each in world.history if isinstance(each, SettleLease)]
+
+
+def a_cold_lead() -> World:
+    world = a_world(a_setting())
+    recovery.leads(world.machine.core, warm=False, counter=1)
+    return world
+
+
+def test_hd_177_a_lead_that_waits_for_nobody_says_so_once() -> None:
+    world = a_cold_lead()
+    world.advance(60.0)
+    assert told(world) == [True]
+    world = a_world(a_setting())
+    world.advance(60.0)
+    assert told(world) == [], "it took that over"
+
+
+def test_hd_177_a_lead_that_is_halted_takes_that_back() -> None:
+    world = a_world(a_setting())
+    world.upcall(CounterShown(cluster="a", proof=Proof.RESTORED, counter=7, term=3))
+    assert told(world) == [False]
+
+
+def test_hd_177_what_was_heard_is_written_before_the_lease_says_that_nobody_needs_to_hear_it() -> None:
+    """HD-177: what a cluster runs and no record explains holds its place for the next leader by the status alone."""
+    world = a_cold_lead()
+    core, placed = world.machine.core, PlacementKey("uid-of-nobody", 1)
+    entry = InventoryEntry(key=placed, namespace="team", name="one", state="RUNNING", lifted=True)
+    view = world.links.views["a"]
+    world.upcall(
+        PlacementsInventoried(
+            cluster="a", session=view.session, record_revision=core.record_revision, applied=0, entries=(entry,)
+        )
+    )
+    world.advance(5.0)
+    assert told(world) == []
+    written = Predecessor(kind="*", namespace="team", name="one", workload_uid=placed.uid, epoch=placed.epoch)
+    world.links.views["a"] = replace(view, predecessors=(written,))
+    world.give(events.LeadershipExtended(valid_until=world.now + 1e9))
+    assert told(world) == [True]

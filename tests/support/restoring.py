@@ -62,6 +62,7 @@ def restore(history: History, kept: Backup) -> None:
     world.account.restored(world.time.now)
     lease, was = world.manager_lease, kept.lease
     lease.holder, lease.term, lease.counter, lease.tenures = was.holder, was.term, was.counter, was.tenures
+    lease.settled = was.settled
     lease.version += 1
 
 

@@ -27,6 +27,8 @@ class SimLease:
     version: int = 0
     counter: int = 0
     tenures: tuple[Tenure, ...] = ()
+    settled: int = 0
+    """The term whose holder has said that it is settled."""
     gone: bool = False
     """Somebody has deleted it: it is waited for as one that ran out (a first start of a simulation waits for none)."""
 
@@ -37,14 +39,14 @@ class SimLease:
 
     def delete(self) -> None:
         """Delete the object; whoever holds it learns of that when it renews."""
-        self.holder, self.term, self.counter, self.tenures = "", 0, 0, ()
+        self.holder, self.term, self.counter, self.tenures, self.settled = "", 0, 0, (), 0
         self.version += 1
         self.gone = True
 
     def restore(self, copy: SimLease) -> None:
         """Come back from a backup, with the version that it had."""
         self.holder, self.term, self.counter, self.tenures = copy.holder, copy.term, copy.counter, copy.tenures
-        self.version, self.gone = copy.version, copy.gone
+        self.version, self.gone, self.settled = copy.version, copy.gone, copy.settled
 
 
 class SimElector:
@@ -84,6 +86,7 @@ class SimElector:
         self._deleted: tuple[int, tuple[Tenure, ...]] | None = None
         self._there: tuple[int, tuple[Tenure, ...]] | None = None
         self.counter, self.warm = 0, True
+        self._settled = (0, False)
         self.tenures: tuple[Tenure, ...] = ()
         self.floors: Callable[[], tuple[int, int]] = lambda: (0, 0)
         timeline.after(timeline.between(0.05, 0.5), self._look)
@@ -100,6 +103,10 @@ class SimElector:
         namespace, _, name = lease.name.partition("/")
         meta = ObjectMeta(name=name, namespace=namespace, resource_version=str(lease.version))
         return Lease(metadata=meta, spec=LeaseSpec(holder_identity=lease.holder, lease_transitions=lease.term))
+
+    def settle(self, term: int, *, settled: bool) -> None:
+        """Have the Lease say so from the next renewal in that term on."""
+        self._settled = (term, settled)
 
     def look_now(self) -> None:
         """Notice what a pause has done."""
@@ -158,6 +165,8 @@ class SimElector:
         lease.version += 1
         lease.counter += 1
         self.counter = lease.counter
+        said, settled = self._settled
+        lease.settled = term if (settled if said == term else self.warm) else 0
         self._look_at(self._clock.at(self._time.now))
         self.valid_until = sent + TIMES.renew_seconds
         self._extended(self.valid_until)
@@ -172,6 +181,7 @@ class SimElector:
             return
         seen = self._deleted if lease.gone else None
         vacant, lease.gone = lease.vacant, False
+        was_settled = 0 < lease.settled == lease.term
         if seen is not None:
             lease.counter, lease.tenures = seen
         term, counter = self.floors()
@@ -181,7 +191,9 @@ class SimElector:
         lease.tenures = (*(lease.tenures if found == lease.counter else ()), tenure)[-TENURES_MAX:]
         self.counter = lease.counter = found + 1
         self.tenures = lease.tenures
-        self.warm = self._time.now - self._grew_after <= TIMES.lease_seconds + 2 * TIMES.retry_seconds
+        moved = self._time.now - self._grew_after <= TIMES.lease_seconds + 2 * TIMES.retry_seconds
+        self.warm = moved and was_settled
+        lease.settled = lease.term if self.warm else 0
         self.term, self.valid_until = lease.term, sent + TIMES.renew_seconds
         self._time.say(self._who, f"leads with term {self.term}")
         self._gained(self.term, self.valid_until, vacant)

@@ -194,6 +194,8 @@ class SimManager:
             case commands.StepDown():
                 time.say(self.name, f"steps down: {command.reason}")
                 time.after(0.0, self.kill)
+            case commands.SettleLease():
+                self.elector.settle(command.term, settled=command.settled)
             case commands.Note():
                 time.say(self.name, f"{command.workload}@{command.epoch} {command.cluster} {command.text}")
             case EmitEvent():

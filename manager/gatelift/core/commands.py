@@ -98,6 +98,17 @@ class StepDown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SettleLease:
+    """Have our Lease say from its next renewal on whether the record is the newest, as far as this lead knows.
+
+    Who follows a lead that had yet to hear clusters waits for them as well, though it saw the Lease move.
+    """
+
+    term: int
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
     """A fact for the log and the metrics, with the workload and epoch it is about."""
 
@@ -120,5 +131,6 @@ Command = (
     | IssueCertificate
     | AnswerEnrolment
     | StepDown
+    | SettleLease
     | Note
 )

@@ -120,6 +120,7 @@ class Machine:
         higher_terms.look(core, now)
         if self._acts and self._rebuilt(now) and self._caught_up(now):
             self._work(now)
+            recovery.tell_lease(core)
         core.show_changed()
         self._count_placements()
         if core.settings.debug_invariants:

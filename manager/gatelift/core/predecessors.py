@@ -274,6 +274,17 @@ def fenced(core: Core, cluster: str) -> None:
             ended(core, cluster, memory.key)
 
 
+def all_written(core: Core) -> bool:
+    """Say whether all that is remembered of clusters stands in their status, where the next leader finds it."""
+    for cluster, remembered in core.predecessors.by_cluster.items():
+        view = core.links.state(cluster)
+        if view is None:
+            continue  # it has no WorkerCluster, and so no place for that
+        if not remembered.keys() <= {PlacementKey(each.workload_uid, each.epoch) for each in view.predecessors}:
+            return False
+    return True
+
+
 def show(core: Core, cluster: str) -> None:
     """Have what is remembered of a cluster written to its WorkerCluster, where it outlives this process."""
     remembered = core.predecessors.by_cluster.get(cluster, {})

@@ -1,8 +1,9 @@
 """A record that may not be the newest: when nothing is placed and nothing concluded from absence, and how it goes on.
 
 Three causes, of falling certainty. A cluster brings back a counter that our record does not know: *restored*, all
-dispatch halts until a person says so, whoever leads. A leader found a Lease that may be old (*cold*): it waits for each
-cluster that the record calls connected, which resyncs or counts as lost, so the wait is bounded. A cluster lists what
+dispatch halts until a person says so, whoever leads. A leader found a Lease that may be old (*cold*), or one whose
+holder had yet to hear somebody: it waits for each cluster that the record calls connected, which resyncs or counts as
+lost, so the wait is bounded. Who waits for nobody is *settled*, and its Lease says so. A cluster lists what
 no Workload explains: that is left alone, for ever if need be, until a person says that it is to stop (H19).
 
 Neighbours: `recovery_values` (what stands in the API), `machine`, `clusters`, `inventories`, `reconcile` (who call).
@@ -14,6 +15,7 @@ import msgspec
 
 from gatelift.core import epochs, placing, predecessors, record, texts
 from gatelift.core.agenda import Key, Look
+from gatelift.core.commands import SettleLease
 from gatelift.core.counter import Proof
 from gatelift.core.link_values import LOCAL_CLUSTER, CounterShown, PlacementsInventoried
 from gatelift.core.record import Record
@@ -45,8 +47,9 @@ LOOK = Key(Look.CLUSTER, ObjectKey("", LOCAL_CLUSTER))
 
 
 def leads(core: Core, *, warm: bool, counter: int) -> None:
-    """Begin a term. `warm`: this process saw the Lease move a moment before it took it."""
+    """Begin a term. `warm`: this process saw the Lease of a settled lead move a moment before it took it."""
     state = core.caution.recovery
+    state.settled = warm
     state.cold, state.counter, state.began = not warm, max(state.counter, counter), core.wall.text(core.now)
     state.awaited = {name for name, found in state.clusters.items() if _is_awaited(core, found)}
     if state.cold and not state.awaited:
@@ -187,6 +190,24 @@ def _settle(core: Core) -> None:
     before, core.caution.halted = core.caution.halted, _why(core)
     if before and not core.caution.halted:
         _go_on(core)
+
+
+def tell_lease(core: Core) -> None:
+    """Have the Lease say whether who follows need not wait: not before what was heard here is written as well.
+
+    What a cluster names and the record does not know is remembered in the status of its WorkerCluster. Called when the
+    records are there, after all else that an event asked for.
+    """
+    state = core.caution.recovery
+    if state.settled != (not core.caution.halted) and (state.settled or _is_written(core)):
+        state.settled = not state.settled
+        core.out.append(SettleLease(term=core.term, settled=state.settled))
+
+
+def _is_written(core: Core) -> bool:
+    """Say whether all that was listed has been compared, and what it showed beside the record stands in the API."""
+    waits = core.caution.recovery.again or core.comparing
+    return not waits and predecessors.all_written(core)
 
 
 def _why(core: Core) -> str:

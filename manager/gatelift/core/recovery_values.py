@@ -139,7 +139,7 @@ def is_fenced(found: WorkerCluster) -> bool:
 class Recovery:
     """What one leader knows of the age of its record.
 
-    `cold`: it found a Lease that may be old, and has not heard all clusters of its record yet (`awaited`). `held`:
+    `cold`: it found a Lease that may be old, or that of one who waited for clusters itself, and has not heard all clusters of its record yet (`awaited`). `held`:
     inventories that came while nothing was concluded from them; they are compared once it goes on.
     """
 
@@ -147,6 +147,8 @@ class Recovery:
     finding: Finding | None = None
     word: Word | None = None
     cold: bool = False
+    settled: bool = False
+    """Whether our own Lease says, by our last word, that who follows need not wait."""
     began: str = ""
     """When the term began, for people."""
     awaited: set[str] = field(default_factory=set)

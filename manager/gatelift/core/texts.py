@@ -130,9 +130,10 @@ def restored(cluster: str) -> str:
 
 
 def settling(names: list[str], since: str) -> str:
-    """Return why a leader that found an old Lease places nothing yet."""
+    """Return why a leader that found an old Lease, or that of one who waited itself, places nothing yet."""
     return (
-        f"the Lease was not seen moving before it was taken at {since}, so the record may be of long ago: nothing is "
+        f"the Lease was not seen moving before it was taken at {since}, or its last holder still waited for clusters, "
+        "so the record may be of long ago: nothing is "
         f"placed before {listing(names)} {'has' if len(names) == 1 else 'have'} said what runs there, or counts as lost"
     )
 
