@@ -8,9 +8,10 @@ so the term grows with every change of holder, also when the same process comes 
 A Lease may also count (`counts`): each create, take and renewal raises a number that stands in an annotation, beside
 the list of who took over at which number. So a Lease that was restored from a backup can be told from one that was not,
 by whoever brings back a later number; and who takes over knows whether it saw the number grow a moment ago, or found a
-Lease that may be old. What its holder had found it hands on: the Lease also says whether that lead is *settled*, by its
-term, and who follows one that was not is as unsure of what it finds as that one was. One that was deleted is made anew with a number that goes on, by a candidate that saw it a moment
-before it was gone and has looked there ever since: nobody restores a cluster between two looks.
+Lease that may be old. What its holder has found is handed on: the Lease also says, by its term, whether that lead is
+*settled*, and who follows one that was not is as unsure of what it finds as that one was. A Lease that was deleted is
+made anew with a number that goes on, by a candidate that saw it a moment before it was gone and has looked there ever
+since: nobody restores a cluster between two looks.
 """
 
 from __future__ import annotations

@@ -208,14 +208,18 @@ class _Process:
                 self._enrol.issue(command, lifetime, _utc_now())
             case commands.AnswerEnrolment():
                 self._enrol.answer(command)
-            case commands.StepDown():
-                self._log.error("stepping down", reason=command.reason)
-                self._manager._failure = f"stepped down: {command.reason}"  # noqa: SLF001  # one object in two classes
-                self._manager.stop.set()
-            case commands.SettleLease():
-                self._elector.settle(command.term, settled=command.settled)
+            case commands.StepDown() | commands.SettleLease():
+                self._lead(command)
             case commands.Note():
                 self._note(command)
+
+    def _lead(self, command: commands.StepDown | commands.SettleLease) -> None:
+        if isinstance(command, commands.SettleLease):
+            self._elector.settle(command.term, settled=command.settled)
+            return
+        self._log.error("stepping down", reason=command.reason)
+        self._manager._failure = f"stepped down: {command.reason}"  # noqa: SLF001  # one object in two classes
+        self._manager.stop.set()
 
     def _note(self, note: commands.Note) -> None:
         log = self._log.warning if note.level == "warning" else self._log.info

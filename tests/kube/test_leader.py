@@ -12,7 +12,7 @@ import pytest
 
 from gatelift_kube.client import Client
 from gatelift_kube.clock import Clock, monotonic
-from gatelift_kube.election import ANNOTATION_COUNTER, Election, ElectionTimes, Step
+from gatelift_kube.election import ANNOTATION_COUNTER, ANNOTATION_SETTLED, Election, ElectionTimes, Step
 from gatelift_kube.leader import LeaderElector
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.resources import LEASE, ObjectKey
@@ -271,6 +271,23 @@ async def test_hd_77_a_standby_whose_lease_goes_back_is_told_so_though_it_never_
             await until(lambda: bool(standby.told))
             assert standby.told[0].startswith("lost: the Lease counts ")
             assert "was it restored?" in standby.told[0]
+
+
+async def test_hd_177_what_a_leader_says_of_its_lead_stands_in_the_lease_from_the_next_renewal_on(
+    server: FakeApiServer,
+) -> None:
+    def said() -> str:
+        found = server.find(LEASE, KEY.name, KEY.namespace) or {}
+        return str(found.get("metadata", {}).get("annotations", {}).get(ANNOTATION_SETTLED, ""))
+
+    leader = Running(server, "a", counts=True)
+    async with started(leader):
+        await until(lambda: leader.told == ["acquired 1"])
+        assert not said()
+        leader.elector.settle(1, settled=True)
+        await until(lambda: said() == "1")
+        leader.elector.settle(1, settled=False)
+        await until(lambda: said() == "0")
 
 
 async def test_hd_77_who_reads_the_cluster_before_it_is_a_candidate_has_looked_at_the_lease_first(

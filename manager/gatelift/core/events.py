@@ -15,9 +15,9 @@ class LeadershipGained:
     """This process leads, under `term` (grows with each change of leader, taken from the Lease object).
 
     `warm`: it saw the Lease move a moment before it took it, and who held it was settled, so the record is the newest;
-    else the Lease, and with it all records, may be of long ago. `lease` is the Lease's name (None: nobody can ask it), `holder` who we are there;
-    `counter`, `tenures`: what it counts, and who took over when. `seal_key` seals the counter for those who bring it
-    back; without one nobody counts.
+    else the Lease, and with it all records, may be of long ago. `lease` is the Lease's name (None: nobody can ask it),
+    `holder` who we are there; `counter`, `tenures`: what it counts, and who took over when. `seal_key` seals the
+    counter for those who bring it back; without one nobody counts.
     """
 
     term: int

@@ -3,8 +3,8 @@
 Three causes, of falling certainty. A cluster brings back a counter that our record does not know: *restored*, all
 dispatch halts until a person says so, whoever leads. A leader found a Lease that may be old (*cold*), or one whose
 holder had yet to hear somebody: it waits for each cluster that the record calls connected, which resyncs or counts as
-lost, so the wait is bounded. Who waits for nobody is *settled*, and its Lease says so. A cluster lists what
-no Workload explains: that is left alone, for ever if need be, until a person says that it is to stop (H19).
+lost, so the wait is bounded. Who waits for nobody is *settled*, and its Lease says so. A cluster lists what no Workload
+explains: that is left alone, for ever if need be, until a person says that it is to stop (H19).
 
 Neighbours: `recovery_values` (what stands in the API), `machine`, `clusters`, `inventories`, `reconcile` (who call).
 """

@@ -139,8 +139,9 @@ def is_fenced(found: WorkerCluster) -> bool:
 class Recovery:
     """What one leader knows of the age of its record.
 
-    `cold`: it found a Lease that may be old, or that of one who waited for clusters itself, and has not heard all clusters of its record yet (`awaited`). `held`:
-    inventories that came while nothing was concluded from them; they are compared once it goes on.
+    `cold`: it found a Lease that may be old, or that of one who waited for clusters itself, and has not heard all
+    clusters of its record yet (`awaited`). `held`: inventories that came while nothing was concluded from them; they
+    are compared once it goes on.
     """
 
     clusters: dict[str, WorkerCluster] = field(default_factory=dict)
