@@ -136,9 +136,11 @@ def test_another_pod_of_the_same_name_is_not_the_one_that_was_admitted() -> None
     late = replace(late, objects=tuple(replace(one, template="the-one-before") for one in late.objects))
     stage.send(late)
     assert stage.state() == "Applying", "the watch may be behind"
+    before = stage.pod()["metadata"]["resourceVersion"]
     stage.pass_seconds(11.0)
     assert stage.peer.of(m.Refused)[0].refusal is Refusal.NAME_CONFLICT
-    assert stage.written(Patch) == []
+    assert len(stage.written(Patch)) == 1, "asked for by its UID"
+    assert stage.pod()["metadata"]["resourceVersion"] == before
     assert stage.pod()["spec"]["schedulingGates"] == [GATE]
 
 
@@ -283,9 +285,14 @@ def test_hd_101_a_stop_behind_the_commit_that_names_its_object_is_answered_by_st
     assert stage.pod()["spec"]["schedulingGates"] == [GATE]
 
 
-def test_hd_101_an_object_that_is_gone_or_another_one_needs_no_write() -> None:
+def test_hd_101_an_object_that_is_gone_or_another_one_is_asked_for_and_not_changed() -> None:
     stage, _ = _lift_of_a_dead_leader()
+    stage.held.clear()
+    before = stage.pod()["metadata"]["resourceVersion"]
     stage.send(commit_messages()[1])
+    assert stage.peer.of(m.Refused) == []
+    stage.land()
+    assert stage.pod()["metadata"]["resourceVersion"] == before
     assert [refused.refusal for refused in stage.peer.of(m.Refused)] == [Refusal.HOLD_EXPIRED]
     assert stage.placement() is None
 

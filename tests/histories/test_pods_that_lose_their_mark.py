@@ -9,6 +9,7 @@ from gatelift_kube.resources import POD
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from support.history import History
 from support.sim_cluster import Doc
+from support.sim_manager import SimManager
 
 MARK = (markers.MANAGED,)
 ALL = (*MARK, LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH)
@@ -87,3 +88,36 @@ def test_hd_145_a_pod_that_a_suspending_parent_holds_back_gets_no_mark() -> None
     history.passes(60.0)
     assert not marked(history)
     assert not history.containers("one")
+
+
+def next_leader_without_a_session(history: History) -> SimManager:
+    """Kill the leader; return the next one as its agent of `local` has listed all and greets, unheard for a while."""
+    history.kill_leader()
+    time = history.world.time
+    limit = time.now + 120.0
+    while not any(each.local.machine.world.ready for each in history.world.managers):
+        assert time.step(limit), "no agent of local has listed"
+        if not history.world.managers:
+            history.world.start_manager()
+    found = next(each for each in history.world.managers if each.local.machine.world.ready)
+    found.port.down = True  # its write of the session has no answer before its time limit is over
+    history.passes(2.0)
+    found.port.down = False
+    assert not found.local.machine.connected
+    return found
+
+
+@pytest.mark.parametrize("seed", range(3, 9))
+def test_hd_178_what_runs_and_lost_its_mark_before_the_next_leader_listened_stays_charged(seed: int) -> None:
+    """Its agent has two watches of pods: a pod that goes from one to the other and back is gone by the word of both."""
+    history = History(seed, shown=False)
+    history.pod("one", queue="stays")
+    history.until_runs("one")
+    found = next_leader_without_a_session(history)
+    take_off(history)
+    history.until("its mark is back", lambda: marked(history))
+    history.until("the session is open", lambda: found.local.machine.connected, 30.0)
+    for _ in range(60):
+        history.passes(1.0)
+        assert history.containers("one") == 1
+        assert history.leader.charges("stays") == 500

@@ -113,7 +113,8 @@ def _made_by(world: World, pod: Pod, jobs: set[str]) -> bool:
 def find_out(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
     """Learn whether the object is there: after a create of unknown outcome, or when its labels may have been taken.
 
-    The probe changes an object only if it is ours: by labels when its UID is not known, else by UID.
+    The probe changes an object only if it is ours: by labels when its UID is not known, else by UID. Of what was never
+    seen here (`local`: a commit names it) it changes nothing, and is answered with what is there.
     """
     if tracked.doubt_until is not None and tracked.doubt_until > now:
         world.wakes.ask(placement.key, tracked.doubt_until)
@@ -129,9 +130,12 @@ def _probe(world: World, placement: Placement, tracked: Tracked, now: float) -> 
     labels = world.owner_labels(placement)
     if tracked.uid:
         known = tracked.last_object if tracked.object is None else tracked.object
-        meta: Json = {"uid": tracked.uid, "labels": labels}
-        if world.local and known is not None:  # two watches show it by turns: its answer has to be younger than theirs
-            meta["annotations"] = {ANNOTATION_FOUND: known.metadata.resource_version}
+        meta: Json = {"uid": tracked.uid}
+        if known is not None or not world.local:  # what waits at home and is not known carries no labels of ours
+            meta["labels"] = labels
+        said = known.metadata.resource_version if known is not None else world.objects.last_version(tracked.uid)
+        if world.local and said:  # two watches show it by turns: its answer has to be younger than theirs
+            meta["annotations"] = {ANNOTATION_FOUND: said}
         body = {"metadata": meta}
         world.ask_patch(Purpose.PROBE, placement, tracked, msgspec.json.encode(body), now, kind=PatchKind.MERGE)
         return

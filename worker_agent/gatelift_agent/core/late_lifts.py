@@ -5,6 +5,10 @@ object an attempt is about, and its lift is conditional on a version that nobody
 the object in the commit that it says again; whatever is then said of the attempt waits for a write to that object,
 which makes that lift fail.
 
+The agent of `local` has two watches of pods, by two labels: a pod whose labels change goes from one to the other, and
+may be gone by the word of both. So what a commit names and nobody here knows is asked for, by its UID, and refused on
+the API server's word alone; what is found runs, or waits, and is dealt with as if it had been known.
+
 That write names the version in which the object was held back. Where the lift has landed first, the object runs as its
 record says, admitted and charged, and nobody has asked for its end: it is taken up (`retaking`), not stopped.
 """
@@ -20,11 +24,14 @@ from gatelift_wire.messages import Commit
 from gatelift_wire.refusals import Refusal
 
 
-def defeat_first(world: World, commit: Commit, refusal: Refusal, text: str, now: float) -> bool:
+def defeat_first(
+    world: World, commit: Commit, refusal: Refusal, text: str, now: float, *, unknown: bool = True
+) -> bool:
     """Refuse a commit only after a write to each object that it names; False where there is none to write to.
 
-    An object that is not here, is another one by its UID, or runs since cannot be let go by a write that was asked for
-    before: that names its UID and the version in which it was held back.
+    An object that is another one by its UID, or runs since, cannot be let go by a write that was asked for before:
+    that names its UID and the version in which it was held back. What is not known here is asked for by its UID first
+    (`unknown`): a pod that goes from one watch to the other is gone by the word of both.
     """
     kind = registry.kind_named(commit.kind)
     if not world.local or kind is None:
@@ -39,13 +46,17 @@ def defeat_first(world: World, commit: Commit, refusal: Refusal, text: str, now:
     )
     naming.take_terms(world, placement, commit, now)
     for one in commit.objects:
-        held = world.objects.get(ObjectRef(kind.resource, ObjectKey(commit.namespace, one.name)))
-        if held is not None and held.object.metadata.uid == one.template and not kind.lifted(held.object):
-            placement.objects[one.name] = Tracked(
-                ref=held.ref, pod_set=one.pod_set, uid=one.template, object=held.object, raw=held.raw, lift_asked=True
-            )
+        ref = ObjectRef(kind.resource, ObjectKey(commit.namespace, one.name))
+        tracked = Tracked(ref=ref, pod_set=one.pod_set, uid=one.template, lift_asked=True)
+        held = world.objects.get(ref)
+        if held is None or held.object.metadata.uid != one.template:
+            tracked.missing = unknown and bool(one.template)
+        elif not kind.lifted(held.object):
+            tracked.object, tracked.raw = held.object, held.raw
+        if tracked.missing or tracked.object is not None:
+            placement.objects[one.name] = tracked
     if not placement.objects:
         return False
     world.add(placement)
-    world.note("info", "refused once its object was written to: an earlier leader's lift may be under way", placement)
+    world.note("info", "refused once its object was written to, or is known to be gone: it may be let go", placement)
     return True

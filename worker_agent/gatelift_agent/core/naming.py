@@ -33,7 +33,8 @@ def keep_named(world: World, placement: Placement, commit: Commit) -> bool:
     """Keep of a live placement what the commit names; False if nothing is left of it then, which proves its absence.
 
     The lists of a start are complete, and what was seen here once stays known under its name: so what was placed and
-    carries neither name nor labels any more is as absent as what no inventory lists (R4).
+    carries neither name nor labels any more is as absent as what no inventory lists (R4). At `local`, where a pod may
+    be in neither of two watches, who asks looks for it first (`late_lifts`).
     """
     kind = registry.kind_named(commit.kind)
     if kind is None or not commit.objects:

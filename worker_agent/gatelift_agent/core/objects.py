@@ -101,6 +101,11 @@ class Objects:
             return marked
         return None if ownership.stands_alone(meta) else ownership.job_of(meta)
 
+    def last_version(self, uid: str) -> str:
+        """Return the version in which a watch called an object gone; "" for none, or none that is remembered."""
+        buried = self._gone.get(uid)
+        return buried.resource_version if buried is not None else ""
+
     def get(self, ref: ObjectRef) -> Held | None:
         """Return the object there, None when none is known."""
         return self._own.get(ref)

@@ -148,7 +148,7 @@ def _why_no_bid(world: World, offer: Offer, now: float) -> tuple[Refusal, str] |
 def _commit(world: World, commit: Commit, now: float) -> None:
     placement = world.placements.get(commit.key)
     if placement is not None and placement.state is not State.HELD:
-        _commit_again(world, placement, commit)
+        _commit_again(world, placement, commit, now)
         return
     if world.local and retaking.takes(world, commit):
         if placement is not None:
@@ -164,7 +164,8 @@ def _commit(world: World, commit: Commit, now: float) -> None:
         if placement is not None:
             placement.move(Move.REFUSE)
             world.remove(placement)
-        if not late_lifts.defeat_first(world, commit, refusal, cut(text), now):
+        unknown = refusal is not Refusal.EPOCH_STALE  # of an attempt that ended here, that end was the proof (R5)
+        if not late_lifts.defeat_first(world, commit, refusal, cut(text), now, unknown=unknown):
             world.say(Refused(key=commit.key, refusal=refusal, text=cut(text)))
         return
     if placement is None:
@@ -254,13 +255,14 @@ def _accept(world: World, placement: Placement, commit: Commit, now: float) -> N
     world.look(placement.key)
 
 
-def _commit_again(world: World, placement: Placement, commit: Commit) -> None:
+def _commit_again(world: World, placement: Placement, commit: Commit, now: float) -> None:
     """Confirm what is here already; the commit brings the templates that a restart lost."""
     if placement.state in LIVE:
         if not naming.keep_named(world, placement, commit):
             world.remove(placement)
             text = f"epoch {commit.key.epoch} was used here already and nothing of it is left; commit a higher one"
-            world.say(Refused(key=commit.key, refusal=Refusal.EPOCH_STALE, text=text))
+            if not late_lifts.defeat_first(world, commit, Refusal.EPOCH_STALE, text, now):
+                world.say(Refused(key=commit.key, refusal=Refusal.EPOCH_STALE, text=text))
             return
         refused = next(filter(None, map(_why_no_object, commit.objects)), None) or _why_no_additions(commit)
         if refused is not None:

@@ -188,6 +188,8 @@ def _probe_failed(world: World, placement: Placement, tracked: Tracked, event: W
     known = tracked.last_object if tracked.missing else tracked.object
     if known is not None:
         observing.gone_for_sure(world, tracked, known, now)
+    elif world.local:  # named by a commit and never seen here
+        tracked.missing, tracked.vanished = False, True
     world.look(placement.key)
 
 

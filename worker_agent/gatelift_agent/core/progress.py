@@ -233,6 +233,9 @@ def _await_local(world: World, placement: Placement, tracked: Tracked, now: floa
     if now < limit:  # our watch may be behind the manager's, which has seen it
         world.wakes.ask(placement.key, limit)
         return
+    if not tracked.vanished:  # it may be there all the same: no watch shows a pod that goes from one to the other
+        draining.find_out(world, placement, tracked, now)
+        return
     text = f"{tracked.ref}: is not the object that was admitted; it was deleted or made anew since"
     refuse(world, placement, Refusal.NAME_CONFLICT, text)
 
