@@ -29,7 +29,7 @@ _IMPORT = "import sys, support.{module}; print(*sorted({{each.partition('.')[0] 
 
 
 @pytest.mark.parametrize(
-    "module", ["sim_truth", "sim_attribution", "sim_account", "sim_asked", "sim_objects", "sim_crowds"]
+    "module", ["sim_truth", "sim_attribution", "sim_account", "sim_asked", "sim_objects", "sim_crowds", "sim_charges"]
 )
 def test_hd_50_the_outside_check_imports_nothing_of_what_it_judges(module: str) -> None:
     tests = Path(__file__).parent.parent
@@ -299,3 +299,62 @@ def test_what_a_restore_has_lost_is_granted_by_a_winner_that_is_written_anew_and
     granted = {key: status[key] for key in ("conditions", "clusterName", "admission")}
     as_a_process_of_ours(history.home, WORKLOAD, name, {"status": granted}, "status")
     assert not truth.is_unrecorded(lost), "now it runs as recorded, or not at all"
+
+
+class _Charged:
+    """One pod in `travels`, the only one, with its record as it was written; nobody leads from then on."""
+
+    def __init__(self) -> None:
+        self.history = History(shown=False)
+        self.history.pod("one")
+        self.cluster = self.history.until_runs("one")
+        self.history.leader.kill()
+        self.history.workers[self.cluster].delete(POD, "one", grace_seconds=0)
+        for _ in range(3):
+            for each in self.history.world.managers:
+                each.kill()
+            self.history.passes(1.0)
+        self.workload = self.history.workload("one") or {}
+        self.stood = {key: self.workload["status"][key] for key in ("conditions", "clusterName", "admission")}
+
+    def give_back(self, *, late: bool) -> None:
+        others = [each for each in self.stood["conditions"] if each["type"] not in {"QuotaReserved", "Admitted"}]
+        self.history.home.late = late
+        self.write({"conditions": others, "clusterName": None, "admission": None})
+        self.history.home.late = False
+
+    def write(self, status: Doc) -> None:
+        name = self.workload["metadata"]["name"]
+        as_a_process_of_ours(self.history.home, WORKLOAD, name, {"status": status}, "status")
+
+
+def test_hd_179_a_dead_leaders_late_end_may_be_undone_and_done_again_once_each_time() -> None:
+    charged = _Charged()
+    for _ in range(2):
+        charged.give_back(late=True)
+        charged.write(charged.stood)
+    charged.give_back(late=False)
+    with pytest.raises(TruthError, match="epoch 1 is charged twice"):
+        charged.write(charged.stood)
+
+
+def test_hd_179_an_end_that_the_leader_wrote_itself_is_never_undone() -> None:
+    charged = _Charged()
+    charged.give_back(late=False)
+    with pytest.raises(TruthError, match="epoch 1 is charged twice"):
+        charged.write(charged.stood)
+
+
+@pytest.mark.parametrize("other", ["cluster", "moment", "grant"])
+def test_hd_179_what_is_granted_anew_after_a_dead_leaders_late_end_is_a_second_charge(other: str) -> None:
+    charged = _Charged()
+    charged.give_back(late=True)
+    if other == "cluster":
+        anew = {**charged.stood, "clusterName": "b" if charged.cluster == "a" else "a"}
+    elif other == "grant":
+        anew = {**charged.stood, "admission": {**charged.stood["admission"], "clusterQueue": "stays"}}
+    else:
+        said = [{**each, "lastTransitionTime": NEVER} for each in charged.stood["conditions"]]
+        anew = {**charged.stood, "conditions": said}
+    with pytest.raises(TruthError, match="epoch 1 is charged twice"):
+        charged.write(anew)

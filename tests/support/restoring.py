@@ -91,5 +91,5 @@ def moved_to_b(history: History) -> Backup:
     return kept
 
 
-def _told_by_hand(workload: object, change: object, *, by_hand: bool) -> None:
+def _told_by_hand(workload: object, change: object, *, by_hand: bool, late: bool) -> None:
     workload(change, by_hand=True)  # type: ignore[operator]

@@ -108,6 +108,8 @@ class SimCluster:
         self.store = Store(Names(name), management_kinds() if management else None)
         self.by_hand = False
         """Whether the write of this moment is a person's, not one of a process of ours, a controller or kubelet."""
+        self.late = False
+        """Whether who asked for the write of this moment has ended since, or leads no more."""
         self._noted = noted
         self._typed: dict[int, KubeObject] = {}
         self._controllers = [

@@ -67,6 +67,7 @@ class SimManager:
             outlives_no_restore=True,
         )
         self.elector.floors = self._floors
+        self.port.leads = self.elector.leads
         self._restores = cluster.restores
 
     @property

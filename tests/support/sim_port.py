@@ -50,6 +50,8 @@ class ApiPort:
         self.over = False
         self.dies_after: Callable[[ApiWrite], bool] = lambda _command: False
         """Asked of each write that has landed: whether the process dies now and never hears of it."""
+        self.leads: Callable[[], bool] = lambda: True
+        """Whether its process is the one that may write now, where only one is."""
         self.down = False
         self._timeline = cluster.timeline
         self._post = post
@@ -107,7 +109,9 @@ class ApiPort:
     def _land(self, command: ApiWrite, *, answered: bool) -> None:
         if self.cluster.ended:
             return
+        self.cluster.late = self.over or not self.leads()
         outcome = self.cluster.carry_out(command)
+        self.cluster.late = False
         said = outcome.error.value if isinstance(outcome, WriteFailed) else "done"
         verb = type(command).__name__
         self._timeline.say(

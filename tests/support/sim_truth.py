@@ -19,6 +19,7 @@ from gatelift_sandbox.embedded.store import Store
 from gatelift_sandbox.embedded.watches import Change
 from gatelift_sandbox.records import Record
 from support.sim_attribution import LOCAL, QUEUE, Attribution, Belongs, Doc, Work, controlled
+from support.sim_charges import Charges
 from support.sim_crowds import Crowds
 from support.sim_hands import Hands
 from support.sim_objects import (
@@ -46,6 +47,8 @@ class Cluster(Protocol):
     """Whether the write of this moment puts its etcd back to a copy."""
     by_hand: bool
     """Whether the write of this moment is a person's, not one of a process of ours, a controller or kubelet."""
+    late: bool
+    """Whether who asked for the write of this moment has ended since, or leads no more."""
 
 
 def _reclaimed(workload: Doc, assigned: Doc, granted: int) -> int:
@@ -100,8 +103,7 @@ class Truth:
         self._lost: set[tuple[str, int, str]] = set()  # (workload, epoch, cluster) that only a lost history has granted
         self._taken: set[str] = set()  # Workloads that a person took the reservation off while they ran
         self._stripped: set[str] = set()  # Workloads that a person took the finalizers off
-        self._charges: Counter[tuple[str, int]] = Counter()
-        self._releases: Counter[tuple[str, int]] = Counter()
+        self._charges = Charges()
 
     def follow(self, cluster: Cluster, *, management: bool) -> None:
         """Look at each write of a cluster from now on."""
@@ -111,7 +113,7 @@ class Truth:
                 return
             self._restoring = cluster.restoring  # half of a backup says nothing; `restored` checks all
             if management and storage == (WORKLOAD.group, WORKLOAD.plural):
-                self._workload(change, by_hand=cluster.by_hand)
+                self._workload(change, by_hand=cluster.by_hand, late=cluster.late)
             elif storage in ((POD.group, POD.plural), (JOB.group, JOB.plural)):
                 kind = POD if storage == (POD.group, POD.plural) else JOB
                 where = LOCAL if management else cluster.name
@@ -146,7 +148,7 @@ class Truth:
 
     # --- the records --------------------------------------------------------------------------------------------
 
-    def _workload(self, change: Change, *, by_hand: bool) -> None:
+    def _workload(self, change: Change, *, by_hand: bool, late: bool = False) -> None:
         stored = change.after
         uid = stored.uid
         if change.removed:
@@ -175,7 +177,7 @@ class Truth:
         if before is None:
             self._own_containers(uid)
             return
-        self._transition(stored.name, uid, before, document)
+        self._transition(stored.name, uid, before, document, late=late)
         owner = self.whose.owner_of(uid)
         if owner is not None:
             self._check(owner[0])
@@ -190,7 +192,7 @@ class Truth:
         if not holds(before, "QuotaReserved") or holds(after, "QuotaReserved"):
             return
         self._taken.add(uid)
-        self._charges[uid, epoch_of(before)] -= 1
+        self._charges.taken_away((uid, epoch_of(before)))
 
     def _own_containers(self, workload: str) -> None:
         """Count the containers that ran before their Workload was made."""
@@ -240,19 +242,15 @@ class Truth:
             running = {own for work in {*self._lifted, *self._running} for own, _ in self._by_uid(work)}
             self.hands.look(now, able=able, runs=running.__contains__, unheard=unheard)
 
-    def _transition(self, name: str, uid: str, before: Doc, after: Doc) -> None:
+    def _transition(self, name: str, uid: str, before: Doc, after: Doc, *, late: bool) -> None:
         epoch = epoch_of(after)
         had, has = holds(before, "QuotaReserved"), holds(after, "QuotaReserved")
         if has and after.get("status", {}).get("clusterName") and not (had and before["status"].get("clusterName")):
             self._lost.discard((uid, *place_of(after)))  # granted anew; a raised number grants nothing
         if has and not had:
-            self._charges[uid, epoch] += 1
-            if self._charges[uid, epoch] > 1:
-                raise TruthError(f"workload {name}: epoch {epoch} is charged twice")
+            self._charges.charged(name, (uid, epoch), after)
         if had and not has:
-            self._releases[uid, epoch] += 1
-            if self._releases[uid, epoch] > 1:
-                raise TruthError(f"workload {name}: epoch {epoch} is released twice")
+            self._charges.released(name, (uid, epoch), before, late=late)
         if holds(before, "Finished") and not holds(after, "Finished"):
             raise TruthError(f"workload {name}: finished, and then not")
         if holds(after, "Finished") and not holds(before, "Finished"):
@@ -389,7 +387,6 @@ class Truth:
             return
         self._lost = (self._lost | granted) - self.granted()
         self._charges.clear()
-        self._releases.clear()
         for known in (*self._lifted.values(), *self._running.values()):
             self._by_hand.update(each.root for each in known.values() if not self._grants(each))
         self._run_as_recorded()

@@ -233,6 +233,7 @@ class Attempt:
     policy: DisconnectPolicy = DisconnectPolicy.WAIT
     heard_session: int = 0
     listed_session: int = 0
+    listed_over: bool = False  # its cluster has listed it as over, and is to report how
     commit_session: int = 0
     commit_sequence: int = 0
     wants_objects: bool = False

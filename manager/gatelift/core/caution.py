@@ -50,8 +50,13 @@ class Caution:
     set_aside: set[str] = field(default_factory=set)
     """UIDs of Workloads whose record could not be read: nothing is said of their placements until it can."""
     recovery: Recovery = field(default_factory=Recovery)
-    changed_records: set[str] = field(default_factory=set)
-    """UIDs of Workloads whose record somebody else has changed, and which is to be written back (`kept_record`)."""
+    changed_records: dict[str, bool] = field(default_factory=dict)
+    """UIDs of Workloads whose record somebody else has changed, and which is to be written back (`kept_record`).
+
+    Whether a leader before may have done it: then it is left alone until its cluster was heard, or is lost.
+    """
+    predecessors_write_until: float = 0.0
+    """Until when a write of a leader before may land."""
     terms: TermDoubts = field(default_factory=TermDoubts)
     """Whether we still lead, while a record says otherwise (`higher_terms`)."""
     _ahead: dict[str, dict[str, Ahead]] = field(default_factory=dict)  # UID -> cluster -> what it names

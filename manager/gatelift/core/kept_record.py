@@ -3,8 +3,10 @@
 Whoever may write `workloads/status` can take the reservation of what runs away, or let it name another cluster. A
 policy refuses that; this is the wall behind it (HD-136): what the leader's attempt knows, from the record as it was
 written, stays charged and known, and the next write of that Workload says so again. No write of ours takes a
-reservation from an attempt that is placed before that has ended, so there is nothing to confuse it with; a dead
-leader's that lands late is undone too, and done again once the cluster has been heard.
+reservation from an attempt that is placed before that has ended, so there is nothing to confuse it with but the end
+that a leader before us has written, and that lands late (HD-179): one with its marks, as long as such a write can land.
+It is not believed either, for a stranger can write the same; but nobody is blamed and nothing is written, until its
+cluster has been heard, and says the same, or is lost.
 
 Who does not lead, or has just begun to, follows the record (HD-175): a placement that it has seen ends by a write that
 marks its epoch as given back, by Finished, or by a later epoch. Where it goes without that, as a leader dies and nobody
@@ -22,12 +24,14 @@ import msgspec
 from gatelift.core import epochs, record, texts
 from gatelift.core.attempts import LIVE, Attempt, AttemptState
 from gatelift.core.knowledge import newer
+from gatelift.core.link_values import LinkState
 from gatelift.core.record import Record
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import is_true, without
 from gatelift_kube.objects.kueue import AdmissionCheckState, Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition
 from gatelift_wire.keys import ANNOTATION_TERM
+from gatelift_wire.limits import LANDED_SECONDS
 
 PURPOSE = "put the record back"
 OURS = frozenset(
@@ -47,6 +51,11 @@ OURS = frozenset(
 _UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
 
 
+def gained(core: Core, now: float) -> None:
+    """Take that the Lease is ours: who had it before asks for no write any more."""
+    core.caution.predecessors_write_until = now + LANDED_SECONDS
+
+
 def believed(core: Core, seen: Workload, after: Record) -> Workload:
     """Return a Workload as it is to be known: with the record of what is held for it, where that was changed.
 
@@ -64,19 +73,21 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
     else:
         return seen
     if not changed:
-        core.caution.changed_records.discard(uid)
+        core.caution.changed_records.pop(uid, None)
         return seen
-    is_news = uid not in core.caution.changed_records
-    core.caution.changed_records.add(uid)
-    if is_news and attempt is not None:
+    told = core.caution.changed_records.get(uid) is False
+    core.caution.changed_records[uid] = attempt is not None and _is_late_end(
+        core, attempt, after, epochs.returned(seen)
+    )
+    if not told and attempt is not None:
         tell(core, seen, attempt)
     return msgspec.structs.replace(seen, status=_put_back(known.status, seen.status))
 
 
 def tell(core: Core, known: Workload, attempt: Attempt) -> None:
-    """Tell people that a record is put back; nothing where it was not changed."""
+    """Tell people that a record is put back; nothing where it was not changed, or a leader before may have done it."""
     uid = known.metadata.uid
-    if uid in core.caution.changed_records:
+    if core.caution.changed_records.get(uid) is False:
         text = texts.record_put_back(attempt.cluster, attempt.epoch)
         core.event(ref_of(known), uid, texts.RECORD_PUT_BACK, text, warning=True)
         core.note(text, attempt, warning=True, cluster=attempt.cluster)
@@ -98,6 +109,14 @@ def _is_changed(attempt: Attempt, before: Record, after: Record, used: int) -> b
     if attempt.state in LIVE:
         return _held(before) != _held(after)
     return attempt.state in _UNPLACED and not (after.reserved or after.finished) and used < attempt.epoch
+
+
+def _is_late_end(core: Core, attempt: Attempt, after: Record, returned: int) -> bool:
+    """Say whether a leader before may have written that a placement is over: with its marks, while that may land."""
+    if core.now >= core.caution.predecessors_write_until and not core.caution.changed_records.get(attempt.uid):
+        return False
+    is_free = not (after.reserved or after.admitted or after.cluster)
+    return attempt.state in LIVE and is_free and returned >= attempt.epoch and after.term < core.term
 
 
 def _held(rec: Record) -> tuple[object, ...]:
@@ -123,12 +142,31 @@ def _is_placement(check: AdmissionCheckState) -> bool:
     return any(ANNOTATION_TERM in update.annotations for update in check.pod_set_updates)
 
 
-def write_back(core: Core, known: Workload) -> bool:
-    """Write a record back that was changed; True if a write was asked for."""
+def write_back(core: Core, known: Workload, rec: Record, attempt: Attempt) -> bool:
+    """Write a record back that was changed; True if nothing else is to be done for it now."""
     if known.metadata.uid not in core.caution.changed_records:
         return False
+    if core.caution.changed_records[attempt.uid]:
+        if attempt.state is AttemptState.ENDED or (_is_heard(core, attempt) and rec.evicted):
+            return False  # what is over is written as that; what was being stopped is, and nothing else is done
+        if _is_awaited(core, attempt):
+            return True  # its cluster is looked at again when it is heard, or lost
+        core.caution.changed_records[attempt.uid] = False
+        tell(core, known, attempt)
     core.patch_workload(known, record.status_write(known), PURPOSE)
     return True
+
+
+def _is_heard(core: Core, attempt: Attempt) -> bool:
+    view = core.view(attempt.cluster)
+    return view is not None and view.open
+
+
+def _is_awaited(core: Core, attempt: Attempt) -> bool:
+    """Say whether its cluster has yet to be heard by this leader, and may be soon; or is about to say how it ended."""
+    view = core.view(attempt.cluster)
+    lost = view is None or view.state is LinkState.LOST or attempt.state is AttemptState.LOST
+    return not lost and (attempt.listed_over or not _is_heard(core, attempt))
 
 
 def charged(core: Core, known: Workload) -> Workload:

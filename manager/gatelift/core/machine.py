@@ -24,6 +24,7 @@ from gatelift.core import (
     in_use,
     intake,
     invariants,
+    kept_record,
     owners,
     placing,
     predecessors,
@@ -169,6 +170,7 @@ class Machine:
                 core.ledger.engine.wall_clock(event.unix_seconds, now)
             case LeadershipGained():
                 self._beginning.gained(event, now)
+                kept_record.gained(core, now)
                 core.out.append(ListAnew())
             case LeadershipExtended():
                 core.leads_until = event.valid_until

@@ -60,7 +60,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     attempt = attempt_for(core, known, rec, kind, now)
     if not rec.finished:
         settle_queueing(core, known, rec, attempt, now)
-    if kept_record.write_back(core, known) or recovery.raise_epoch(core, known, rec):
+    if kept_record.write_back(core, known, rec, attempt) or recovery.raise_epoch(core, known, rec):
         return
     reports.drop_raised(core, rec.uid, rec.highest_epoch, now)
     if owner is not None or kind is None or seeking.is_gone(core, known, now):

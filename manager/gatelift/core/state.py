@@ -375,7 +375,7 @@ class Core:
         self.told_at.pop(uid, None)
         self.failures.forget(uid)
         self.predecessors.wait_no_more(uid)
-        self.caution.changed_records.discard(uid)
+        self.caution.changed_records.pop(uid, None)
         self.ledger.forget(uid)
 
     # --- status of queues and checks ------------------------------------------------------------------------------
