@@ -14,6 +14,7 @@ import pytest
 from gatelift.cli import fencing
 from gatelift.cli.connection import FAILED, TIMED_OUT, CliError
 from gatelift.core.cluster_status import ANNOTATION_FENCE_REFUSED, ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
+from gatelift.core.recovery_values import ANNOTATION_RECOVERY
 from gatelift_kube.client import Client
 from gatelift_kube.decoding import Page, Served
 from gatelift_kube.objects.gatelift import WorkerCluster
@@ -36,6 +37,7 @@ class Server:
             "status": {"session": 7, "conditions": [LOST]},
         }
     )
+    local: dict[str, Any] = field(default_factory=lambda: {"metadata": {"name": "local", "annotations": {}}})
     placed: int = 0
     written: list[dict[str, Any]] = field(default_factory=list)
 
@@ -43,7 +45,9 @@ class Server:
         if self.lives and self.written:
             self.lives.pop(0)(self)
 
-    async def get(self, _ref: ObjectRef) -> Served:
+    async def get(self, ref: ObjectRef) -> Served:
+        if ref.key.name == "local":
+            return served(msgspec.convert(self.local, WorkerCluster))
         self._live()
         return served(msgspec.convert(self.cluster, WorkerCluster))
 
@@ -157,3 +161,28 @@ def test_hd_20_of_another_cluster_under_the_name_the_word_is_about_what_was_plac
     word, told = say(server)
     assert word == fencing.Word(session=7, who="ada", of_before=True)
     assert told == ["2 placements on a are left"]
+
+
+REPLACED_LONG_AGO = {
+    "session": 9,
+    "replacedSession": 8,
+    "settledSession": 8,
+    "conditions": [condition("Connected", "True", "Connected")],
+}
+
+
+def test_hd_168_a_recovery_asks_for_a_word_about_who_had_the_name_before_though_nothing_was_missing() -> None:
+    server = Server(lives=[takes])
+    server.cluster["status"] = dict(REPLACED_LONG_AGO)
+    finding = '{"stage":"waiting","finding":{"why":"w","since":"s","counter":1,"term":1}}'
+    server.local["metadata"]["annotations"][ANNOTATION_RECOVERY] = finding
+    word, _ = say(server)
+    assert word == fencing.Word(session=7, who="ada", of_before=True)
+
+
+def test_hd_168_without_a_recovery_nobody_says_fenced_of_a_cluster_that_is_served() -> None:
+    server = Server()
+    server.cluster["status"] = dict(REPLACED_LONG_AGO)
+    with pytest.raises(CliError, match="not lost"):
+        say(server)
+    assert not server.written

@@ -166,6 +166,26 @@ def test_hd_33_what_was_found_is_shown_by_cluster(stage: cli_stage.Stage) -> Non
     assert (first["cluster"], first["unexplained"]) == ("a", 2)
 
 
+def test_hd_168_people_read_of_whose_name_a_word_is_asked_and_what_to_type(
+    stage: cli_stage.Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HD-168: another cluster has the name a since session 3; b has listed what it has."""
+    heard = {name: Found(heard=True) for name in ("a", "b", "local")}
+    waits = msgspec.structs.replace(HALTED, stage=Stage.WAITING, clusters=heard)
+    replaced = {"session": 4, "replacedSession": 3, "settledSession": 3}
+    for name, status in (("a", replaced), ("b", {"session": 4}), ("local", {"session": 4})):
+        annotations = {ANNOTATION_RECOVERY: text(waits)} if name == "local" else {}
+        stage.server.put(WORKER_CLUSTER, name, "", metadata={"annotations": annotations}, status=status)
+    assert "runs: gatelift cluster fenced a\nThen: gatelift recover --go-on" in stage.run("recover").out
+
+    server = Server(waits)
+    server.clusters["a"]["status"] |= replaced
+    with pytest.raises(CliError, match=r"; a did not say what runs there: .*gatelift cluster fenced NAME"):
+        go_on(server, monkeypatch)
+    server.clusters["a"]["status"] |= {"fencedThroughSession": 2}
+    assert not asyncio.run(recover._look(cast("Client", server))).awaited
+
+
 def test_hd_33_a_word_to_stop_is_about_the_session_that_listed_it(stage: cli_stage.Stage) -> None:
     stage.server.put(WORKER_CLUSTER, "a", "", status={"session": 4})
     assert stage.run("recover", "--stop", "a").code == 0

@@ -18,6 +18,9 @@ from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
 from support.history import History
 from support.restoring import backup, restore
+from support.sim_cluster import SimCluster
+from support.sim_election import SimLease
+from support.sim_persons import say_fenced
 from support.sim_truth import epoch_of
 
 EPOCHS = 1000
@@ -252,3 +255,74 @@ def test_hd_123_restored_once_more_while_it_waits_it_takes_a_term_above_all_that
 
 def leads(history: History) -> bool:
     return any(each.elector.leads() for each in history.world.managers)
+
+
+def restored_before_one_ran() -> History:
+    """Return a restored history: `one` waited in the backup, and runs on a, which is cut off for good since then."""
+    history = History()
+    for name in ("a", "b"):
+        cordon(history, name)
+    history.pod("one")
+    history.passes(5.0)
+    kept = backup(history)
+    cordon(history, "a", on=False)
+    assert history.until_runs("one") == "a"
+    history.passes(90.0)
+    history.world.net.sever("a")
+    restore(history, kept)
+    return history
+
+
+def enrol_another(history: History) -> None:
+    """Enrol another cluster under the name a."""
+    world = history.world
+    made = SimCluster(world.time, world.faults, "a-anew", known_as="a", noted=world.noted)
+    world.truth.known_as[made.name] = "a"
+    world.follow(made)
+    world.workers["a"], world.leases["a"], world.agents["a"] = made, SimLease(), []
+    world.start_agent("a")
+
+
+def settled(history: History) -> bool:
+    """Say whether it is shown that another cluster has the name, and that nothing of before is missing in its list."""
+    status = history.status("a")
+    return bool(0 < status.get("replacedSession", 0) == status.get("settledSession", 0))
+
+
+def waits_for_a_word_about_the_former(history: History) -> None:
+    """Hold that nothing is placed before a person has said that nothing of the former cluster runs, and then it is."""
+    world = history.world
+    cordon(history, "a", on=False)
+    history.passes(120.0)
+    assert history.runs("one") == {"a"}, "it runs where the record does not know it, and nowhere else"
+    assert not recovered(history)
+    waits = history.leader.machine.core.caution.halted
+    assert "gatelift cluster fenced a" in waits, "people read what to type"
+
+    world.truth.destroyed("a")
+    world.account.destroyed("a")
+    say_fenced(world, "a", history.status("a")["replacedSession"] - 1)
+    history.until("dispatch goes on", lambda: recovered(history))
+    history.until("it runs on the new cluster", lambda: history.runs("one") == {"a-anew"})
+
+
+def test_hd_168_another_cluster_under_a_name_does_not_answer_for_what_the_former_one_runs() -> None:
+    """HD-168: the record has lost the placement, so nothing is missing from its list: it was placed there again."""
+    history = restored_before_one_ran()
+    enrol_another(history)
+    say(history, until_found(history))
+    history.until("the new cluster has listed what it has", lambda: settled(history))
+    waits_for_a_word_about_the_former(history)
+
+
+def test_hd_168_nor_does_one_whose_doubt_had_settled_before_the_restore_was_proven() -> None:
+    """HD-168: with nothing missing the doubt is over by itself, while nobody knows yet that the record is old."""
+    history = restored_before_one_ran()
+    history.cut("b")
+    enrol_another(history)
+    history.until("the new cluster has listed what it has", lambda: settled(history))
+    history.passes(30.0)
+    assert found(history).finding is None
+    history.mend("b")
+    say(history, until_found(history))
+    waits_for_a_word_about_the_former(history)

@@ -169,6 +169,33 @@ def test_hd_20_the_doubt_is_over_when_nothing_is_left_that_is_not_listed() -> No
     assert not view.cordoned
 
 
+def test_hd_168_a_doubt_that_is_over_by_itself_has_no_persons_word_about_what_the_record_may_have_lost() -> None:
+    manager = replaced()
+    manager.explain(0)
+    manager.pass_time(3, agents=True)
+    view = manager.links.state("w1")
+    assert view is not None
+    assert (view.unproven, view.unvouched_through) == (False, 1)
+    successor = Manager(manager.api, term=2, instance="m2")
+    served(successor, 1, agent("third", "u2", last=2))
+    view = successor.links.state("w1")
+    assert view is not None
+    assert view.unvouched_through == 1
+
+
+def test_hd_168_a_word_about_that_is_taken_and_ends_nothing() -> None:
+    manager = replaced()
+    manager.explain(0)
+    manager.pass_time(3, agents=True)
+    says_fenced(manager, 1)
+    status = manager.api.get("w1").status
+    assert (status.fenced_through_session, status.settled_session) == (1, 2)
+    view = manager.links.state("w1")
+    assert view is not None
+    assert (view.unvouched_through, view.fenced_through) == (0, 0)
+    assert "FencedByPerson" not in manager.kinds()
+
+
 def test_hd_20_what_was_placed_by_way_of_an_earlier_object_has_a_session_that_a_word_can_name() -> None:
     manager = Manager(Api())
     manager.unexplained = 2

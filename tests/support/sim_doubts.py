@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gatelift_kube.resources import JOB, POD
 from support.sim_persons import is_lost, say_fenced, status_of
 
 if TYPE_CHECKING:
@@ -29,8 +30,10 @@ def settle(world: SimWorld, name: str) -> bool:
     """Say of a connected cluster in doubt that nothing runs of what it does not list; return whether it was said."""
     status = status_of(world, name)
     doubted = max(status.get(each, 0) for each in DOUBTS)
-    if doubted <= status.get("settledSession", 0) or not status.get("unexplained") or is_lost(status):
-        return False
+    if is_lost(status) or (world.home.restores and _runs_unlisted(world, name)):
+        return False  # of what a restored record has lost nobody tells him: he has looked for all that ran there
+    if doubted <= status.get("settledSession", 0) or not status.get("unexplained"):
+        return _answers_a_recovery(world, name, doubted)
     live = world.truth.all_live()
     remembered = {each["workloadUID"] for each in status.get("predecessors", []) if each["session"] < doubted}
     unlisted = _unlisted(world, name)
@@ -40,6 +43,27 @@ def settle(world: SimWorld, name: str) -> bool:
         return False
     say_fenced(world, name, doubted - 1)
     return True
+
+
+def _answers_a_recovery(world: SimWorld, name: str, doubted: int) -> bool:
+    """Say it also where the record has lost what it could miss, and its recovery waits for a person who has looked."""
+    waits = any(name in core.caution.recovery.unvouched for core in _leading(world))
+    if not waits:
+        return False
+    say_fenced(world, name, doubted - 1)
+    return True
+
+
+def _runs_unlisted(world: SimWorld, name: str) -> bool:
+    """Say whether something runs in a former cluster of this name, or in this one of what no object tells."""
+    worker, truth = world.workers[name], world.truth
+    objects = [each["metadata"]["uid"] for resource in (POD, JOB) for each in worker.all(resource)]
+    told = {belongs.workload for uid in objects if (belongs := truth.whose.of(worker.name, uid)) is not None}
+    return any(
+        truth.known_as.get(cluster, cluster) == name and (cluster != worker.name or uid not in told)
+        for uid, places in truth.all_live().items()
+        for _, cluster in places
+    )
 
 
 def _unlisted(world: SimWorld, name: str) -> set[str]:

@@ -23,7 +23,9 @@ from gatelift.core.cluster_status import (
     CONNECTED,
     LOST,
 )
-from gatelift.core.identity import doubted_in
+from gatelift.core.identity import doubted_in, unvouched_through
+from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.recovery_values import Told, told
 from gatelift.core.texts import FINISHED
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
@@ -76,7 +78,10 @@ async def declare_fenced(client: Client, name: str, tell: Callable[[str], None])
     ConflictError when it has changed meanwhile: it may be back.
     """
     found = await _read(client, name)
-    session, of_before = _sayable(found)
+    asked_through = unvouched_through(found.status, found.status.fenced_through_session)
+    if asked_through and not await _recovers(client):
+        asked_through = 0
+    session, of_before = _sayable(found, asked_through)
     if found.status.fenced_through_session >= session:
         word = Word(session=session, who=found.status.fenced_by, of_before=of_before)
     else:
@@ -93,16 +98,22 @@ async def declare_fenced(client: Client, name: str, tell: Callable[[str], None])
     return word
 
 
-def _sayable(found: WorkerCluster) -> tuple[int, bool]:
+async def _recovers(client: Client) -> bool:
+    """Say whether the management cluster was found restored, and that is not over."""
+    return (told(await _read(client, LOCAL_CLUSTER)) or Told()).finding is not None
+
+
+def _sayable(found: WorkerCluster, asked_through: int) -> tuple[int, bool]:
     """Return the session that a word may be about now, and whether it is about what was before who serves it now.
 
-    Raises CliError when there is none.
+    `asked_through`: what a recovery asks of a name whose doubt was over by itself; 0 for nothing. Raises CliError when
+    there is no such session.
     """
     name = found.metadata.name
     connected = conditions.find(found.status.conditions, CONNECTED)
-    doubted = doubted_in(found.status)
-    if doubted and (connected is None or connected.reason != LOST):
-        return doubted - 1, True
+    before = max(doubted_in(found.status) - 1, asked_through)
+    if before > 0 and (connected is None or connected.reason != LOST):
+        return before, True
     if connected is None or connected.reason != LOST:
         shown = f"shown as {connected.reason}" if connected else "never connected"
         raise CliError(f"{name}: not lost ({shown}); only a lost cluster can be declared fenced: wait until it is")

@@ -19,7 +19,8 @@ from gatelift.cli.connection import NOT_FOUND, TIMED_OUT, CliError, run
 from gatelift.cli.fencing import who_am_i
 from gatelift.cli.render import Output, show
 from gatelift.cli.target import target_of
-from gatelift.core import epochs
+from gatelift.core import epochs, texts
+from gatelift.core.identity import unvouched_through
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVER,
@@ -79,6 +80,22 @@ class Situation:
             if found.status.session and not found.spec.revoked and not self._found(found).heard and not is_fenced(found)
         )
 
+    @property
+    def unvouched(self) -> tuple[str, ...]:
+        """Clusters whose list does not tell what ran under their name before, and of which no person has said it."""
+        return tuple(
+            found.metadata.name
+            for found in self.clusters
+            if not found.spec.revoked
+            and not is_fenced(found)
+            and unvouched_through(found.status, found.status.fenced_through_session)
+        )
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """Clusters for which going on waits: for their own word, or for a person's about what was before."""
+        return tuple(sorted({*self.missing, *self.unvouched}))
+
     def rows(self) -> list[tuple[object, ...]]:
         """Return what was found, by cluster."""
         return [
@@ -133,13 +150,16 @@ def _advice(found: Situation) -> str:
     finding = found.finding
     if finding is None:
         return "No sign of a restore that is not over: nothing is held back for one."
+    asks = "".join(f"\n{texts.unvouched(name)}" for name in found.unvouched)
     if found.said:
-        waits = f"waits for {', '.join(found.missing)}" if found.missing else f"stage {found.told.stage.value}"
-        return f"Found {finding.since}; a person has said to go on: {waits}. 'gatelift recover --go-on' follows it."
+        waits = f"waits for {', '.join(found.awaited)}" if found.awaited else f"stage {found.told.stage.value}"
+        return (
+            f"Found {finding.since}; a person has said to go on: {waits}. 'gatelift recover --go-on' follows it.{asks}"
+        )
     return (
         f"Found {finding.since}: {finding.why}\n"
-        "Look what runs on the clusters above; the record does not know the placements under Later and Unexplained.\n"
-        "Then: gatelift recover --go-on"
+        "Look what runs on the clusters above; the record does not know the placements under Later and Unexplained."
+        f"{asks}\nThen: gatelift recover --go-on"
     )
 
 
@@ -176,12 +196,12 @@ async def _follow(client: Client, finding: Finding) -> None:
         found = await _look(client)
         if found.finding is None or found.finding.since != finding.since:
             return
-        now = f"{found.told.stage.value}: {', '.join(found.missing) or 'all clusters heard'}"
+        now = f"{found.told.stage.value}: {', '.join(found.awaited) or 'all clusters heard'}"
         if now != before:
             typer.echo(now)
             before, still = now, 0.0
         if still >= STILL_SECONDS:
-            lost = ", ".join(each for each in found.missing) or "the manager"
+            lost = ", ".join(found.awaited) or "the manager"
             text = f"nothing has changed for {STILL_SECONDS:g} s; {lost} did not say what runs there"
             raise CliError(
                 f"{text}: mend it, or look there and say 'gatelift cluster fenced NAME'; then say this again", TIMED_OUT

@@ -149,6 +149,11 @@ class ClusterRecord:
         """The last session whose placements the present agent cannot be expected to know."""
         return max(self._first, identity.doubted_in(self.facts)) - 1
 
+    @property
+    def unvouched_through(self) -> int:
+        """The last session of which neither the present agent nor a person's word tells what was placed in it."""
+        return identity.unvouched_through(self.facts, self.facts.fenced_through)
+
     def may_get_work(self, found: WorkerCluster) -> bool:
         """Say whether anything may be placed: who serves the cluster is not in doubt, or a person wants it though.
 
@@ -206,8 +211,9 @@ class ClusterRecord:
         facts.unexplained, facts.opened_session, self._first = unexplained, session, 0
         if unexplained and first:
             facts.replaced_session = max(first, 2)
-        elif not unexplained:
-            facts.settled_session = identity.doubted_in(facts) or facts.settled_session
+        elif not unexplained and identity.doubted_in(facts):
+            # The inventory has decided: a person's word that comes later is about what the record has lost alone.
+            facts.settled_session = self._settled_before = identity.doubted_in(facts)
 
     def _lost(self, found: WorkerCluster) -> bool:
         """Say whether the cluster is lost and that is written."""

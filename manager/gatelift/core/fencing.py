@@ -56,8 +56,10 @@ def refusal(found: WorkerCluster, word: Word, *, shown_lost: bool) -> str:
         return ""
     if not word.through:
         return f"{ANNOTATION_FENCED_THROUGH}: is no session number of at most 18 digits; {again}"
-    if word.through == identity.doubted_in(found.status) - 1:
-        return ""  # about the former cluster, or what this one has forgotten, while it is connected or lost
+    if word.through == identity.latest_doubt(found.status) - 1:
+        # About the former cluster, or what this one has forgotten, while it is connected or lost. Where nothing was
+        # missing it ends nothing, and answers a recovery for what the record has lost.
+        return ""
     if not shown_lost:
         return f"Through session {word.through}: {name} is not lost, so nobody can know that; wait until it is"
     if word.through != session:

@@ -67,6 +67,15 @@ def doubted_in(said: Facts | WorkerClusterStatus) -> int:
     return latest if latest > said.settled_session else 0
 
 
+def unvouched_through(said: Facts | WorkerClusterStatus, fenced_through: int) -> int:
+    """Return the last session of which who serves the cluster cannot tell, and of which no person has; 0 for none.
+
+    Also of a doubt that is settled: that nothing was missing says nothing of what the record has lost (H19).
+    """
+    through = max(latest_doubt(said) - 1, 0)
+    return through if through > fenced_through else 0
+
+
 def too_high(hello: Hello, recorded: int) -> str:
     """Return why a greeting is refused for the session that it names, "" when it is not."""
     if hello.last_session - recorded <= SESSION_JUMP_MAX:

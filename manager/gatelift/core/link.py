@@ -113,7 +113,8 @@ class Link:
     def view(self, now: float) -> ClusterView:
         """Return what dispatch and explain see; made anew only when that has changed, which it does rarely."""
         facts, open_ = self.facts, self._sendable(now)
-        record = (self._record.fenced(), self._record.unproven, self._record.unproven_through, self._resynced)
+        doubt = (self._record.unproven, self._record.unproven_through, self._record.unvouched_through)
+        record = (self._record.fenced(), doubt, self._resynced)
         said = (self.object, self._hello, self._capacity, self._credits, self._open_session, self.state(), record)
         of = (open_, facts.api_reachable, facts.replicas, facts.foreign, facts.left_out, said)
         if self._view is None or self._view[0] != of:
@@ -147,6 +148,7 @@ class Link:
             resynced_session=self._resynced,
             unproven=self._record.unproven,
             unproven_through=self._record.unproven_through,
+            unvouched_through=self._record.unvouched_through,
             foreign=foreign_runs.awaited(found, self.facts.foreign),
             left_out=bool(self.facts.left_out),
         )
@@ -372,11 +374,8 @@ class Link:
         resume = greeting.resumable and self._record.may_resume() and not self._unheard.resyncs
         if not resume:
             self._record.resyncs(number)
-        self._take(
-            self._session.welcome(greeting.stream_id, number, self._leading.origin, now, resume_allowed=resume),
-            now,
-            out,
-        )
+        served = self._session.welcome(greeting.stream_id, number, self._leading.origin, now, resume_allowed=resume)
+        self._take(served, now, out)
 
     # --- the session's outputs -------------------------------------------------------------------------------------
 

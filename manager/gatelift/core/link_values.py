@@ -82,6 +82,8 @@ class ClusterView:
     resynced_session: int = 0
     unproven: bool = False
     unproven_through: int = 0
+    unvouched_through: int = 0
+    """The last session of which only a person can tell what the record may have lost, and has not (`identity`)."""
     left_out: bool = False
     """Something that its agent says of itself cannot be written (`informing`)."""
 

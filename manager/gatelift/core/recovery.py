@@ -52,6 +52,7 @@ def leads(core: Core, *, warm: bool, counter: int) -> None:
     state.settled = warm
     state.cold, state.counter, state.began = not warm, max(state.counter, counter), core.wall.text(core.now)
     state.awaited = {name for name, found in state.clusters.items() if _is_awaited(core, found)}
+    state.unvouched = set()
     if state.cold and not state.awaited:
         state.cold = False
     _settle(core)
@@ -76,6 +77,8 @@ def seen(core: Core, found: WorkerCluster) -> None:
     state.clusters[name] = found
     if found.spec.revoked or (state.finding is not None and is_fenced(found)):
         heard(core, name)
+    if name in state.unvouched:
+        core.agenda.mark(LOOK)  # a person may have said what became of all that was placed before
     if session_to_stop(found) and session_to_stop(found) == found.status.session:
         core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", name)))
     if name != LOCAL_CLUSTER:
@@ -166,10 +169,21 @@ def _is_outdone(core: Core, written: Finding | None) -> bool:
 def heard(core: Core, name: str) -> None:
     """Take that a cluster has listed what it has, or need not be waited for."""
     state = core.caution.recovery
+    state.unvouched.discard(name)
     if name in state.awaited:
         state.awaited.discard(name)
         _settle(core)
         core.agenda.mark(LOOK)
+
+
+def _answers(core: Core, name: str) -> bool:
+    """Say whether what a cluster lists tells all that runs under its name and that the record may have lost.
+
+    Not where another cluster has the name since, or its agent has forgotten: what it does not know the restored record
+    does not miss in its list, so that the doubt settled by itself, perhaps before anybody knew of the restore.
+    """
+    view = core.links.state(name)
+    return core.caution.recovery.finding is None or view is None or not view.unvouched_through
 
 
 def lost(core: Core, name: str) -> None:
@@ -181,6 +195,9 @@ def lost(core: Core, name: str) -> None:
 def _settle(core: Core) -> None:
     """See how far it has come, and go on when nothing speaks against it."""
     state = core.caution.recovery
+    vouched = {name for name in state.unvouched if _answers(core, name)}
+    state.unvouched -= vouched
+    state.awaited -= vouched
     if state.stage is Stage.WAITING and not state.awaited and core.rebuilt:
         _raise_all(core)
     if state.stage is Stage.RAISING and not state.to_raise:
@@ -216,7 +233,7 @@ def _why(core: Core) -> str:
     if state.stage is Stage.HALTED and state.finding is not None:
         return state.finding.why
     if state.stage is Stage.WAITING:
-        return texts.recovery_waits(sorted(state.awaited))
+        return texts.recovery_waits(sorted(state.awaited - state.unvouched), sorted(state.unvouched))
     if state.stage is Stage.RAISING:
         return texts.recovery_raises(len(state.to_raise))
     return texts.settling(sorted(state.awaited), state.began) if state.cold else ""
@@ -332,7 +349,14 @@ def listed(core: Core, upcall: PlacementsInventoried) -> None:
     state.listed[cluster] = len(upcall.entries)
     if core.caution.halted:
         state.held[cluster] = upcall
-    heard(core, cluster)
+    if cluster not in state.awaited or _answers(core, cluster):
+        heard(core, cluster)
+    elif cluster not in state.unvouched:
+        state.unvouched.add(cluster)
+        text = texts.unvouched(cluster)
+        core.note(text, warning=True, cluster=cluster)
+        _tell(core, cluster, texts.UNVOUCHED, text)
+        _settle(core)
     core.agenda.mark(LOOK)
 
 

@@ -153,6 +153,8 @@ class Recovery:
     began: str = ""
     """When the term began, for people."""
     awaited: set[str] = field(default_factory=set)
+    unvouched: set[str] = field(default_factory=set)
+    """Of `awaited` those that have listed what they have, where that does not tell what ran there before."""
     held: dict[str, PlacementsInventoried] = field(default_factory=dict)
     again: list[PlacementsInventoried] = field(default_factory=list)
     listed: dict[str, int] = field(default_factory=dict)

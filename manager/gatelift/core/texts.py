@@ -119,6 +119,7 @@ KEPT_OUT = (
 RESTORED = "Restored"
 SETTLING = "Settling"
 UNEXPLAINED = "Unexplained"
+UNVOUCHED = "Unvouched"
 
 
 def restored(cluster: str) -> str:
@@ -138,10 +139,27 @@ def settling(names: list[str], since: str) -> str:
     )
 
 
-def recovery_waits(names: list[str]) -> str:
-    """Return for whom a recovery waits."""
-    waits = f"waits for {listing(names)} to say what runs there, or to be declared fenced" if names else "goes on"
-    return f"the recovery of the management cluster {waits}"
+def recovery_waits(names: list[str], unvouched: list[str]) -> str:
+    """Return for whom a recovery waits: `names` have yet to say what runs, of `unvouched` only a person can."""
+    waits = [f"waits for {listing(names)} to say what runs there, or to be declared fenced"] if names else []
+    waits += [unvouched_says(each) for each in unvouched]
+    return f"the recovery of the management cluster {'; '.join(waits) or 'goes on'}"
+
+
+def unvouched_says(cluster: str) -> str:
+    """Return what a person is asked of a name whose list does not tell what ran there before, and what to type."""
+    return (
+        f"waits for a person's word about what ran under the name {cluster} before: gatelift cluster fenced {cluster}"
+    )
+
+
+def unvouched(cluster: str) -> str:
+    """Return why the list of a cluster does not answer a recovery, and who does."""
+    return (
+        f"who serves {cluster} is another cluster or agent than before, or has forgotten: its list does not tell what "
+        "runs there of before, and the restored record may not know it. Look at the former one, and when nothing of it "
+        f"runs: gatelift cluster fenced {cluster}"
+    )
 
 
 def recovery_raises(count: int) -> str:
