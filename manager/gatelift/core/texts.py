@@ -142,15 +142,11 @@ def settling(names: list[str], since: str) -> str:
 def recovery_waits(names: list[str], unvouched: list[str]) -> str:
     """Return for whom a recovery waits: `names` have yet to say what runs, of `unvouched` only a person can."""
     waits = [f"waits for {listing(names)} to say what runs there, or to be declared fenced"] if names else []
-    waits += [unvouched_says(each) for each in unvouched]
+    if unvouched:
+        name = unvouched[0] if len(unvouched) == 1 else "NAME"
+        asked = f"about what ran in {listing(unvouched)} before who serves it now"
+        waits.append(f"waits for a person's word {asked}: gatelift cluster fenced {name}")
     return f"the recovery of the management cluster {'; '.join(waits) or 'goes on'}"
-
-
-def unvouched_says(cluster: str) -> str:
-    """Return what a person is asked of a name whose list does not tell what ran there before, and what to type."""
-    return (
-        f"waits for a person's word about what ran under the name {cluster} before: gatelift cluster fenced {cluster}"
-    )
 
 
 def unvouched(cluster: str) -> str:
