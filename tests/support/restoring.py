@@ -92,4 +92,4 @@ def moved_to_b(history: History) -> Backup:
 
 
 def _told_by_hand(workload: object, change: object, *, by_hand: bool, late: bool) -> None:
-    workload(change, by_hand=True)  # type: ignore[operator]
+    workload(change, by_hand=True, late=late)  # type: ignore[operator]
