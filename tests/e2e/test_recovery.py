@@ -52,6 +52,10 @@ async def own(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
         await e2e_world.end(made)
 
 
+FENCED = "gatelift cluster fenced NAME"
+"""The page says it for clusters whose name another one has since, which `gatelift recover` names."""
+
+
 async def follow_the_page(world: World, backup: Path, told: list[str]) -> None:
     """Run the page: each line as it stands, the comment by what it says."""
     provider = world.provider
@@ -69,6 +73,8 @@ async def follow_the_page(world: World, backup: Path, told: list[str]) -> None:
                 await world.installation.start_manager(MANAGER)
                 world.keeper.left.discard(MANAGER)
                 await world.until(lambda: found(world), "the manager has found out that it was restored")
+        elif line == FENCED:
+            assert not [text for text in told if FENCED.replace("NAME", "") in text], "no other cluster has a name here"
         else:
             assert line.startswith("gatelift recover"), line
             for name in WORKERS if "NAME" in line else ("",):
