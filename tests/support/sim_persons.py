@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from support.sim_world import SimWorld
 
 FENCED_THROUGH, FENCED_BY = "gatelift.dev/fenced-through-session", "gatelift.dev/fenced-by"
+FENCED_AFTER = "gatelift.dev/fenced-after"
 RAISE_TO = re.compile(r"raise the annotation gatelift\.dev/epoch to ([0-9]+) or above")
 LOOK_AGAIN_SECONDS = 20.0
 """How long at most who recovers a management cluster does something else before looking again."""
@@ -66,9 +67,11 @@ def said_fenced(world: SimWorld, name: str) -> bool:
 
 
 def say_fenced(world: SimWorld, name: str, session: int) -> None:
-    """Say that a cluster is fenced through a session."""
+    """Say that a cluster is fenced through a session, as `gatelift cluster fenced` does."""
     world.time.say("person", f"says that {name} is fenced through session {session}")
-    said = {FENCED_THROUGH: str(session), FENCED_BY: "a person"}
+    local = _local(world)
+    finding = (told(local) or Told()).finding if local is not None else None
+    said = {FENCED_THROUGH: str(session), FENCED_BY: "a person", FENCED_AFTER: finding.since if finding else None}
     world.home.change(WORKER_CLUSTER, name, {"metadata": {"annotations": said}})
 
 

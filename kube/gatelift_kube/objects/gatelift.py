@@ -96,6 +96,10 @@ class WorkerClusterStatus(Struct, frozen=True, gc=False):
     fenced_through_session: int = 0
     fenced_by: str = ""
     fenced_at: str | None = None
+    fenced_after: str = ""
+    """The restore that was known to who said *fenced* last while one was (`since` of the finding on `local`)."""
+    fenced_after_through: int = 0
+    """Through which session that word goes: of what a restored record has lost, a word of before says nothing."""
     agent_version: str = ""
     agent_instance: str = ""
     agent_replicas: int = 0

@@ -64,6 +64,8 @@ BOUNDS: dict[type, dict[str, Bounds]] = {
         "takenOverSession": NUMBER,
         "settledSession": NUMBER,
         "fencedThroughSession": NUMBER,
+        "fencedAfterThrough": NUMBER,
+        "fencedAfter": {"maxLength": 64},
         "clusterUid": {"maxLength": 128},
         "agentLease": {"maxLength": 317},
         "mark": NUMBER,

@@ -11,19 +11,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from gatelift.cli.connection import TIMED_OUT, CliError
 from gatelift.core.cluster_status import (
     ANNOTATION_FENCE_REFUSED,
+    ANNOTATION_FENCED_AFTER,
     ANNOTATION_FENCED_BY,
     ANNOTATION_FENCED_THROUGH,
     CONNECTED,
     LOST,
 )
-from gatelift.core.identity import doubted_in, unvouched_through
+from gatelift.core.identity import doubted_in, vouching
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.recovery_values import Told, told
 from gatelift.core.texts import FINISHED
@@ -50,12 +51,20 @@ second, and another takes over within half a minute."""
 class Word:
     """What was written: nothing of a session up to `session` runs any more, says `who`.
 
-    `of_before`: said of a cluster that is served again, about what its inventory does not list.
+    `of_before`: said of a cluster that is served again, about what its inventory does not list. `after`: the finding of
+    a restored management cluster that is not over, "" for none: such a word is said anew after each.
     """
 
     session: int
     who: str
     of_before: bool = False
+    after: str = ""
+
+    def is_taken(self, found: WorkerCluster) -> bool:
+        """Say whether the status says so."""
+        before = found.status.fenced_through_session
+        since = vouching(found.status).fenced_through(self.after) if self.after else before
+        return min(before, since) >= self.session
 
 
 class _User(msgspec.Struct):
@@ -78,17 +87,16 @@ async def declare_fenced(client: Client, name: str, tell: Callable[[str], None])
     ConflictError when it has changed meanwhile: it may be back.
     """
     found = await _read(client, name)
-    asked_through = unvouched_through(found.status, found.status.fenced_through_session)
-    if asked_through and not await _recovers(client):
-        asked_through = 0
+    after = await _restore(client)
+    asked_through = vouching(found.status).unvouched_through(after) if after else 0
     session, of_before = _sayable(found, asked_through)
-    if found.status.fenced_through_session >= session:
-        word = Word(session=session, who=found.status.fenced_by, of_before=of_before)
-    else:
-        word = Word(session=session, who=await who_am_i(client), of_before=of_before)
+    word = Word(session=session, who=found.status.fenced_by, of_before=of_before, after=after)
+    if not word.is_taken(found):
+        word = replace(word, who=await who_am_i(client))
         annotations = {
             ANNOTATION_FENCED_THROUGH: str(word.session),
             ANNOTATION_FENCED_BY: word.who,
+            ANNOTATION_FENCED_AFTER: word.after or None,
             ANNOTATION_FENCE_REFUSED: None,
         }
         body = {"metadata": {"resourceVersion": found.metadata.resource_version, "annotations": annotations}}
@@ -98,9 +106,10 @@ async def declare_fenced(client: Client, name: str, tell: Callable[[str], None])
     return word
 
 
-async def _recovers(client: Client) -> bool:
-    """Say whether the management cluster was found restored, and that is not over."""
-    return (told(await _read(client, LOCAL_CLUSTER)) or Told()).finding is not None
+async def _restore(client: Client) -> str:
+    """Return what names the finding that the management cluster was restored, "" when there is none that is not over."""
+    finding = (told(await _read(client, LOCAL_CLUSTER)) or Told()).finding
+    return finding.since if finding is not None else ""
 
 
 def _sayable(found: WorkerCluster, asked_through: int) -> tuple[int, bool]:
@@ -124,7 +133,7 @@ async def _answer(client: Client, name: str, word: Word) -> None:
     """Wait until the manager has taken the word. Raises CliError when it has not, with what becomes of it."""
     for _ in range(round(STILL_SECONDS / LOOK_SECONDS)):
         found = await _read(client, name)
-        if found.status.fenced_through_session >= word.session:
+        if word.is_taken(found):
             return
         refused = found.metadata.annotations.get(ANNOTATION_FENCE_REFUSED, "")
         if refused:

@@ -20,7 +20,7 @@ from gatelift.cli.fencing import who_am_i
 from gatelift.cli.render import Output, show
 from gatelift.cli.target import target_of
 from gatelift.core import epochs, texts
-from gatelift.core.identity import unvouched_through
+from gatelift.core.identity import vouching
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVER,
@@ -73,11 +73,11 @@ class Situation:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Clusters that have not said yet what runs there, and are not declared fenced."""
+        """Clusters that have not said yet what runs there, and are not declared fenced since."""
         return tuple(
             found.metadata.name
             for found in self.clusters
-            if found.status.session and not found.spec.revoked and not self._found(found).heard and not is_fenced(found)
+            if found.status.session and not self._found(found).heard and not self._answered(found)
         )
 
     @property
@@ -86,9 +86,9 @@ class Situation:
         return tuple(
             found.metadata.name
             for found in self.clusters
-            if not found.spec.revoked
-            and not is_fenced(found)
-            and unvouched_through(found.status, found.status.fenced_through_session)
+            if self.finding is not None
+            and not self._answered(found)
+            and vouching(found.status).unvouched_through(self.finding.since)
         )
 
     @property
@@ -103,6 +103,19 @@ class Situation:
             for found in self.clusters
             for one in (self._found(found),)
         ]
+
+    @property
+    def told_before(self) -> tuple[str, ...]:
+        """Clusters of which the restored record has a word, of before the restore was found: it is to be said again."""
+        return tuple(
+            found.metadata.name
+            for found in self.clusters
+            if found.metadata.name in self.missing and found.status.fenced_through_session >= found.status.session
+        )
+
+    def _answered(self, found: WorkerCluster) -> bool:
+        """Say whether a person has answered for the cluster since the restore was found."""
+        return found.spec.revoked or (self.finding is not None and is_fenced(found, self.finding))
 
     def _found(self, found: WorkerCluster) -> Found:
         return self.told.clusters.get(found.metadata.name, Found())
@@ -151,6 +164,7 @@ def _advice(found: Situation) -> str:
     if finding is None:
         return "No sign of a restore that is not over: nothing is held back for one."
     asks = "".join(f"\n{texts.unvouched(name)}" for name in found.unvouched)
+    asks += "".join(f"\n{texts.fenced_before(name)}" for name in found.told_before)
     if found.said:
         waits = f"waits for {', '.join(found.awaited)}" if found.awaited else f"stage {found.told.stage.value}"
         return (

@@ -17,7 +17,7 @@ from typing import Any
 from gatelift.core import cluster_status, fencing, identity, informing
 from gatelift.core.cluster_status import Facts
 from gatelift.core.commands import Note
-from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.link_values import LOCAL_CLUSTER, Vouching
 from gatelift.core.link_writes import Purpose, Write, changes_of, latest
 from gatelift.core.linking import Leading, Outcome
 from gatelift.core.long_grants import LongGrants
@@ -150,9 +150,9 @@ class ClusterRecord:
         return max(self._first, identity.doubted_in(self.facts)) - 1
 
     @property
-    def unvouched_through(self) -> int:
-        """The last session of which neither the present agent nor a person's word tells what was placed in it."""
-        return identity.unvouched_through(self.facts, self.facts.fenced_through)
+    def vouching(self) -> Vouching:
+        """Who can tell what was placed here and a restored record may have lost."""
+        return identity.vouching(self.facts)
 
     def may_get_work(self, found: WorkerCluster) -> bool:
         """Say whether anything may be placed: who serves the cluster is not in doubt, or a person wants it though.

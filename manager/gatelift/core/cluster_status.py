@@ -29,6 +29,9 @@ ANNOTATION_FENCED_THROUGH = "gatelift.dev/fenced-through-session"
 ANNOTATION_FENCED_BY = "gatelift.dev/fenced-by"
 """Who said so, in the words of whoever wrote it; the API server's audit log has the proof."""
 
+ANNOTATION_FENCED_AFTER = "gatelift.dev/fenced-after"
+"""Which restore was known to who said so, by the `since` of the finding on `local`; none where none was."""
+
 ANNOTATION_FENCE_REFUSED = "gatelift.dev/fence-refused"
 """Why a person's word was not taken: left by the manager in place of the word."""
 
@@ -73,6 +76,8 @@ class Facts:
     lease_seconds: int = 0
     fenced_through: int = 0
     fenced_by: str = ""
+    fenced_after: str = ""
+    fenced_after_through: int = 0
     agent_version: str = ""
     agent_instance: str = ""
     replicas: int = 0
@@ -100,6 +105,7 @@ class Facts:
         self.taken_over_session, self.settled_session = status.taken_over_session, status.settled_session
         self.cluster_uid, self.agent_lease, self.mark = status.cluster_uid, status.agent_lease, status.mark
         self.fenced_through, self.fenced_by = status.fenced_through_session, status.fenced_by
+        self.fenced_after, self.fenced_after_through = status.fenced_after, status.fenced_after_through
         self.agent_version, self.agent_instance = status.agent_version, status.agent_instance
         self.replicas, self.connected = status.agent_replicas, status.connected
         self.api_reachable, self.foreign = status.api_reachable is not False, status.foreign
@@ -113,12 +119,13 @@ class Facts:
         return self.refused or (self.capacity.left_out if self.capacity is not None else "")
 
     def adopt_doubts(self, found: WorkerCluster) -> None:
-        """Take over doubts and their ends, which are never taken back: also of a write of which nobody could tell."""
+        """Take over doubts, their ends and words of a restore, which are never taken back: also of a write of which nobody could tell."""
         status = found.status
         self.restored_session = max(self.restored_session, status.restored_session)
         self.replaced_session = max(self.replaced_session, status.replaced_session)
         self.taken_over_session = max(self.taken_over_session, status.taken_over_session)
         self.settled_session = max(self.settled_session, status.settled_session)
+        self.fenced_after, self.fenced_after_through = status.fenced_after, status.fenced_after_through
 
     def adopt_certificate(self, found: WorkerCluster) -> None:
         """Take over the latest issue of a certificate: the enrolment port writes it as well (texts sort by time)."""
@@ -150,6 +157,13 @@ def fence_author(found: WorkerCluster) -> str:
     """Return who said *fenced*, as the status can hold it."""
     who = found.metadata.annotations.get(ANNOTATION_FENCED_BY, "unknown")
     return plain(who, bounds.longest(WorkerClusterStatus, "fencedBy"))
+
+
+def fence_finding(found: WorkerCluster) -> str:
+    """Return which finding of a restore was known to who said *fenced*, as the status can hold it; "" for none."""
+    return plain(
+        found.metadata.annotations.get(ANNOTATION_FENCED_AFTER, ""), bounds.longest(WorkerClusterStatus, "fencedAfter")
+    )
 
 
 def differs(found: WorkerCluster, facts: Facts) -> bool:
@@ -203,8 +217,9 @@ def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
         "lastSeen": facts.last_seen or found.status.last_seen,
         "conditions": documents.conditions(_put(found, facts, wall)),
     }
-    if facts.fenced_through > found.status.fenced_through_session:
+    if _says_more(found.status, facts):
         status |= {"fencedThroughSession": facts.fenced_through, "fencedBy": facts.fenced_by, "fencedAt": wall}
+        status |= {"fencedAfter": facts.fenced_after, "fencedAfterThrough": facts.fenced_after_through}
     if facts.informs:
         status |= _informs(facts)
     if facts.certificate_issued_at:
@@ -213,6 +228,14 @@ def document(found: WorkerCluster, facts: Facts, wall: str) -> dict[str, Any]:
         # The key's approval ends with the revocation: a cluster that is added again starts from a new token.
         status |= {"keyDigest": "", "enrolment": None}
     return status
+
+
+def _says_more(status: WorkerClusterStatus, facts: Facts) -> bool:
+    """Say whether a person's word is to be written: about a later session, or after a restore that was found since."""
+    if facts.fenced_through != status.fenced_through_session:
+        return facts.fenced_through > status.fenced_through_session
+    after = (status.fenced_after, status.fenced_after_through)
+    return (facts.fenced_after, facts.fenced_after_through) != after
 
 
 def predecessors(found: WorkerCluster, facts: Facts) -> tuple[Predecessor, ...]:

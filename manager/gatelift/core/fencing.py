@@ -16,9 +16,11 @@ import msgspec
 from gatelift.core import identity
 from gatelift.core.cluster_status import (
     ANNOTATION_FENCE_REFUSED,
+    ANNOTATION_FENCED_AFTER,
     ANNOTATION_FENCED_BY,
     ANNOTATION_FENCED_THROUGH,
     fence_author,
+    fence_finding,
     fence_wanted,
 )
 from gatelift_kube.objects.gatelift import WorkerCluster
@@ -28,31 +30,41 @@ from gatelift_kube.writes import Patch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """Nothing of a session up to `through` runs any more, says `who`; 0 is no session, or no number."""
+    """Nothing of a session up to `through` runs any more, says `who`; 0 is no session, or no number.
+
+    `after`: the finding of a restore that was known to them, "" for none. What such a word says is said anew, whatever
+    was said before: the restored record may hold a word of before what it has lost.
+    """
 
     through: int
     who: str
+    after: str = ""
 
 
 def said(found: WorkerCluster) -> Word | None:
     """Return the word that waits for an answer."""
     if ANNOTATION_FENCED_THROUGH not in found.metadata.annotations:
         return None
-    return Word(through=fence_wanted(found), who=fence_author(found))
+    return Word(through=fence_wanted(found), who=fence_author(found), after=fence_finding(found))
 
 
 def counts(found: WorkerCluster, word: Word, *, shown_lost: bool) -> bool:
     """Say whether a word is to be written: about the session that the status names, lost, and not said before."""
-    if word.through <= found.status.fenced_through_session:
-        return False
-    return not refusal(found, word, shown_lost=shown_lost)
+    return not _is_written(found, word) and not refusal(found, word, shown_lost=shown_lost)
+
+
+def _is_written(found: WorkerCluster, word: Word) -> bool:
+    """Say whether the status says that already, and after the same finding: of a later one it is said anew."""
+    status = found.status
+    anew = word.after and (word.after != status.fenced_after or word.through > status.fenced_after_through)
+    return 0 < word.through <= status.fenced_through_session and not anew
 
 
 def refusal(found: WorkerCluster, word: Word, *, shown_lost: bool) -> str:
     """Return why a word does not count, "" if it does or did."""
     name, session = found.metadata.name, found.status.session
     again = f"look at what runs there, then say it again: gatelift cluster fenced {name}"
-    if 0 < word.through <= found.status.fenced_through_session:
+    if _is_written(found, word):
         return ""
     if not word.through:
         return f"{ANNOTATION_FENCED_THROUGH}: is no session number of at most 18 digits; {again}"
@@ -72,7 +84,7 @@ def answer(write_id: int, found: WorkerCluster, *, shown_lost: bool) -> Patch:
     word = said(found)
     text = refusal(found, word, shown_lost=shown_lost) if word is not None else ""
     annotations: dict[str, Any] = {ANNOTATION_FENCED_THROUGH: None, ANNOTATION_FENCED_BY: None}
-    annotations[ANNOTATION_FENCE_REFUSED] = text or None
+    annotations |= {ANNOTATION_FENCED_AFTER: None, ANNOTATION_FENCE_REFUSED: text or None}
     metadata = {"uid": found.metadata.uid, "resourceVersion": found.metadata.resource_version}
     return Patch(
         write_id=write_id,

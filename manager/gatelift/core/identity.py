@@ -13,6 +13,7 @@ from __future__ import annotations
 import enum
 
 from gatelift.core.cluster_status import Facts
+from gatelift.core.link_values import Vouching
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
 from gatelift_wire.messages import Hello
 
@@ -67,13 +68,16 @@ def doubted_in(said: Facts | WorkerClusterStatus) -> int:
     return latest if latest > said.settled_session else 0
 
 
-def unvouched_through(said: Facts | WorkerClusterStatus, fenced_through: int) -> int:
-    """Return the last session of which who serves the cluster cannot tell, and of which no person has; 0 for none.
+def vouching(said: Facts | WorkerClusterStatus) -> Vouching:
+    """Return who can tell what was placed in a cluster and a restored record may have lost (H19).
 
-    Also of a doubt that is settled: that nothing was missing says nothing of what the record has lost (H19).
+    A doubt counts also where it is settled: that nothing was missing says nothing of what the record has lost. So does
+    no word of before the restore was found: the cluster may have come back after it, in what was lost.
     """
     through = max(latest_doubt(said) - 1, 0)
-    return through if through > fenced_through else 0
+    return Vouching(
+        doubted_through=through, fenced_after=said.fenced_after, fenced_after_through=said.fenced_after_through
+    )
 
 
 def too_high(hello: Hello, recorded: int) -> str:

@@ -113,7 +113,7 @@ class Link:
     def view(self, now: float) -> ClusterView:
         """Return what dispatch and explain see; made anew only when that has changed, which it does rarely."""
         facts, open_ = self.facts, self._sendable(now)
-        doubt = (self._record.unproven, self._record.unproven_through, self._record.unvouched_through)
+        doubt = (self._record.unproven, self._record.unproven_through, self._record.vouching)
         record = (self._record.fenced(), doubt, self._resynced)
         said = (self.object, self._hello, self._capacity, self._credits, self._open_session, self.state(), record)
         of = (open_, facts.api_reachable, facts.replicas, facts.foreign, facts.left_out, said)
@@ -148,7 +148,7 @@ class Link:
             resynced_session=self._resynced,
             unproven=self._record.unproven,
             unproven_through=self._record.unproven_through,
-            unvouched_through=self._record.unvouched_through,
+            vouching=self._record.vouching,
             foreign=foreign_runs.awaited(found, self.facts.foreign),
             left_out=bool(self.facts.left_out),
         )

@@ -48,6 +48,27 @@ class LinkState(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Vouching:
+    """Who can tell what was placed in a cluster and a restored record may have lost (`identity`).
+
+    `doubted_through`: the last session of which who serves the cluster now cannot. `fenced_after`: the finding of a
+    restore that was known to who said *fenced*, of which session is `fenced_after_through`.
+    """
+
+    doubted_through: int = 0
+    fenced_after: str = ""
+    fenced_after_through: int = 0
+
+    def fenced_through(self, finding: str) -> int:
+        """Return the last session that a person's word covers after the finding of that `since`; 0 for none."""
+        return self.fenced_after_through if self.fenced_after == finding else 0
+
+    def unvouched_through(self, finding: str) -> int:
+        """Return the last session of which neither who serves the cluster tells nor a person has since; 0 for none."""
+        return self.doubted_through if self.doubted_through > self.fenced_through(finding) else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
     """What dispatch and explain see of one worker cluster now.
 
@@ -82,8 +103,7 @@ class ClusterView:
     resynced_session: int = 0
     unproven: bool = False
     unproven_through: int = 0
-    unvouched_through: int = 0
-    """The last session of which only a person can tell what the record may have lost, and has not (`identity`)."""
+    vouching: Vouching = Vouching()
     left_out: bool = False
     """Something that its agent says of itself cannot be written (`informing`)."""
 

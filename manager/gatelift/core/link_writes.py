@@ -74,7 +74,10 @@ def changes_of(
                 changes["session"] = next_session
         case Purpose.FENCED, _:
             through, who = cluster_status.fence_wanted(found), cluster_status.fence_author(found)
-            changes |= {"fenced_through": through, "fenced_by": who}
+            changes |= {"fenced_through": max(through, found.status.fenced_through_session), "fenced_by": who}
+            after = cluster_status.fence_finding(found)
+            if after:
+                changes |= {"fenced_after": after, "fenced_after_through": through}
         case Purpose.UNREACHABLE, LeaseRenewed(api_reachable=reachable):
             changes |= {"api_reachable": reachable}
         case _:

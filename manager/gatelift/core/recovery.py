@@ -21,6 +21,7 @@ from gatelift.core.link_values import LOCAL_CLUSTER, CounterShown, PlacementsInv
 from gatelift.core.record import Record
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVERY,
+    COUNTED_SINCE,
     COUNTER_JUMP,
     Finding,
     Found,
@@ -66,8 +67,9 @@ def leads(core: Core, *, warm: bool, counter: int) -> None:
 def _is_awaited(core: Core, found: WorkerCluster) -> bool:
     if found.spec.revoked:
         return False
-    if core.caution.recovery.finding is not None:
-        return found.status.session > 0 and not is_fenced(found)
+    finding = core.caution.recovery.finding
+    if finding is not None:
+        return found.status.session > 0 and not is_fenced(found, finding)
     return found.status.connected
 
 
@@ -75,7 +77,7 @@ def seen(core: Core, found: WorkerCluster) -> None:
     """Take a WorkerCluster as it is now; on `local` stands what was found, and what a person said."""
     state, name = core.caution.recovery, found.metadata.name
     state.clusters[name] = found
-    if found.spec.revoked or (state.finding is not None and is_fenced(found)):
+    if found.spec.revoked or (state.finding is not None and is_fenced(found, state.finding)):
         heard(core, name)
     if name in state.unvouched:
         core.agenda.mark(LOOK)  # a person may have said what became of all that was placed before
@@ -122,8 +124,12 @@ def shown(core: Core, upcall: CounterShown) -> None:
     if upcall.proof is not Proof.RESTORED and not later:
         return
     finding, why = state.finding, texts.restored(upcall.cluster)
-    if finding is None:
+    if finding is None or upcall.counter > finding.counter + COUNTED_SINCE:
+        # Or counted after a recovery from what is found: restored once more, so what persons said is of the former
+        # restore; epochs were used since, and clusters have come back.
         since = core.wall.text(core.now)
+        state.raising = False
+        state.to_raise.clear()
         state.finding = Finding(why=why, since=since, counter=upcall.counter, term=upcall.term)
         state.awaited |= {name for name, found in state.clusters.items() if _is_awaited(core, found)}
         core.note(why, warning=True, cluster=upcall.cluster)
@@ -183,7 +189,8 @@ def _answers(core: Core, name: str) -> bool:
     does not miss in its list, so that the doubt settled by itself, perhaps before anybody knew of the restore.
     """
     view = core.links.state(name)
-    return core.caution.recovery.finding is None or view is None or not view.unvouched_through
+    finding = core.caution.recovery.finding
+    return finding is None or view is None or not view.vouching.unvouched_through(finding.since)
 
 
 def lost(core: Core, name: str) -> None:

@@ -37,6 +37,11 @@ TEXT_BYTES_MAX = 256 * 1024
 """Annotations of one object may have so much in all."""
 
 
+COUNTED_SINCE = COUNTER_JUMP // 2
+"""A number so far above what a restore was found by was counted after a recovery from it: what was lost then is at most
+thirty years of renewals above, and what came after begins at the jump."""
+
+
 class Stage(enum.StrEnum):
     """How far a recovery has come."""
 
@@ -130,9 +135,14 @@ def floors(clusters: Iterable[WorkerCluster]) -> tuple[int, int]:
     return max(terms), counter
 
 
-def is_fenced(found: WorkerCluster) -> bool:
-    """Say whether a person's word covers all that was ever placed there."""
-    return found.status.fenced_through_session >= found.status.session
+def is_fenced(found: WorkerCluster, finding: Finding) -> bool:
+    """Say whether a person's word covers all that was ever placed there, said since that restore was found.
+
+    One of before may be of before the backup, too: the cluster may have come back after it, in what was lost. The word
+    names the finding that was known to who said it, so no clock decides.
+    """
+    said = found.status
+    return said.fenced_after == finding.since and said.fenced_after_through >= said.session
 
 
 @dataclass(slots=True)

@@ -158,6 +158,15 @@ def unvouched(cluster: str) -> str:
     )
 
 
+def fenced_before(cluster: str) -> str:
+    """Return why a word that stands in a restored record does not answer its recovery, and what does."""
+    return (
+        f"{cluster} was declared fenced before the restore was found: it may have come back after that, and run what "
+        "the restored record does not know. Bring it back; or look there again, and when nothing of that runs: "
+        f"gatelift cluster fenced {cluster}"
+    )
+
+
 def recovery_raises(count: int) -> str:
     """Return what a recovery does when it has heard all clusters."""
     return f"the recovery of the management cluster raises the epochs of {count} workloads"
