@@ -13,7 +13,12 @@ import pytest
 
 from gatelift.cli import fencing
 from gatelift.cli.connection import FAILED, TIMED_OUT, CliError
-from gatelift.core.cluster_status import ANNOTATION_FENCE_REFUSED, ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
+from gatelift.core.cluster_status import (
+    ANNOTATION_FENCE_REFUSED,
+    ANNOTATION_FENCED_AFTER,
+    ANNOTATION_FENCED_BY,
+    ANNOTATION_FENCED_THROUGH,
+)
 from gatelift.core.recovery_values import ANNOTATION_RECOVERY
 from gatelift_kube.client import Client
 from gatelift_kube.decoding import Page, Served
@@ -74,6 +79,9 @@ def takes(server: Server) -> None:
     annotations = server.cluster["metadata"]["annotations"]
     through, by = annotations.pop(ANNOTATION_FENCED_THROUGH), annotations.pop(ANNOTATION_FENCED_BY)
     server.cluster["status"] |= {"fencedThroughSession": int(through), "fencedBy": by}
+    after = annotations.pop(ANNOTATION_FENCED_AFTER, "")
+    if after:
+        server.cluster["status"] |= {"fencedAfter": after, "fencedAfterThrough": int(through)}
 
 
 def ends_one(server: Server) -> None:
@@ -163,6 +171,7 @@ def test_hd_20_of_another_cluster_under_the_name_the_word_is_about_what_was_plac
     assert told == ["2 placements on a are left"]
 
 
+WAITS = '{"stage":"waiting","finding":{"why":"w","since":"s","counter":1,"term":1}}'
 REPLACED_LONG_AGO = {
     "session": 9,
     "replacedSession": 8,
@@ -174,10 +183,21 @@ REPLACED_LONG_AGO = {
 def test_hd_168_a_recovery_asks_for_a_word_about_who_had_the_name_before_though_nothing_was_missing() -> None:
     server = Server(lives=[takes])
     server.cluster["status"] = dict(REPLACED_LONG_AGO)
-    finding = '{"stage":"waiting","finding":{"why":"w","since":"s","counter":1,"term":1}}'
-    server.local["metadata"]["annotations"][ANNOTATION_RECOVERY] = finding
+    server.local["metadata"]["annotations"][ANNOTATION_RECOVERY] = WAITS
     word, _ = say(server)
-    assert word == fencing.Word(session=7, who="ada", of_before=True)
+    assert word == fencing.Word(session=7, who="ada", of_before=True, after="s")
+
+
+def test_hd_180_while_a_restore_is_not_over_a_word_of_before_it_is_said_again_and_names_it() -> None:
+    server = Server(lives=[lambda _server: None, takes])
+    server.cluster["status"] |= {"fencedThroughSession": 7, "fencedBy": "bob"}
+    server.local["metadata"]["annotations"][ANNOTATION_RECOVERY] = WAITS
+    word, _ = say(server)
+    assert word == fencing.Word(session=7, who="ada", after="s")
+    (body,) = server.written
+    assert body["metadata"]["annotations"][ANNOTATION_FENCED_AFTER] == "s"
+    say(server)
+    assert len(server.written) == 1, "it stands now"
 
 
 def test_hd_168_without_a_recovery_nobody_says_fenced_of_a_cluster_that_is_served() -> None:

@@ -182,7 +182,23 @@ def test_hd_168_people_read_of_whose_name_a_word_is_asked_and_what_to_type(
     server.clusters["a"]["status"] |= replaced
     with pytest.raises(CliError, match=r"; a did not say what runs there: .*gatelift cluster fenced NAME"):
         go_on(server, monkeypatch)
-    server.clusters["a"]["status"] |= {"fencedThroughSession": 2}
+    server.clusters["a"]["status"] |= {"fencedAfterThrough": 2, "fencedAfter": FINDING.since}
+    assert not asyncio.run(recover._look(cast("Client", server))).awaited
+
+
+def test_hd_180_people_read_that_a_word_of_before_the_restore_is_to_be_said_again(stage: cli_stage.Stage) -> None:
+    """HD-180: b was declared fenced in the record that was restored."""
+    statuses = {"a": {"session": 4}, "b": {"session": 4, "fencedThroughSession": 4}, "local": {"session": 4}}
+    for name, status in statuses.items():
+        annotations = {ANNOTATION_RECOVERY: text(HALTED)} if name == "local" else {}
+        stage.server.put(WORKER_CLUSTER, name, "", metadata={"annotations": annotations}, status=status)
+    said = stage.run("recover").out
+    assert "b was declared fenced before the restore was found" in said
+    assert "runs: gatelift cluster fenced b\nThen: gatelift recover --go-on" in said
+    server = Server(HALTED)
+    server.clusters["b"]["status"] |= {"fencedThroughSession": 4}
+    assert asyncio.run(recover._look(cast("Client", server))).awaited == ("b",)
+    server.clusters["b"]["status"] |= {"fencedAfterThrough": 4, "fencedAfter": FINDING.since}
     assert not asyncio.run(recover._look(cast("Client", server))).awaited
 
 

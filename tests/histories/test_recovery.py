@@ -248,6 +248,9 @@ def test_hd_123_restored_once_more_while_it_waits_it_takes_a_term_above_all_that
     restore(history, once_more)
     history.until("the next one leads", lambda: leads(history))
     history.passes(30.0)  # a does not count as lost yet
+    second = until_found(history)
+    assert second.since != finding.since, "HD-180: the word was of the former restore"
+    say(history, second)
     history.mend("a")
     history.until("it goes on", lambda: recovered(history))
     history.until_connected("b")

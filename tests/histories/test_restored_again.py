@@ -1,4 +1,4 @@
-"""HD-180: a management cluster restored to after a word: what persons said before a restore says nothing of what it lost."""
+"""HD-180: what persons said before a restore says nothing of what it lost: of a cluster, or of an earlier restore."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH, Facts
+from gatelift.core.cluster_status import ANNOTATION_FENCED_AFTER, ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH, Facts
 from gatelift.core.identity import SESSION_JUMP_MAX, Doubt, doubt_of
 from gatelift.core.link_values import LinkOpened, PlacementsInventoried
 from gatelift_kube import conditions
@@ -96,8 +96,9 @@ def replaced() -> Manager:
     return manager
 
 
-def says_fenced(manager: Manager, through: int) -> None:
-    manager.api.annotate("w1", {ANNOTATION_FENCED_THROUGH: str(through), ANNOTATION_FENCED_BY: "ada"})
+def says_fenced(manager: Manager, through: int, *, after: str = "") -> None:
+    said = {ANNOTATION_FENCED_THROUGH: str(through), ANNOTATION_FENCED_BY: "ada", ANNOTATION_FENCED_AFTER: after}
+    manager.api.annotate("w1", said)
     manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
     manager.pass_time(3, agents=True)
 
@@ -175,24 +176,25 @@ def test_hd_168_a_doubt_that_is_over_by_itself_has_no_persons_word_about_what_th
     manager.pass_time(3, agents=True)
     view = manager.links.state("w1")
     assert view is not None
-    assert (view.unproven, view.unvouched_through) == (False, 1)
+    assert (view.unproven, view.vouching.unvouched_through("s")) == (False, 1)
     successor = Manager(manager.api, term=2, instance="m2")
     served(successor, 1, agent("third", "u2", last=2))
     view = successor.links.state("w1")
     assert view is not None
-    assert view.unvouched_through == 1
+    assert view.vouching.unvouched_through("s") == 1
 
 
 def test_hd_168_a_word_about_that_is_taken_and_ends_nothing() -> None:
     manager = replaced()
     manager.explain(0)
     manager.pass_time(3, agents=True)
-    says_fenced(manager, 1)
+    says_fenced(manager, 1, after="s")
     status = manager.api.get("w1").status
     assert (status.fenced_through_session, status.settled_session) == (1, 2)
     view = manager.links.state("w1")
     assert view is not None
-    assert (view.unvouched_through, view.fenced_through) == (0, 0)
+    assert (view.vouching.unvouched_through("s"), view.fenced_through) == (0, 0)
+    assert view.vouching.unvouched_through("a later finding") == 1, "HD-180: that one asks anew"
     assert "FencedByPerson" not in manager.kinds()
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from gatelift.core.cluster_status import (
     ANNOTATION_FENCE_REFUSED,
+    ANNOTATION_FENCED_AFTER,
     ANNOTATION_FENCED_BY,
     ANNOTATION_FENCED_THROUGH,
 )
@@ -18,8 +19,8 @@ from support.links_bench import Manager
 from support.worker_cluster_api import Api
 
 
-def says_fenced(manager: Manager, through: str, who: str = "ada") -> None:
-    manager.api.annotate("w1", {ANNOTATION_FENCED_THROUGH: through, ANNOTATION_FENCED_BY: who})
+def says_fenced(manager: Manager, through: str, who: str = "ada", **more: str) -> None:
+    manager.api.annotate("w1", {ANNOTATION_FENCED_THROUGH: through, ANNOTATION_FENCED_BY: who, **more})
     manager.event(ObjectSeen(WORKER_CLUSTER, manager.api.get("w1"), b""))
 
 
@@ -158,3 +159,46 @@ def test_hd_13_a_word_ends_nothing_before_it_is_written_and_nothing_when_its_wri
 
 def said(manager: Manager) -> list[FencedByPerson]:
     return [each for each in manager.upcalls if isinstance(each, FencedByPerson)]
+
+
+def says_after(manager: Manager, through: str, after: str) -> None:
+    says_fenced(manager, through, "bob", **{ANNOTATION_FENCED_AFTER: after})
+    manager.pass_time(3)
+
+
+def test_hd_180_after_a_restore_the_same_word_is_taken_once_more_and_names_what_was_found() -> None:
+    """HD-180: said in the restored record already; it was answered without being written."""
+    manager = Manager(Api())
+    manager.dial()
+    manager.pass_time(80)
+    says_fenced(manager, "1")
+    manager.pass_time(3)
+    assert manager.api.get("w1").status.fenced_after == ""
+    for after in ("s1", "s2"):
+        says_after(manager, "1", after)
+        found = manager.api.get("w1")
+        said = found.status
+        assert (said.fenced_through_session, said.fenced_by) == (1, "bob")
+        assert (said.fenced_after, said.fenced_after_through) == (after, 1)
+        assert not found.metadata.annotations
+    before = manager.writes
+    says_after(manager, "1", "s2")
+    assert manager.writes == before + 1, "said again after that it is answered, and not written again"
+    says_fenced(manager, "1")
+    manager.pass_time(3)
+    assert manager.api.get("w1").status.fenced_after == "s2", "a word that knows of no restore leaves it"
+
+
+def test_hd_180_a_word_after_a_restore_about_a_cluster_that_is_back_is_refused() -> None:
+    """HD-180: that cluster answers itself."""
+    manager = Manager(Api())
+    manager.dial()
+    manager.pass_time(80)
+    says_fenced(manager, "1")
+    manager.pass_time(3)
+    manager.dial(2, agent=AgentSession(instance="agent-2", last_session=1, last_term=1))
+    manager.pass_time(3, agents=True)
+    says_fenced(manager, "1", **{ANNOTATION_FENCED_AFTER: "s1"})
+    manager.pass_time(3, agents=True)
+    assert "not lost" in refused(manager)
+    assert manager.api.get("w1").status.fenced_after == ""

@@ -107,7 +107,7 @@ async def declare_fenced(client: Client, name: str, tell: Callable[[str], None])
 
 
 async def _restore(client: Client) -> str:
-    """Return what names the finding that the management cluster was restored, "" when there is none that is not over."""
+    """Return what names the finding of a restore of the management cluster that is not over; "" for none."""
     finding = (told(await _read(client, LOCAL_CLUSTER)) or Told()).finding
     return finding.since if finding is not None else ""
 

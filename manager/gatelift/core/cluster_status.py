@@ -119,7 +119,10 @@ class Facts:
         return self.refused or (self.capacity.left_out if self.capacity is not None else "")
 
     def adopt_doubts(self, found: WorkerCluster) -> None:
-        """Take over doubts, their ends and words of a restore, which are never taken back: also of a write of which nobody could tell."""
+        """Take over doubts and their ends, which are never taken back, and the latest word after a restore.
+
+        Also of a write of which nobody could tell.
+        """
         status = found.status
         self.restored_session = max(self.restored_session, status.restored_session)
         self.replaced_session = max(self.replaced_session, status.replaced_session)
