@@ -234,6 +234,7 @@ def test_hd_76_who_was_heard_before_the_proof_came_is_heard_again_and_not_waited
 
 
 def test_hd_123_restored_once_more_while_it_waits_it_takes_a_term_above_all_that_agents_have_seen() -> None:
+    """HD-123, HD-180: and it halts anew first, since the word to go on was of the former restore."""
     history = placed_between()
     history.cut("a")  # so that it waits
     finding = until_found(history)
