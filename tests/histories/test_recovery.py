@@ -257,6 +257,28 @@ def test_hd_123_restored_once_more_while_it_waits_it_takes_a_term_above_all_that
     history.until_connected("b")
 
 
+def test_hd_123_a_term_that_is_shown_first_while_it_waits_ends_the_leader_whose_term_is_not_above_it() -> None:
+    """HD-123: a proves the restore and was cut off early; b was served by later leaders of what was lost."""
+    history = History()
+    kept = backup(history)
+    history.passes(30.0)
+    history.cut("a")
+    for _ in range(4):
+        history.kill_leader()
+        history.until("the next one leads", lambda: leads(history))
+        history.passes(30.0)
+    history.cut("b")
+    restore(history, kept)
+    history.mend("a")
+    finding = until_found(history)
+    say(history, finding)
+    history.until("the next leader waits", lambda: found(history).stage is Stage.WAITING and leads(history))
+    history.passes(30.0)
+    history.mend("b")
+    history.until("it goes on", lambda: recovered(history))
+    history.until_connected("b")
+
+
 def leads(history: History) -> bool:
     return any(each.elector.leads() for each in history.world.managers)
 
