@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gatelift.core.recovery_values import Stage
 from gatelift_kube.resources import POD
 from histories.test_recovery import (
@@ -91,8 +93,11 @@ def test_hd_180_another_cluster_under_its_name_is_asked_about() -> None:
     waits_for_a_word_about_the_former(history)
 
 
-def waited_in_the_backup() -> tuple[History, Backup]:
-    """Return a history whose recovery waited for a in the backup, b being declared fenced; `one` ran on b since."""
+def fenced_after_a_restore(*, said: bool) -> tuple[History, Backup]:
+    """Return a history with a backup of a recovery, b being declared fenced after that restore; `one` ran on b since.
+
+    `said`: it waited for a in the backup, else for a person's word to go on.
+    """
     history = History(shown=False)
     for name in ("a", "b"):
         cordon(history, name)
@@ -109,11 +114,13 @@ def waited_in_the_backup() -> tuple[History, Backup]:
     history.say_fenced("b")
     history.cut("a")
     history.passes(5.0)
+    second = backup(history)
     say(history, finding)
     history.until("somebody leads", history.leads)
     history.passes(30.0)
-    second = backup(history)
-    assert found(history).stage is Stage.WAITING
+    if said:
+        second = backup(history)
+        assert found(history).stage is Stage.WAITING
     assert history.status("b")["fencedAfter"] == finding.since
     history.mend("b")
     history.until_connected("b")
@@ -127,9 +134,10 @@ def waited_in_the_backup() -> tuple[History, Backup]:
     return history, second
 
 
-def test_hd_180_restored_to_a_moment_at_which_a_recovery_waited_it_halts_anew() -> None:
+@pytest.mark.parametrize("said", [True, False], ids=["it waited for a", "it was halted"])
+def test_hd_180_restored_to_a_moment_of_a_recovery_it_halts_anew(*, said: bool) -> None:
     """HD-180: neither the word to go on nor *fenced*, said of the former restore, goes for this one."""
-    history, kept = waited_in_the_backup()
+    history, kept = fenced_after_a_restore(said=said)
     restore(history, kept)
     former = found(history).finding
     assert former is not None
