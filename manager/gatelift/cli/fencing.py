@@ -30,6 +30,7 @@ from gatelift.core.recovery_values import Told, told
 from gatelift.core.texts import FINISHED
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
+from gatelift_kube.errors import NotFoundError
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
@@ -108,7 +109,10 @@ async def declare_fenced(client: Client, name: str, tell: Callable[[str], None])
 
 async def _restore(client: Client) -> str:
     """Return what names the finding of a restore of the management cluster that is not over; "" for none."""
-    finding = (told(await _read(client, LOCAL_CLUSTER)) or Told()).finding
+    try:
+        finding = (told(await _read(client, LOCAL_CLUSTER)) or Told()).finding
+    except NotFoundError:
+        return ""  # it stands nowhere else
     return finding.since if finding is not None else ""
 
 
