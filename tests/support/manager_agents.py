@@ -83,9 +83,18 @@ class ScriptedLinks:
         return Sent(session=view.session, first_sequence=first)
 
     def place_counts(
-        self, cluster: str, *, placements: int, offers: int, unexplained: int | None, undecided: int = 0
+        self,
+        cluster: str,
+        *,
+        placements: int,
+        offers: int,
+        unexplained: int | None,
+        undecided: int = 0,
+        no_new_work: tuple[str, str] | None = None,
     ) -> None:
         self.counts = (cluster, placements, offers)
+        if no_new_work is not None:
+            self.no_new_work[cluster] = no_new_work
 
     def placed_in(self, cluster: str, namespaces: frozenset[str]) -> None:
         self.namespaces[cluster] = namespaces

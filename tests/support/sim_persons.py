@@ -134,10 +134,17 @@ def _stop_what_is_left(world: SimWorld, shown: Told) -> None:
 def _raise_what_is_held(world: SimWorld) -> None:
     """Raise the epoch of who waits since a cluster names a later one, as its condition says."""
     for each in world.home.all(WORKLOAD):
-        said: Doc = next(
-            (one for one in each.get("status", {}).get("conditions", []) if one["type"] == "QuotaReserved"), {}
+        asked = next(
+            filter(
+                None,
+                (
+                    RAISE_TO.search(one.get("message", ""))
+                    for one in each.get("status", {}).get("conditions", [])
+                    if one["type"] in {"QuotaReserved", "gatelift.dev/Held"} and one.get("reason") == "EpochAhead"
+                ),
+            ),
+            None,
         )
-        asked = RAISE_TO.search(said.get("message", "")) if said.get("reason") == "EpochAhead" else None
         if asked is not None and epoch_of(each) < int(asked[1]):
             name = each["metadata"]["name"]
             world.time.say("person", f"raises the epoch of {name} to {asked[1]}")

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift.core import kept_out, reports, unrecorded
+from gatelift.core import held, kept_out, reports, unrecorded
 from gatelift.core.agenda import Key
 from gatelift.core.attempts import LIVE
+from gatelift.core.links import Links
 from gatelift.core.state import Core
 from gatelift_admission.entry import Phase
 from gatelift_kube.conditions import truncated
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox.embedded.watches import Stored
 from support.shown import LOOKS, is_moving, queue_differs, shown_by
 from support.sim_cluster import Doc, SimCluster
@@ -110,6 +111,8 @@ class Shown:
                         if each.phase is not None
                         else queue_differs(core, resource, each.ref.key, each.figures)
                     )
+        for cluster in self._home.all(WORKER_CLUSTER):
+            found += _cordoned_otherwise(core, cluster)
         self._compared = None if found else now
         return found
 
@@ -132,6 +135,7 @@ class Shown:
             due = charged  # a cluster says that it runs, and no record does: what it had nobody can tell
         if charged != due:
             found.append(f"Workload {meta['name']} is shown with {due}; the engine charges {charged}")
+        found += _held_otherwise(core, document)
         return [*found, *_waits_for_another_reason(core, document)] if shown is Phase.PENDING else found
 
     def _all(self, resource: Resource) -> list[Read]:
@@ -184,6 +188,41 @@ def _waits_for_another_reason(core: Core, document: Doc) -> list[str]:
         return [f"Workload {name} says {said}; nothing keeps it out"]
     want = core.ledger.engine.state.entries[uid].want
     return [f"Workload {name} says {said}; the engine {want}"] if want is not None and said != want else []
+
+
+def _held_otherwise(core: Core, document: Doc) -> list[str]:
+    """Compare what a Workload says of a hold, beside a reservation, with what holds it."""
+    known, name = core.knowledge.workload_of(document["metadata"]["uid"]), document["metadata"]["name"]
+    if known is None:
+        return []
+    _, rec = core.knowledge.readings[ObjectKey(known.metadata.namespace, known.metadata.name)]
+    want = held.why(core, rec)
+    said = _told(document, "gatelift.dev/Held")
+    return [f"Workload {name} says that it is held for {said}; the manager {want}"] if said != want else []
+
+
+def _cordoned_otherwise(core: Core, document: Doc) -> list[str]:
+    """Compare why a cluster says that it gets no new work with what the manager has, once nothing is to be written."""
+    name = document["metadata"]["name"]
+    links = core.links
+    link = links._links.get(name) if isinstance(links, Links) else None
+    want = held.of_cluster(core, name)
+    if link is None or want is None or name in core.caution.to_tell or name in core.touched:
+        return []
+    record = link._record
+    if link.object is None or link.object.metadata.resource_version != document["metadata"]["resourceVersion"]:
+        return []
+    if record.write_id is not None or record.held or record.next_write() is not None:
+        return []
+    said = _told(document, "NoNewWork") or held.NOTHING
+    return [f"WorkerCluster {name} says {said}; the manager {want}"] if said != want else []
+
+
+def _told(document: Doc, type_: str) -> tuple[str, str] | None:
+    """Return reason and message of a condition that is True."""
+    conditions = document.get("status", {}).get("conditions", [])
+    found = [one for one in conditions if one["type"] == type_ and one["status"] == "True"]
+    return (found[0]["reason"], found[0]["message"]) if found else None
 
 
 def _has_yet_to_say(core: Core, uid: str) -> bool:

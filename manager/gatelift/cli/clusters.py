@@ -18,7 +18,7 @@ from gatelift.cli.fencing import declare_fenced
 from gatelift.cli.render import Output, age, show
 from gatelift.cli.target import target_of
 from gatelift.core import foreign_runs, informing
-from gatelift.core.cluster_status import ANNOTATION_RESTORED_ACCEPTED, awaits_person
+from gatelift.core.cluster_status import ANNOTATION_RESTORED_ACCEPTED, NO_NEW_WORK, awaits_person
 from gatelift.core.identity import doubted_in
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift_kube import conditions
@@ -167,6 +167,7 @@ async def print_clusters(client: Client, output: Output) -> None:
                     ("restored", awaits_person(found, _in_doubt(found.status.restored_session, found))),
                     ("replaced", awaits_person(found, _in_doubt(found.status.replaced_session, found))),
                     ("taken over", awaits_person(found, _in_doubt(found.status.taken_over_session, found))),
+                    (f"no new work ({_cordoned_for(found)})", bool(_cordoned_for(found))),
                     ("second agent", conditions.is_true(status.conditions, "SecondAgent")),
                     (f"foreign ({_foreign(found)})", _foreign(found) > 0),
                     ("left out", conditions.is_true(status.conditions, informing.CONDITION)),
@@ -234,6 +235,12 @@ async def print_foreign(client: Client, name: str, output: Output, word: Ignore)
 def _foreign(found: WorkerCluster) -> int:
     """Return how many runs of other management clusters are waited for."""
     return sum(one.count for one in foreign_runs.awaited(found, found.status.foreign))
+
+
+def _cordoned_for(found: WorkerCluster) -> str:
+    """Return the reason for which the manager itself keeps new work from a cluster, "" where it does not."""
+    said = conditions.find(found.status.conditions, NO_NEW_WORK)
+    return said.reason if said is not None and said.status == conditions.TRUE else ""
 
 
 def _in_doubt(session: int, found: WorkerCluster) -> int:

@@ -21,6 +21,7 @@ from gatelift.cli.unreachable import halted, unreachable
 from gatelift.cli.waiting import Waiting, waiting_of
 from gatelift.core import texts
 from gatelift_kinds.made_for import owners_of
+from gatelift_kube import conditions
 from gatelift_kube.client import Client
 from gatelift_kube.objects.kueue import Admission, Workload
 from gatelift_kube.plain_text import plain
@@ -36,6 +37,7 @@ class Explanation:
     state: str
     reason: str
     because: str
+    held: str
     cluster: str
     epoch: int
     queue: str
@@ -116,6 +118,7 @@ def explanation_of(workload: Workload, now: dt.datetime) -> Explanation:
         state=situation.state,
         reason=situation.reason,
         because=situation.message,
+        held=_held(workload),
         cluster=placement.cluster,
         epoch=placement.epoch,
         queue=workload.spec.queue_name,
@@ -130,6 +133,12 @@ def explanation_of(workload: Workload, now: dt.datetime) -> Explanation:
             for each in ordered
         ),
     )
+
+
+def _held(workload: Workload) -> str:
+    """Return why it is held although it has a reservation, "" where it is not."""
+    said = conditions.find(workload.status.conditions, texts.HELD)
+    return f"{said.reason}: {said.message}" if said is not None and said.status == conditions.TRUE else ""
 
 
 def _quota(admission: Admission | None) -> str:
@@ -165,6 +174,7 @@ def _print(told: Explanation) -> None:
     facts = [
         ("made for", told.made_for),
         ("because", told.because),
+        ("held", told.held),
         ("halted", told.halted),
         ("cluster", told.cluster),
         *(("", each) for each in told.unreachable),

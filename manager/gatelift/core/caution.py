@@ -8,7 +8,6 @@ holds that workload, which is charged while it runs. Neighbours: `reports` (wher
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 from gatelift.core.few_lines import FewLines
@@ -62,8 +61,10 @@ class Caution:
     _ahead: dict[str, dict[str, Ahead]] = field(default_factory=dict)  # UID -> cluster -> what it names
     _clusters: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs
     _count: int = 0
-    _suspected: Counter[str] = field(default_factory=Counter)  # cluster -> how many it names that nobody explains
+    _suspected: dict[str, dict[str, Ahead]] = field(default_factory=dict)  # cluster -> UID -> what nobody explains
     _doubted: set[str] = field(default_factory=set)  # clusters whose last greeting brought a seal that is not ours
+    to_tell: set[str] = field(default_factory=set)
+    """Clusters that get no new work, or get it again, for other reasons than they were last shown with."""
 
     def holds(self, uid: str) -> bool:
         """Say whether nothing new of a workload is started: some cluster names a later epoch of it."""
@@ -86,11 +87,21 @@ class Caution:
         """Say whether a cluster gets no new work."""
         return cluster in self._suspected or cluster in self._doubted
 
+    def doubts_seal(self, cluster: str) -> bool:
+        """Say whether a cluster's last greeting brought a seal that is in doubt."""
+        return cluster in self._doubted
+
+    def suspected(self, cluster: str) -> tuple[Ahead | None, int]:
+        """Return the first of what cordons a cluster by its own words, and how many there are."""
+        mine = self._suspected.get(cluster, {})
+        return next(iter(mine.values()), None), len(mine)
+
     def doubt_seal(self, cluster: str, *, doubted: bool) -> bool:
         """Take whether the seal of a cluster's last greeting is in doubt; True when that is another answer."""
         if doubted == (cluster in self._doubted):
             return False
         (self._doubted.add if doubted else self._doubted.discard)(cluster)
+        self.to_tell.add(cluster)
         return True
 
     def named_by(self, cluster: str) -> tuple[Ahead, ...]:
@@ -108,14 +119,21 @@ class Caution:
         if before == ahead or (before is None and self._count >= AHEAD_MAX):
             return False
         self._count += before is None
-        self._suspect(cluster, ahead.suspect - (before is not None and before.suspect))
+        self._suspect(cluster, uid, ahead if ahead.suspect else None)
         self._ahead.setdefault(uid, {})[cluster] = ahead
         self._clusters.setdefault(cluster, set()).add(uid)
         return before is None
 
-    def _suspect(self, cluster: str, more: int) -> None:
-        self._suspected[cluster] += more
-        if not self._suspected[cluster]:
+    def _suspect(self, cluster: str, uid: str, ahead: Ahead | None) -> None:
+        mine = self._suspected.get(cluster, {})
+        if mine.get(uid) == ahead:
+            return
+        self.to_tell.add(cluster)
+        if ahead is not None:
+            self._suspected.setdefault(cluster, mine)[uid] = ahead
+            return
+        del mine[uid]
+        if not mine:
             del self._suspected[cluster]
 
     def settle(self, cluster: str, uid: str) -> bool:
@@ -125,7 +143,7 @@ class Caution:
         if before is None:
             return False
         self._count -= 1
-        self._suspect(cluster, -before.suspect)
+        self._suspect(cluster, uid, None)
         here = self._clusters[cluster]
         here.discard(uid)
         if not here:

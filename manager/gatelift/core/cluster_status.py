@@ -42,11 +42,15 @@ session may get work."""
 CONNECTED = "Connected"
 FENCED = "Fenced"
 LOST = "Lost"
+NO_NEW_WORK = "NoNewWork"
 REPLACED = "Replaced"
 RESTORED = "Restored"
 SECOND_AGENT = "SecondAgent"
 TAKEN_OVER = "TakenOver"
 
+
+Cordon = tuple[str, str] | None
+"""Reason and message why dispatch places nothing on a cluster for what it has said, ("", "") of others; None: unheard"""
 
 REFUSED_CHARACTERS_MAX = 1000
 """Of an annotation that anybody may write, in a condition."""
@@ -70,6 +74,8 @@ class Facts:
     agent_lease: str = ""
     second_agent: str = ""
     """What people are told of another agent that greets beside the one that is served, "" when there is none."""
+    no_new_work: tuple[str, str] = ("", "")
+    """Reason and message why nothing is placed there for what it has said; empty where that is not so."""
     mark: int = 0
     unexplained: int | None = None
     """Charged here and not listed by the present session's inventory, while that proves nothing; None: not compared."""
@@ -112,6 +118,9 @@ class Facts:
         self.lost = shown_lost(found)
         beside = conditions.find(status.conditions, SECOND_AGENT)
         self.second_agent = beside.message if beside is not None and beside.status == "True" else ""
+        cordoned = conditions.find(found.status.conditions, NO_NEW_WORK)
+        told = cordoned is not None and cordoned.status == "True"
+        self.no_new_work = (cordoned.reason, cordoned.message) if cordoned is not None and told else ("", "")
 
     @property
     def left_out(self) -> str:
@@ -342,6 +351,20 @@ def _second_agent(found: WorkerCluster, facts: Facts) -> Condition | None:
     )
 
 
+def _no_new_work(found: WorkerCluster, facts: Facts) -> Condition | None:
+    """Return what is shown of a cluster that gets no new work for what it has said."""
+    reason, message = facts.no_new_work
+    if reason:
+        status = "True"
+    elif conditions.find(found.status.conditions, NO_NEW_WORK) is not None:
+        status, reason, message = "False", "None", "Nothing that it says keeps new work from it any more"
+    else:
+        return None
+    return Condition(
+        type=NO_NEW_WORK, status=status, reason=reason, message=message, observed_generation=found.metadata.generation
+    )
+
+
 def _fenced(found: WorkerCluster, facts: Facts) -> Condition | None:
     """Return how a person's last word was answered."""
     refused = found.metadata.annotations.get(ANNOTATION_FENCE_REFUSED, "")
@@ -361,7 +384,7 @@ def _fenced(found: WorkerCluster, facts: Facts) -> Condition | None:
 
 def _conditions(found: WorkerCluster, facts: Facts) -> tuple[Condition, ...]:
     foreign = foreign_runs.condition(found, facts.foreign)
-    doubts = (*_doubts(found, facts), _second_agent(found, facts))
+    doubts = (*_doubts(found, facts), _second_agent(found, facts), _no_new_work(found, facts))
     said = (
         _condition(found, facts),
         *doubts,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatelift.core import cluster_status, foreign_runs, identity, informing
 from gatelift.core.cluster_record import ClusterRecord
-from gatelift.core.cluster_status import Facts
+from gatelift.core.cluster_status import Cordon, Facts
 from gatelift.core.commands import CloseStream, Note, SendFrame
 from gatelift.core.link_values import (
     LOCAL_CLUSTER,
@@ -153,14 +153,14 @@ class Link:
             left_out=bool(self.facts.left_out),
         )
 
-    def counted(self, placements: int, offers: int, unexplained: int | None, undecided: int) -> bool:
+    def counted(self, placements: int, offers: int, unexplained: int | None, undecided: int, cordon: Cordon) -> bool:
         """Take how much is placed and offered here, and what the last inventory left open; False: no news."""
         facts, self._unheard.undecided = self.facts, undecided
-        before = (facts.placements, facts.offers, facts.unexplained, facts.opened_session)
-        facts.placements, facts.offers = placements, offers
+        before = (facts.placements, facts.offers, facts.unexplained, facts.opened_session, facts.no_new_work)
+        facts.placements, facts.offers, facts.no_new_work = placements, offers, cordon or facts.no_new_work
         if self._open_session and unexplained is not None:
             self._record.compared(self._resynced, unexplained)
-        return before != (facts.placements, facts.offers, facts.unexplained, facts.opened_session)
+        return before != (facts.placements, facts.offers, facts.unexplained, facts.opened_session, facts.no_new_work)
 
     def compared(self, session: int) -> None:
         """Take that dispatch is done with the inventory of a session."""

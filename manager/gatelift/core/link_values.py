@@ -282,12 +282,20 @@ class Links(Protocol):
         ...
 
     def place_counts(
-        self, cluster: str, *, placements: int, offers: int, unexplained: int | None, undecided: int = 0
+        self,
+        cluster: str,
+        *,
+        placements: int,
+        offers: int,
+        unexplained: int | None,
+        undecided: int = 0,
+        no_new_work: tuple[str, str] | None = None,
     ) -> None:
         """Tell how many placements and offers the cluster has, for WorkerCluster.status (coalesced by the links).
 
         `unexplained`: how many of them its inventory does not list while that proves nothing; None while that inventory
-        is not compared. `undecided`: how many may be decided by the next inventory.
+        is not compared. `undecided`: how many may be decided by the next inventory. `no_new_work`: reason and message
+        of a cluster that dispatch places nothing on for what it has said, ("", "") of others; None: not known yet.
         """
         ...
 

@@ -148,11 +148,18 @@ class Links:
         return Sent(commands=tuple(out.commands), session=session, first_sequence=first)
 
     def place_counts(
-        self, cluster: str, *, placements: int, offers: int, unexplained: int | None, undecided: int = 0
+        self,
+        cluster: str,
+        *,
+        placements: int,
+        offers: int,
+        unexplained: int | None,
+        undecided: int = 0,
+        no_new_work: tuple[str, str] | None = None,
     ) -> None:
         """Note how much is there, for the status; see `link_values.Links.place_counts`."""
         link = self._links.get(cluster)
-        if link is not None and link.counted(placements, offers, unexplained, undecided):
+        if link is not None and link.counted(placements, offers, unexplained, undecided, no_new_work):
             self._after(link)
 
     def placed_in(self, cluster: str, namespaces: frozenset[str]) -> None:

@@ -20,6 +20,7 @@ from gatelift.core import (
     clusters,
     containment,
     deciding,
+    held,
     higher_terms,
     in_use,
     intake,
@@ -258,7 +259,8 @@ class Machine:
     def _count_placements(self) -> None:
         """Tell the links how much is where, for the status of the clusters."""
         core = self.core
-        for cluster in sorted(core.touched) if core.touched else ():
+        to_tell = core.touched | core.caution.to_tell if core.caution.to_tell else core.touched
+        for cluster in sorted(to_tell) if to_tell else ():
             placed = core.on_cluster.get(cluster, set())
             offered = core.unapplied.get(cluster, set())
             placements = len(placed) + core.predecessors.count(cluster)
@@ -268,11 +270,13 @@ class Machine:
                 offers=len(offered - placed),
                 unexplained=unexplained.count(core, cluster),
                 undecided=unexplained.undecided(core, cluster),
+                no_new_work=held.of_cluster(core, cluster),
             )
             core.tidy(cluster)
         for cluster in sorted(core.whereabouts.changed) if core.whereabouts.changed else ():
             core.links.placed_in(cluster, core.whereabouts.namespaces(cluster))
         core.touched.clear()
+        core.caution.to_tell.clear()
         core.whereabouts.changed.clear()
 
     def _rebuilt(self, now: float) -> bool:

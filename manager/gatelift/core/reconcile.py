@@ -14,6 +14,7 @@ from gatelift.core import (
     dispatch,
     endings,
     execution_time,
+    held,
     higher_terms,
     kept_out,
     kept_record,
@@ -65,6 +66,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     reports.drop_raised(core, rec.uid, rec.highest_epoch, now)
     if owner is not None or kind is None or seeking.is_gone(core, known, now):
         _next_step(core, known, rec, attempt, kind, owner, now)
+    held.show(core, known, rec, attempt.look, now)
 
 
 def _next_step(

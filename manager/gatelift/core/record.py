@@ -349,6 +349,7 @@ def release_write(
     conditions = workload.status.conditions
     if evicted is not None:
         conditions = _evicted(workload, (evicted.reason, evicted.message), evicted.preempted, wall)
+    conditions = without(conditions, texts.HELD)  # why it waits is said there from now on
     conditions = put(conditions, condition(workload, texts.QUOTA_RESERVED, FALSE, reason, message), wall)
     if find(conditions, texts.ADMITTED) is not None:
         lost = texts.WORKLOAD_HAS_NO_RESERVATION
@@ -425,6 +426,14 @@ def waiting_write(
     return status_write(workload, **status)
 
 
+def held_write(workload: Workload, held: tuple[str, str] | None, wall: str) -> bytes:
+    """Write that it is held although it has a reservation, by reason and message; None: not any more."""
+    conditions = without(workload.status.conditions, texts.HELD)
+    if held is not None:
+        conditions = put(workload.status.conditions, condition(workload, texts.HELD, TRUE, *held), wall)
+    return status_write(workload, conditions=conditions)
+
+
 def requeued_write(workload: Workload, reason: str, message: str, wall: str) -> bytes:
     """Write Requeued=True: whatever kept it out of the queue is over."""
     requeued = condition(workload, texts.REQUEUED, TRUE, reason, message)
@@ -437,7 +446,7 @@ def requeued_write(workload: Workload, reason: str, message: str, wall: str) -> 
 def finished_write(workload: Workload, reason: str, message: str, wall: str) -> bytes:
     """Write Finished=True, which is final."""
     finished = condition(workload, texts.FINISHED, TRUE, reason, message)
-    return status_write(workload, conditions=put(workload.status.conditions, finished, wall))
+    return status_write(workload, conditions=put(without(workload.status.conditions, texts.HELD), finished, wall))
 
 
 def epoch_patch(workload: Workload, epoch: int) -> bytes:

@@ -283,7 +283,7 @@ def why_held(core: Core, uid: str, highest: int) -> str:
         return texts.stops_first(cluster, ahead.key.epoch)
     if ahead.level:
         return texts.not_in_record(cluster, ahead.key.epoch, over=ahead.over)
-    return texts.epoch_ahead(cluster, ahead.key.epoch, highest)
+    return texts.epoch_ahead(cluster, ahead.key.epoch, highest, over=ahead.over)
 
 
 def let_go(core: Core, cluster: str) -> None:

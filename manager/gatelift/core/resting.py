@@ -16,6 +16,7 @@ from gatelift_kube.resources import ObjectRef
 RECLAIM = "reclaim"
 PODS_READY = "pods ready"
 WHY_WAITING = "why waiting"
+WHY_HELD = "why held"
 MIRROR = "mirror"
 MIRROR_END = "mirror the end"
 SHOW_END = "show the end"
@@ -25,7 +26,19 @@ HOLD = "hold what is in use"
 LET_GO = "let go what is in use no more"
 
 INFORMING = frozenset(
-    {RECLAIM, PODS_READY, WHY_WAITING, MIRROR, MIRROR_END, SHOW_END, SHOW_PLACED, PUT_MARK_BACK, HOLD, LET_GO}
+    {
+        RECLAIM,
+        PODS_READY,
+        WHY_WAITING,
+        WHY_HELD,
+        MIRROR,
+        MIRROR_END,
+        SHOW_END,
+        SHOW_PLACED,
+        PUT_MARK_BACK,
+        HOLD,
+        LET_GO,
+    }
 )
 """Purposes of the writes after whose failure everything else about the object goes on."""
 

@@ -102,6 +102,8 @@ PREDECESSOR_FOREIGN = "PredecessorOfAnotherManager"
 NO_QUEUE = "NoQueue"
 UNREADABLE_TEMPLATE = "UnreadablePodTemplate"
 EPOCH_AHEAD = "EpochAhead"
+HELD = "gatelift.dev/Held"
+"""Condition of a Workload that has a reservation and is held all the same; without one QuotaReserved says why."""
 SEAL_UNVERIFIED = "SealUnverified"
 _NOT_MANAGED = "The owner is not managed by Kueue"
 _NOBODY_WOULD_RUN = "The queue runs its work in this cluster, where nothing would run this"
@@ -229,12 +231,25 @@ def runs_on(cluster: str, epoch: int) -> str:
     )
 
 
-def epoch_ahead(cluster: str, named: int, known: int) -> str:
+def epoch_ahead(cluster: str, named: int, known: int, *, over: bool) -> str:
     """Return why a workload is held of which a cluster names a later epoch than its record knows."""
+    what = "which has ended there, " if over else ""
+    look = "how it has ended" if over else "what runs"
+    end = "and it is started anew" if over else "and it is stopped there"
     return (
-        f"cluster {cluster} names epoch {named} of this workload, its record knows {known}: nothing new of it is "
-        f"started, and {cluster} gets no new work; look what runs there, then raise the annotation gatelift.dev/epoch "
-        f"to {named + 1} or above, and it is stopped there"
+        f"cluster {cluster} names epoch {named} of this workload, {what}its record knows {known}: nothing new of it is "
+        f"started, and {cluster} gets no new work; look {look} there, then raise the annotation gatelift.dev/epoch "
+        f"to {named + 1} or above, {end}"
+    )
+
+
+def names_later(workload: str, named: int, count: int) -> str:
+    """Return why a cluster gets no new work that names later epochs of this many workloads than their records know."""
+    more = f" (and of {count - 1} more)" if count > 1 else ""
+    return (
+        f"It names epoch {named} of Workload {workload}{more}, which its record has not come to: it gets no new work "
+        "until a person has looked what runs there; what to do stands on each Workload: condition QuotaReserved or "
+        "gatelift.dev/Held, reason EpochAhead"
     )
 
 
