@@ -129,6 +129,16 @@ def test_hd_60_clusters_show_a_second_agent_and_one_that_took_over(stage: Stage)
     assert (first["notes"], second["notes"]) == ("second agent", "taken over")
 
 
+@pytest.mark.parametrize(("status", "notes"), [("True", "no new work (EpochAhead)"), ("False", "")])
+def test_hd_181_clusters_show_why_the_manager_itself_keeps_new_work_from_them(
+    stage: Stage, status: str, notes: str
+) -> None:
+    said = [condition("NoNewWork", status, "EpochAhead" if notes else "None", "It names epoch 2")]
+    stage.server.put(WORKER_CLUSTER, "worker-1", spec={}, status={"session": 3, "conditions": said})
+    (found,) = yaml.safe_load(stage.run("cluster", "list", "-o", "yaml").out)
+    assert found["notes"] == notes
+
+
 def test_no_workloads_says_where_none_are_and_how_to_make_one(stage: Stage) -> None:
     assert stage.run("get", "workloads").out.startswith("No workloads. Label a pod or a Job with kueue.x-k8s.io/queue")
     assert stage.run("get", "workloads", "-n", "nix").out.startswith("No workloads in namespace nix. Label a pod")

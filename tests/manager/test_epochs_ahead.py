@@ -55,6 +55,8 @@ def test_hd_34_one_clusters_word_about_a_later_epoch_cordons_that_cluster_and_no
     assert not world.messages(Stop)
     assert not world.messages(Forget)
     assert [one.reason for one in world.emitted].count("EpochAhead") == 1
+    reason, message = world.links.no_new_work["b"]
+    assert (reason, f"Workload team/{world.find('Workload')['metadata']['name']}" in message) == ("EpochAhead", True)
 
     for name in ("two", "three"):
         world.api.apply(a_pod(name).document())
@@ -165,3 +167,67 @@ def test_hd_55_a_workload_of_which_a_cluster_names_a_later_epoch_is_started_nowh
     world.connect("b")
     world.advance(60.0)
     assert len(world.messages(Commit)) == 2, "it lists nothing of it any more"
+
+
+def test_hd_181_what_is_held_as_it_runs_bears_it_until_it_is_over_and_no_longer() -> None:
+    world, _, key = running()
+    world.connect("b", resynced_session=world.sessions["b"] + 1)
+    later = PlacementKey(key.uid, 7)
+    world.agents["b"].say(GatesLifted(key=later))
+    world.advance(5.0)
+    assert held(world) == ("EpochAhead", "to 8 or above")
+    writes = version(world)
+    world.advance(60.0)
+    assert version(world) == writes, "it is said once"
+
+    take_off(world)
+    world.advance(5.0)
+    assert held(world) == ("EpochAhead", "to 8 or above"), "somebody took it off by hand"
+
+    raise_epoch(world, 8)
+    world.agents["b"].say(Stopped(key=later))
+    world.advance(5.0)
+    assert held(world) is None
+    assert world.links.no_new_work["b"] == ("", "")
+
+
+def test_hd_181_what_is_held_and_ends_does_not_go_on_saying_it() -> None:
+    world, agent, key = running()
+    world.agents["b"].say(GatesLifted(key=PlacementKey(key.uid, 7)))
+    world.advance(5.0)
+    agent.say(Finished(key=key, succeeded=True))
+    world.advance(5.0)
+    assert held(world) is None
+
+
+def test_hd_181_a_seal_in_doubt_is_said_of_its_cluster_until_its_next_greeting() -> None:
+    world, _, _ = running()
+    world.connect("b", resynced_session=world.sessions["b"] + 1)
+    for doubted, said in ((True, "SealUnverified"), (False, "")):
+        assert world.machine.core.caution.doubt_seal("b", doubted=doubted)
+        world.advance(1.0)
+        assert world.links.no_new_work["b"][0] == said
+
+
+def held(world: World) -> tuple[str, str] | None:
+    """Return the reason that it bears, and the way out."""
+    for one in world.find("Workload")["status"]["conditions"]:
+        if one["type"] == "gatelift.dev/Held":
+            assert one["status"] == "True"
+            return one["reason"], one["message"].partition("gatelift.dev/epoch ")[2].partition(",")[0]
+    return None
+
+
+def take_off(world: World) -> None:
+    meta = world.find("Workload")["metadata"]
+    ref = ObjectRef(WORKLOAD, ObjectKey(meta["namespace"], meta["name"]))
+
+    def edit(one: dict[str, Any]) -> None:
+        one["status"]["conditions"] = [each for each in one["status"]["conditions"] if "Held" not in each["type"]]
+
+    world.api.edit(ref, edit)
+
+
+def version(world: World) -> str:
+    found: str = world.find("Workload")["metadata"]["resourceVersion"]
+    return found

@@ -57,6 +57,7 @@ class ScriptedLinks:
     revision: int = 0
     predecessors: dict[str, tuple[Predecessor, ...]] = field(default_factory=dict)
     inventories_compared: dict[str, int] = field(default_factory=dict)
+    no_new_work: dict[str, tuple[str, str]] = field(default_factory=dict)
     seal_key: bytes = b""
     namespaces: dict[str, frozenset[str]] = field(default_factory=dict)
     tell: Callable[[Any, Any], None] = lambda _who, _what: None

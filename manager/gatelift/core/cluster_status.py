@@ -50,7 +50,7 @@ TAKEN_OVER = "TakenOver"
 
 
 Cordon = tuple[str, str] | None
-"""Reason and message why dispatch places nothing on a cluster for what it has said, ("", "") of others; None: unheard"""
+"""Reason and message why dispatch places nothing there for what it has said, ("", "") of others; None: unheard."""
 
 REFUSED_CHARACTERS_MAX = 1000
 """Of an annotation that anybody may write, in a condition."""
