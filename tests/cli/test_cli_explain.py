@@ -13,6 +13,7 @@ from support.cli_stage import Stage, admitted, condition
 
 WHY = "couldn't assign flavors to pod set main: insufficient quota for cpu in flavor fast"
 TEAM = ("-n", "team")
+HELD = "gatelift.dev/Held"
 
 
 def test_a_workload_that_waits_says_why_and_since_when(stage: Stage) -> None:
@@ -40,16 +41,16 @@ def test_a_placed_workload_says_where_with_what_quota_and_by_which_checks(stage:
 def test_hd_181_one_that_is_held_although_it_is_admitted_says_so_and_why(stage: Stage) -> None:
     why = "cluster b names epoch 2 of this workload, its record knows 1: raise the annotation gatelift.dev/epoch"
     status = admitted("worker-2")
-    stage.workload("runs", status={**status, "conditions": [*status["conditions"], held("True", why)]})
-    stage.workload("ran", status={**status, "conditions": [*status["conditions"], held("False", why)]})
+    stage.workload(
+        "runs", status={**status, "conditions": [*status["conditions"], condition(HELD, "True", "EpochAhead", why)]}
+    )
+    stage.workload(
+        "ran", status={**status, "conditions": [*status["conditions"], condition(HELD, "False", "EpochAhead", why)]}
+    )
     said = stage.run("explain", "pod/runs", *TEAM)
     assert f"held      EpochAhead: {why}" in said.out
     assert json.loads(stage.run("explain", "pod/runs", "-o", "json", *TEAM).out)["held"] == f"EpochAhead: {why}"
     assert json.loads(stage.run("explain", "pod/ran", "-o", "json", *TEAM).out)["held"] == ""
-
-
-def held(status: str, message: str) -> dict[str, object]:
-    return condition("gatelift.dev/Held", status, "EpochAhead", message)
 
 
 def test_an_eviction_is_told_with_its_reason() -> None:

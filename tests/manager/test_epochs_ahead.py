@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from gatelift.core.link_values import FencedByPerson
+from gatelift.core.counter import Proof
+from gatelift.core.link_values import CounterShown, FencedByPerson
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Commit, Finished, Forget, GatesLifted, Report, Stop, Stopped
@@ -203,9 +204,9 @@ def test_hd_181_what_is_held_and_ends_does_not_go_on_saying_it() -> None:
 def test_hd_181_a_seal_in_doubt_is_said_of_its_cluster_until_its_next_greeting() -> None:
     world, _, _ = running()
     world.connect("b", resynced_session=world.sessions["b"] + 1)
-    for doubted, said in ((True, "SealUnverified"), (False, "")):
-        assert world.machine.core.caution.doubt_seal("b", doubted=doubted)
-        world.advance(1.0)
+    for proof, said in ((Proof.UNVERIFIED, "SealUnverified"), (Proof.OLDER, "")):
+        world.upcall(CounterShown(cluster="b", proof=proof))
+        world.settle()
         assert world.links.no_new_work["b"][0] == said
 
 
