@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gatelift.core import requeueing, texts
+from gatelift.core import held, requeueing, texts
 from gatelift.core.caution import Ahead
 from gatelift.core.state import Core
 from gatelift_admission import intake as engine_intake
@@ -138,4 +138,21 @@ def test_a_reason_that_outlives_what_kept_a_workload_out_is_noticed(monkeypatch:
     looked_at_again(world, uid)
     core.caution.settle("b", uid)
     with pytest.raises(TruthError, match=r"says \('EpochAhead'.*nothing keeps it out"):
+        looked_at_again(world, uid)
+
+
+def test_hd_181_a_hold_beside_a_reservation_that_nobody_is_told_of_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "show", lambda *_: None)
+    world, core, _ = waiting_behind_a_head()
+    meta = next(each["metadata"] for each in world.home.all(WORKLOAD) if "pod-runs-too" in each["metadata"]["name"])
+    core.caution.name("b", Ahead(PlacementKey(meta["uid"], 9), over=False))
+    with pytest.raises(TruthError, match=r"says that it is held for None; the manager \('EpochAhead'"):
+        looked_at_again(world, meta["uid"])
+
+
+def test_hd_181_a_cluster_that_gets_no_new_work_without_a_word_is_noticed() -> None:
+    world, core, uid = waiting_behind_a_head()
+    core.caution.name("b", Ahead(PlacementKey(uid, 9), over=False))
+    core.caution.to_tell.clear()
+    with pytest.raises(TruthError, match=r"WorkerCluster b says \('', ''\); the manager \('EpochAhead'"):
         looked_at_again(world, uid)
