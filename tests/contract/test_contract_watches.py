@@ -51,8 +51,11 @@ async def test_an_object_that_enters_or_leaves_a_selection_is_added_or_deleted(a
         assert told(await following()) == ("ADDED", "a")
         await api.patch(f"{space}/secrets/a", {"data": {"k": "dg=="}})
         assert told(await following()) == ("MODIFIED", "a")
-        await api.patch(f"{space}/secrets/a", {"metadata": {"labels": {"in": "no"}}})
-        assert told(await following()) == ("DELETED", "a")
+        left = (await api.patch(f"{space}/secrets/a", {"metadata": {"labels": {"in": "no"}}})).ok()
+        gone = await following()
+        assert told(gone) == ("DELETED", "a")
+        assert gone["object"]["metadata"]["labels"] == {"in": "yes"}, "as it was when it was selected"
+        assert gone["object"]["metadata"]["resourceVersion"] == left["metadata"]["resourceVersion"]
 
 
 async def test_a_watch_by_node_hears_of_a_pod_when_it_is_bound(api: Api) -> None:

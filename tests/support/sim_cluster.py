@@ -111,7 +111,7 @@ class SimCluster:
         self.late = False
         """Whether who asked for the write of this moment has ended since, or leads no more."""
         self._noted = noted
-        self._typed: dict[int, KubeObject] = {}
+        self._typed: dict[bytes, KubeObject] = {}
         self._controllers = [
             Collector(),
             Jobs(),
@@ -136,9 +136,9 @@ class SimCluster:
 
     def typed(self, resource: Resource, stored: Stored) -> KubeObject:
         """Return an object as the cores see it."""
-        found = self._typed.get(stored.version)
+        found = self._typed.get(stored.raw)  # not by its version: a watch tells what was before with that of what came
         if found is None:
-            found = self._typed[stored.version] = decoding.read_object(resource, stored.raw)
+            found = self._typed[stored.raw] = decoding.read_object(resource, stored.raw)
         return found
 
     def find(self, ref: ObjectRef) -> Stored | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from gatelift_sandbox.embedded.documents import Document, decode
+from gatelift_sandbox.embedded.documents import Document, decode, encode
 from gatelift_sandbox.embedded.failures import expired
 from gatelift_sandbox.embedded.selection import Selection
 
@@ -63,6 +63,15 @@ class Change:
     before: Stored | None
     after: Stored
     removed: bool
+
+    def left_behind(self) -> Stored:
+        """Return what a watch is told that selects it no more: what it was before, in the version of this write."""
+        if self.before is None:
+            return self.after
+        document = self.before.document()
+        about = document["metadata"]
+        about["resourceVersion"] = str(self.after.version)
+        return Stored(encode(document), self.after.version, about, dict(self.before.fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +132,9 @@ class Watch:
         selected = not change.removed and self._selects(change.after)
         if selected:
             return WatchEvent(Happened.MODIFIED if was else Happened.ADDED, change.after)
-        if was:
-            return WatchEvent(Happened.DELETED, change.after)
-        return None
+        if not was:
+            return None
+        return WatchEvent(Happened.DELETED, change.after if change.removed else change.left_behind())
 
 
 class History:
