@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from gatelift.webhooks.configuration import DEFINITION, NAME, VALIDATING
-from gatelift_kube.resources import CLUSTER_QUEUE
+from gatelift_kube.resources import CLUSTER_QUEUE, WORKLOAD
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.processes import LocalProvider
 from gatelift_sandbox.provider import NodeShape, Settings
@@ -43,6 +43,7 @@ async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Api]:
             # Nobody here is Gatelift: what else is wrong with a status is to be seen.
             (await made.delete(f"{POLICIES}/gatelift-workload-status")).ok()
             await until_refused(made)
+            await until_anybody_writes_a_status(made)
             yield made
     finally:
         await installation.stop()
@@ -67,13 +68,15 @@ async def standing(api: Api, case: Case) -> AsyncIterator[None]:
         await until_accepted(api, case, old)
     else:
         (await api.post(place(case), old)).ok()
-    if case.around:
-        (await api.call("PATCH", CONFIGURATION, {"webhooks": configured["webhooks"]}, media=MERGE)).ok()
-        await until_refused(api)
-    elif "status" in old:
-        await until(lambda: api.patch(f"{place(case)}/it/status", {"status": old["status"]}), accepted=True)
-    yield
-    (await api.delete(f"{place(case)}/it")).ok()
+    try:
+        if case.around:
+            (await api.call("PATCH", CONFIGURATION, {"webhooks": configured["webhooks"]}, media=MERGE)).ok()
+            await until_refused(api)
+        elif "status" in old:
+            await until(lambda: api.patch(f"{place(case)}/it/status", {"status": old["status"]}), accepted=True)
+        yield
+    finally:
+        (await api.delete(f"{place(case)}/it")).ok()
 
 
 async def until(answered: Callable[[], Awaitable[Said]], *, accepted: bool) -> None:
@@ -105,6 +108,21 @@ async def until_refused(api: Api) -> None:
         lambda: api.post(f"/apis/{CLUSTER_QUEUE.api_version}/{CLUSTER_QUEUE.plural}", document, dryRun="All"),
         accepted=False,
     )
+
+
+async def until_anybody_writes_a_status(api: Api) -> None:
+    """Wait until the policy on a Workload's status is applied no more: its binding is gone, which is seen late."""
+    document = smallest(WORKLOAD)
+    path = f"/apis/{WORKLOAD.api_version}/namespaces/{NAMESPACE}/{WORKLOAD.plural}"
+    (await api.post(path, document)).ok()
+    try:
+        name = document["metadata"]["name"]
+        await until(
+            lambda: api.patch(f"{path}/{name}/status", {"status": {"clusterName": "elsewhere"}}, dryRun="All"),
+            accepted=True,
+        )
+    finally:
+        (await api.delete(f"{path}/{document['metadata']['name']}")).ok()
 
 
 async def asked(api: Api, case: Case, change: Json) -> Said:
