@@ -85,7 +85,7 @@ check: setup ## Lint, types, walls, lengths, the page of attacks
 	$(BIN)/lint-imports --config .importlinter
 	$(call say,lengths of files and functions)
 	$(BIN)/python scripts/lengths.py
-	$(call say,docs/attacks.md and the tests)
+	$(call say,Ids in docs/ and the tests)
 	$(BIN)/python scripts/attacks.py
 
 bench: setup ## A benchmark: make bench BENCH=placements|latency|fanout|flood|memory|kube|core_calls|admission_core|admission_memory|admission_load|status_writes

@@ -1,6 +1,7 @@
-"""Holds docs/attacks.md and the tests together: each id of the page is shown by a test, each id in a test is explained.
+"""Holds the pages of docs/ and the tests together: each id of a page is shown by a test, each in a test has a page.
 
-An id is written `HD-12` in the page, in a test's docstring or in a parameter's id, and `hd_12` in a test's name.
+An id is written `HD-12` in the page, in a test's docstring or in a parameter's id, and `hd_12` in a test's name. Most
+stand in docs/attacks.md; a row may stand in whichever page is about it, in one only.
 """
 
 from __future__ import annotations
@@ -12,31 +13,32 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-PAGE = Path("docs/attacks.md")
+PAGES = Path("docs")
 TESTS = Path("tests")
 ROW = re.compile(r"^\| \*{0,2}([A-Z]{2}-\d+)\*{0,2} \|(?P<rest>.*)\|\s*$")
 REFERENCE = re.compile(r"`(tests/[\w/]+\.(?:py|txt))(?:::(\w+))?`")
-ID = re.compile(r"(?<![A-Za-z])(HD)-(\d+)(?!\d)|(?<![a-z])(hd)_(\d+)(?!\d)")
-"""Families of ids that have a page; another one is added here."""
+ID = re.compile(r"(?<![A-Za-z])(HD|IS)-(\d+)(?!\d)|(?<![a-z])(hd|is)_(\d+)(?!\d)")
+"""Families of ids; another one is added here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One history of the page: where its tests are, as (file, name of the test or "")."""
+    """One history of a page: where its tests are, as (file, name of the test or "")."""
 
     id: str
+    page: Path
     line: int
     tests: tuple[tuple[str, str], ...]
 
 
-def rows(text: str) -> list[Row]:
-    """Return the rows of all tables of the page."""
+def rows(page: Path) -> list[Row]:
+    """Return the rows of all tables of a page."""
     found = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(page.read_text().splitlines(), start=1):
         match = ROW.match(line)
         if match is not None:
             cells = match["rest"].split("|")
-            found.append(Row(match[1], number, tuple(REFERENCE.findall(cells[-1]))))
+            found.append(Row(match[1], page, number, tuple(REFERENCE.findall(cells[-1]))))
     return found
 
 
@@ -71,13 +73,18 @@ def shown(path: Path) -> tuple[set[str], set[str]]:
     return ids_in(texts), names
 
 
-def problems(page: Path, tests: Path) -> list[str]:
+def listed_in(pages: Path) -> list[Row]:
+    """Return the rows of all pages of a folder."""
+    return [row for page in sorted(pages.rglob("*.md")) for row in rows(page)]
+
+
+def problems(pages: Path, tests: Path) -> list[str]:
     """Return what does not agree, one line each."""
     by_file = {path.as_posix(): shown(path) for path in sorted([*tests.rglob("test_*.py"), *tests.rglob("*.txt")])}
-    listed = rows(page.read_text())
+    listed = listed_in(pages)
     found = []
     for row in listed:
-        where = f"{page}:{row.line}: {row.id}"
+        where = f"{row.page}:{row.line}: {row.id}"
         if not row.tests:
             found.append(f"{where}: its last column names no test: `tests/.../test_x.py::test_y`")
         for file, name in row.tests:
@@ -89,16 +96,16 @@ def problems(page: Path, tests: Path) -> list[str]:
             elif name and name not in names:
                 found.append(f"{where}: {file} has no test {name}")
     known = [row.id for row in listed]
-    found += [f"{page}: {one} has {known.count(one)} rows" for one in sorted({*known}) if known.count(one) > 1]
+    found += [f"{pages}: {one} has {known.count(one)} rows" for one in sorted({*known}) if known.count(one) > 1]
     for file, (ids, _) in by_file.items():
-        found += [f"{file}: shows {one}, of which {page} has no row" for one in sorted(ids - {*known})]
+        found += [f"{file}: shows {one}, of which {pages} has no row" for one in sorted(ids - {*known})]
     return found
 
 
 def main() -> int:
-    """Compare the page with the tests of this tree."""
-    found = problems(PAGE, TESTS)
-    print("\n".join(found) or f"{len(rows(PAGE.read_text()))} histories of {PAGE}, each shown by a test")
+    """Compare the pages with the tests of this tree."""
+    found = problems(PAGES, TESTS)
+    print("\n".join(found) or f"{len(listed_in(PAGES))} histories of {PAGES}, each shown by a test")
     return 1 if found else 0
 
 

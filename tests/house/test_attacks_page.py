@@ -1,4 +1,4 @@
-"""The page of attacks and the tests are held together by `scripts/attacks.py`, which notices what is missing."""
+"""The pages that have ids and the tests are held together by `scripts/attacks.py`, which notices what is missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scripts import attacks
 TEST = '''
 import pytest
 
-@pytest.mark.parametrize("one", [pytest.param(1, id="HD-3: by parameter")])
+@pytest.mark.parametrize("one", [pytest.param(1, id="IS-3: by parameter")])
 def test_hd_1_by_name(one):
     """And HD-2 by docstring."""
     # HD-9 in a comment is nobody's
@@ -30,11 +30,13 @@ def tree(tmp_path: Path) -> Path:
 
 def found(tree: Path, *rows: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tree)
-    Path("page.md").write_text(page(*rows))
-    return attacks.problems(Path("page.md"), Path("tests"))
+    Path("docs", "decisions").mkdir(parents=True)
+    Path("docs", "attacks.md").write_text(page(*rows[:2]))
+    Path("docs", "decisions", "0001.md").write_text(page(*rows[2:]))
+    return attacks.problems(Path("docs"), Path("tests"))
 
 
-ALL = tuple(f"| HD-{number} | a history | a rule | `tests/test_one.py` |" for number in (1, 2, 3))
+ALL = tuple(f"| {one} | a history | a rule | `tests/test_one.py` |" for one in ("HD-1", "HD-2", "IS-3"))
 
 
 def test_names_docstrings_and_parameter_ids_show_an_id(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +46,7 @@ def test_names_docstrings_and_parameter_ids_show_an_id(tree: Path, monkeypatch: 
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        pytest.param(ALL[:2], "shows HD-3, of which page.md has no row", id="a test without a row"),
+        pytest.param(ALL[:2], "shows IS-3, of which docs has no row", id="a test without a row"),
         pytest.param((*ALL, "| HD-9 | h | r | `tests/test_one.py` |"), "no test of tests/test_one.py", id="no test"),
         pytest.param((*ALL, "| HD-9 | h | r | later |"), "names no test", id="no file named"),
         pytest.param((*ALL, "| HD-9 | h | r | `tests/test_two.py` |"), "is no test file", id="no such file"),
