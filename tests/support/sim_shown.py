@@ -186,6 +186,8 @@ def _waits_for_another_reason(core: Core, document: Doc) -> list[str]:
         return [f"Workload {name} says {said}; the manager {kept}"]
     if not is_out and said[0] in KEPT_OUT and not _has_yet_to_say(core, uid):
         return [f"Workload {name} says {said}; nothing keeps it out"]
+    if core.ledger.engine.is_due(core.now):
+        return []  # all is halted: what it has to say it is asked with the first decision after that
     want = core.ledger.engine.state.entries[uid].want
     return [f"Workload {name} says {said}; the engine {want}"] if want is not None and said != want else []
 
