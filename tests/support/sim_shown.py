@@ -122,6 +122,8 @@ class Shown:
         attempt = core.attempts.get(meta["uid"])
         if shown is Phase.FINISHED and attempt is not None and attempt.state in LIVE:
             return []  # by a stranger, or a dead leader's late write: charged until its cluster was heard (decision 35)
+        if core.caution.changed_records.get(meta["uid"]):
+            return []  # an end that a leader before has written: charged until its cluster was heard (decision 48)
         if shown is not phase:
             found.append(
                 f"Workload {meta['name']} shows {shown.value}; the engine has {phase.value if phase else None}"
