@@ -143,7 +143,7 @@ class Election:
         if self._lease is not None and after != before:
             # Some time after our last look at it. One that went back proves nothing.
             self._grew_after = self._looked_at if after > before else NEVER
-            if after < before and self._counts:
+            if after < before and self._counts and self._deleted is None:
                 self._went_back = f"the Lease counts {after}, it counted {before}: was it restored?"
         self._lease, self._looked_at = lease, now
         if lease is not None:
@@ -210,8 +210,9 @@ class Election:
     def went_back(self) -> str:
         """Return why nothing counts that a candidate remembers, or an empty text: it has outlived a restore.
 
-        The Lease counts less than it did. What this process knows of other objects may be of a history that is no more,
-        and their versions may have gone back, so that watching on does not mend that.
+        The Lease counts less than it did, or is gone since a look long ago. What this process knows of other objects
+        may be of a history that is no more, and their versions may have gone back, so that watching on does not mend
+        that. Gone since a look a moment before it was deleted: who saw that makes it anew, and counts on.
         """
         return self._went_back
 

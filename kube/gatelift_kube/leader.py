@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -19,11 +19,13 @@ from gatelift_kube.client import Client
 from gatelift_kube.clock import Clock, monotonic, wall
 from gatelift_kube.config import ClusterConfig
 from gatelift_kube.election import Election, ElectionTimes, Standing, Step
-from gatelift_kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError
+from gatelift_kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError, TimedOutError
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.resources import LEASE, ObjectKey, ObjectRef
 
 T = TypeVar("T")
+Floors = Callable[[Client], Awaitable[tuple[int, int]]]
+"""Reads the term that the next one must exceed, and the number from which the Lease counts on at least."""
 
 STOP_SECONDS = 5.0
 """How long a clean stop waits for the lease to be given back; without an answer the others wait for its end."""
@@ -36,7 +38,11 @@ HURRY = 0.25
 
 
 class Elector:
-    """One candidate. `run` loops until `stop` was called, then gives the lease back; callbacks run in its loop."""
+    """One candidate. `run` loops until `stop` was called, then gives the lease back; callbacks run in its loop.
+
+    `floors` is asked before each try to take the Lease, after it was found free: a candidate may have waited for days,
+    and who led before may have given it back because of what it had read there.
+    """
 
     def __init__(
         self,
@@ -45,6 +51,7 @@ class Elector:
         *,
         on_acquired: Callable[[int], None],
         on_lost: Callable[[str], None],
+        floors: Floors | None = None,
         rng: random.Random | None = None,
         clock: Clock = monotonic,
         wall_clock: Clock = wall,
@@ -53,6 +60,7 @@ class Elector:
         self._election = election
         self._on_acquired = on_acquired
         self._on_lost = on_lost
+        self._floors = floors
         self._rng = rng or random.Random()  # noqa: S311 - spreads candidates, guards nothing
         self._clock = clock
         self._wall = wall_clock
@@ -89,6 +97,8 @@ class Elector:
         step = election.step(self._clock())
         if step is Step.WAIT:
             return
+        if step is not Step.RENEW:
+            await self._raise_floors()
         sent_at = self._clock()
         try:
             lease = await self._write(step)
@@ -101,6 +111,18 @@ class Elector:
             election.renewed(lease, sent_at, now)
         else:
             election.acquired(lease, sent_at, now)
+
+    async def _raise_floors(self) -> None:
+        """Ask how far terms and counter have come elsewhere; without an answer the Lease is not taken."""
+        if self._floors is None:
+            return
+        try:
+            async with asyncio.timeout(self._try_seconds()):
+                term, counter = await self._floors(self._client)
+        except TimeoutError as error:
+            raise TimedOutError("how far terms have come was not answered in time") from error
+        self._election.raise_floor(term)
+        self._election.raise_counter(counter)
 
     async def _read(self) -> None:
         try:
@@ -171,7 +193,8 @@ class LeaderElector:
     """Runs for the Lease `namespace/name` as `identity` (unique to this process) on a thread of its own.
 
     `on_acquired(term)` and `on_lost(reason)` are posted to the event loop that called `start`. `floor` is the highest
-    term known from elsewhere: a Lease that was deleted must not make terms go back. `counts`: see `election`.
+    term known from elsewhere: a Lease that was deleted must not make terms go back; `floors` reads that, and from which
+    number it counts on, each time before the Lease is taken. `counts`: see `election`.
     """
 
     def __init__(
@@ -185,6 +208,7 @@ class LeaderElector:
         on_lost: Callable[[str], None],
         times: ElectionTimes | None = None,
         floor: int = 0,
+        floors: Floors | None = None,
         counts: bool = False,
         clock: Clock = monotonic,
         user_agent: str = "gatelift-elector",
@@ -195,6 +219,7 @@ class LeaderElector:
         self._user_agent = user_agent
         self._on_acquired = on_acquired
         self._on_lost = on_lost
+        self._floors = floors
         self._election = Election(
             ObjectKey(namespace, name), identity, times or ElectionTimes(), floor=floor, counts=counts
         )
@@ -231,14 +256,6 @@ class LeaderElector:
     def valid_until(self) -> float:
         """Return the moment (of the clock given) up to which we lead unless renewed; the past where we do not."""
         return self.standing.valid_until
-
-    def raise_floor(self, term: int) -> None:
-        """Make the next term exceed `term`, which somebody has recorded."""
-        self._election.raise_floor(term)
-
-    def raise_counter(self, number: int) -> None:
-        """Make the Lease count on from `number` at least when it is taken next."""
-        self._election.raise_counter(number)
 
     def settle(self, term: int, *, settled: bool) -> None:
         """Have the Lease say from its next renewal on whether who leads in `term` is settled; see `election`."""
@@ -287,6 +304,7 @@ class LeaderElector:
                 self._election,
                 on_acquired=lambda term: self._post(self._on_acquired, term),
                 on_lost=lambda reason: self._post(self._on_lost, reason),
+                floors=self._floors,
                 clock=self._clock,
             )
             self._own = asyncio.get_running_loop()

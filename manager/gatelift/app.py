@@ -120,6 +120,7 @@ class _Process:
                 renew_seconds=election.renew_deadline,
                 retry_seconds=election.retry_period,
             ),
+            floors=_floors,
             counts=True,
         )
         self._local = LocalStream(self._loop.post)
@@ -226,21 +227,10 @@ class _Process:
         about = {"workload": note.workload, "epoch": note.epoch, "cluster": note.cluster}
         log(note.text, **{key: value for key, value in about.items() if value}, **dict(note.fields))
 
-    async def _floors(self) -> tuple[int, int]:
-        """Return the term and the counter that the next ones must exceed, as far as the clusters' objects know."""
-        found: list[WorkerCluster] = []
-        async for page in self._client.list(WORKER_CLUSTER):
-            found += [each.object for each in page.items if isinstance(each.object, WorkerCluster)]
-        return floors(found)
-
     async def _become_candidate(self) -> None:
         """Run for leader only when every kind is listed: an inventory may be judged only then (R4)."""
         await self._api.wait_synced()
         collector.settle()
-        # A Lease that somebody deleted starts counting anew; the clusters remember how far the terms had come.
-        term, counter = await self._floors()
-        self._elector.raise_floor(term)
-        self._elector.raise_counter(counter)
         self._elector.start()
 
     # --- standing --------------------------------------------------------------------------------------------------
@@ -311,6 +301,17 @@ class _Process:
 def _budget(config: Configuration) -> Budget:
     limits = config.client_connection
     return budget(per_second=limits.qps, burst=limits.burst, in_flight=config.gatelift.api_in_flight)
+
+
+async def _floors(client: Client) -> tuple[int, int]:
+    """Return the term that the next one must exceed, and the counter, as far as the clusters' objects know.
+
+    A Lease that somebody deleted starts counting anew; and what a person says after a restore raises both.
+    """
+    found: list[WorkerCluster] = []
+    async for page in client.list(WORKER_CLUSTER):
+        found += [each.object for each in page.items if isinstance(each.object, WorkerCluster)]
+    return floors(found)
 
 
 def _utc_now() -> dt.datetime:

@@ -125,6 +125,23 @@ def test_hd_33_going_on_is_a_word_about_that_finding_and_is_followed_until_it_is
     ]
 
 
+def restored_anew(server: Server) -> None:
+    later = msgspec.structs.replace(FINDING, why="cluster b brings back a number", since="2026-01-01T00:10:00Z")
+    server.tell(msgspec.structs.replace(HALTED, finding=later))
+
+
+def test_hd_190_a_second_restore_that_is_found_meanwhile_is_no_recovery(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """HD-190: it said that dispatch goes on, while all of it had just halted anew."""
+    with pytest.raises(CliError, match="b brings back a number") as failed:
+        go_on(Server(HALTED, waiting, restored_anew), monkeypatch)
+    assert "found at 2026-01-01T00:10:00Z, after what you went on from: all dispatch has halted anew" in str(
+        failed.value
+    )
+    assert "recovered" not in capsys.readouterr().out
+
+
 def test_hd_33_said_again_it_writes_nothing_and_follows_on(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server(HALTED)
     with pytest.raises(CliError, match="b did not say what runs there: mend it, or look there") as failed:

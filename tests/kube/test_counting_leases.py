@@ -177,11 +177,22 @@ def test_hd_77_a_candidate_that_sees_the_lease_count_less_than_it_did_has_outliv
     assert not election.went_back(), "told once"
 
 
-def test_hd_77_a_lease_that_is_gone_may_have_been_restored_to_before_it_was() -> None:
+def test_hd_77_a_lease_that_is_gone_since_a_look_long_ago_may_have_been_restored_to_before_it_was() -> None:
     stored, election = held_by_another(40), candidate()
     election.observe(stored.lease(), 0.0)
-    election.observe(None, 2.0)
+    election.observe(None, 60.0)
     assert election.went_back() == "the Lease counts 0, it counted 40: was it restored?"
+
+
+def test_hd_191_a_lease_that_was_deleted_a_moment_ago_ends_no_standby_that_saw_it() -> None:
+    """HD-191: it ended, so that nobody counted on, and the next greeting read as a restore (HD-67)."""
+    stored, election = held_by_another(40), candidate()
+    election.observe(stored.lease(), 100.0)
+    for now in (102.0, 104.0, 106.0):
+        election.observe(None, now)
+        assert not election.went_back()
+    take(election, Stored(), looks(election, 117.0, 106.0))
+    assert election.standing.counter > 40 + UNSEEN_WRITES
 
 
 def test_hd_31_a_recovery_goes_on_above_what_was_shown_and_lists_nobody_from_before() -> None:

@@ -12,10 +12,11 @@ import pytest
 
 from gatelift_kube.client import Client
 from gatelift_kube.clock import Clock, monotonic
-from gatelift_kube.election import ANNOTATION_COUNTER, ANNOTATION_SETTLED, Election, ElectionTimes, Step
-from gatelift_kube.leader import LeaderElector
+from gatelift_kube.election import ANNOTATION_COUNTER, ANNOTATION_SETTLED, Election, ElectionTimes, Step, counter_of
+from gatelift_kube.errors import UnreachableError
+from gatelift_kube.leader import Floors, LeaderElector
 from gatelift_kube.objects.core import Lease
-from gatelift_kube.resources import LEASE, ObjectKey
+from gatelift_kube.resources import LEASE, ObjectKey, ObjectRef
 from support.fake_apiserver import FakeApiServer, status_of
 from support.until import until
 
@@ -183,7 +184,15 @@ def test_times_that_do_not_fit_together_are_refused(seconds: tuple[float, float,
 class Running:
     """An elector on its own thread, and what it told."""
 
-    def __init__(self, server: FakeApiServer, identity: str, clock: Clock = monotonic, *, counts: bool = False) -> None:
+    def __init__(
+        self,
+        server: FakeApiServer,
+        identity: str,
+        clock: Clock = monotonic,
+        *,
+        counts: bool = False,
+        floors: Floors | None = None,
+    ) -> None:
         self.told: list[str] = []
         if server.find(LEASE, KEY.name, KEY.namespace) is None:
             server.put(LEASE, KEY.name, KEY.namespace, spec={})
@@ -195,6 +204,7 @@ class Running:
             on_acquired=lambda term: self.told.append(f"acquired {term}"),
             on_lost=lambda reason: self.told.append(f"lost: {reason}"),
             times=STEADY,
+            floors=floors,
             counts=counts,
             clock=clock,
             user_agent=identity,
@@ -305,6 +315,53 @@ async def test_hd_77_who_reads_the_cluster_before_it_is_a_candidate_has_looked_a
     count(12)
     async with started(starting):
         await until(lambda: starting.told == ["lost: the Lease counts 12, it counted 40: was it restored?"])
+
+
+class Recorded:
+    """How far terms and counter have come elsewhere; without a value nobody answers."""
+
+    def __init__(self) -> None:
+        self.value: tuple[int, int] | None = (0, 0)
+        self.asked = 0
+
+    async def __call__(self, _client: Client) -> tuple[int, int]:
+        self.asked += 1
+        if self.value is None:
+            raise UnreachableError("nobody answers", maybe_done=False)
+        return self.value
+
+
+async def test_hd_182_who_takes_over_asks_how_far_all_has_come_after_it_found_the_lease_free(
+    server: FakeApiServer, client: Client
+) -> None:
+    """HD-182: a standby of long ago knew nothing of what a person had said since, for which the leader had gone."""
+    recorded = Recorded()
+    leader, standby = (Running(server, who, counts=True, floors=recorded) for who in ("a", "b"))
+    async with started(leader):
+        await until(lambda: leader.told == ["acquired 1"])
+        async with started(standby):
+            await until(lambda: standby.elector.holder == "a")
+            assert recorded.asked == 1, "who only renews or waits has nothing to ask"
+            recorded.value = (40, 5000)
+            await leader.elector.stop()
+            await until(lambda: standby.told == ["acquired 41"])
+            assert standby.elector.standing.counter == 5001
+            assert [each.found for each in standby.elector.standing.tenures] == [5000]
+    served = await client.get(ObjectRef(LEASE, KEY))
+    assert isinstance(served.object, Lease)
+    assert counter_of(served.object) >= 5001
+
+
+async def test_hd_182_while_nobody_can_tell_how_far_all_has_come_the_lease_is_not_taken(server: FakeApiServer) -> None:
+    recorded = Recorded()
+    recorded.value = None
+    only = Running(server, "a", counts=True, floors=recorded)
+    async with started(only):
+        await until(lambda: recorded.asked >= 3)
+        assert only.told == []
+        assert server.asked("PATCH", KEY.name) == []
+        recorded.value = (6, 0)
+        await until(lambda: only.told == ["acquired 7"])
 
 
 async def test_a_leader_whose_renewal_got_through_without_an_answer_leads_on(server: FakeApiServer) -> None:

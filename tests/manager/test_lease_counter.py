@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from gatelift.core import events, recovery
-from gatelift.core.commands import SettleLease
+from gatelift.core.commands import SettleLease, StepDown
 from gatelift.core.counter import Counter, Proof
 from gatelift.core.link_values import CounterShown, PlacementsInventoried
+from gatelift.core.recovery_values import COUNTER_JUMP, Finding, Word
 from gatelift_kube.election import Tenure, holder_digest
 from gatelift_kube.objects.gatelift import Predecessor
 from gatelift_wire.inventory import InventoryEntry
@@ -91,6 +92,30 @@ def test_hd_31_a_seal_that_does_not_verify_cordons_that_cluster_until_its_next_g
 
     world.upcall(CounterShown(cluster="a", proof=Proof.OLDER, counter=9))
     assert not world.machine.core.caution.cordons("a")
+
+
+@pytest.mark.parametrize(
+    ("term", "counter", "steps_down"),
+    [
+        pytest.param(9, 5000 + COUNTER_JUMP + 1, False, id="HD-182: above all that was shown"),
+        pytest.param(9, 5000 + COUNTER_JUMP, True, id="HD-182: it counts on from where it was"),
+        pytest.param(8, 5000 + COUNTER_JUMP + 1, True, id="HD-182: its term was shown before"),
+    ],
+)
+def test_hd_182_who_takes_over_at_a_word_to_go_on_leads_above_all_that_was_shown_or_not_at_all(
+    term: int, counter: int, *, steps_down: bool
+) -> None:
+    """HD-182: the word may be said after the Lease was found free, and before it is taken."""
+    world = a_world(a_setting())
+    finding = Finding(why="restored", since="2026-01-01T00:00:00Z", counter=5000, term=8)
+    said = Word(since=finding.since, epochs=1000, who="a person")
+    state, core = world.machine.core.caution.recovery, world.machine.core
+    state.finding, state.word = finding, said
+    core.term = term
+    world.history.clear()
+    recovery.leads(core, warm=False, counter=counter)
+    assert any(isinstance(each, StepDown) for each in core.out) is steps_down
+    assert (state.finding == finding) is steps_down, "who ends takes no step of the recovery"
 
 
 # --- what a lead hands on (HD-177) ----------------------------------------------------------------------------------

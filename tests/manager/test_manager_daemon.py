@@ -9,20 +9,33 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import aiohttp
+import msgspec
 import pytest
 import pytest_asyncio
 
 from gatelift import config
 from gatelift.adapters.standing import KUEUE_LEASE
 from gatelift.app import Manager, StartRefusedError
+from gatelift.core.recovery_values import (
+    ANNOTATION_RECOVER,
+    ANNOTATION_RECOVERY,
+    COUNTER_JUMP,
+    Finding,
+    Stage,
+    Told,
+    Word,
+)
 from gatelift_agent.core import rebuilding
 from gatelift_agent.core.world import World
+from gatelift_kube.client import Client
 from gatelift_kube.config import ClusterConfig, from_kubeconfig
-from gatelift_kube.resources import WORKER_CLUSTER
+from gatelift_kube.election import counter_of, tenures_of
+from gatelift_kube.objects.core import Lease
+from gatelift_kube.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.status_server import ListenError
 from gatelift_kube.tasks import spawn
 from gatelift_sandbox import applying
-from gatelift_sandbox.installation import Installation
+from gatelift_sandbox.installation import SYSTEM, Installation
 from gatelift_sandbox.provider import NodeShape, Settings, load
 
 pytestmark = pytest.mark.timeout(300)
@@ -40,6 +53,9 @@ metrics: {bindAddress: "127.0.0.1:0"}
 leaderElection: {leaseDuration: 60s, renewDeadline: 45s, retryPeriod: 200ms}
 gatelift: {listen: "127.0.0.1:0", enrolListen: "127.0.0.1:0", debugInvariants: true}
 """
+
+
+LOCAL = ObjectRef(WORKER_CLUSTER, ObjectKey("", "local"))
 
 
 @pytest_asyncio.fixture
@@ -194,3 +210,44 @@ async def test_hd_43_the_managers_readiness_covers_its_local_agent(
                 await asyncio.sleep(POLL_SECONDS)
         assert text == "the agent of local has ended (core of local: LookupError: a defect); restart the manager\n"
         assert (await get(manager.status_address, "/healthz"))[0] == 200, "all other clusters are served"
+
+
+def annotated(name: str, value: object) -> bytes:
+    return msgspec.json.encode({"metadata": {"annotations": {name: msgspec.json.encode(value).decode()}}})
+
+
+async def go_on_after(
+    finding: Finding, client: Client, reached: ClusterConfig, folder: Path, taken: list[Lease]
+) -> None:
+    """Let a person say the word while two managers run, and note the Lease as the standby has it; the leader ends."""
+    async with running(reached, folder) as first, running(reached, folder) as second:
+        leader, _ = await leader_of(first, second)
+        follower = second if leader is first else first
+        await ready(leader)
+        await ready(follower)
+        said = Word(since=finding.since, epochs=1000, who="a person")
+        await client.patch(LOCAL, annotated(ANNOTATION_RECOVER, said))
+        await leader_of(follower)
+        served = await client.get(ObjectRef(LEASE, ObjectKey(SYSTEM, "gatelift-manager")))
+        assert isinstance(served.object, Lease)
+        taken.append(served.object)
+
+
+async def test_hd_182_the_standby_that_takes_over_at_a_word_to_go_on_counts_above_all_that_was_shown(
+    cluster: tuple[Installation, ClusterConfig], tmp_path: Path
+) -> None:
+    """HD-182: it knew what stood there as it became a candidate, so old numbers proved the restore once more."""
+    installation, reached = cluster
+    finding = Finding(why="restored", since="2026-01-01T00:00:00Z", counter=5000, term=40)
+    async with running(reached, tmp_path) as one:
+        await leader_of(one)
+        await clusters_of(installation)
+    taken: list[Lease] = []
+    async with await installation.admin(installation.management) as client:
+        await client.patch(LOCAL, annotated(ANNOTATION_RECOVERY, Told(stage=Stage.HALTED, finding=finding)))
+        with pytest.raises(RuntimeError, match="a person said recover: whoever leads next raises term and counter"):
+            await go_on_after(finding, client, reached, tmp_path, taken)
+    (lease,) = taken
+    assert lease.spec.lease_transitions == finding.term + 1, "it leads at the first try"
+    assert counter_of(lease) > finding.counter + COUNTER_JUMP
+    assert [each.found for each in tenures_of(lease)] == [finding.counter + COUNTER_JUMP]

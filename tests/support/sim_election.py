@@ -129,14 +129,21 @@ class SimElector:
             return
         if version != self._seen:
             self._seen, self._seen_since = version, sent
-        if self._lease.counter < self._counted and self._outlives_no_restore and not self._lease.gone:
+        if self._outlives_no_restore and self._went_back(sent):
             self._deposed()
             return
         if self._counted >= 0 and self._lease.counter != self._counted:
             self._grew_after = self._looked_at if self._lease.counter > self._counted else NEVER
         self._look_at(sent)
         if self._lease.vacant or sent >= self._seen_since + TIMES.lease_seconds:
-            self._time.after(self._time.between(0.001, 0.05), lambda: self._take(sent, version))
+            floors = self.floors()  # asked after it was found free; what is said from now on it does not know
+            self._time.after(self._time.between(0.001, 0.05), lambda: self._take(sent, version, floors))
+
+    def _went_back(self, sent: float) -> bool:
+        """Say whether the Lease counts less than it did, or is gone since a look that was not a moment ago."""
+        if self._lease.gone:
+            return self._there is not None and sent - self._looked_at > 2 * TIMES.retry_seconds
+        return self._lease.counter < self._counted
 
     def _look_at(self, sent: float) -> None:
         """Take what is there; of a Lease that is gone a candidate knows what it saw a moment before."""
@@ -175,7 +182,7 @@ class SimElector:
         self.term = 0
         self._lost()
 
-    def _take(self, sent: float, version: int) -> None:
+    def _take(self, sent: float, version: int, floors: tuple[int, int]) -> None:
         lease = self._lease
         if self.over or lease.version != version:
             return
@@ -184,7 +191,7 @@ class SimElector:
         was_settled = 0 < lease.settled == lease.term
         if seen is not None:
             lease.counter, lease.tenures = seen
-        term, counter = self.floors()
+        term, counter = floors
         lease.holder, lease.version, lease.term = self._who, version + 1, max(lease.term, term) + 1
         found = max(lease.counter, counter)
         tenure = Tenure(holder_digest(self._who), found)

@@ -205,11 +205,17 @@ async def _go_on(client: Client) -> None:
 
 
 async def _follow(client: Client, finding: Finding) -> None:
+    """Tell how far it has come until it is over; CliError where it stands still, or another restore was found."""
     before, still = "", 0.0
     while True:
         found = await _look(client)
-        if found.finding is None or found.finding.since != finding.since:
+        if found.finding is None:
             return
+        if found.finding.since != finding.since:
+            raise CliError(
+                f"{found.finding.why}. That was found at {found.finding.since}, after what you went on from: all "
+                "dispatch has halted anew. Look with 'gatelift recover', then say this again"
+            )
         now = f"{found.told.stage.value}: {', '.join(found.awaited) or 'all clusters heard'}"
         if now != before:
             typer.echo(now)

@@ -54,6 +54,8 @@ def leads(core: Core, *, warm: bool, counter: int) -> None:
     state.cold, state.counter, state.began = not warm, max(state.counter, counter), core.wall.text(core.now)
     state.awaited = {name for name, found in state.clusters.items() if _is_awaited(core, found)}
     state.unvouched = set()
+    if state.stage is Stage.WAITING:
+        _begin(core)  # it may have been said after the Lease was found free
     if state.cold and not state.awaited:
         state.cold = False
     _settle(core)
@@ -158,7 +160,9 @@ def _begin(core: Core) -> None:
     """
     state = core.caution.recovery
     finding = state.finding
-    if finding is not None and core.term and state.counter <= finding.counter + COUNTER_JUMP:
+    if finding is None or not core.term:
+        return
+    if state.counter <= finding.counter + COUNTER_JUMP or core.term <= finding.term:
         core.step_down("a person said recover: whoever leads next raises term and counter")
 
 
@@ -202,6 +206,8 @@ def lost(core: Core, name: str) -> None:
 def _settle(core: Core) -> None:
     """See how far it has come, and go on when nothing speaks against it."""
     state = core.caution.recovery
+    if core.stepped_down:
+        return
     vouched = {name for name in state.unvouched if _answers(core, name)}
     state.unvouched -= vouched
     state.awaited -= vouched
