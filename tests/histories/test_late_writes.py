@@ -72,6 +72,27 @@ def test_hd_101_a_late_lift_of_a_dead_leader_lets_nothing_go_that_was_refused_si
 
 
 @KINDS
+def test_hd_192_what_a_late_lift_let_go_is_charged_until_it_has_stopped_though_its_user_has_deleted_it(
+    kind: str,
+) -> None:
+    """HD-192: the next leader waited for a cluster, so it had named the object to nobody when it was deleted."""
+    history, asked = History(shown=False), list[float]()
+    _let_the_lift_land_late(history, kind, asked)
+    history.cut("a")
+    (history.pod if kind == "Pod" else history.job)("one", queue="stays", stops_in=20.0)
+    history.until("the lift is on its way", lambda: bool(asked), 30.0)
+    history.kill_leader()
+    history.until_runs("one", kind)
+    assert "a" in history.leader.machine.core.caution.halted
+    history.delete("home", POD if kind == "Pod" else JOB, "one")
+    history.passes(10.0)
+    assert history.containers("one", kind) == 1
+    assert history.leader.charges("stays") == 500
+    history.until("its quota is free", lambda: history.leader.charges("stays") == 0)
+    assert history.containers("one", kind) == 0
+
+
+@KINDS
 def test_hd_133_a_late_lift_that_lands_just_before_the_write_that_is_to_defeat_it_is_taken_up(kind: str) -> None:
     """It runs as its record says, admitted and charged: nobody has asked for its end."""
     history, late = History(shown=False), list[Callable[[], None]]()

@@ -18,6 +18,7 @@ from gatelift.core.record import Record
 from gatelift.core.state import Core, ref_of
 from gatelift.core.unexplained import is_unexplained
 from gatelift_kinds.kind import KindError
+from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of
 from gatelift_kinds.workload_document import needs_digest
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
@@ -203,13 +204,41 @@ def runs_here(core: Core, attempt: Attempt) -> bool:
 def _named(core: Core, attempt: Attempt) -> tuple[Commit, ...]:
     """Return what names the user's object to `local`, which does not know of it: else it could not write to it (R7)."""
     told = max(attempt.commit_session, attempt.listed_session)
-    found = is_home(core, attempt) if attempt.wants_objects or not _kept(core, attempt, told) else None
-    if found is None:
+    known = core.knowledge.workloads.get(attempt.workload)
+    knows = _kept(core, attempt, told) and not attempt.wants_objects
+    if known is None or knows or attempt.cluster != LOCAL_CLUSTER:
         return ()
+    if core.knowledge.owner_of(known) is None:
+        return _maker_that_is_gone(core, known, attempt)
+    found = is_home(core, attempt)
     try:
-        return (_order(core, found[0], attempt, found[1])[0],)
+        return (_order(core, known, attempt, found[1])[0],) if found is not None else ()
     except KindError:
         return ()
+
+
+def _maker_that_is_gone(core: Core, known: Workload, attempt: Attempt) -> tuple[Commit, ...]:
+    """Return what names a Job that is gone: its pods may outlive it, also those of a lift that landed late.
+
+    By what the manager itself wrote on the Workload, which nobody else may change.
+    """
+    kind, _ = core.knowledge.readings[attempt.workload]
+    makers = owners_of(known) if ANNOTATION_OWNER in known.metadata.annotations else ()
+    if kind is None or not kind.pods_are_children or not makers:
+        return ()
+    pod_sets = _with_needs(dispatch.pod_set_requests(attempt, known), known)
+    first = pod_sets[0].name if pod_sets else ""
+    commit = Commit(
+        key=attempt.key,
+        kind=kind.name,
+        namespace=known.metadata.namespace,
+        name=makers[0].name,
+        queue=known.spec.queue_name,
+        objects=(ObjectTemplate(name=makers[0].name, pod_set=first, template=makers[0].uid, metadata=b"{}"),),
+        pod_sets=pod_sets,
+        policy=attempt.policy,
+    )
+    return (commit,)
 
 
 def forget(core: Core, attempt: Attempt, now: float) -> None:
