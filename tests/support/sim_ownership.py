@@ -67,9 +67,14 @@ def workloads_owner_edited(world: SimWorld) -> bool:
 
 
 def pods_owner_edited(world: SimWorld) -> bool:
-    """Take the Job off one of its pods as its owner, at home or on a worker."""
+    """Take the Job off one of its pods as its owner, at home or on a worker.
+
+    Not where a person has let that Job go, admitted by nobody: the pod is then one in no queue, as anybody makes them.
+    """
     cluster = some(world, [world.home, *world.workers.values()])
-    owned = [each for each in cluster.all(POD) if each["metadata"].get("ownerReferences")] if cluster else []
+    pods = cluster.all(POD) if cluster else []
+    hands = world.truth.hands
+    owned = [each for each in pods if each["metadata"].get("ownerReferences") and each["metadata"]["uid"] not in hands]
     found = some(world, owned)
     return found is not None and changed(cluster, POD, found, {"metadata": {"ownerReferences": None}})
 
