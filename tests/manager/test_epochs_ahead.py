@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -152,6 +153,38 @@ def test_hd_34_a_person_who_declares_the_cluster_fenced_ends_the_hold() -> None:
     world.upcall(FencedByPerson(cluster="b", through_session=world.sessions["b"], who="a person"))
     world.settle()
     assert not world.machine.core.caution.holds(key.uid)
+
+
+@pytest.mark.parametrize(
+    "let_go",
+    [
+        pytest.param(lambda world: fence(world, "a"), id="a person says fenced of it"),
+        pytest.param(lambda world: world.connect("a"), id="it lists nothing of it any more"),
+    ],
+)
+def test_hd_193_what_two_clusters_hold_names_the_one_that_is_left(
+    let_go: Callable[[World], None],
+) -> None:
+    """HD-193: it went on naming the cluster of which a person had just said fenced."""
+    world, key = evicted_while_named(7)
+    world.agents["a"].say(GatesLifted(key=key))
+    world.advance(5.0)
+    assert waits(world).startswith("cluster a names epoch 7")
+    let_go(world)
+    world.advance(10.0)
+    assert world.machine.core.caution.holds(key.uid)
+    assert waits(world).startswith("cluster b names epoch 7")
+
+
+def fence(world: World, cluster: str) -> None:
+    world.cut(cluster, lost=True)
+    world.upcall(FencedByPerson(cluster=cluster, through_session=world.sessions[cluster], who="a person"))
+
+
+def waits(world: World) -> str:
+    """Return why the Workload says that it waits."""
+    conditions = world.find("Workload")["status"]["conditions"]
+    return str(next(one["message"] for one in conditions if one["type"] == "QuotaReserved"))
 
 
 def test_hd_55_a_workload_of_which_a_cluster_names_a_later_epoch_is_started_nowhere() -> None:

@@ -137,7 +137,7 @@ class Caution:
             del self._suspected[cluster]
 
     def settle(self, cluster: str, uid: str) -> bool:
-        """Take that nothing of a workload is at a cluster any more; True when nobody holds the workload any longer."""
+        """Take that nothing of a workload is at a cluster any more; True when it was: others may hold it still."""
         named = self._ahead.get(uid, {})
         before = named.pop(cluster, None)
         if before is None:
@@ -148,11 +148,10 @@ class Caution:
         here.discard(uid)
         if not here:
             del self._clusters[cluster]
-        if named:
-            return False
-        del self._ahead[uid]
+        if not named:
+            del self._ahead[uid]
         return True
 
     def forget(self, cluster: str) -> list[str]:
-        """Forget all that a cluster named: it lists all anew, or is not expected any more. Return who is let go."""
+        """Forget all that a cluster named: it lists all anew, or is not expected any more. Return of whom it did."""
         return [uid for uid in sorted(self._clusters.get(cluster, ())) if self.settle(cluster, uid)]

@@ -287,7 +287,7 @@ def why_held(core: Core, uid: str, highest: int) -> str:
 
 
 def let_go(core: Core, cluster: str) -> None:
-    """Forget the later epochs that a cluster named, and look at the workloads that nobody holds any more."""
+    """Forget the later epochs that a cluster named, and look at those workloads: each says who holds it still."""
     core.mark_later(core.caution.forget(cluster))
 
 
