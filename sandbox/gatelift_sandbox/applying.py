@@ -1,4 +1,4 @@
-"""Puts manifests into a cluster: create, or merge-patch what is there; CRDs are waited for."""
+"""Puts manifests into a cluster: create, or merge-patch what is there; CRDs are waited for, and so is access."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gatelift_kube.client import Client
 from gatelift_kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from gatelift_kube.resources import CUSTOM_RESOURCE_DEFINITION, ObjectKey, ObjectRef, Resource
 from gatelift_kube.retry import is_transient
+from gatelift_sandbox import access
 from gatelift_sandbox.errors import SandboxError
 
 ESTABLISHED_SECONDS = 120.0
@@ -78,15 +79,22 @@ def reference(document: Json, namespace: str = "default") -> ObjectRef:
 
 
 async def apply(client: Client, objects: Iterable[Json], namespace: str = "default") -> None:
-    """Create each object, in order, or patch it to what the document says. Raises KubeError or SandboxError."""
-    new_kinds = []
+    """Create each object, in order, or patch it to what the document says. Raises KubeError or SandboxError.
+
+    Returns when new kinds are served and what bindings give is given.
+    """
+    new_kinds, bindings = [], []
     for document in objects:
         ref = reference(document, namespace)
         await _apply_one(client, ref, document)
         if ref.resource == CUSTOM_RESOURCE_DEFINITION:
             new_kinds.append(ref)
+        if ref.resource.kind in access.BINDINGS:
+            bindings.append((ref, document))
     for ref in new_kinds:
         await _established(client, ref)
+    for ref, document in bindings:
+        await access.granted(client, document, ref.key.namespace)
 
 
 async def _apply_one(client: Client, ref: ObjectRef, document: Json) -> None:
