@@ -25,6 +25,8 @@ STOP_GRACE_SECONDS = 10.0
 """etcd and the API server end within 2 s of SIGTERM when they are healthy; then SIGKILL."""
 KILL_SECONDS_MAX = 10.0
 """After SIGKILL the kernel needs at most this, or the process hangs in the kernel and nobody can end it."""
+PAUSE_SECONDS_MAX = 10.0
+"""A system call takes milliseconds, and a thread has to get a processor to end it."""
 POLL_SECONDS = 0.02
 LOG_TAIL_LINES = 5
 LOG_TAIL_BYTES_MAX = 64 * 1024
@@ -91,6 +93,16 @@ def signal_child(child: Child, number: signal.Signals) -> None:
         return
 
 
+async def pause(child: Child) -> None:
+    """Let a process stand still (SIGSTOP). Returns when all its threads do: a busy one ends a system call first."""
+    signal_child(child, signal.SIGSTOP)
+    deadline = time.monotonic() + PAUSE_SECONDS_MAX
+    while not _stands(child):
+        if time.monotonic() > deadline:
+            return
+        await asyncio.sleep(POLL_SECONDS)
+
+
 async def stop(child: Child, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
     """End a process: SIGTERM (after SIGCONT, were it paused), a bounded wait, SIGKILL."""
     signal_child(child, signal.SIGTERM)
@@ -134,14 +146,25 @@ def log_tail(log: Path) -> str:
     return " | ".join(lines[-LOG_TAIL_LINES:]) or "the log is empty"
 
 
-def _stat(pid: int) -> tuple[str, int]:
-    """Return (state letter, start time in ticks); ("", -1) if there is no such process."""
+def _stat(pid: int | str) -> tuple[str, int]:
+    """Return (state letter, start time in ticks) of a process, or `PID/task/THREAD`; ("", -1) if there is none."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return "", -1
     fields = text[text.rindex(")") + 2 :].split()  # the command in brackets may hold spaces
     return fields[0], int(fields[19])
+
+
+def _stands(child: Child) -> bool:
+    """Return whether each thread of a process is stopped, or has ended."""
+    if not alive(child):
+        return True
+    try:
+        threads = [task.name for task in Path(f"/proc/{child.pid}/task").iterdir()]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return all(_stat(f"{child.pid}/task/{thread}")[0] in {"", "T", "t", "Z", "X"} for thread in threads)
 
 
 def _reaped(pid: int) -> bool:

@@ -78,7 +78,7 @@ class LocalProvider:
             case ApiServerAction.KILL:
                 await children.kill(process)
             case ApiServerAction.PAUSE:
-                children.signal_child(process, signal.SIGSTOP)
+                await children.pause(process)
             case ApiServerAction.RESUME:
                 children.signal_child(process, signal.SIGCONT)
                 await self._ready(_layout(entry), process)
@@ -92,8 +92,8 @@ class LocalProvider:
         """Copy the data of a cluster's etcd, which stands still meanwhile: what a crash at that moment would leave."""
         entry = self._entry(name)
         etcd = entry.children[ETCD]
-        children.signal_child(etcd, signal.SIGSTOP)
         try:
+            await children.pause(etcd)
             await asyncio.to_thread(shutil.copytree, _layout(entry).data, to)
         finally:
             children.signal_child(etcd, signal.SIGCONT)

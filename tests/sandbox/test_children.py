@@ -44,6 +44,28 @@ async def test_a_paused_child_is_ended_too(tmp_path: Path) -> None:
     assert not children.alive(child)
 
 
+BUSY = """
+import threading
+for _ in range(4):
+    threading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()
+print("up", flush=True)
+threading.Event().wait()
+"""
+
+
+def states_of_threads(child: Child) -> list[str]:
+    return [path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{child.pid}/task").glob("*/stat")]
+
+
+async def test_all_threads_of_a_paused_child_stand_still(tmp_path: Path) -> None:
+    child = children.start([sys.executable, "-c", BUSY], log=tmp_path / "log", detached=False)
+    await until(lambda: "up" in (tmp_path / "log").read_text(), "the child says that it is up")
+    await children.pause(child)
+    assert states_of_threads(child) == 5 * ["T"]
+    await children.stop(child)
+    await children.pause(child)  # nobody is there any more
+
+
 async def test_a_stranger_with_the_same_pid_is_left_alone() -> None:
     me = children.this_process()
     stranger = Child(pid=me.pid, started_ticks=me.started_ticks - 1)

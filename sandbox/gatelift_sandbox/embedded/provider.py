@@ -79,7 +79,7 @@ class EmbeddedProvider:
                 children.signal_child(process, signal.SIGUSR2)
                 await self._answers(entry, wanted=True)
             case ApiServerAction.PAUSE:
-                children.signal_child(process, signal.SIGSTOP)
+                await children.pause(process)
             case ApiServerAction.RESUME:
                 children.signal_child(process, signal.SIGCONT)
                 await self._answers(entry, wanted=True)
