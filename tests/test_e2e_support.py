@@ -1,19 +1,23 @@
-"""What the end-to-end scenarios lean on: the history of Workloads, and who starts a manager again."""
+"""What the end-to-end scenarios lean on: the history of Workloads, who starts a manager again, who tidies up."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gatelift_kube.errors import ApiError
+from gatelift_kube.resources import POD, ObjectKey, ObjectRef, Resource
 from gatelift_sandbox import children
 from gatelift_sandbox.installation import Daemon, Installation
 from support.e2e_history import VERSIONS_MAX, WORKLOADS_MAX, History
 from support.e2e_keeper import Keeper, gave_up
+from support.e2e_tidy import tidy
 from support.e2e_world import is_of
 
 Json = dict[str, Any]
@@ -104,6 +108,47 @@ def a_daemon(folder: Path, log: str) -> Daemon:
     path.write_text(log)
     ended = children.Child(pid=children.this_process().pid, started_ticks=-2)
     return Daemon(name="manager", command=[], log=path, status="", child=ended)
+
+
+class Untidy:
+    """A world, and its installation, after a scenario that failed."""
+
+    def __init__(self, made: list[tuple[str, ObjectRef]], daemons: dict[str, Any]) -> None:
+        self.made, self.daemons, self.did = made, daemons, list[str]()
+        self.installation, self.proxies = self, {"w1": self}
+
+    def mend(self) -> None:
+        self.did.append("mend")
+
+    async def restart(self, daemon: Any, *, if_: Callable[[], bool]) -> None:
+        self.did += [f"restart {daemon.name}"] if if_() else []
+
+    async def wait_connected(self, *names: str) -> None:
+        self.did.append(f"wait for {' and '.join(names)}")
+
+    async def delete(self, resource: Resource, name: str, cluster: str) -> None:
+        if name == "stuck":
+            raise ApiError(403, "Forbidden", "not by you")
+        self.did.append(f"delete {resource.kind} {name} in {cluster}")
+
+    async def gone(self, cluster: str, resource: Resource, name: str, seconds: float) -> None:
+        if name == "stuck":
+            raise AssertionError(f"not within {seconds:g} s: {resource.kind} {name} is gone from {cluster}\nand so on")
+        self.did.append(f"{name} is gone")
+
+
+async def test_after_a_failure_what_was_made_goes_and_what_was_ended_or_cut_is_back(tmp_path: Path) -> None:
+    ended, alive = a_daemon(tmp_path, ""), a_daemon(tmp_path, "")
+    alive.child = children.this_process()
+    refs = [ObjectRef(POD, ObjectKey("team-a", name)) for name in ("first", "stuck", "last")]
+    untidy: Any = Untidy([("mgmt", ref) for ref in refs], {"agent-w1": alive, "manager": ended})
+    trouble = await tidy(untidy)
+    deleted = ["delete Pod last in mgmt", "delete Pod first in mgmt"]
+    back = ["mend", "restart manager", "wait for w1 and w2"]
+    assert untidy.did == [*back, *deleted, "last is gone", "first is gone"]
+    assert len(trouble) == 2
+    assert trouble[0].endswith("stuck in mgmt: 403 Forbidden: not by you")
+    assert trouble[1].endswith("stuck in mgmt: not within 60 s: Pod stuck is gone from mgmt")
 
 
 def test_a_job_s_pods_are_of_it_and_a_longer_number_is_another_name() -> None:

@@ -12,6 +12,7 @@ import pytest_asyncio
 from gatelift_sandbox import build
 from gatelift_sandbox.errors import SandboxError
 from support import e2e_world, log_tails
+from support.e2e_tidy import tidy
 from support.e2e_world import REQUIRED, World
 
 PROVIDER = os.environ.get("GATELIFT_E2E_PROVIDER") or "local"
@@ -41,6 +42,7 @@ MODULES_OF = {
     "embedded": EVERYWHERE,
     "kind": ("test_kind_provider.py", "test_k3s_engine.py", "test_kind_road.py"),
 }
+FAILED = pytest.StashKey[bool]()
 _mine = MODULES_OF.get(PROVIDER, ())
 collect_ignore = sorted({module for modules in MODULES_OF.values() for module in modules} - set(_mine))
 
@@ -57,9 +59,10 @@ def missing() -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Show the end of each daemon's log beside a failure."""
+    """Show the end of each daemon's log beside a failure, and note it for who tidies up."""
     report = yield
     if report.failed:
+        item.stash[FAILED] = True
         values: dict[str, object] = getattr(item, "funcargs", {})
         for world in (value for value in values.values() if isinstance(value, World)):
             tails = log_tails.tails(world.installation.folder)
@@ -79,3 +82,21 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
         yield made
     finally:
         await e2e_world.end(made)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def tidied(world: World, request: pytest.FixtureRequest) -> AsyncIterator[None]:
+    """See to it that the failure of one scenario is not that of the next ones, too."""
+    world.made.clear()
+    yield
+    if request.node.stash.get(FAILED, False):
+        trouble = await tidy(world)
+        if trouble:
+            print("\n".join(["what the failed scenario leaves behind:", *trouble]))  # noqa: T201 (beside the failure)
+
+
+@pytest.fixture(autouse=True)
+def _tidied_where_shared(request: pytest.FixtureRequest) -> None:
+    """Tidy up after all that runs in the shared world."""
+    if "world" in request.fixturenames:
+        request.getfixturevalue("tidied")

@@ -35,6 +35,7 @@ from support import log_tails
 from support.e2e_history import History
 from support.e2e_keeper import Keeper
 from support.e2e_queues import QUEUES
+from support.policies_in_force import policies_in_force
 
 NAMESPACE = "team-a"
 WORKERS = ("w1", "w2")
@@ -77,6 +78,8 @@ class World:
     history: History
     keeper: Keeper
     background: list[asyncio.Task[None]] = field(default_factory=list)
+    made: list[tuple[str, ObjectRef]] = field(default_factory=list)
+    """What the scenario that runs has made, and where: for who tidies up after it, should it fail."""
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     # --- objects ---------------------------------------------------------------------------------------------------
@@ -97,9 +100,16 @@ class World:
 
     async def every(self, cluster: str, resource: Resource, namespace: str = NAMESPACE) -> list[Json]:
         """Return all objects of a kind in a namespace, as JSON."""
-        answer = await self.clients[cluster].raw("GET", resource.path(namespace if resource.namespaced else ""))
-        items: list[Json] = json.loads(answer)["items"]
-        return items
+        path, end = resource.path(namespace if resource.namespaced else ""), time.monotonic() + TRANSITION_SECONDS
+        while True:
+            try:
+                items: list[Json] = json.loads(await self.clients[cluster].raw("GET", path))["items"]
+            except KubeError as error:  # a busy server's; what cannot be read is no finding
+                if not is_transient(error) or time.monotonic() > end:
+                    raise
+                await asyncio.sleep(POLL_SECONDS)
+            else:
+                return items
 
     async def create(self, document: Mapping[str, Any], cluster: str = "mgmt") -> Json:
         """Create an object as a user does, who tries again when webhooks or the API server did not answer in time."""
@@ -122,6 +132,7 @@ class World:
         """Create an object by one request."""
         ref = applying.reference(document, NAMESPACE)
         body = json.dumps(document).encode()
+        self.made.append((cluster, ref))
         served = await self.clients[cluster].create(ref.resource, ref.key.namespace, body, seconds=USER_SECONDS)
         made: Json = json.loads(served.raw)
         return made
@@ -129,12 +140,21 @@ class World:
     async def patch(
         self, resource: Resource, name: str, body: Mapping[str, Any], cluster: str = "mgmt", subresource: str = ""
     ) -> None:
-        """Merge-patch an object as a user does; again, which changes nothing more, where no answer came in time."""
+        """Merge-patch an object as a user does; again, which changes nothing more, where no answer came in time.
+
+        An API server gives up a patch that names no version when others write the object again and again: once more.
+        """
         ref = ObjectRef(resource, ObjectKey(NAMESPACE if resource.namespaced else "", name))
         text = json.dumps(body).encode()
+        of_a_version = "resourceVersion" in body.get("metadata", {})
 
         async def done() -> bool:
-            await self.clients[cluster].patch(ref, text, subresource=subresource, seconds=USER_SECONDS)
+            try:
+                await self.clients[cluster].patch(ref, text, subresource=subresource, seconds=USER_SECONDS)
+            except ConflictError:
+                if of_a_version:
+                    raise
+                return False
             return True
 
         await self.until(done, f"{resource.kind} {name} is patched")
@@ -177,8 +197,14 @@ class World:
             began = time.monotonic()
             if self.clusters[cluster].capabilities.real_api_server:
                 path = POD.path(NAMESPACE, name, "eviction")
-                eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
-                await self.clients[cluster].raw("POST", path, body=json.dumps(eviction).encode())
+                eviction = json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}})
+
+                async def evicted() -> bool:
+                    with contextlib.suppress(NotFoundError):  # only its answer was lost
+                        await self.clients[cluster].raw("POST", path, body=eviction.encode())
+                    return True
+
+                await self.until(evicted, f"pod {name} is evicted from {cluster}")
             else:
                 await self.delete(POD, name, cluster=cluster)
             yield began
@@ -412,6 +438,8 @@ async def make(provider_name: str, folder: Path, *, crds: Path | None = None) ->
         await installation.start_manager()
         await asyncio.gather(*(installation.start_agent(clusters[name]) for name in WORKERS))
         await installation.wait_connected(*WORKERS)
+        real = [name for name, cluster in clusters.items() if cluster.capabilities.real_api_server]
+        await asyncio.gather(*(policies_in_force(clients[name]) for name in real))
         background.append(spawn("keeper", keeper.follow()))
     except BaseException as error:
         await _cancelled(background)
