@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -13,18 +12,18 @@ import pytest
 import pytest_asyncio
 
 from gatelift.webhooks.configuration import DEFINITION, NAME, VALIDATING
-from gatelift_kube.resources import CLUSTER_QUEUE, WORKLOAD
+from gatelift_kube.resources import CLUSTER_QUEUE
 from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.processes import LocalProvider
 from gatelift_sandbox.provider import NodeShape, Settings
-from support.contract_api import MERGE, Api, Said
+from support.contract_api import MERGE, Api, Said, until_said
+from support.policies_in_force import policies_in_force
 from support.validation_cases import NAMESPACE, Case, cases, old_and_new, smallest
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 
 Json = dict[str, Any]
 CASES = [pytest.param(one, id=one.rule) for one in cases()]
-SEEN_SECONDS, POLL_SECONDS = 60.0, 0.1
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
 CONFIGURATION = f"/apis/{VALIDATING.api_version}/{VALIDATING.plural}/{NAME}"
 
@@ -42,8 +41,9 @@ async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Api]:
         async with Api.open(cluster.kubeconfig.read_text()) as made:
             # Nobody here is Gatelift: what else is wrong with a status is to be seen.
             (await made.delete(f"{POLICIES}/gatelift-workload-status")).ok()
+            async with await installation.admin(cluster) as client:
+                await policies_in_force(client)  # and this one no more
             await until_refused(made)
-            await until_anybody_writes_a_status(made)
             yield made
     finally:
         await installation.stop()
@@ -63,66 +63,61 @@ async def standing(api: Api, case: Case) -> AsyncIterator[None]:
     if old is None:
         yield
         return
-    configured = (await api.get(CONFIGURATION)).ok()
-    if case.around:
-        await until_accepted(api, case, old)
-    else:
-        (await api.post(place(case), old)).ok()
     try:
         if case.around:
-            (await api.call("PATCH", CONFIGURATION, {"webhooks": configured["webhooks"]}, media=MERGE)).ok()
-            await until_refused(api)
-        elif "status" in old:
-            await until(lambda: api.patch(f"{place(case)}/it/status", {"status": old["status"]}), accepted=True)
+            await made_around_the_webhooks(api, place(case), old)
+        else:
+            (await api.post(place(case), old)).ok()
+        if "status" in old and not case.around:
+            (await api.patch(f"{place(case)}/it/status", {"status": old["status"]})).ok()
         yield
     finally:
-        (await api.delete(f"{place(case)}/it")).ok()
+        await gone(api, f"{place(case)}/it")
 
 
-async def until(answered: Callable[[], Awaitable[Said]], *, accepted: bool) -> None:
-    """Ask until the API server has taken note of the configuration as it is now."""
-    async with asyncio.timeout(SEEN_SECONDS):
-        while ((await answered()).code < 300) is not accepted:  # noqa: ASYNC110 - it does not tell when it has
-            await asyncio.sleep(POLL_SECONDS)
+async def gone(api: Api, path: str) -> None:
+    """Delete an object, if it was made, and wait until it is gone: the next case has one of its name."""
+    await api.delete(path)
+    await api.until_gone(path)
 
 
-async def until_accepted(api: Api, case: Case, document: Json) -> None:
-    """Make an object that the webhook would refuse: as soon as the API server has seen that there is none.
+async def until_accepted(answered: Callable[[], Awaitable[Said]], what: str) -> None:
+    """Ask until the API server accepts."""
+    await until_said(answered, lambda said: said.code < 300, what)
+
+
+async def made_around_the_webhooks(api: Api, path: str, document: Json) -> None:
+    """Make an object that a webhook would refuse: as soon as the API server has seen that there is none.
 
     The webhooks daemon looks after its configuration and may bring it back at any moment, so it is taken away again.
+    Afterwards they are asked as ever.
     """
+    configured = (await api.get(CONFIGURATION)).ok()
 
     async def without_webhooks() -> Said:
         (await api.call("PATCH", CONFIGURATION, {"webhooks": []}, media=MERGE)).ok()
-        return await api.post(place(case), document)
+        return await api.post(path, document)
 
-    await until(without_webhooks, accepted=True)
+    try:
+        await until_accepted(without_webhooks, "the object is made while nothing asks the webhooks")
+    finally:
+        (await api.call("PATCH", CONFIGURATION, {"webhooks": configured["webhooks"]}, media=MERGE)).ok()
+        await until_refused(api)
 
 
 async def until_refused(api: Api) -> None:
-    """Wait until the API server asks the webhooks, which takes it a moment after their configuration was written."""
+    """Wait until the API server asks the webhooks, which takes it a moment after their configuration was written.
+
+    That nobody answers it yet, or that the kind is not served yet, is no refusal.
+    """
     document = copy.deepcopy(smallest(CLUSTER_QUEUE))
     document["metadata"]["name"] = "refused"
     document["spec"]["fairSharing"] = {"weight": "1n"}
-    await until(
+    await until_said(
         lambda: api.post(f"/apis/{CLUSTER_QUEUE.api_version}/{CLUSTER_QUEUE.plural}", document, dryRun="All"),
-        accepted=False,
+        lambda said: "validate.clusterqueue.gatelift.dev" in said.message and "must be 0 or more" in said.message,
+        "the webhooks are asked, and refuse",
     )
-
-
-async def until_anybody_writes_a_status(api: Api) -> None:
-    """Wait until the policy on a Workload's status is applied no more: its binding is gone, which is seen late."""
-    document = smallest(WORKLOAD)
-    path = f"/apis/{WORKLOAD.api_version}/namespaces/{NAMESPACE}/{WORKLOAD.plural}"
-    (await api.post(path, document)).ok()
-    try:
-        name = document["metadata"]["name"]
-        await until(
-            lambda: api.patch(f"{path}/{name}/status", {"status": {"clusterName": "elsewhere"}}, dryRun="All"),
-            accepted=True,
-        )
-    finally:
-        (await api.delete(f"{path}/{document['metadata']['name']}")).ok()
 
 
 async def asked(api: Api, case: Case, change: Json) -> Said:
@@ -171,9 +166,20 @@ OLD_QUEUE = {
 
 
 async def test_a_manifest_of_the_older_version_is_stored_as_the_newer_one_and_shown_as_either(api: Api) -> None:
-    tried = f"{OLD}/clusterqueues"
-    await until(lambda: api.post(tried, OLD_QUEUE, dryRun="All"), accepted=True)
-    made = await api.post(tried, OLD_QUEUE)
+    await until_converted(api, f"{OLD}/clusterqueues", OLD_QUEUE)
+    try:
+        await shown_as_either(api)
+    finally:
+        await gone(api, f"{NEW}/clusterqueues/older")
+
+
+async def until_converted(api: Api, path: str, document: Json) -> None:
+    """Wait until a kind is taken in the older version: the API server hears late of whom it asks to convert it."""
+    await until_accepted(lambda: api.post(path, document, dryRun="All"), f"{path} takes the older version")
+
+
+async def shown_as_either(api: Api) -> None:
+    made = await api.post(f"{OLD}/clusterqueues", OLD_QUEUE)
     assert made.ok()["spec"]["cohort"] == "team"
     assert any("deprecated" in warning for warning in made.warnings)
     newer = (await api.get(f"{NEW}/clusterqueues/older")).ok()["spec"]
@@ -185,10 +191,10 @@ async def test_a_manifest_of_the_older_version_is_stored_as_the_newer_one_and_sh
     assert (await api.get(f"{NEW}/clusterqueues/older")).ok()["spec"]["cohortName"] == "other"
     listed = (await api.get(f"{OLD}/clusterqueues")).ok()["items"]
     assert [one["spec"]["cohort"] for one in listed if one["metadata"]["name"] == "older"] == ["other"]
-    (await api.delete(f"{OLD}/clusterqueues/older")).ok()
 
 
 async def test_rules_hold_for_the_older_version_too(api: Api) -> None:
+    await until_converted(api, f"{OLD}/clusterqueues", OLD_QUEUE)
     alone = copy.deepcopy(OLD_QUEUE)
     del alone["spec"]["cohort"]  # type: ignore[attr-defined]  # a plain document
     said = await api.post(f"{OLD}/clusterqueues", alone, dryRun="All")
@@ -225,6 +231,7 @@ async def test_every_kind_of_kueues_is_served_in_the_older_version(api: Api) -> 
     for plural, (kind, parts) in specs.items():
         space = f"/namespaces/{NAMESPACE}" if plural in {"localqueues", "workloads"} else ""
         document = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": kind, "metadata": {"name": "older"}, **parts}
+        await until_converted(api, f"{OLD}{space}/{plural}", document)
         (await api.post(f"{OLD}{space}/{plural}", document)).ok()
         (await api.get(f"{NEW}{space}/{plural}/older")).ok()
         (await api.get(f"{OLD}{space}/{plural}/older")).ok()
@@ -282,8 +289,10 @@ async def have_job_sets(api: Api) -> None:
         },
         "spec": {"group": group, "names": names, "scope": "Namespaced", "versions": [version]},
     }
-    await api.post(f"/apis/{DEFINITION.api_version}/{DEFINITION.plural}", definition)
-    await until(lambda: api.get(f"/apis/{GROUPS['JobSet']}/namespaces/{NAMESPACE}/jobsets"), accepted=True)
+    said = await api.post(f"/apis/{DEFINITION.api_version}/{DEFINITION.plural}", definition)
+    assert said.code in {201, 409}, said
+    path = f"/apis/{GROUPS['JobSet']}/namespaces/{NAMESPACE}/jobsets"
+    await until_accepted(lambda: api.get(path), "JobSets are served")
 
 
 HD_169 = [pytest.param(kind, id=f"HD-169 {kind}") for kind in ("DaemonSet", "ReplicationController", "JobSet")]
@@ -301,11 +310,13 @@ async def test_hd_158_a_queues_name_that_holds_nothing_is_refused_and_nothing_el
     assert f"kind {kind} is not queued by this version" in said.message
     (await api.post(path, a_maker(kind, Q, Q)[1], dryRun="All")).ok()
     it = f"{path}/it-{kind.lower()}"
-    (await api.post(path, a_maker(kind, {}, {})[1])).ok()
-    (await api.patch(it, {"metadata": {"labels": {"team": "x"}}})).ok()
-    said = await api.patch(it, {"metadata": {"labels": Q}})
-    assert said.code == 403
-    (await api.delete(it)).ok()
+    try:
+        (await api.post(path, a_maker(kind, {}, {})[1])).ok()
+        (await api.patch(it, {"metadata": {"labels": {"team": "x"}}})).ok()
+        said = await api.patch(it, {"metadata": {"labels": Q}})
+        assert said.code == 403
+    finally:
+        await gone(api, it)
 
 
 @pytest.mark.parametrize("kind", ["DaemonSet", "JobSet"])
@@ -313,20 +324,16 @@ async def test_hd_169_what_had_the_label_before_is_changed_shown_and_deleted_as_
     if kind == "JobSet":
         await have_job_sets(api)
     path, labelled = a_maker(kind, Q, {})
-    configured = (await api.get(CONFIGURATION)).ok()
-
-    async def without_webhooks() -> Said:
-        (await api.call("PATCH", CONFIGURATION, {"webhooks": []}, media=MERGE)).ok()
-        return await api.post(path, labelled)
-
-    await until(without_webhooks, accepted=True)
-    (await api.call("PATCH", CONFIGURATION, {"webhooks": configured["webhooks"]}, media=MERGE)).ok()
-    other = a_maker(kind, Q, {})[1]
-    other["metadata"]["name"] = "another"
-    await until(lambda: api.post(path, other, dryRun="All"), accepted=False)
     it = f"{path}/it-{kind.lower()}"
-    (await api.patch(f"{it}/status", {"status": {"observedGeneration": 1}})).ok()
-    (await api.patch(it, {"metadata": {"labels": {"team": "x"}, "finalizers": ["example.com/held"]}})).ok()
-    (await api.delete(it)).ok()
-    (await api.patch(it, {"metadata": {"finalizers": []}})).ok()
-    await until(lambda: api.get(it), accepted=False)
+    try:
+        await made_around_the_webhooks(api, path, labelled)
+        other = a_maker(kind, Q, {})[1]
+        other["metadata"]["name"] = "another"
+        assert (await api.post(path, other, dryRun="All")).code == 403, "what is new is refused again"
+        (await api.patch(f"{it}/status", {"status": {"observedGeneration": 1}})).ok()
+        (await api.patch(it, {"metadata": {"labels": {"team": "x"}, "finalizers": ["example.com/held"]}})).ok()
+        (await api.delete(it)).ok()
+        (await api.patch(it, {"metadata": {"finalizers": []}})).ok()
+    finally:
+        await api.patch(it, {"metadata": {"finalizers": []}})  # where it failed before
+        await gone(api, it)
