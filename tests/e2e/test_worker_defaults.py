@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -26,6 +28,15 @@ def _refused(workload: Json) -> bool:
     return any("RequestsRaised" in text and ADDED in text for text in said)
 
 
+async def _adds(world: World, worker: str) -> bool:
+    """Say whether the worker's API server has taken note of the LimitRange: it adds to a pod that it would make."""
+    spec = {"containers": [{"name": "main", "image": "registry.local/other:1"}]}
+    probe = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe"}, "spec": spec}
+    served = await world.clients[worker].create(POD, NAMESPACE, json.dumps(probe).encode(), dry_run=True)
+    resources = json.loads(served.raw)["spec"]["containers"][0]["resources"]
+    return bool(resources.get("requests", {}).get("cpu") == ADDED)
+
+
 @pytest.mark.parametrize("resource", [POD, JOB], ids=["Pod", "Job"])
 async def test_hd_151_a_limit_range_of_the_workers_lets_nothing_run_uncharged(world: World, resource: Resource) -> None:
     name = world.name("defaulted")
@@ -33,9 +44,10 @@ async def test_hd_151_a_limit_range_of_the_workers_lets_nothing_run_uncharged(wo
     made: dict[str, Any] = world.pod(name, does=does) if resource == POD else world.job(name, pods=2, does=does)
     spec = made["spec"] if resource == POD else made["spec"]["template"]["spec"]
     del spec["containers"][0]["resources"]
-    for worker in WORKERS:
-        await world.create(LIMITS, cluster=worker)
     try:
+        for worker in WORKERS:
+            await world.create(LIMITS, cluster=worker)
+            await world.until(partial(_adds, world, worker), f"the LimitRange adds to pods of {worker}")
         await world.create(made)
         await world.showed(name, _refused, "the Workload says what would be added", resource.kind)
         for worker in WORKERS:
