@@ -10,7 +10,8 @@ from typing import Any
 from gatelift_kube.errors import ConflictError
 from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, Resource
 from gatelift_kube.timestamps import to_text
-from gatelift_sandbox import applying, children, records
+from gatelift_sandbox import applying, records
+from gatelift_sandbox.installation import MANAGER
 from gatelift_sandbox.records import Record
 from support.e2e_world import NAMESPACE, WORKERS, Json, World, is_of
 
@@ -66,8 +67,8 @@ async def set_up(world: World, queues: Iterable[list[Json]]) -> None:
 async def manager_with(world: World, settings: Mapping[str, Any]) -> AsyncIterator[None]:
     """Run the manager with further settings meanwhile; it is restarted for that, and again at the end."""
     usual = world.installation.manager_settings
-    await _restart(world, {**usual, **settings})
     try:
+        await _restart(world, {**usual, **settings})
         yield
     finally:
         await _restart(world, usual)
@@ -75,13 +76,12 @@ async def manager_with(world: World, settings: Mapping[str, Any]) -> AsyncIterat
 
 async def _restart(world: World, settings: Mapping[str, Any]) -> None:
     installation = world.installation
-    daemon = installation.daemons["manager"]
-    assert daemon.child is not None, "the manager was started"
-    world.keeper.left.add(daemon.name)  # it ends and starts by our word now
-    await children.stop(daemon.child)
+    world.keeper.left.add(MANAGER)  # it ends and starts by our word now
+    if MANAGER in installation.daemons:  # else the start before this one failed
+        await installation.end(MANAGER)  # in its turn: one that gave up its lead may be started at this moment
     installation.manager_settings = settings
     await installation.start_manager()
-    world.keeper.left.discard(daemon.name)
+    world.keeper.left.discard(MANAGER)
     await installation.wait_connected(*WORKERS)
 
 
