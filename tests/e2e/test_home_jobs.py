@@ -9,7 +9,7 @@ import pytest
 from gatelift_kube.errors import ApiError
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.behaviour import Behaviour
-from support.e2e_world import MODULE_SECONDS, Json, World
+from support.e2e_world import MODULE_SECONDS, TRANSITION_SECONDS, Json, World
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(MODULE_SECONDS)]
 LONG = Behaviour(run_seconds=3600)
@@ -151,7 +151,8 @@ async def test_hd_132_a_deleted_pod_of_a_job_is_replaced_when_it_has_stopped(wor
         most = max(most, len(running))
         return len(running - first) == 2 and not running & first
 
-    await world.until(anew, "both were replaced")
+    # They stop for 45 s, and the Job controller pauses after each that failed.
+    await world.until(anew, "both were replaced", 2 * TRANSITION_SECONDS)
     assert most == 2, "no more at once than is charged"
     await world.remove(JOB, name)
 
