@@ -85,10 +85,12 @@ async def test_a_real_container_takes_as_long_to_stop_as_it_was_told(kubectl: Ku
 
 async def test_a_stopped_api_server_comes_back_at_its_address(provider: KindProvider, kubectl: Kubectl) -> None:
     await kubectl("create", "configmap", "before")
-    await provider.api_server("one", ApiServerAction.KILL)
-    with pytest.raises(KubectlError):
-        await kubectl("get", "configmap", "before")
-    await provider.api_server("one", ApiServerAction.START)
+    try:
+        await provider.api_server("one", ApiServerAction.KILL)
+        with pytest.raises(KubectlError):
+            await kubectl("get", "configmap", "before")
+    finally:
+        await provider.api_server("one", ApiServerAction.START)
     assert await kubectl.get("configmap", "before") is not None
 
 

@@ -18,7 +18,7 @@ CPU = "20m"
 
 async def test_a_single_pod_runs_in_a_real_container_and_its_end_is_mirrored(world: World) -> None:
     name = world.name("single")
-    await world.create(world.pod(name, cpu=CPU, does=Behaviour(run_seconds=15.0)))
+    await world.create(world.pod(name, cpu=CPU, does=Behaviour(run_seconds=30.0)))  # and is seen to run meanwhile
     await world.phase(name, "Running")
     pod = await world.phase(name, "Succeeded")
     state = pod["status"]["containerStatuses"][0]["state"]["terminated"]

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from gatelift_sandbox.kubelet.loop import cut_off
 from gatelift_sandbox.processes import LocalProvider
 from gatelift_sandbox.provider import ApiServerAction, Cluster, NodeShape, Settings
 from gatelift_sandbox.state import State
-from support.sandbox_kubectl import WAIT_SECONDS, Kubectl, KubectlError
+from support.e2e_rules import refused
+from support.sandbox_kubectl import Kubectl, KubectlError
 from support.until import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -142,14 +144,8 @@ async def test_quota_and_rbac_are_enforced(kubectl: Kubectl) -> None:
     await kubectl.until("quota", "none", lambda q: q is not None and "hard" in q.get("status", {}), namespace="tight")
     await kubectl.until("serviceaccount", "default", lambda account: account is not None, namespace="tight")
 
-    async def refused() -> str:
-        with pytest.raises(KubectlError) as told:
-            await kubectl("create", "-n", "tight", "-f", "-", manifest=a_pod("refused"))
-        return str(told.value)
-
-    async with asyncio.timeout(WAIT_SECONDS):
-        while "exceeded quota" not in (said := await refused()):
-            assert "status unknown for quota" in said, "admission has not heard of its status yet, and lets nothing in"
+    # Admission hears of the quota, and of its status, a little later than who has waited for it here.
+    await refused(kubectl, "exceeded quota", "create", "-n", "tight", "-f", "-", manifest=a_pod("refused"))
     with pytest.raises(KubectlError, match=r"[Ff]orbidden"):
         await kubectl("get", "secrets", "--as=system:serviceaccount:default:default")
 
@@ -157,15 +153,17 @@ async def test_quota_and_rbac_are_enforced(kubectl: Kubectl) -> None:
 async def test_a_lost_node_starts_nothing_until_it_is_back(cluster: Cluster, kubectl: Kubectl) -> None:
     assert cluster.logs is not None
     log = cluster.logs / "kubelet.log"
-    await kubectl("annotate", "node", "one-node-0", f"{LOST}=true")
-    # Its watches of nodes and pods are not ordered.
-    await until(lambda: cut_off(["one-node-0"]) in log.read_text(), "the kubelet has heard that its node is lost")
-    await kubectl.apply(a_pod("waiting"))
-    bound = await kubectl.until("pod", "waiting", lambda pod: pod is not None and "nodeName" in pod["spec"])
-    assert bound is not None
-    assert bound["status"]["phase"] == "Pending"
-    back = time.monotonic()
-    await kubectl("annotate", "node", "one-node-0", f"{LOST}-")
+    try:
+        await kubectl("annotate", "node", "one-node-0", f"{LOST}=true")
+        # Its watches of nodes and pods are not ordered.
+        await until(lambda: cut_off(["one-node-0"]) in log.read_text(), "the kubelet has heard that its node is lost")
+        await kubectl.apply(a_pod("waiting"))
+        bound = await kubectl.until("pod", "waiting", lambda pod: pod is not None and "nodeName" in pod["spec"])
+        assert bound is not None
+        assert bound["status"]["phase"] == "Pending"
+        back = time.monotonic()
+    finally:
+        await kubectl("annotate", "node", "one-node-0", f"{LOST}-")
     await kubectl.until("pod", "waiting", in_phase("Running"))
     assert cluster.record is not None
     (run,) = [r for r in records.runs(records.read(cluster.record)) if r.name == "waiting"]
@@ -174,20 +172,24 @@ async def test_a_lost_node_starts_nothing_until_it_is_back(cluster: Cluster, kub
 
 async def test_a_restarted_api_server_has_its_address_and_its_data(provider: LocalProvider, kubectl: Kubectl) -> None:
     await kubectl("create", "configmap", "before")
-    await provider.api_server("one", ApiServerAction.KILL)
-    with pytest.raises(KubectlError, match="refused"):
-        await kubectl("get", "configmap", "before")
-    await provider.api_server("one", ApiServerAction.START)
+    try:
+        await provider.api_server("one", ApiServerAction.KILL)
+        with pytest.raises(KubectlError, match="refused"):
+            await kubectl("get", "configmap", "before")
+    finally:
+        await provider.api_server("one", ApiServerAction.START)
     assert await kubectl.get("configmap", "before") is not None
     await kubectl.apply(a_pod("after", Behaviour(run_seconds=0.1)))
     await kubectl.until("pod", "after", in_phase("Succeeded"))
 
 
 async def test_a_paused_api_server_answers_nobody_until_it_is_woken(provider: LocalProvider, kubectl: Kubectl) -> None:
-    await provider.api_server("one", ApiServerAction.PAUSE)
-    with pytest.raises(KubectlError, match=r"[Tt]imeout|deadline"):
-        await kubectl("get", "nodes", "--request-timeout=1s")
-    await provider.api_server("one", ApiServerAction.RESUME)
+    try:
+        await provider.api_server("one", ApiServerAction.PAUSE)
+        with pytest.raises(KubectlError, match=r"[Tt]imeout|deadline"):
+            await kubectl("get", "nodes", "--request-timeout=1s")
+    finally:
+        await provider.api_server("one", ApiServerAction.RESUME)
     assert "one-node-0" in await kubectl("get", "nodes")
 
 
@@ -236,9 +238,15 @@ asyncio.run(main())
 """
 
 
-def start_owner(home: Path, mode: str) -> subprocess.Popen[str]:
+@contextmanager
+def start_owner(home: Path, mode: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a process that makes a cluster; it does not outlive the test, should that fail."""
     command = [sys.executable, "-c", OWNER, str(home), mode]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603 (our own interpreter)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:  # noqa: S603 (our own interpreter)
+        try:
+            yield owner
+        finally:
+            owner.kill()
 
 
 async def wait_for(owner: subprocess.Popen[str], word: str) -> None:
@@ -268,16 +276,17 @@ async def test_nothing_is_left_after_its_owner_was_killed(tmp_path: Path) -> Non
 
 
 async def test_a_detached_cluster_outlives_its_starter_and_ends_by_the_word_of_another(tmp_path: Path) -> None:
-    with start_owner(tmp_path, "detached") as owner:
-        await wait_for(owner, "ready")
-        assert await asyncio.to_thread(owner.wait, START_SECONDS) == 0
     other = LocalProvider(Settings(home=tmp_path, kubeconfigs=tmp_path / "kubeconfigs"))
     try:
+        with start_owner(tmp_path, "detached") as owner:
+            await wait_for(owner, "ready")
+            assert await asyncio.to_thread(owner.wait, START_SECONDS) == 0
         (found,) = await other.running()
         assert "orphan-node-0" in await Kubectl(found)("get", "nodes")
         entry = State(tmp_path).entry("orphan")
         assert entry is not None
     finally:
-        assert await other.down() == ["orphan"]
+        ended = await other.down()
+    assert ended == ["orphan"]
     assert not any(map(children.alive, entry.children.values()))
     assert await other.running() == []

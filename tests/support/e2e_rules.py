@@ -41,23 +41,31 @@ def control_plane(home: Path, manifests: Iterable[dict[str, Any]]) -> Iterator[C
             await apply(client, list(manifests))
         return made
 
-    yield asyncio.run(up())
-    asyncio.run(provider.down())
+    try:
+        yield asyncio.run(up())
+    finally:
+        asyncio.run(provider.down())
 
 
 async def refused(kubectl: Kubectl, text: str, *arguments: str, manifest: dict[str, Any] | None = None) -> None:
     """Check that something is refused with this text: as soon as the API server has taken up the policies."""
+    said = "nothing was asked"
 
     async def tried() -> str:
+        nonlocal said
         try:
-            await kubectl(*arguments, "--dry-run=server", manifest=manifest)
+            said = await kubectl(*arguments, "--dry-run=server", manifest=manifest)
         except KubectlError as error:
-            return str(error)
+            said = str(error)
+            return said
         return ""
 
-    async with asyncio.timeout(WAIT_SECONDS):
-        while re.search(text, await tried()) is None:  # noqa: ASYNC110 - it does not tell when it has
-            await asyncio.sleep(POLL_SECONDS)
+    try:
+        async with asyncio.timeout(WAIT_SECONDS):
+            while re.search(text, await tried()) is None:  # noqa: ASYNC110 - it does not tell when it has
+                await asyncio.sleep(POLL_SECONDS)
+    except TimeoutError:
+        raise AssertionError(f"not refused with {text!r} within {WAIT_SECONDS:g} s, last said: {said}") from None
     with pytest.raises(KubectlError, match=text):
         await kubectl(*arguments, manifest=manifest)
 
