@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -64,11 +64,12 @@ def merge(**document: Any) -> tuple[str, ...]:
 
 
 @pytest.fixture
-async def job(kubectl: Kubectl) -> str:
-    """Make a Job as the agent does; its name."""
+async def job(kubectl: Kubectl) -> AsyncIterator[str]:
+    """Make a Job as the agent does; its name. It is gone after the test, whatever has become of it."""
     indexed = {"parallelism": 2, "completions": 2, "completionMode": "Indexed", "podReplacementPolicy": "Failed"}
     await kubectl("create", "-f", "-", *AS_AGENT, manifest=a_job("placed", RUN, RUN, **indexed))
-    return "placed"
+    yield "placed"
+    await kubectl("delete", "job", "placed", "--ignore-not-found")
 
 
 EDITS = [
