@@ -23,7 +23,11 @@ class KubectlError(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
-    """kubectl with the admin kubeconfig of one cluster."""
+    """kubectl with the admin kubeconfig of one cluster.
+
+    What it remembers of the kinds that are served it keeps beside that: the port may have been another cluster's, whose
+    kinds a cache that all share would still tell of.
+    """
 
     cluster: Cluster
 
@@ -32,8 +36,8 @@ class Kubectl:
         program = str(self.cluster.kubectl or "kubectl")
         process = await asyncio.create_subprocess_exec(
             program,
-            "--kubeconfig",
-            str(self.cluster.kubeconfig),
+            f"--kubeconfig={self.cluster.kubeconfig}",
+            f"--cache-dir={self.cluster.kubeconfig}.cache",
             *arguments,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
