@@ -274,20 +274,23 @@ async def test_a_definition_whose_name_does_not_fit_is_invalid(api: Api) -> None
 
 @pytest.mark.parametrize("folder", FOLDERS)
 async def test_our_and_kueues_definitions_are_served_with_their_defaults(api: Api, folder: str) -> None:
-    for definition in definitions_in(folder):
-        said = await api.post(DEFINITIONS, definition)
-        assert said.code in (201, 409), said.body
-    queues = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
-    await served(api, "clusterqueues.kueue.x-k8s.io", queues)
-    head = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue"}
-    queue = head | {"metadata": {"generateName": "q-"}, "spec": {"namespaceSelector": {}}}
-    made = (await api.post(queues, queue)).ok()
-    assert made["spec"]["queueingStrategy"] == "BestEffortFIFO"
-    assert made["spec"]["stopPolicy"] == "None"
-    said = await api.post(queues, head | {"metadata": {"name": "bad"}, "spec": {"queueingStrategy": "Random"}})
-    assert (said.code, said.reason) == (422, "Invalid")
-    await api.delete(f"{queues}/{made['metadata']['name']}")
-    for definition in definitions_in(folder):
-        name = definition["metadata"]["name"]
-        await api.delete(f"{DEFINITIONS}/{name}")
-        await api.until_gone(f"{DEFINITIONS}/{name}")
+    definitions = definitions_in(folder)
+    try:
+        for definition in definitions:
+            said = await api.post(DEFINITIONS, definition)
+            assert said.code in (201, 409), said.body
+        queues = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
+        await served(api, "clusterqueues.kueue.x-k8s.io", queues)
+        head = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue"}
+        queue = head | {"metadata": {"generateName": "q-"}, "spec": {"namespaceSelector": {}}}
+        made = (await api.post(queues, queue)).ok()
+        assert made["spec"]["queueingStrategy"] == "BestEffortFIFO"
+        assert made["spec"]["stopPolicy"] == "None"
+        said = await api.post(queues, head | {"metadata": {"name": "bad"}, "spec": {"queueingStrategy": "Random"}})
+        assert (said.code, said.reason) == (422, "Invalid")
+        await api.delete(f"{queues}/{made['metadata']['name']}")
+    finally:
+        for definition in definitions:
+            name = definition["metadata"]["name"]
+            await api.delete(f"{DEFINITIONS}/{name}")
+            await api.until_gone(f"{DEFINITIONS}/{name}")
