@@ -136,6 +136,9 @@ class Untidy:
             raise AssertionError(f"not within {seconds:g} s: {resource.kind} {name} is gone from {cluster}\nand so on")
         self.did.append(f"{name} is gone")
 
+    async def nothing_left(self, *names: str, seconds: float) -> None:
+        self.did.append(f"{' and '.join(names)} run nowhere, {seconds:g} s")
+
 
 async def test_after_a_failure_what_was_made_goes_and_what_was_ended_or_cut_is_back(tmp_path: Path) -> None:
     ended, alive = a_daemon(tmp_path, ""), a_daemon(tmp_path, "")
@@ -145,7 +148,8 @@ async def test_after_a_failure_what_was_made_goes_and_what_was_ended_or_cut_is_b
     trouble = await tidy(untidy)
     deleted = ["delete Pod last in mgmt", "delete Pod first in mgmt"]
     back = ["mend", "restart manager", "wait for w1 and w2"]
-    assert untidy.did == [*back, *deleted, "last is gone", "first is gone"]
+    gone = ["last is gone", "first is gone", "first and stuck and last run nowhere, 60 s"]
+    assert untidy.did == [*back, *deleted, *gone]
     assert len(trouble) == 2
     assert trouble[0].endswith("stuck in mgmt: 403 Forbidden: not by you")
     assert trouble[1].endswith("stuck in mgmt: not within 60 s: Pod stuck is gone from mgmt")

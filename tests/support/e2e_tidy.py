@@ -5,10 +5,10 @@ A scenario that passes leaves nothing behind by itself; that is a part of what i
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from functools import partial
 
 from gatelift_kube.errors import KubeError
-from gatelift_kube.resources import ObjectRef
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.installation import Daemon
 from support.e2e_world import WORKERS, World
@@ -26,8 +26,10 @@ async def tidy(world: World) -> list[str]:
         except (AssertionError, KubeError) as problem:
             trouble.append(f"{ref} in {cluster}: {_first_line(problem)}")
     for cluster, ref in reversed(world.made):
-        trouble += await _gone(world, cluster, ref)
-    return trouble
+        what = f"{ref} in {cluster}"
+        trouble += await _until(what, world.gone(cluster, ref.resource, ref.key.name, seconds=GONE_SECONDS))
+    names = [ref.key.name for cluster, ref in world.made]
+    return trouble + await _until("what runs on workers", world.nothing_left(*names, seconds=GONE_SECONDS))
 
 
 async def _daemons_run(world: World) -> list[str]:
@@ -47,11 +49,11 @@ def _ended(daemon: Daemon) -> bool:
     return not daemon.alive
 
 
-async def _gone(world: World, cluster: str, ref: ObjectRef) -> list[str]:
+async def _until(what: str, gone: Awaitable[None]) -> list[str]:
     try:
-        await world.gone(cluster, ref.resource, ref.key.name, seconds=GONE_SECONDS)
+        await gone
     except (AssertionError, KubeError) as problem:
-        return [f"{ref} in {cluster}: {_first_line(problem)}"]
+        return [f"{what}: {_first_line(problem)}"]
     return []
 
 

@@ -350,7 +350,7 @@ class World:
         found: str = await self.until(look, f"pod {name} runs on a worker")
         return found
 
-    async def nothing_left(self, *names: str) -> None:
+    async def nothing_left(self, *names: str, seconds: float = TRANSITION_SECONDS) -> None:
         """Wait until no worker has any of these pods or Jobs, or a pod of such a Job."""
 
         async def clean() -> bool:
@@ -361,7 +361,7 @@ class World:
                             return False
             return True
 
-        await self.until(clean, f"no worker has anything of {', '.join(names)}")
+        await self.until(clean, f"no worker has anything of {', '.join(names)}", seconds)
 
     def overlaps(self) -> list[Any]:
         """Return where two epochs of one workload ran at the same time, by the records of the stand-in kubelets."""
