@@ -61,6 +61,7 @@ async def set_up(world: World, queues: Iterable[list[Json]]) -> None:
         name = pair[0]["metadata"]["name"]
         await queue_says(world, CLUSTER_QUEUE, name, ("True", "Ready", "Can admit new workloads"))
         await queue_says(world, LOCAL_QUEUE, name, ("True", "Ready", "Can submit new workloads to localQueue"))
+        await world.sends_elsewhere(name)
 
 
 @contextlib.asynccontextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+SENDING_QUEUES = ("multi", "two-flavors")
+"""Those whose work runs on workers."""
 QUEUES = """
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor

@@ -34,7 +34,7 @@ from gatelift_sandbox.provider import Cluster, NodeShape, Provider, Settings, lo
 from support import log_tails
 from support.e2e_history import History
 from support.e2e_keeper import Keeper
-from support.e2e_queues import QUEUES
+from support.e2e_queues import QUEUES, SENDING_QUEUES
 from support.policies_in_force import policies_in_force
 
 NAMESPACE = "team-a"
@@ -284,6 +284,17 @@ class World:
 
         await self.until(absent, f"{resource.kind} {name} is gone from {cluster}", seconds)
 
+    async def sends_elsewhere(self, *queues: str) -> None:
+        """Wait until the webhooks know by their own watches that work of these queues leaves: they mark Jobs so."""
+        for queue in queues:
+            probe = json.dumps(self.job(f"probe-{queue}", queue=queue)).encode()
+
+            async def marked(probe: bytes = probe) -> bool:
+                served = await self.clients["mgmt"].create(JOB, NAMESPACE, probe, dry_run=True, seconds=USER_SECONDS)
+                return bool(json.loads(served.raw)["spec"].get("managedBy"))
+
+            await self.until(marked, f"the webhooks know that LocalQueue {queue} sends work to other clusters")
+
     async def no_workload(self, name: str, kind: str = "Pod") -> None:
         """Wait until an object has no Workload any more, and so no quota."""
 
@@ -441,6 +452,7 @@ async def make(provider_name: str, folder: Path, *, crds: Path | None = None) ->
         real = [name for name, cluster in clusters.items() if cluster.capabilities.real_api_server]
         await asyncio.gather(*(policies_in_force(clients[name]) for name in real))
         background.append(spawn("keeper", keeper.follow()))
+        await world.sends_elsewhere(*SENDING_QUEUES)
     except BaseException as error:
         await _cancelled(background)
         for client in clients.values():
