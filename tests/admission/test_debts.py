@@ -173,6 +173,17 @@ def test_hd_164_a_cohort_that_gets_another_parent_leaves_what_it_had_borrowed_be
     assert lent_meanwhile(engine) == IN_TURN
 
 
+def test_hd_164_a_debt_to_a_cohort_goes_with_that_cohort() -> None:
+    engine = engine_of(a_queue("lender", 4), a_queue("taker", 0, "mid"), runs=(running("a"), running("b")))
+    set_parent(engine, "mid", COHORT)
+    moves(engine, 0.0)
+    engine.cluster_queue_changed(a_queue("taker", 0, "elsewhere"))  # it owes that to `mid`, which owes it to COHORT
+    assert moves(engine, 0.5) == []
+    set_parent(engine, "mid", "other")
+    assert moves(engine, 0.7) == []
+    assert lent_meanwhile(engine) == IN_TURN
+
+
 def test_hd_164_a_cohort_that_used_its_own_quota_owes_nothing() -> None:
     queues = a_queue("lender", 4, "top"), a_queue("taker", 0, "team"), a_queue("idle", 4, "team")
     engine = engine_of(*queues, runs=(running("a"), running("b")))
@@ -217,6 +228,7 @@ def test_hd_164_a_debt_is_forgotten_with_the_last_who_owes_it() -> None:
     assert len(engine.state.debts.known) <= 4, "at most one for each two"
     ends(engine, "a")
     ends(engine, "b")
+    assert moves(engine, 2.0) == []  # a debt that is over goes before the next decision
     assert not engine.state.debts.known
     assert not engine.state.debts.debtors
 
