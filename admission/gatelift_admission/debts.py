@@ -50,6 +50,8 @@ class Debts:
     known: dict[tuple[str, str], Debt] = field(default_factory=dict)
     debtors: dict[str, int] = field(default_factory=dict)
     """UID of each that holds quota of a debt -> of how many."""
+    left: dict[str, tuple[Entry, str]] = field(default_factory=dict)
+    """Who of them was charged less since the tree was built, or elsewhere: UID -> who, and in which queue before."""
 
     def note(self, old: Tree, new: Tree, holders: Holders) -> None:
         """Note what each node had borrowed from a parent that it has no more."""
@@ -111,12 +113,22 @@ class Debts:
         return list(dict.fromkeys(lender for lender, _ in self.known if lender))
 
     def changed(self, entry: Entry, before: str) -> bool:
-        """Take that somebody's charge is another than before, in queue `before`; say whether it is part of a debt."""
+        """Take that somebody's charge is another than before, in queue `before`; say whether it is part of a debt.
+
+        Nothing is forgotten yet: what a record gives back may run beside it, and be charged on before anything is
+        decided (`ghosts`).
+        """
         if entry.uid not in self.debtors:
             return False
-        if not entry.charged or entry.charged_queue != before:
-            self._forget(entry.uid)
+        self.left.setdefault(entry.uid, (entry, before))
         return True
+
+    def forget_left(self) -> None:
+        """Forget who owes nothing any more: charged nothing now, or in another queue. Before a tree is built."""
+        for uid, (entry, queue) in self.left.items():
+            if uid in self.debtors and (not entry.charged or entry.charged_queue != queue):
+                self._forget(uid)
+        self.left.clear()
 
     def _owe(self, lender: str, borrower: str, borrowed: Usage, held: Mapping[str, Entry]) -> None:
         if not held:

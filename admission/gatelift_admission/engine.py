@@ -169,7 +169,9 @@ class Engine:
         """Undo a reservation that could not be written: its charge goes, and it stands where it stood."""
         entry = self.state.entries.get(uid)
         if entry is not None and entry.phase is Phase.ASSUMED:
-            entry.phase, entry.grant = Phase.PENDING, NOTHING
+            entry.phase = Phase.PENDING
+            if not (entry.runs and ghosts.goes_on(self.state, entry)):
+                entry.grant = NOTHING
             self.state.settle(entry)
             self.state.review[uid] = entry
 
@@ -188,17 +190,18 @@ class Engine:
         """Charge nothing more for the present reservation, whatever the object says; twice is as good as once.
 
         What comes free is kept for a while from `now` on, at least from the latest time that the engine was told.
-        What runs without a reservation stays charged (`set_ghost`): that is no charge of a reservation.
+        What runs beside it stays charged (`set_ghost`): that is no charge of a reservation.
         """
         self.state.now = max(self.state.now, now)
         entry = self.state.entries.get(uid)
-        if entry is not None and not entry.ghost:
+        if entry is not None and not entry.runs:
             self.set_usage(uid, {})
 
     def set_ghost(self, uid: str, *, runs: bool) -> None:
-        """Say that a workload runs whose object shows no reservation, or that nothing of it does any more.
+        """Say that a workload runs beside what its object shows, or that nothing of that does any more.
 
-        It is charged all that it asks for, in the first flavor of each resource of the queue where it is now.
+        Where the object shows no reservation, or no more, it is charged all that it asks for: where and in the flavors
+        in which it was charged before, else in the first flavor of each resource of the queue where it is now.
         """
         entry = self.state.entries.get(uid)
         if entry is not None:

@@ -68,6 +68,8 @@ class Entry:
     counted: Phase | None = None
     held_counts: dict[str, int] | None = None
     """Pods per pod set that the ledger still charges, once it has spoken; None: what the object says."""
+    runs: bool = False
+    """Something of it runs whether its object shows a reservation or not: where it shows none, it is a ghost."""
     ghost: bool = False
     """Its object shows no reservation and it runs all the same: charged by `held_counts`, see `ghosts`."""
     blocked: bool = False

@@ -1,8 +1,10 @@
 """What runs though its object shows no reservation: charged all the same, until it is over.
 
-Somebody took the reservation off the object, and nobody can tell any more which flavors it had: it is charged all that
-it asks for, to the queue where it is, in the first flavor of each resource there. It may take that above its quota;
-whoever feeds the engine says that it is nobody's to preempt (`Engine.set_unreachable`). Neighbours: `engine` calls.
+A record gives its reservation back while something runs beside it: that stays charged where it was, in its flavors.
+Or somebody took the reservation off the object, and nobody can tell any more which flavors it had: it is charged all
+that it asks for, to the queue where it is, in the first flavor of each resource there. It may take that above its
+quota; whoever feeds the engine says that it is nobody's to preempt (`Engine.set_unreachable`). Neighbours: `engine` and
+`intake` call.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from gatelift_kube.objects.kueue import Admission
 
 def hold(state: State, entry: Entry) -> None:
     """Charge a workload that waits, by its object, as what runs; nothing where its queue or requests are unknown."""
+    entry.runs = True
     if entry.ghost or entry.phase is not Phase.PENDING:
         return
     local = state.local_queues.get(entry.local_queue)
@@ -23,14 +26,28 @@ def hold(state: State, entry: Entry) -> None:
     granted = _all_asked(state, entry, queue) if queue is not None else ()
     if queue is None or not granted:
         return
-    entry.grant = Grant.of(Admission(queue.name), granted)
-    entry.held_counts = {one.name: one.count for one in granted}
-    entry.ghost = True
+    _charge(entry, Admission(queue.name), granted)
     state.settle(entry)
+
+
+def goes_on(state: State, entry: Entry) -> bool:
+    """Make a ghost of one whose reservation goes while it runs, in the very place; False where it had none.
+
+    The caller settles its charge.
+    """
+    if entry.ghost:
+        return True
+    granted = entry.grant.pod_sets
+    if entry.phase is not Phase.PENDING or not granted:
+        return False
+    asked = {one.name: one for one in _all_asked(state, entry, state.queues.get(entry.grant.queue))}
+    _charge(entry, entry.grant.written, tuple(_most(one, asked.get(one.name)) for one in granted))
+    return True
 
 
 def let_go(state: State, entry: Entry) -> None:
     """Charge it no more: nothing of it runs."""
+    entry.runs = False
     if not entry.ghost:
         return
     entry.ghost, entry.held_counts = False, {}
@@ -40,9 +57,25 @@ def let_go(state: State, entry: Entry) -> None:
     state.review[entry.uid] = entry
 
 
-def _all_asked(state: State, entry: Entry, queue: QueueModel) -> tuple[GrantedPodSet, ...]:
+def _charge(entry: Entry, written: Admission, granted: tuple[GrantedPodSet, ...]) -> None:
+    entry.grant = Grant.of(written, granted)
+    entry.held_counts = {one.name: one.count for one in granted}
+    entry.ghost = True
+
+
+def _most(granted: GrantedPodSet, asked: GrantedPodSet | None) -> GrantedPodSet:
+    """Return what a pod set was granted, or what it asks for where that is more: another epoch may have all of it."""
+    if asked is None:
+        return granted
+    usage = {name: max(amount, asked.usage.get(name, 0)) for name, amount in granted.usage.items()}
+    more = max(granted.count, asked.count)
+    return GrantedPodSet(name=granted.name, flavors=granted.flavors, usage=usage, count=more)
+
+
+def _all_asked(state: State, entry: Entry, queue: QueueModel | None) -> tuple[GrantedPodSet, ...]:
+    """Return all that a workload asks for, in the first flavor of each resource of a queue."""
     reading = state.reader.read(entry.workload, state.namespace_defaults(entry.key.namespace))
-    if reading.invalid:
+    if reading.invalid or queue is None:
         return ()
     found = []
     for one in reading.pod_sets:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from gatelift_admission import grants, places
+from gatelift_admission import ghosts, grants, places
 from gatelift_admission.amounts import QuantityError
 from gatelift_admission.entry import Entry, Phase, backoff_unix, phase_of
 from gatelift_admission.grants import NOTHING
@@ -85,7 +85,7 @@ def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
             entry.evicted = False
         entry.evicted = entry.evicted or is_true(entry.workload, "Evicted")
         _read_grant(entry)
-    elif entry.held_counts is None:
+    elif not (entry.runs and ghosts.goes_on(state, entry)) and entry.held_counts is None:
         entry.grant = NOTHING
     if phase is not Phase.RESERVED and phase is not Phase.ADMITTED:
         entry.asked = None

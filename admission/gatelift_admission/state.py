@@ -128,6 +128,7 @@ class State:
         tree = self.ledger.tree
         if tree is not None and not self.outdated:
             return tree
+        self.debts.forget_left()
         old, tree = tree, Tree(*self.tree_specs())
         if old is not None:
             self.debts.note(old, tree, self.holders)

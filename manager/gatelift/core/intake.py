@@ -203,8 +203,9 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     if not core.knowledge.put_workload(obj):
         return
     core.knowledge.readings[key] = (kind, rec)
-    core.ledger.engine.workload_changed(kept_record.charged(core, obj), now)
     unrecorded.charge(core, obj)  # a record that has just given its quota back may not be all that runs
+    core.ledger.engine.workload_changed(kept_record.charged(core, obj), now)
+    unrecorded.charge(core, obj)  # one that was not known
     if rec.epoch_used:
         core.ledger.block(obj.metadata.uid)
     readiness.note(core, obj)

@@ -1,0 +1,116 @@
+"""HD-187: what runs though its object shows no reservation stays charged where it was, with all that is owed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from admission.test_debts import IN_TURN, a_queue, cohort_at_work, engine_of, lent_meanwhile, running
+from gatelift_admission.engine import Engine
+from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
+from gatelift_kube.resources import ObjectKey
+from support.admission_objects import cluster_queue, group, local_queue, pod_set, reserved_status, workload
+from support.cohort_engine import arrive, moves
+
+TAKER = ObjectKey("ns", "taker")
+
+
+def waiting(name: str, cpu: int = 2, count: int = 1) -> Workload:
+    """Return such a Workload whose record shows no reservation (any more)."""
+    return workload(name, pod_set(count=count, requests={"cpu": cpu}), queue="taker")
+
+
+def gives_back(engine: Engine, name: str, *, told: str = "before") -> None:
+    """Let the record of a Workload give its reservation back, while the Workload runs beside it and is held."""
+    engine.block(name)
+    if told == "before":
+        engine.set_ghost(name, runs=True)
+    engine.workload_changed(waiting(name), 0.6)
+    engine.set_ghost(name, runs=True)
+
+
+@pytest.mark.parametrize("told", ["before", "at once"])
+def test_hd_187_a_debt_outlives_that_a_record_is_given_back_to_what_runs_beside_it(told: str) -> None:
+    engine = cohort_at_work()
+    engine.cluster_queue_changed(a_queue("taker", 0, "elsewhere"))
+    assert moves(engine, 0.5) == []
+    for name in ("a", "b"):
+        gives_back(engine, name, told=told)
+    assert lent_meanwhile(engine) == IN_TURN
+
+
+def test_hd_187_a_debt_ends_with_what_runs_beside_the_record() -> None:
+    engine = cohort_at_work()
+    engine.cluster_queue_changed(a_queue("taker", 0, "elsewhere"))
+    moves(engine, 0.5)
+    for name in ("a", "b"):
+        gives_back(engine, name)
+        engine.set_ghost(name, runs=False)
+    assert lent_meanwhile(engine)[:2] == ["lender-0", "lender-1"]
+
+
+GOES: list[tuple[str, Callable[[Engine], None]]] = [
+    ("is gone", lambda engine: engine.local_queue_removed(TAKER)),
+    ("is another queue's", lambda engine: engine.local_queue_changed(local_queue("taker", "far"))),
+]
+
+
+@pytest.mark.parametrize("change", [pytest.param(change, id=name) for name, change in GOES])
+def test_hd_187_it_stays_charged_where_it_was_whatever_becomes_of_its_local_queue(
+    change: Callable[[Engine], None],
+) -> None:
+    engine = engine_of(a_queue("lender", 4), a_queue("taker", 0), a_queue("far", 9, ""), runs=(running("a"),))
+    engine.workload_changed(running("b"), 0.0)
+    moves(engine, 0.0)
+    change(engine)
+    for name in ("a", "b"):
+        gives_back(engine, name)
+    assert engine.queue_is_used("taker")
+    assert lent_meanwhile(engine) == IN_TURN
+
+
+def test_hd_187_it_stays_charged_in_the_flavors_that_it_had() -> None:
+    queue = cluster_queue("taker", group(default={"cpu": 4}, other={"cpu": 4}))
+    engine = engine_of(queue)
+    assignment = PodSetAssignment("main", {"cpu": "other"}, {"cpu": "2"}, 1)
+    status = reserved_status(Admission("taker", (assignment,)))
+    engine.workload_changed(workload("a", pod_set(requests={"cpu": 2}), queue="taker", status=status), 0.0)
+    gives_back(engine, "a")
+    assert engine.charged("a") == {("other", "cpu"): 2000}
+
+
+def test_hd_187_what_was_granted_less_than_it_asks_for_is_charged_all_of_that() -> None:
+    engine = engine_of(a_queue("taker", 8))
+    granted = running("a").status
+    engine.workload_changed(workload("a", pod_set(count=3, requests={"cpu": 2}), queue="taker", status=granted), 0.0)
+    assert engine.charged("a") == {("default", "cpu"): 2000}
+    engine.set_ghost("a", runs=True)
+    engine.workload_changed(waiting("a", count=3), 0.6)
+    assert engine.charged("a") == {("default", "cpu"): 6000}
+
+
+def test_hd_187_a_reservation_that_cannot_be_written_leaves_what_runs_beside_it_charged() -> None:
+    engine = engine_of(a_queue("lender", 4), a_queue("taker", 0))
+    arrive(engine, "taker-0", 4, 0.0)
+    assert moves(engine, 0.0) == ["taker-0"]
+    engine.set_ghost("taker-0", runs=True)
+    engine.forget("taker-0")
+    arrive(engine, "lender-0", 4, 1.0)
+    assert moves(engine, 1.0) == []
+    engine.set_ghost("taker-0", runs=False)
+    assert moves(engine, 2.0) == ["lender-0"]
+
+
+def test_hd_187_to_release_its_reservation_frees_nothing_of_what_runs_beside_it() -> None:
+    engine = cohort_at_work()
+    engine.set_ghost("a", runs=True)
+    engine.release("a", 0.5)
+    assert engine.charged("a") == {("default", "cpu"): 2000}
+
+
+def test_hd_187_what_runs_beside_an_unreadable_record_stays_charged() -> None:
+    engine = cohort_at_work()
+    engine.set_ghost("a", runs=True)
+    engine.workload_changed(workload("a", pod_set(requests={"cpu": "much"}), queue="taker"), 0.6)
+    assert engine.charged("a") == {("default", "cpu"): 2000}
