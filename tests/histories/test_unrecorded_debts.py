@@ -1,9 +1,11 @@
-"""HD-187: what runs beside its record, and had borrowed, is charged where it borrowed until it has ended.
+"""HD-186, HD-187: what runs beside its record, and had borrowed, is charged where it borrowed until it has ended.
 
 `travels` has no quota of its own and runs on what `lender` lends, beside a record that was restored to before that.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 
@@ -12,8 +14,10 @@ from histories.test_recovery import recovered, say, until_found
 from support.builders_manager import kueue_object
 from support.cohort_history import BORROWED, COHORT, LONG, OWN, a_history, make_queue, quota, running
 from support.history import History
-from support.restoring import cordon, moved_to_b, restore
+from support.restoring import backup, cordon, moved_to_b, restore
 from support.sim_cluster import TEAM
+
+CLUSTERS = ("a", "b")
 
 
 def charged_in(history: History) -> str:
@@ -40,6 +44,27 @@ def restored(history: History) -> History:
     return history
 
 
+def runs_beside() -> History:
+    """Return a history in which two pods run on all that is lent, and the restored records say that they wait."""
+    history = a_cohort("3000m")
+    for name in CLUSTERS:
+        cordon(history, name)
+    for name in BORROWED:
+        history.pod(name, cpu="1500m")
+    history.passes(10.0)
+    kept = backup(history)
+    for name in CLUSTERS:
+        cordon(history, name, on=False)
+    history.until("they run", lambda: running(history, BORROWED) == list(BORROWED))
+    history.passes(90.0)
+    restore(history, kept)
+    restored(history).passes(30.0)
+    for name in CLUSTERS:
+        cordon(history, name, on=False)
+    assert history.leader.charges("travels") == 3000
+    return history
+
+
 def put_elsewhere(history: History) -> None:
     """Let a person put the queue that has borrowed into another cohort."""
     history.edit("home", CLUSTER_QUEUE, "travels", {"spec": {"cohortName": "elsewhere"}})
@@ -56,8 +81,52 @@ def nothing_is_lent(history: History, own: tuple[str, ...] = OWN, borrowed: tupl
     assert not running(history, own), "what was borrowed is lent again"
 
 
+def stays(_: History) -> None:
+    """Let the leader go on."""
+
+
+def dies(history: History) -> None:
+    """Let the leader die, and another one find an old Lease."""
+    history.kill_leader()
+    history.until("another one leads", history.leads)
+
+
+def hands_over(history: History) -> None:
+    """Let the leader die, and a standby take over."""
+    history.world.start_manager()
+    history.passes(30.0)
+    dies(history)
+
+
+def hands_over_while_all_is_cut_off(history: History) -> None:
+    """Let a standby take over that hears none of the clusters."""
+    history.world.start_manager()
+    history.passes(30.0)
+    for name in CLUSTERS:
+        history.cut(name)
+    dies(history)
+
+
+LEADERS = [stays, dies, hands_over, hands_over_while_all_is_cut_off]
+
+
+@pytest.mark.parametrize("leader", LEADERS)
+def test_hd_186_what_runs_beside_its_record_owes_what_it_had_borrowed_whoever_leads(
+    leader: Callable[[History], None],
+) -> None:
+    history = runs_beside()
+    put_elsewhere(history)
+    leader(history)
+    history.passes(10.0)
+    assert charged_in(history) == f"elsewhere,{COHORT}", "what the next leader knows it by"
+    nothing_is_lent(history)
+
+
+@pytest.mark.parametrize("leader", [stays, dies])
 @pytest.mark.parametrize("moves", [False, True])
-def test_hd_187_a_record_that_is_given_back_to_what_runs_beside_it_owes_on(*, moves: bool) -> None:
+def test_hd_187_a_record_that_is_given_back_to_what_runs_beside_it_owes_on(
+    leader: Callable[[History], None], *, moves: bool
+) -> None:
     history = a_cohort("500m")
     kept = moved_to_b(history)
     history.cut("a")
@@ -74,5 +143,6 @@ def test_hd_187_a_record_that_is_given_back_to_what_runs_beside_it_owes_on(*, mo
     history.until("dispatch goes on", lambda: recovered(history))
     history.passes(30.0)
     cordon(history, "a", on=False)
+    leader(history)
     nothing_is_lent(history, ("own",), ("one",))
     assert history.runs("one") == {"b"}

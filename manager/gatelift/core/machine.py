@@ -36,6 +36,7 @@ from gatelift.core import (
     telling,
     texts,
     unexplained,
+    unrecorded,
     write_failures,
 )
 from gatelift.core.agenda import Key, Look
@@ -298,6 +299,9 @@ class Machine:
             return False
         for cluster in core.links.clusters():
             predecessors.adopt(core, cluster)
+        for known in unrecorded.remembered(core):  # before the queues are asked what they owe: for these as well
+            with Boundary(containment.rebuild_failed, core, key_of(known.metadata), now=now):
+                unrecorded.charge(core, known)
         in_use.recall(core)
         core.rebuilt = True
         return True

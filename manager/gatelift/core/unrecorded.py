@@ -18,6 +18,12 @@ def runs(core: Core, known: Workload) -> bool:
     return core.caution.runs_beside(known.metadata.uid) or successors.own_run(core, known) is not None
 
 
+def remembered(core: Core) -> list[Workload]:
+    """Return the Workloads of which a run is remembered."""
+    found = (core.knowledge.workload_of(uid) for uid in core.predecessors.by_uid)
+    return [known for known in found if known is not None]
+
+
 def charge(core: Core, known: Workload) -> bool:
     """Have the engine charge what runs of a Workload that waits, before it decides anything more; True: it does."""
     beside = runs(core, known)
