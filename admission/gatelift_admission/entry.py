@@ -8,7 +8,6 @@ reservation that is still on its way (ASSUMED). Neighbours: `state` holds the en
 from __future__ import annotations
 
 import enum
-import re
 from dataclasses import dataclass, field
 
 from gatelift_admission import texts
@@ -16,12 +15,12 @@ from gatelift_admission.flavors import Cursor
 from gatelift_admission.grants import NOTHING, Grant
 from gatelift_admission.model import PodSetRequest, Usage
 from gatelift_admission.ordering import condition, is_true, unix_seconds
+from gatelift_kube.numbers import signed
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
 
 ADMISSION_GATE = "kueue.x-k8s.io/admission-gated-by"
 PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
-_WHOLE = re.compile(r"[+-]?[0-9]{1,10}")
 Shape = tuple[object, ...]
 SEARCHES_MAX = 64
 """How often the search for flavors goes on before a workload is parked: as many as one resource group may have."""
@@ -129,8 +128,8 @@ def effective_priority(workload: Workload, *, boost: bool) -> int:
     priority = workload.spec.priority or 0
     if not boost:
         return priority
-    text = workload.metadata.annotations.get(PRIORITY_BOOST, "")
-    return priority + int(text) if _WHOLE.fullmatch(text) and -(2**31) <= int(text) < 2**31 else priority
+    found = signed(workload.metadata.annotations.get(PRIORITY_BOOST, ""))
+    return priority + found if found is not None and -(2**31) <= found < 2**31 else priority
 
 
 def out_of_queue_reason(workload: Workload) -> tuple[str, str] | None:

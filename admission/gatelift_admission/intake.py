@@ -14,6 +14,7 @@ from gatelift_admission.entry import Entry, Phase, backoff_unix, phase_of
 from gatelift_admission.grants import NOTHING
 from gatelift_admission.ordering import condition, is_true
 from gatelift_admission.state import State
+from gatelift_kube.numbers import whole
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
 
@@ -64,8 +65,8 @@ def _hear(state: State, entry: Entry) -> None:
 
 def _older(new: Workload, known: Workload) -> bool:
     """Return whether `new` is an older version of the same object; versions that are not numbers count as newer."""
-    left, right = new.metadata.resource_version, known.metadata.resource_version
-    return left.isdecimal() and right.isdecimal() and int(left) < int(right)
+    left, right = whole(new.metadata.resource_version), whole(known.metadata.resource_version)
+    return left is not None and right is not None and left < right
 
 
 def _set_backoff(state: State, entry: Entry) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from gatelift_admission import texts
 from gatelift_admission.model import PodSetRequest
+from gatelift_kube.numbers import signed
 from gatelift_kube.objects.core import Taint, Toleration
 from gatelift_kube.objects.kueue import ResourceFlavor
 from gatelift_kube.objects.meta import LabelSelector
@@ -50,9 +51,8 @@ def requirement_holds(operator: str, values: list[str], labels: Mapping[str, str
     if operator == "DoesNotExist":
         return not present
     if operator in {"Gt", "Lt"} and present and len(values) == 1:
-        try:
-            actual, bound = int(labels[key]), int(values[0])
-        except ValueError:
+        actual, bound = signed(labels[key]), signed(values[0])
+        if actual is None or bound is None:
             return False
         return actual > bound if operator == "Gt" else actual < bound
     return False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gatelift_kube.numbers import whole
+
 
 def count_below(limit: int, *lists: str) -> int:
     """Return how many different indexes below `limit` the lists name. Malformed parts count for nothing."""
@@ -17,16 +19,9 @@ def count_below(limit: int, *lists: str) -> int:
     return ended
 
 
-DIGITS_MAX = 10
-"""Of an index: `completions` is an int32."""
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX
-
-
 def _intervals(text: str) -> Iterator[tuple[int, int]]:
     for part in text.split(","):
-        first, dash, last = part.partition("-")
-        if _is_number(first) and (_is_number(last) if dash else True):
-            yield int(first), int(last) if dash else int(first)
+        text, dash, end = part.partition("-")
+        first, last = whole(text), whole(end if dash else text)
+        if first is not None and last is not None:
+            yield first, last

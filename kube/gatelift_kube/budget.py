@@ -7,6 +7,7 @@ events have their own. So neither ever stands in the way of a transition.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -54,12 +55,13 @@ def budget(
     The default of 500 a second is what a real API server with etcd does on one core (1.1 to 3.2 ms a write); 32 in
     flight keep it busy at a network delay of up to 60 ms.
     """
-    status, most = max(1.0, per_second / 10), max(1, int(per_second) if burst is None else burst)
+    events = math.trunc(events_per_second * 2)
+    status, most = max(1.0, per_second / 10), max(1, math.trunc(per_second) if burst is None else burst)
     return Budget(
         {
             Traffic.TRANSITION: Share(in_flight=in_flight, per_second=per_second, burst=most),
             Traffic.STATUS: Share(in_flight=max(1, in_flight // 32), per_second=status, burst=max(1, most // 10)),
-            Traffic.EVENT: Share(in_flight=1, per_second=events_per_second, burst=max(1, int(events_per_second * 2))),
+            Traffic.EVENT: Share(in_flight=1, per_second=events_per_second, burst=max(1, events)),
         }
     )
 

@@ -1,6 +1,6 @@
 """What failed in us while one thing was handled: it rests, and is tried again later; all others go on. Pure.
 
-An exception belongs to the object, key or stream that raised it (decision 23). Whoever catches it changes nothing of
+An exception belongs to the object, key or stream that raised it (decision 26). Whoever catches it changes nothing of
 what is known of that thing: what holds quota keeps it, what runs is neither stopped nor released.
 """
 

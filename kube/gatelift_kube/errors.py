@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from gatelift_kube.numbers import whole
 from gatelift_kube.unreadable import UNREADABLE
 from gatelift_kube.writes import WriteError
 
@@ -189,7 +190,7 @@ def from_status(status: int, body: bytes, retry_after: str = "") -> ApiError:
         Cause(cause.get("reason", ""), cause.get("message", "")[:MESSAGE_CHARS_MAX], cause.get("field", ""))
         for cause in details.causes
     )
-    seconds = details.retry_after_seconds or (float(retry_after) if retry_after.isdigit() else 0)
+    seconds = details.retry_after_seconds or whole(retry_after) or 0
     kind = _BY_STATUS.get(status, ServerError if status >= 500 else ApiError)
     if said.reason == "AlreadyExists":
         kind = AlreadyExistsError

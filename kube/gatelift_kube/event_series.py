@@ -8,6 +8,7 @@ deciding and seconds since 1970 (`wall`) for people.
 from __future__ import annotations
 
 import heapq
+import math
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,7 +98,7 @@ class EventSeries:
             self._repeat(series, now, wall)
             return
         self._sequence += 1
-        name = f"{event.ref.key.name[:NAME_CHARS_MAX]}.{int(wall * 1e6):x}{self._sequence % 0x10000:04x}"
+        name = f"{event.ref.key.name[:NAME_CHARS_MAX]}.{math.trunc(wall * 1e6):x}{self._sequence % 0x10000:04x}"
         self._series[key] = _Series(key, note, name, 1, wall, wall, now)
         self._series.move_to_end(key)
         self._new[key] = None

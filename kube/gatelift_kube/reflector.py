@@ -17,6 +17,7 @@ with a new list. Followers are handed the same objects and the same bytes.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Callable
 from contextlib import aclosing, suppress
@@ -29,13 +30,15 @@ from gatelift_kube import decoding
 from gatelift_kube.cache import Cache, key_of
 from gatelift_kube.client import ALL, PAGE_SIZE, WATCH_IDLE_SECONDS, WATCH_SECONDS, Client, Selection
 from gatelift_kube.clock import Clock, monotonic
-from gatelift_kube.errors import ApiError, GoneError, KubeError, SilentError, UndecodableError
+from gatelift_kube.errors import ApiError, GoneError, KubeError, NotFoundError, SilentError, UndecodableError
 from gatelift_kube.resources import ObjectKey, Resource
 from gatelift_kube.workqueue import Backoff
 from gatelift_kube.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, Synced
 
 Emit = Callable[[ApiEvent], None]
 
+OURS = frozenset({"gatelift.dev", "kueue.x-k8s.io"})
+"""Groups whose kinds are CRDs that we bring."""
 ANSWERED_MAX = 4096
 """Answers to writes whose echo has not come: as many writes as may wait. Of one forgotten the echo is told."""
 
@@ -177,7 +180,7 @@ class Reflector:
                 problem, passing = f"{self.resource.plural}: the API server forgets faster than lists are read", True
             except KubeError as error:
                 self._failures += 1
-                problem = f"{self.resource.plural}: {error}"
+                problem = self._not_served if isinstance(error, NotFoundError) else f"{self.resource.plural}: {error}"
                 passing = isinstance(error, ApiError) and error.status == 429
                 if isinstance(error, ApiError) and error.status < 500 and error.status != 429:
                     self._version = ""  # forbidden, not served, not understood: begin with a list when it is back
@@ -188,6 +191,15 @@ class Reflector:
     @property
     def _is_asked(self) -> bool:
         return bool(self._coming) or self._asked > self._answered_lists
+
+    @property
+    def _not_served(self) -> str:
+        """Return what is said of a kind that is not there: no list or watch of one that is served is not found."""
+        kind = self.resource
+        way = (
+            "its CRD is missing: kubectl apply --server-side -k deploy/crds" if kind.group in OURS else "is it too old?"
+        )
+        return f"{kind.plural}: this API server does not serve {kind.kind} of {kind.api_version}; {way}"
 
     async def _rest(self) -> None:
         """Wait before the next try, unless somebody asks for a list meanwhile."""
@@ -258,7 +270,7 @@ class Reflector:
         """Follow changes until the server ends the watch; raises as `Client.watch` does."""
         limits = self._limits
         started = self._clock()
-        seconds = max(1, int(limits.watch_seconds * (0.8 + 0.2 * self._rng.random())))
+        seconds = max(1, math.trunc(limits.watch_seconds * (0.8 + 0.2 * self._rng.random())))
         async with aclosing(
             self._client.watch(
                 self.resource, self.selection, since=self._version, seconds=seconds, idle_seconds=limits.idle_seconds

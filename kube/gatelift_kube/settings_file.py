@@ -5,6 +5,7 @@ A mistake is one line that names the path of the key, what is wrong, and the way
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +18,14 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from pydantic_settings.exceptions import SettingsError
 
 from gatelift_kube.errors import SettingsFileError
+from gatelift_kube.numbers import whole
 
 T = TypeVar("T")
+
+NUMBER_CHARS_MAX = 64
+"""Longer than any number that a setting can be, in whatever base YAML has it."""
+FOUND_CHARS_MAX = 100
+"""Of a value that is wrong, in the line that says so."""
 
 
 ConfigError = SettingsFileError
@@ -100,6 +107,12 @@ def parsed(text: str, where: str) -> dict[str, Any]:
     return document
 
 
+def _cut(found: str | float) -> str:
+    """Return what was found as Python writes it, in one line that people read."""
+    text = repr(found)
+    return text if len(text) <= FOUND_CHARS_MAX else f"{text[:FOUND_CHARS_MAX]}... of {len(text)} characters"
+
+
 class _TwiceError(Exception):
     """A key that stands twice in one mapping: YAML would take the last one in silence."""
 
@@ -122,6 +135,18 @@ class _OnceLoader(yaml.SafeLoader):
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
 
+    def construct_short_number(self, node: yaml.ScalarNode) -> int | str:
+        """Return a whole number; the text of one that no setting can be: Python reads none above 4300 digits."""
+        return self.construct_yaml_int(node) if len(node.value) <= NUMBER_CHARS_MAX else str(node.value)
+
+    def construct_text(self, node: yaml.ScalarNode) -> str:
+        """Return what stands there: no setting is a date, and Python has no word for some of those that YAML knows."""
+        return str(node.value)
+
+
+_OnceLoader.add_constructor("tag:yaml.org,2002:int", _OnceLoader.construct_short_number)
+_OnceLoader.add_constructor("tag:yaml.org,2002:timestamp", _OnceLoader.construct_text)
+
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -133,7 +158,8 @@ _NAME_MAX = 253
 def address(value: str, *, host_needed: bool) -> str:
     """Return a `host:port`; without `host_needed` the host may be left out. Raises ValueError, which says the form."""
     host, colon, port = value.rpartition(":")
-    right = colon and port.isascii() and port.isdigit() and int(port) <= _PORT_MAX
+    number = whole(port)
+    right = colon and number is not None and number <= _PORT_MAX
     if not right or not (_HOST.fullmatch(host) if host else not host_needed):
         raise ValueError(f"{value!r} is no address; write host:port")
     return value
@@ -195,6 +221,8 @@ def _rule(problem: Any) -> str:
             return f"must be at most {limits['le']:g}"
         case "less_than":
             return f"must be below {limits['lt']:g}"
+        case "invalid_key":
+            return "a key has to be a text: mend its spelling, or put it in quotes"
         case "too_short":
             return f"must have at least {limits['min_length']} {'entry' if limits['min_length'] == 1 else 'entries'}"
         case kind:
@@ -207,6 +235,7 @@ _EXPECTED = {"True": "true", "False": "false"}
 _TYPES = {
     "int": "must be a whole number",
     "int_from": "must be a whole number",
+    "int_parsing": "must be a whole number",
     "float": "must be a number",
     "bool": "must be true or false",
     "string": "must be a text: put it in quotes",
@@ -228,7 +257,7 @@ def _line(problem: Any, environment_prefix: str) -> str:
     text = _rule(problem)
     found = problem["input"]
     if isinstance(found, float) and found.is_integer():
-        found = int(found)
+        found = math.trunc(found)
     told = path in SECRETS or (isinstance(found, str | float) and repr(found) in text)
-    shown = f" (found {found!r})" if isinstance(found, str | int | float) and not told else ""
+    shown = f" (found {_cut(found)})" if isinstance(found, str | int | float) and not told else ""
     return (text if text.startswith(f"{path}:") else f"{path}: {text}") + shown

@@ -10,6 +10,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from gatelift_kube.clock import Clock, monotonic
 from gatelift_kube.door import Door, Limits
+from gatelift_kube.numbers import whole
 
 STOP_SECONDS = 2.0
 """How long open scrapes may take when the process ends."""
@@ -51,7 +52,8 @@ class StatusServer:
         app.router.add_get("/metrics", self._metrics)
         host, _, port = address.rpartition(":")
         try:
-            await self._door.open(app, host or "0.0.0.0", int(port), stop_seconds=STOP_SECONDS)  # noqa: S104  # probes
+            host = host or "0.0.0.0"  # noqa: S104  # probes come from the node
+            await self._door.open(app, host, whole(port) or 0, stop_seconds=STOP_SECONDS)
         except OSError as error:
             why = error.strerror or str(error)
             raise ListenError(f"health and metrics: {address} cannot be listened on ({why}); choose another") from error

@@ -5,13 +5,14 @@ The API server writes metav1.Time to the second and metav1.MicroTime (leases, ev
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from functools import lru_cache
 
 
 def to_text(seconds: float) -> str:
     """Return metav1.Time: `2026-11-21T04:15:00Z`; parts of a second are cut off, as Go does."""
-    return _second(int(seconds // 1))
+    return _second(math.floor(seconds))
 
 
 @lru_cache(maxsize=256)

@@ -111,7 +111,7 @@ class _Process:
         self._elector = LeaderElector(
             manager.cluster,
             election.resource_namespace or config.namespace,
-            election.resource_name,
+            introduction.LEASE_NAME,
             self._instance,
             on_acquired=self._acquired,
             on_lost=self._lost,

@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 
 from gatelift.durations import Seconds
+from gatelift.introduction import LEASE_NAME, NAMESPACE
 from gatelift.own_settings import Gatelift
 from gatelift.selector_settings import NamespaceSelector
 from gatelift_admission import amounts
@@ -69,7 +70,12 @@ IN_USE = frozenset(
         "health.healthProbeBindAddress",
         "webhook.port",
         "webhook.host",
-        "leaderElection",
+        "leaderElection.leaderElect",
+        "leaderElection.resourceNamespace",
+        "leaderElection.resourceLock",
+        "leaderElection.leaseDuration",
+        "leaderElection.renewDeadline",
+        "leaderElection.retryPeriod",
         "multiKueue.dispatcherName",
         "fairSharing",
         "waitForPodsReady.enable",
@@ -146,6 +152,7 @@ class LocalQueueMetrics(Section):
     local_queue_selector: NamespaceSelector | None = None
 
 
+LEASE_NAMED = "leaderElection.resourceName"
 METRICS_OFF = ("", "0")
 """Values of `metrics.bindAddress` that mean no port of its own, as in Kueue."""
 
@@ -195,7 +202,7 @@ class LeaderElection(Section):
     """Leader election; always on, since R2 and R3 rest on its terms."""
 
     leader_elect: Literal[True] = True
-    resource_name: ObjectName = "gatelift-manager"
+    resource_name: ObjectName = LEASE_NAME
     resource_namespace: NamespaceNameOrNone = ""
     resource_lock: Literal["leases"] = "leases"
     lease_duration: Seconds = Field(default=15.0, le=3600)
@@ -341,7 +348,7 @@ class Configuration(Section):
         "config.kueue.x-k8s.io/v1beta2"
     )
     kind: Literal["Configuration"] = "Configuration"
-    namespace: NamespaceName = "gatelift-system"
+    namespace: NamespaceName = NAMESPACE
     manage_jobs_without_queue_name: bool = False
     managed_jobs_namespace_selector: NamespaceSelector | None = None
     integrations: Integrations = Integrations()
@@ -366,7 +373,9 @@ class Configuration(Section):
 
     def without_effect(self) -> tuple[str, ...]:
         """Name what is set and accepted but does nothing in this version, so that nobody relies on it unseen."""
-        ignored = list(_idle(self, ""))
+        ignored = [each for each in _idle(self, "") if each != LEASE_NAMED]
+        if self.leader_election.resource_name != LEASE_NAME:
+            ignored.append(f"{LEASE_NAMED}: the Lease is {LEASE_NAME}, whatever stands here, so that one manager leads")
         frameworks = self.integrations.frameworks
         ignored += [f"integrations.frameworks: {name}" for name in frameworks if name not in FRAMEWORKS_SERVED]
         ignored += [f"integrations.frameworks: without {name}" for name in FRAMEWORKS_SERVED if name not in frameworks]

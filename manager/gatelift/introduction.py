@@ -6,9 +6,12 @@ file. Neighbours: `adapters.authority_store` (writes it), `cli.clusters` (reads 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from gatelift_kube.numbers import whole
 
 if TYPE_CHECKING:  # it brings pydantic, which the command line does without
     from gatelift.config import Configuration
@@ -17,6 +20,11 @@ MANAGER = "manager"
 ENROL = "enrol"
 TOKEN_SECONDS = "tokenSeconds"  # noqa: S105 - a key of the ConfigMap, no secret
 TOKEN_SECONDS_USUAL = 24 * 3600
+NAMESPACE = "gatelift-system"
+"""Where the manager is, unless its file says otherwise."""
+LEASE_NAME = "gatelift-manager"
+"""The Lease by which the manager's leader is elected. At most one leads because all elect by this one: no setting
+names another, of which another would be elected, or which the manager's role does not cover."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,15 +47,15 @@ def of(config: Configuration) -> Introduction:
     """
     settings = config.gatelift
     host, port = settings.advertise.rpartition(":")[0], settings.enrol_listen.rpartition(":")[2]
-    seconds = int(settings.certificates.token_lifetime)
+    seconds = math.trunc(settings.certificates.token_lifetime)
     return Introduction(manager=settings.advertise, enrol=f"{host}:{port}" if host else "", token_seconds=seconds)
 
 
 def read(data: Mapping[str, str]) -> Introduction:
     """Return what was published; what is missing or broken (an older manager's) is as usual."""
-    seconds = data.get(TOKEN_SECONDS, "")
+    seconds = whole(data.get(TOKEN_SECONDS, ""))
     return Introduction(
         manager=data.get(MANAGER, ""),
         enrol=data.get(ENROL, ""),
-        token_seconds=int(seconds) if seconds.isascii() and seconds.isdigit() else TOKEN_SECONDS_USUAL,
+        token_seconds=TOKEN_SECONDS_USUAL if seconds is None else seconds,
     )

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gatelift_kube.resources import CONFIG_MAP, WORKER_CLUSTER, WORKLOAD
+from gatelift.cli.leader import absent_by
+from gatelift_kube.objects.core import Lease, LeaseSpec
+from gatelift_kube.resources import CONFIG_MAP, LEASE, WORKER_CLUSTER, WORKLOAD
 from support.cli_stage import Stage, admitted, condition, say
 from support.fake_apiserver import status_of
 
@@ -43,7 +45,8 @@ def test_workloads_as_json_have_the_columns_as_keys(stage: Stage) -> None:
 def test_a_namespace_narrows_the_list_at_the_server(stage: Stage) -> None:
     stage.run("get", "workloads", "-n", "team")
     stage.run("get", "workloads")
-    assert [seen.path for seen in stage.server.seen] == [WORKLOAD.path("team"), WORKLOAD.path()]
+    asked = [seen.path for seen in stage.server.seen if seen.path.endswith("/workloads")]
+    assert asked == [WORKLOAD.path("team"), WORKLOAD.path()]
 
 
 @pytest.mark.parametrize(
@@ -369,3 +372,48 @@ def test_every_verb_has_a_line_of_help() -> None:
     assert said.code == 0
     for verb in ("demo", "up", "down", "manager", "agent", "webhooks", "get", "explain", "cluster", "ca", "version"):
         assert any(line.split()[:1] == [verb] and len(line.split()) > 3 for line in said.out.splitlines()), verb
+
+
+def test_is_1_an_epoch_of_5000_digits_is_shown_as_what_it_is_and_spoils_no_other_line(stage: Stage) -> None:
+    stage.workload("hostile", annotations={"gatelift.dev/epoch": "9" * 5000})
+    stage.workload("placed", status=admitted("worker-1"), annotations={"gatelift.dev/epoch": "\u00b2"})
+    said = stage.run("get", "workloads", "-o", "json")
+    hostile, placed = json.loads(said.out)
+    assert (hostile["name"], hostile["epoch"]) == ("pod-hostile", 1)
+    assert hostile["message"].startswith("metadata.annotations[gatelift.dev/epoch]: is no number of an attempt (5000")
+    assert (placed["cluster"], placed["epoch"]) == ("worker-1", 1)
+    assert said.err == ""
+
+
+@pytest.mark.parametrize("away", ["renewed long ago", "given back", "deleted"])
+def test_is_1_who_is_connected_is_not_said_when_no_manager_leads(stage: Stage, away: str) -> None:
+    conditions = [condition("Connected", "True", "Connected")]
+    stage.server.put(WORKER_CLUSTER, "worker-1", status={"session": 3, "conditions": conditions})
+    stage.server.put(WORKER_CLUSTER, "worker-2", status={"conditions": [condition("Connected", "False", "Lost")]})
+    if away == "deleted":
+        stage.server.remove(LEASE, "gatelift-manager", "gatelift-system")
+    else:
+        holder = "" if away == "given back" else "manager-1"
+        spec = {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000000Z"}
+        stage.server.put(LEASE, "gatelift-manager", "gatelift-system", spec=spec)
+    said = stage.run("cluster", "list", "-o", "json")
+    assert [each["state"] for each in json.loads(said.out)] == ["Unknown", "Lost"]
+    assert said.line.startswith("gatelift: no manager leads (Lease gatelift-system/gatelift-manager: ")
+    assert "kubectl -n gatelift-system logs" in said.line
+    for verb in (("get", "workloads"), ("get", "placements"), ("get", "queues")):
+        assert stage.run(*verb).line == said.line
+
+
+def test_is_1_who_may_not_read_the_lease_is_told_nothing_of_it(stage: Stage) -> None:
+    conditions = [condition("Connected", "True", "Connected")]
+    stage.server.put(WORKER_CLUSTER, "worker-1", status={"conditions": conditions})
+    stage.server.fault("GET", "/leases/", status=403, body=status_of(403, "Forbidden", "no"))
+    said = stage.run("cluster", "list", "-o", "json")
+    assert (json.loads(said.out)[0]["state"], said.err) == ("Connected", "")
+
+
+def test_is_1_a_lease_that_ran_out_a_moment_ago_may_be_a_difference_of_clocks() -> None:
+    spec = LeaseSpec(holder_identity="m", lease_duration_seconds=15, renew_time="2026-01-01T00:00:00.000000Z")
+    renewed = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    assert absent_by(Lease(spec=spec), renewed + dt.timedelta(seconds=44)) == ""
+    assert "m renewed it 46s ago" in absent_by(Lease(spec=spec), renewed + dt.timedelta(seconds=46))

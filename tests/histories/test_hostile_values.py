@@ -1,4 +1,4 @@
-"""Scripted histories (HD-87): whatever people write into marks of ours, no exception reaches a boundary of containment.
+"""Scripted histories (HD-87, IS-1): whatever people write into marks of ours, nothing is raised at all.
 
 The keys are read from the sources, so a new one is tried as soon as it is there. The embedded server takes values that
 a policy refuses elsewhere: cores must live with them all the same.
@@ -31,6 +31,7 @@ HOSTILE = {
     "negative": "-1",
     "huge": "9" * 5000,
     "other digits": "\u0663\u0664",
+    "a digit that is no number": "\u00b2",
     "deep": "[" * 5000,
     "deep in an object": '{"x":' + "[" * 5000,
     "long": "x" * 200_000,
@@ -68,6 +69,7 @@ def test_hd_87_the_keys_are_found() -> None:
 
 @EVERY
 def test_hd_87_marks_of_ours_with_hostile_values_raise_nothing(value: str) -> None:
+    """HD-87, IS-1: leaders and agents that start with such objects there do, too."""
     history = History(shown=False)
     history.job("travels")
     history.job("stays", "stays")

@@ -8,7 +8,7 @@ import pytest
 
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.reflector import PASSING_MAX, ReflectorLimits
-from gatelift_kube.resources import POD, ObjectKey
+from gatelift_kube.resources import POD, WORKLOAD, ObjectKey
 from gatelift_kube.workqueue import Backoff
 from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen
 from support.fake_apiserver import FakeApiServer, status_of
@@ -332,3 +332,14 @@ async def test_hd_98_who_asks_for_a_list_does_not_wait_for_the_pause_after_a_fai
         await until(lambda: server.watching == 0)
         followed.reflector.list_anew()
         await until(lambda: followed.told() == ["synced", "synced"])
+
+
+async def test_is_7_a_kind_that_is_not_served_says_so_with_the_way_out(server: FakeApiServer, client: Client) -> None:
+    message = "the server could not find the requested resource"
+    server.fault("GET", "workloads", status=404, body=status_of(404, "NotFound", message))
+    async with running(Followed(client, resource=WORKLOAD)) as followed:
+        assert followed.problems[1:] == []
+    assert followed.problems[0] == (
+        "workloads: this API server does not serve Workload of kueue.x-k8s.io/v1beta2; its CRD is missing: "
+        "kubectl apply --server-side -k deploy/crds"
+    )

@@ -26,6 +26,13 @@ HOSTILE = {
     "a lone surrogate": b'{"message":"\\ud800"}',
     "half a character": b'{"message":"\xc3"}',
     "no object": b"[1]",
+    "IS-2: a count that is negative": b'{"succeeded":-1}',
+    "IS-2: a count of failures that is negative": b'{"failed":-9223372036854775808}',
+    "IS-2: active pods that are negative": b'{"active":-1,"ready":-1}',
+    "IS-2: a count beyond what Kubernetes counts": b'{"succeeded":2147483648}',
+    "IS-2: a count of 5,000 digits": b'{"succeeded":' + b"9" * 5000 + b"}",
+    "IS-2: a phase that is none": b'{"phase":"Eternal"}',
+    "IS-2: a condition that is neither true nor false": b'{"conditions":[{"type":"Ready","status":"Perhaps"}]}',
 }
 
 
@@ -50,6 +57,7 @@ def report(world: World, kind: str, status: bytes) -> ObjectReport:
 @pytest.mark.parametrize("kind", ["Pod", "Job"])
 @pytest.mark.parametrize("status", HOSTILE.values(), ids=HOSTILE.keys())
 def test_what_is_no_status_is_not_shown_and_ends_nothing(kind: str, status: bytes) -> None:
+    """IS-2: counts, phases and states that are none set the mirror of this placement aside, and nothing else."""
     world = a_placed(kind)
     agent = world.agents["a"]
     before = world.find(kind).get("status")

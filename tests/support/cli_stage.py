@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,8 @@ import yaml
 from typer.testing import CliRunner
 
 from gatelift.cli.main import app
-from gatelift_kube.resources import LOCAL_QUEUE, WORKLOAD
+from gatelift_kube.resources import LEASE, LOCAL_QUEUE, WORKLOAD
+from gatelift_kube.timestamps import to_text
 from support.fake_apiserver import FakeApiServer
 
 SECONDS = 60.0
@@ -62,6 +64,12 @@ class Stage:
         self.server.put(LOCAL_QUEUE, name, "team", spec={"clusterQueue": "all"}, status=status)
 
 
+def leads(server: FakeApiServer, renewed: dt.datetime) -> None:
+    """Put the manager's Lease there, renewed at a moment for an hour."""
+    spec = {"holderIdentity": "manager-1", "leaseDurationSeconds": 3600, "renewTime": to_text(renewed.timestamp())}
+    server.put(LEASE, "gatelift-manager", "gatelift-system", spec=spec)
+
+
 def say(*arguments: str) -> Said:
     """Run the command line with these arguments."""
     result = CliRunner(env={"COLUMNS": "200", "PROVIDER": None}).invoke(app, arguments)
@@ -87,6 +95,7 @@ def staged(folder: Path) -> Iterator[Stage]:
 async def _started() -> FakeApiServer:
     server = FakeApiServer()
     await server.start()
+    leads(server, dt.datetime.now(dt.UTC))
     return server
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.reflector import Reflector, ReflectorLimits
-from gatelift_kube.resources import POD
+from gatelift_kube.resources import POD, Resource
 from gatelift_kube.tasks import spawn
 from gatelift_kube.workqueue import Backoff
 from gatelift_kube.writes import ApiEvent, ObjectGone, ObjectSeen
@@ -30,12 +30,13 @@ class Followed:
         *,
         raw: bool = True,
         followed: bool = False,
+        resource: Resource = POD,
     ) -> None:
         self.events: list[ApiEvent] = []
         self.problems: list[str] = []
         self.reflector = Reflector(
             client,
-            POD,
+            resource,
             self.events.append,
             selection=selection or Selection(),
             with_raw=raw,

@@ -16,6 +16,7 @@ from pydantic_settings import SettingsConfigDict
 from gatelift_admission import amounts
 from gatelift_agent.core import settings as core
 from gatelift_kube.election import ElectionTimes
+from gatelift_kube.numbers import whole
 from gatelift_kube.resources import RESOURCE_FLAVOR
 from gatelift_kube.settings_file import (
     ConfigError,
@@ -167,8 +168,8 @@ class Configuration(EnvironmentSettings):
     @classmethod
     def _http(cls, value: str) -> str:
         address = value.removeprefix("http://")
-        port = address.rpartition(":")[2]
-        if value and not (address != value and ":" in address and port.isascii() and port.isdigit()):
+        port = whole(address.rpartition(":")[2])
+        if value and (address == value or ":" not in address or port is None):
             raise ValueError(f"{value!r} is no HTTP proxy; write http://host:port")
         return value
 

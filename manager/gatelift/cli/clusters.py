@@ -15,6 +15,7 @@ import typer
 from gatelift import introduction
 from gatelift.cli.connection import NOT_FOUND, USAGE, CliError, is_of_no_kind, run
 from gatelift.cli.fencing import declare_fenced
+from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.render import Output, age, show
 from gatelift.cli.target import target_of
 from gatelift.core import foreign_runs, informing
@@ -29,6 +30,8 @@ from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import CONFIG_MAP, WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_wire import identity, tokens
 
+NOBODY_KNOWS = "Unknown"
+"""State of a cluster that was connected when the last manager led: sessions end with their manager."""
 CA_CONFIG_MAP = "gatelift-ca"
 """Where the manager publishes the bundle that agents have to trust; certificates are no secret."""
 
@@ -152,43 +155,45 @@ async def print_clusters(client: Client, output: Output) -> None:
     """Print all worker clusters."""
     now = dt.datetime.now(dt.UTC)
     rows = []
-    async for page in client.list(WORKER_CLUSTER):
-        for served in page.items:
-            found = served.object
-            if not isinstance(found, WorkerCluster):
-                continue
-            status = found.status
-            connected = conditions.find(status.conditions, "Connected")
-            state = connected.reason if connected else "NeverConnected"
-            flags = ", ".join(
-                word
-                for word, on in (
-                    ("cordoned", found.spec.cordoned),
-                    ("restored", awaits_person(found, _in_doubt(found.status.restored_session, found))),
-                    ("replaced", awaits_person(found, _in_doubt(found.status.replaced_session, found))),
-                    ("taken over", awaits_person(found, _in_doubt(found.status.taken_over_session, found))),
-                    (f"no new work ({_cordoned_for(found)})", bool(_cordoned_for(found))),
-                    ("second agent", conditions.is_true(status.conditions, "SecondAgent")),
-                    (f"foreign ({_foreign(found)})", _foreign(found) > 0),
-                    ("left out", conditions.is_true(status.conditions, informing.CONDITION)),
-                    ("draining", found.spec.drain),
-                    ("revoked", found.spec.revoked),
-                    ("waits for approval", _waits(found)),
-                )
-                if on
+    listed = [served.object async for page in client.list(WORKER_CLUSTER) for served in page.items]
+    nobody_leads = await tell_if_absent(client)
+    for found in listed:
+        if not isinstance(found, WorkerCluster):
+            continue
+        status = found.status
+        connected = conditions.find(status.conditions, "Connected")
+        state = connected.reason if connected else "NeverConnected"
+        if nobody_leads and connected is not None and connected.status == conditions.TRUE:
+            state = NOBODY_KNOWS
+        flags = ", ".join(
+            word
+            for word, on in (
+                ("cordoned", found.spec.cordoned),
+                ("restored", awaits_person(found, _in_doubt(found.status.restored_session, found))),
+                ("replaced", awaits_person(found, _in_doubt(found.status.replaced_session, found))),
+                ("taken over", awaits_person(found, _in_doubt(found.status.taken_over_session, found))),
+                (f"no new work ({_cordoned_for(found)})", bool(_cordoned_for(found))),
+                ("second agent", conditions.is_true(status.conditions, "SecondAgent")),
+                (f"foreign ({_foreign(found)})", _foreign(found) > 0),
+                ("left out", conditions.is_true(status.conditions, informing.CONDITION)),
+                ("draining", found.spec.drain),
+                ("revoked", found.spec.revoked),
+                ("waits for approval", _waits(found)),
             )
-            rows.append(
-                (
-                    found.metadata.name,
-                    state,
-                    status.session or "",
-                    status.placements,
-                    status.agent_version,
-                    flags,
-                    age(status.certificate_issued_at, now),
-                    age(found.metadata.creation_timestamp, now),
-                )
+            if on
+        )
+        rows.append(
+            (
+                found.metadata.name,
+                state,
+                status.session or "",
+                status.placements,
+                status.agent_version,
+                flags,
+                age(status.certificate_issued_at, now),
+                age(found.metadata.creation_timestamp, now),
             )
+        )
     show(
         ("Name", "State", "Session", "Placements", "Agent", "Notes", "Certificate", "Age"),
         sorted(rows, key=lambda row: str(row[0])),

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gatelift.cli.connection import NOT_FOUND, CliError, run
+from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.listing import every, maker_of, placement_of, situation_of
 from gatelift.cli.render import CELL_CHARS_MAX, Output, age, dump
 from gatelift.cli.replica import replica
@@ -70,6 +71,7 @@ def explain(
 
 async def _explained(client: Client, namespace: str, name: str, config: Path | None) -> Explanation:
     workload = await _find(client, namespace, name)
+    await tell_if_absent(client)
     now = dt.datetime.now(dt.UTC)
     told = explanation_of(workload, now)
     if told.state == texts.FINISHED:

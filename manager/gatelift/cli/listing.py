@@ -15,6 +15,7 @@ from rich.console import Console
 from gatelift.cli import clusters
 from gatelift.cli import pending as positions
 from gatelift.cli.connection import run
+from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.render import Output, age, show
 from gatelift.cli.target import target_of
 from gatelift.core import epochs, record, texts
@@ -160,9 +161,10 @@ async def _workloads(client: Client, namespace: str, output: Output) -> None:
                 situation.reason,
                 maker_of(workload),
                 epochs.of(workload),
-                situation.message,
+                situation.message or epochs.misspelt(workload),
             )
         )
+    await tell_if_absent(client)
     show(
         ("Namespace", "Name", "State", "Cluster", "Queue", "Age", "Reason", "For", "Epoch", "Message"),
         sorted(rows, key=lambda row: (str(row[0]), str(row[1]))),
@@ -192,6 +194,7 @@ async def _placements(client: Client, namespace: str, output: Output) -> None:
                 "ending" if found.evicted or workload.metadata.deletion_timestamp else "placed",
             )
         )
+    await tell_if_absent(client)
     show(
         ("Cluster", "Namespace", "Name", "Epoch", "Pods", "Policy", "Term", "State"),
         sorted(rows, key=lambda row: tuple(map(str, row[:3]))),
@@ -225,6 +228,7 @@ async def _queues(client: Client, output: Output) -> None:
                 "" if active is None or active.status == "True" else active.message,
             )
         )
+    await tell_if_absent(client)
     show(
         ("Kind", "Name", "ClusterQueue", "Pending", "Admitted", "Reserved", "Problem"),
         sorted(rows, key=lambda row: (str(row[0]), str(row[1]))),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -70,7 +71,7 @@ def age(timestamp: str | None, now: dt.datetime) -> str:
     """Return `5s`, `12m`, `3h`, `8d` since an RFC 3339 time, "" when there is none."""
     if not timestamp:
         return ""
-    seconds = max(0, int(now.timestamp() - timestamps.to_seconds(timestamp)))
+    seconds = max(0, math.trunc(now.timestamp() - timestamps.to_seconds(timestamp)))
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
         if seconds >= 2 * size:
             return f"{seconds // size}{unit}"

@@ -51,6 +51,14 @@ def annotated(workload: Workload) -> int:
     return max(FIRST, number(workload.metadata.annotations.get(ANNOTATION_EPOCH, "")))
 
 
+def misspelt(workload: Workload) -> str:
+    """Return what is wrong with the annotation, "" where it is a number of ours or absent."""
+    text = workload.metadata.annotations.get(ANNOTATION_EPOCH)
+    if text is None or number(text):
+        return ""
+    return f"metadata.annotations[{ANNOTATION_EPOCH}]: is no number of an attempt ({len(text)} characters): counts as 1"
+
+
 def used(workload: Workload) -> int:
     """Return the highest epoch that a reservation had, as far as the Workload says; 0 where it says none."""
     return max(_marked(workload), _said(workload))

@@ -7,6 +7,8 @@ Time counts while Admitted is True, to the second as its transition is written; 
 
 from __future__ import annotations
 
+import math
+
 from gatelift.core import deactivation, texts
 from gatelift.core.attempts import Attempt
 from gatelift.core.state import Core, ref_of
@@ -37,7 +39,7 @@ def past(core: Core, known: Workload, reason: str, now: float) -> int | None:
         return None
     before = known.status.accumulated_past_execution_time_seconds
     admitted = _admitted_for(core, known, now)
-    return before if admitted is None else (before or 0) + int(admitted)
+    return before if admitted is None else (before or 0) + math.trunc(admitted)
 
 
 def _admitted_for(core: Core, known: Workload, now: float) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from gatelift_kube.numbers import whole
 from gatelift_kube.resources import ObjectRef
 
 STALE_SECONDS_MAX = 2.0
@@ -144,9 +145,8 @@ class InFlight:
         """
         trouble = self.trouble.get(ref)
         stale = trouble.stale if trouble is not None else ""
-        if not (stale.isdecimal() and version.isdecimal()):
-            return ""
-        return stale if int(version) < int(stale) else ""
+        conflicted, found = whole(stale), whole(version)
+        return stale if conflicted is not None and found is not None and found < conflicted else ""
 
     def hindrance(self, ref: ObjectRef, now: float) -> tuple[bool, bool, float]:
         """Return (must wait, must be read first, time at which to look again)."""

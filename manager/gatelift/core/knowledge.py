@@ -15,6 +15,7 @@ from gatelift.core.record import Record
 from gatelift.core.user_objects import UserObject, made_for
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.made_for import owners_of
+from gatelift_kube.numbers import whole
 from gatelift_kube.objects.core import Namespace, PriorityClass
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
@@ -47,10 +48,8 @@ def newer(candidate: ObjectMeta, known: ObjectMeta) -> bool:
         return True
     if candidate.resource_version == known.resource_version:
         return False
-    try:
-        return int(candidate.resource_version) > int(known.resource_version)
-    except ValueError:
-        return True
+    found, before = whole(candidate.resource_version), whole(known.resource_version)
+    return found is None or before is None or found > before
 
 
 @dataclass(slots=True)

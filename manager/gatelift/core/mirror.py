@@ -19,6 +19,14 @@ MERGE_SECONDS = 1.0
 """Passing states (scheduled, pulling, one more of many pods) wait so long for the next one."""
 
 
+COUNT_MAX = 2**31 - 1
+"""Kubernetes counts pods in int32; the API server refuses a status that says more."""
+PHASES = frozenset({"", "Pending", "Running", "Succeeded", "Failed", "Unknown"})
+STATES = frozenset({"", "True", "False", "Unknown"})
+NAME_CHARS_MAX = 40
+"""Of what stands in their place, in a note."""
+
+
 class _Condition(msgspec.Struct, frozen=True):
     type: str = ""
     status: str = ""
@@ -70,7 +78,13 @@ def unreadable(status: bytes) -> str:
     except UNREADABLE as error:
         return str(error)
     counts = {"active": found.active, "ready": found.ready, "succeeded": found.succeeded, "failed": found.failed}
-    return "; ".join(f"{name}: must not be negative" for name, count in counts.items() if (count or 0) < 0)
+    wrong = [f"{name}: must not be negative" for name, count in counts.items() if (count or 0) < 0]
+    wrong += [f"{name}: is above {COUNT_MAX}" for name, count in counts.items() if (count or 0) > COUNT_MAX]
+    if found.phase not in PHASES:
+        wrong.append(f"phase: {found.phase[:NAME_CHARS_MAX]!r} is none")
+    states = sorted({one.status for one in found.conditions or ()} - STATES)
+    wrong += [f"conditions: a status is True, False or Unknown, not {one[:NAME_CHARS_MAX]!r}" for one in states[:1]]
+    return "; ".join(wrong)
 
 
 def show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> None:

@@ -6,6 +6,7 @@ import socket
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from gatelift_kube.numbers import whole
 from gatelift_wire import limits
 
 KEEPALIVE_MILLISECONDS = 20_000
@@ -35,7 +36,7 @@ class Target:
     @property
     def port(self) -> int:
         """Port of the address."""
-        return int(self.address.rpartition(":")[2])
+        return whole(self.address.rpartition(":")[2]) or 0
 
     @property
     def tls_name(self) -> str:

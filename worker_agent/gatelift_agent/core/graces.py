@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from gatelift_agent.core.placements import Placement, Tracked
 from gatelift_kube.objects.core import Pod
@@ -15,7 +16,7 @@ def grace_seconds(placement: Placement, tracked: Tracked) -> int | None:
     if not allowed:
         return None
     # 0 would mean a removal without the kubelet's word; one second is the least that waits for it.
-    wanted = max(1, int(min(allowed)))
+    wanted = max(1, math.trunc(min(allowed)))
     own = tracked.object.spec.termination_grace_period_seconds if isinstance(tracked.object, Pod) else None
     return None if own is not None and own <= wanted else wanted
 
