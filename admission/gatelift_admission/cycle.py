@@ -41,7 +41,7 @@ call, and an entry that changed in between is left out of it.
 
 from __future__ import annotations
 
-from gatelift_admission import patient, places, reservation, texts
+from gatelift_admission import faults, patient, places, reservation, texts
 from gatelift_admission.entry import Entry, Phase, has_failed_checks
 from gatelift_admission.flavors import Assignment, Cursor, Mode
 from gatelift_admission.heads import heads_of
@@ -92,8 +92,11 @@ class Cycle:
                 if self._round is None:
                     continue
             left -= self._nominate(self._round, left)
-            if not self._round.heads:
+            if not self._round.heads and not self._state.faults:
                 left -= self._process(self._round, decisions, left)
+            if self._state.faults:  # the tree is made anew, and all queues are offered anew
+                self._round = None
+                break
             if not self._round.heads and not self._round.nominees:
                 self._close(self._round)
                 self._round = None
@@ -134,16 +137,24 @@ class Cycle:
             if entry.ticket != ticket or entry.queue != queue.name:
                 continue
             self.nominations += 1
-            if self._obstacle(entry, queue):
-                round_.progress = True
-                continue
-            if entry.cursor:
-                self._expire_cursor(round_, entry, queue)
-            plan = fitting(self._state, entry, queue)
-            known = patient.plan_of(self._state, entry, queue) if plan is None else None
-            plan = plan or known or nominate(self._state, entry, queue, cursor=entry.cursor)
-            round_.nominees.append(Nominee(entry, ticket, queue, plan, patient=known is not None))
+            try:
+                self._find(round_, entry, ticket, queue)
+            except Exception as error:  # noqa: BLE001 (containment: one workload keeps nobody else from his turn)
+                faults.set_aside(self._state, entry, error)
+                break
         return done + tree.simulated // SIMULATED_PER_STEP - begun
+
+    def _find(self, round_: Round, entry: Entry, ticket: int, queue: QueueModel) -> None:
+        """Find what could be done for a head."""
+        if self._obstacle(entry, queue):
+            round_.progress = True
+            return
+        if entry.cursor:
+            self._expire_cursor(round_, entry, queue)
+        plan = fitting(self._state, entry, queue)
+        known = patient.plan_of(self._state, entry, queue) if plan is None else None
+        plan = plan or known or nominate(self._state, entry, queue, cursor=entry.cursor)
+        round_.nominees.append(Nominee(entry, ticket, queue, plan, patient=known is not None))
 
     def _obstacle(self, entry: Entry, queue: QueueModel) -> bool:
         """Set an entry aside that no quota can help, and say why; a StrictFIFO queue waits behind it.
@@ -183,7 +194,12 @@ class Cycle:
         while round_.nominees and done + tree.simulated // SIMULATED_PER_STEP - begun < limit:
             nominee = take_next(self._state, round_)
             if nominee.entry.ticket == nominee.ticket and nominee.entry.queue == nominee.queue.name:
-                self._look_at(round_, nominee, decisions)
+                try:
+                    self._look_at(round_, nominee, decisions)
+                except Exception as error:  # noqa: BLE001 (containment: one workload keeps nobody else from his turn)
+                    faults.take_back(self._state, nominee.entry)
+                    faults.set_aside(self._state, nominee.entry, error)
+                    break
             done += 1
         return done + tree.simulated // SIMULATED_PER_STEP - begun
 

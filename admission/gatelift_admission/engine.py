@@ -22,7 +22,7 @@ import heapq
 import inspect
 from collections.abc import Mapping
 
-from gatelift_admission import explain, ghosts, grants, intake, patient, places, statuses, structure
+from gatelift_admission import explain, faults, ghosts, grants, intake, patient, places, statuses, structure
 from gatelift_admission.amounts import QuantityError, to_quantity
 from gatelift_admission.cycle import Cycle
 from gatelift_admission.entry import Entry, Phase
@@ -256,8 +256,13 @@ class Engine:
         decisions: list[Decision] = []
         for _ in range(min(len(state.review), budget_heads * REVIEWS_PER_HEAD)):
             _, entry = state.review.popitem(last=False)
-            places.place(state, entry)
-            stop = stop_of(state, entry)
+            try:
+                if not entry.faulty:
+                    places.place(state, entry)
+                stop = stop_of(state, entry)
+            except Exception as error:  # noqa: BLE001 (containment: one workload keeps nobody else from being decided on)
+                faults.set_aside(state, entry, error)
+                continue
             if stop is not None:
                 decisions.append(stop)
         before = self._cycle.nominations
@@ -267,7 +272,15 @@ class Engine:
         overdue(state, budget_heads)
         decisions += tell_all(state, budget_heads)
         more = bool(state.review or state.untold or state.bypassed) or self._cycle.busy()
-        return CycleResult(decisions=tuple(decisions), more=more, nominations=self._cycle.nominations - before)
+        failed, state.faults = tuple(state.faults), []
+        done = self._cycle.nominations - before
+        return CycleResult(decisions=tuple(decisions), faults=failed, more=more or bool(failed), nominations=done)
+
+    def look_again(self, uid: str) -> None:
+        """Let a workload that was set aside (`CycleResult.faults`) have its turn again."""
+        entry = self.state.entries.get(uid)
+        if entry is not None:
+            faults.look_again(self.state, entry)
 
     def next_deadline(self) -> float | None:
         """Return the time at which `cycle` has something to do without a further event, None for never."""

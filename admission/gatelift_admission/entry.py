@@ -72,6 +72,8 @@ class Entry:
     ghost: bool = False
     """Its object shows no reservation and it runs all the same: charged by `held_counts`, see `ghosts`."""
     blocked: bool = False
+    faulty: bool = False
+    """It raised an exception as it was looked at, and is set aside (`faults`)."""
     backoff_until: float | None = None
     queue: str = ""
     """The ClusterQueue in whose pending set this is, empty if in none."""

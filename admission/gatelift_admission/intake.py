@@ -29,7 +29,7 @@ def workload_changed(state: State, workload: Workload, now: float) -> None:
     elif _older(workload, entry.workload):
         return
     else:
-        entry.workload = workload
+        entry.workload, entry.faulty = workload, False
         if workload.spec.queue_name != entry.local_queue.name:
             _leave(state, entry)
             entry.local_queue = ObjectKey(entry.key.namespace, workload.spec.queue_name)

@@ -67,19 +67,31 @@ def affinity_matches(pod_set: PodSetRequest, labels: Mapping[str, str]) -> bool:
 
 
 def _required_terms(affinity: dict[str, Any] | None) -> list[Any]:
-    node = (affinity or {}).get("nodeAffinity") or {}
-    required = node.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    terms = required.get("nodeSelectorTerms") or []
-    return terms if isinstance(terms, list) else []
+    """Return the terms of an affinity as somebody wrote it: nothing holds a template's content to a schema."""
+    required = _part(_part(affinity, "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution")
+    return _list(required, "nodeSelectorTerms")
 
 
 def _term_matches(term: Any, labels: Mapping[str, str]) -> bool:
-    expressions = term.get("matchExpressions") or [] if isinstance(term, dict) else []
-    return all(
-        requirement_holds(str(one.get("operator", "")), list(one.get("values") or []), labels, str(one.get("key", "")))
-        for one in expressions
-        if one.get("key") in labels
-    )
+    """Return whether labels match; what is no requirement matches nothing, as no node would."""
+    return all(isinstance(one, dict) and _expression_holds(one, labels) for one in _list(term, "matchExpressions"))
+
+
+def _expression_holds(one: dict[str, Any], labels: Mapping[str, str]) -> bool:
+    key = one.get("key")
+    if not isinstance(key, str):
+        return False
+    values = [value for value in _list(one, "values") if isinstance(value, str)]
+    return key not in labels or requirement_holds(str(one.get("operator", "")), values, labels, key)
+
+
+def _part(document: Any, name: str) -> Any:
+    return document.get(name) if isinstance(document, dict) else None
+
+
+def _list(document: Any, name: str) -> list[Any]:
+    found = _part(document, name)
+    return found if isinstance(found, list) else []
 
 
 def flavor_objection(flavor: ResourceFlavor, pod_set: PodSetRequest) -> str | None:

@@ -115,10 +115,20 @@ Decision = Reserve | Inadmissible | Evict | Unreserve | Preempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A workload that raised an exception as it was looked at, and is set aside (`faults`)."""
+
+    uid: str
+    key: ObjectKey
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CycleResult:
     """What one call of `Engine.cycle` decided; `more`: work is left that needs no further event, call again."""
 
     decisions: tuple[Decision, ...] = ()
+    faults: tuple[Fault, ...] = ()
     more: bool = False
     nominations: int = 0
 

@@ -25,7 +25,7 @@ from gatelift_admission.keeping import Kept
 from gatelift_admission.ledger import Ledger
 from gatelift_admission.loans import Loans
 from gatelift_admission.matching import selector_matches
-from gatelift_admission.model import Cell, Settings, Usage
+from gatelift_admission.model import Cell, Fault, Settings, Usage
 from gatelift_admission.patience import Patience
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts
@@ -98,6 +98,8 @@ class State:
     """Queues whose head lost to another entry in a round that changed nothing: ready again when the root changes."""
     review: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
     untold: OrderedDict[str, Entry] = field(default_factory=OrderedDict)
+    faults: list[Fault] = field(default_factory=list)
+    """Who was set aside since the last call."""
     bypassed: dict[int, PendingClass] = field(default_factory=dict)
     backoffs: list[tuple[float, str]] = field(default_factory=list)
     peaceful: dict[str, bool] = field(default_factory=dict)

@@ -26,6 +26,13 @@ _NOT_QUEUED = frozenset({SUSPENDED, DEACTIVATED, ADMISSION_GATED})
 WORKLOAD_ADMITTED = "The workload is admitted"
 CHECKS_NOT_READY = "The workload has not all checks ready"
 NO_RESERVATION = "The workload has no reservation"
+
+
+def faulty(error: str) -> str:
+    """Return what is said of a workload that could not be looked at."""
+    return f"It cannot be decided on ({error}, a mistake of Gatelift's: see its log): it is set aside and tried again"
+
+
 WAITING = "Workload is pending evaluation in the scheduling queue"
 BYPASSED = "Bypassed scheduling evaluation because an equivalent workload recently failed"
 LOST_TO_ANOTHER = "Workload no longer fits after processing another workload"

@@ -19,7 +19,15 @@ from gatelift_kube.client import Client
 from gatelift_kube.clock import Clock, monotonic, wall
 from gatelift_kube.config import ClusterConfig
 from gatelift_kube.election import Election, ElectionTimes, Standing, Step
-from gatelift_kube.errors import AlreadyExistsError, ConflictError, KubeError, NotFoundError, TimedOutError
+from gatelift_kube.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    ForbiddenError,
+    KubeError,
+    NotFoundError,
+    TimedOutError,
+    UnauthorizedError,
+)
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.resources import LEASE, ObjectKey, ObjectRef
 
@@ -33,6 +41,8 @@ TRY_SHARE = 0.3
 """Part of `renew_seconds` that a first request may take, so that a lost packet leaves time for another try.
 
 Each try after one that failed may take twice as long: a server that is overloaded answers late, and to all alike."""
+TROUBLES_TOLD = 3
+"""So many requests in a row that came to nothing are told: one may be a lost packet, or somebody who was first."""
 HURRY = 0.25
 """Part of the retry time that a leader waits after a renewal that failed."""
 
@@ -55,8 +65,11 @@ class Elector:
         rng: random.Random | None = None,
         clock: Clock = monotonic,
         wall_clock: Clock = wall,
+        on_problem: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._client = client
+        self._on_problem = on_problem
+        self._troubles = 0
         self._election = election
         self._on_acquired = on_acquired
         self._on_lost = on_lost
@@ -81,8 +94,9 @@ class Elector:
                 try:
                     await self._turn()
                     self._failures = 0
-                except KubeError:  # whatever it was, the next turn reads the Lease again
+                except KubeError as error:  # whatever it was, the next turn reads the Lease again
                     self._failures += 1
+                    self._trouble(error)
                     hurry = HURRY if self._led else 1.0
                 self._tell()
                 await self._pause(hurry)
@@ -96,16 +110,19 @@ class Elector:
             await self._read()
         step = election.step(self._clock())
         if step is Step.WAIT:
+            self._well()
             return
         if step is not Step.RENEW:
             await self._raise_floors()
         sent_at = self._clock()
         try:
             lease = await self._write(step)
-        except (AlreadyExistsError, ConflictError, NotFoundError):
+        except (AlreadyExistsError, ConflictError, NotFoundError) as error:
             # Somebody was first, or an earlier write of ours got through after all: only the record can tell.
             await self._read()
+            self._trouble(error)
             return
+        self._well()
         now = self._clock()
         if step is Step.RENEW:
             election.renewed(lease, sent_at, now)
@@ -123,6 +140,18 @@ class Elector:
             raise TimedOutError("how far terms have come was not answered in time") from error
         self._election.raise_floor(term)
         self._election.raise_counter(counter)
+
+    def _trouble(self, error: KubeError) -> None:
+        """Take that a request about the Lease came to nothing; told when it is no passing one."""
+        self._troubles += 1
+        if self._troubles >= TROUBLES_TOLD:
+            self._on_problem(f"leader election by Lease {self._ref.key}: {error}; {_way_out(error)}")
+
+    def _well(self) -> None:
+        """Take that requests about the Lease are answered."""
+        if self._troubles >= TROUBLES_TOLD:
+            self._on_problem("")
+        self._troubles = 0
 
     async def _read(self) -> None:
         try:
@@ -192,9 +221,9 @@ class Elector:
 class LeaderElector:
     """Runs for the Lease `namespace/name` as `identity` (unique to this process) on a thread of its own.
 
-    `on_acquired(term)` and `on_lost(reason)` are posted to the event loop that called `start`. `floor` is the highest
-    term known from elsewhere: a Lease that was deleted must not make terms go back; `floors` reads that, and from which
-    number it counts on, each time before the Lease is taken. `counts`: see `election`.
+    `on_acquired(term)`, `on_lost(reason)` and `on_problem(text)` are posted to the event loop that called `start`.
+    `floor` is the highest term known from elsewhere: a Lease that was deleted must not make terms go back; `floors`
+    reads that, and from which number it counts on, each time before the Lease is taken. `counts`: see `election`.
     """
 
     def __init__(
@@ -212,8 +241,12 @@ class LeaderElector:
         counts: bool = False,
         clock: Clock = monotonic,
         user_agent: str = "gatelift-elector",
+        on_problem: Callable[[str], None] = lambda _text: None,
     ) -> None:
+        self.problem = ""
+        """Why nobody is elected, or a lead cannot be kept, and the way out; "" while the Lease is read and written."""
         self.identity = identity
+        self._told_of = on_problem
         self._config = config
         self._clock = clock
         self._user_agent = user_agent
@@ -306,16 +339,32 @@ class LeaderElector:
                 on_lost=lambda reason: self._post(self._on_lost, reason),
                 floors=self._floors,
                 clock=self._clock,
+                on_problem=lambda text: self._post(self._problem, text),
             )
             self._own = asyncio.get_running_loop()
             if self._stopping.is_set():  # stopped before the thread was ready
                 self._elector.stop()
             await self._elector.run()
 
+    def _problem(self, text: str) -> None:
+        """Keep what is wrong, and tell it; how often that is worth a line is the listener's to say."""
+        self.problem = text
+        if text:
+            self._told_of(text)
+
     def _post(self, callback: Callable[[T], None], value: T) -> None:
         if self._main is not None:
             with suppress(RuntimeError):  # the main loop is closed: nobody is left to be told
                 self._main.call_soon_threadsafe(callback, value)
+
+
+def _way_out(error: KubeError) -> str:
+    """Return what a person can do about a refusal."""
+    if isinstance(error, ForbiddenError | UnauthorizedError):
+        return "its ServiceAccount needs the Role that deploy/ gives it: create leases; get, patch and update this one"
+    if isinstance(error, NotFoundError):
+        return "is its namespace there?"
+    return "nobody leads until that is answered: is the API server well?"
 
 
 def _lease(object_: object) -> Lease:

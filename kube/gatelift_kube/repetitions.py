@@ -42,11 +42,16 @@ class Repetitions:
 
 def watch_problems(log: Any, clock: Clock = monotonic) -> Callable[[str], None]:
     """Return what takes the problems of watches (`Reflector.on_problem`) and logs each at most once a minute."""
+    return problems(log, "watch interrupted", clock)
+
+
+def problems(log: Any, event: str, clock: Clock = monotonic) -> Callable[[str], None]:
+    """Return what takes texts of problems and logs each at most once a minute, as `event`."""
     repetitions = Repetitions(clock=clock)
 
     def told(problem: str) -> None:
         untold = repetitions.untold(problem)
         if untold is not None:
-            log.warning("watch interrupted", problem=problem, **({"times_before": untold} if untold else {}))
+            log.warning(event, problem=problem, **({"times_before": untold} if untold else {}))
 
     return told

@@ -39,6 +39,7 @@ from gatelift_kube.election import ElectionTimes
 from gatelift_kube.leader import LeaderElector
 from gatelift_kube.machine_loop import MachineLoop
 from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.repetitions import problems
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.status_server import ListenError, StatusServer
 from gatelift_kube.tasks import Supervisor
@@ -122,6 +123,7 @@ class _Process:
             ),
             floors=_floors,
             counts=True,
+            on_problem=problems(self._log, "not elected"),
         )
         self._local = LocalStream(self._loop.post)
         self._local_agent: LocalAgent | None = None
@@ -291,8 +293,9 @@ class _Process:
         kinds = self._api.waiting_kinds
         if kinds:
             return f"not listed yet: {', '.join(kinds)}"
-        local = self._local_agent
-        return f"the agent of local has ended ({local.failure}); restart the manager" if local and local.failure else ""
+        if self._elector.problem:
+            return self._elector.problem
+        return self._local_agent.missing if self._local_agent is not None else ""
 
     def _refresh(self) -> None:
         self._metrics.refresh(self._machine, waiting=self._loop.waiting, writes_held=self._api.writes_held)

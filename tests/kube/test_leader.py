@@ -194,6 +194,7 @@ class Running:
         floors: Floors | None = None,
     ) -> None:
         self.told: list[str] = []
+        self.problems: list[str] = []
         if server.find(LEASE, KEY.name, KEY.namespace) is None:
             server.put(LEASE, KEY.name, KEY.namespace, spec={})
         self.elector = LeaderElector(
@@ -203,6 +204,7 @@ class Running:
             identity,
             on_acquired=lambda term: self.told.append(f"acquired {term}"),
             on_lost=lambda reason: self.told.append(f"lost: {reason}"),
+            on_problem=self.problems.append,
             times=STEADY,
             floors=floors,
             counts=counts,
@@ -433,3 +435,35 @@ async def test_the_lease_keeps_fields_that_we_do_not_know(server: FakeApiServer,
     assert record is not None
     assert record["spec"]["strategy"] == "OldestEmulation"
     assert record["metadata"]["labels"] == {"x": "y"}
+
+
+@pytest.mark.parametrize(
+    ("method", "code", "reason", "way_out"),
+    [
+        ("PATCH", 403, "Forbidden", "its ServiceAccount needs the Role that deploy/ gives it"),
+        ("GET", 403, "Forbidden", "its ServiceAccount needs the Role that deploy/ gives it"),
+        ("PATCH", 404, "NotFound", "is its namespace there?"),
+        ("PATCH", 422, "Invalid", "is the API server well?"),
+    ],
+)
+async def test_is_6_who_cannot_be_elected_says_what_is_wrong_until_it_is_mended(
+    server: FakeApiServer, method: str, code: int, reason: str, way_out: str
+) -> None:
+    server.fault(method, KEY.name, times=8, status=code, body=status_of(code, reason, "not for you"))
+    one = Running(server, "a")
+    async with started(one):
+        await until(lambda: one.told == ["acquired 1"])
+        await until(lambda: one.elector.problem == "")
+    assert one.problems
+    for text in one.problems:
+        assert text.startswith(f"leader election by Lease {KEY}: ")
+        assert "not for you" in text
+        assert text.endswith(way_out) or way_out in text
+
+
+async def test_is_6_one_request_that_comes_to_nothing_is_no_problem(server: FakeApiServer) -> None:
+    server.fault("PATCH", KEY.name, times=2, status=503, body=status_of(503, "ServiceUnavailable"))
+    one = Running(server, "a")
+    async with started(one):
+        await until(lambda: one.told == ["acquired 1"])
+    assert one.problems == []

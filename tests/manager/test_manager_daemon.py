@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -31,7 +32,7 @@ from gatelift_kube.client import Client
 from gatelift_kube.config import ClusterConfig, from_kubeconfig
 from gatelift_kube.election import counter_of, tenures_of
 from gatelift_kube.objects.core import Lease
-from gatelift_kube.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef, Resource
 from gatelift_kube.status_server import ListenError
 from gatelift_kube.tasks import spawn
 from gatelift_sandbox import applying
@@ -43,6 +44,7 @@ pytestmark = pytest.mark.timeout(300)
 LIMIT_SECONDS = 120.0
 """A start takes about two seconds; a loaded machine gets a minute."""
 POLL_SECONDS = 0.05
+ROLE = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles")
 
 # The lease is given back, never waited for: its length is for a machine that stands still.
 CONFIGURATION = """
@@ -72,10 +74,10 @@ async def cluster(tmp_path: Path) -> AsyncIterator[tuple[Installation, ClusterCo
 
 
 @asynccontextmanager
-async def running(reached: ClusterConfig, folder: Path) -> AsyncIterator[Manager]:
+async def running(reached: ClusterConfig, folder: Path, text: str = CONFIGURATION) -> AsyncIterator[Manager]:
     """Start a manager that listens, and end it."""
     path = folder / "config.yaml"
-    path.write_text(CONFIGURATION)
+    path.write_text(text)
     listens = asyncio.Event()
     manager = Manager(config=config.load(path), cluster=reached, on_listening=lambda _manager: listens.set())
     task = spawn("manager", manager.run())
@@ -194,7 +196,7 @@ async def test_a_manager_starts_only_where_no_kueue_controller_runs(
 async def test_hd_43_the_managers_readiness_covers_its_local_agent(
     cluster: tuple[Installation, ClusterConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """HD-43: the core of `local` ended for good, and `/readyz` said ok."""
+    """HD-43, IS-5: the core of `local` ended for good, and `/readyz` said ok."""
 
     def broken(_world: World, _now: float) -> None:
         raise LookupError("a defect")
@@ -251,3 +253,87 @@ async def test_hd_182_the_standby_that_takes_over_at_a_word_to_go_on_counts_abov
     assert lease.spec.lease_transitions == finding.term + 1, "it leads at the first try"
     assert counter_of(lease) > finding.counter + COUNTER_JUMP
     assert [each.found for each in tenures_of(lease)] == [finding.counter + COUNTER_JUMP]
+
+
+STOCK = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+health:
+  healthProbeBindAddress: :8081
+metrics:
+  bindAddress: :8443
+webhook:
+  port: 9443
+leaderElection:
+  leaderElect: true
+  resourceName: c1f6bfd2.kueue.x-k8s.io
+controller:
+  groupKindConcurrency:
+    Job.batch: 5
+    Pod: 5
+    Workload.kueue.x-k8s.io: 5
+    LocalQueue.kueue.x-k8s.io: 1
+    ClusterQueue.kueue.x-k8s.io: 1
+    ResourceFlavor.kueue.x-k8s.io: 1
+clientConnection:
+  qps: 50
+  burst: 100
+internalCertManagement:
+  enable: true
+managedJobsNamespaceSelector:
+  matchExpressions:
+    - key: kubernetes.io/metadata.name
+      operator: NotIn
+      values: [kube-system, kueue-system]
+integrations:
+  frameworks:
+    - batch/job
+    - kubeflow.org/mpijob
+    - ray.io/rayjob
+    - ray.io/raycluster
+    - jobset.x-k8s.io/jobset
+    - kubeflow.org/paddlejob
+    - kubeflow.org/pytorchjob
+    - kubeflow.org/tfjob
+    - kubeflow.org/xgboostjob
+    - kubeflow.org/jaxjob
+    - workload.codeflare.dev/appwrapper
+    - trainer.kubeflow.org/trainjob
+    - pod
+    - deployment
+    - statefulset
+    - leaderworkerset.x-k8s.io/leaderworkerset
+"""
+"""What a user of Kueue has in the ConfigMap of its controller, as it comes."""
+
+
+async def test_is_6_a_manager_with_kueues_stock_configuration_leads(
+    cluster: tuple[Installation, ClusterConfig], tmp_path: Path
+) -> None:
+    """IS-6: it made a Lease of the name that stands there, which its role may not renew, and never led."""
+    _, reached = cluster
+    here = STOCK.replace(" :8081", ' "127.0.0.1:0"').replace(" :8443", ' "127.0.0.1:0"')
+    here += 'gatelift: {listen: "127.0.0.1:0", enrolListen: "127.0.0.1:0"}\n'
+    async with running(reached, tmp_path, here) as manager:
+        await leader_of(manager)
+        await ready(manager)
+        assert "leaderElection.resourceName" in " ".join(manager.config.without_effect())
+
+
+async def test_is_6_a_manager_whose_role_lacks_the_lease_says_so_in_its_readiness(
+    cluster: tuple[Installation, ClusterConfig], tmp_path: Path
+) -> None:
+    installation, reached = cluster
+    role = ObjectRef(ROLE, ObjectKey("gatelift-system", "gatelift-manager"))
+    async with await installation.admin(installation.management) as client:
+        rule = {"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["get", "create", "patch"]}
+        await client.patch(role, json.dumps({"rules": [rule]}).encode())
+    async with running(reached, tmp_path, CONFIGURATION.replace("retryPeriod: 200ms", "retryPeriod: 50ms")) as manager:
+        async with asyncio.timeout(LIMIT_SECONDS):
+            while True:
+                status, text = await get(manager.status_address, "/readyz")
+                if status == 503 and text.startswith("leader election"):
+                    break
+                await asyncio.sleep(POLL_SECONDS)
+        assert "Lease gatelift-system/gatelift-manager" in text
+        assert "its ServiceAccount needs the Role that deploy/ gives it" in text

@@ -43,6 +43,7 @@ from gatelift_kube.clock import boottime
 from gatelift_kube.config import ClusterConfig
 from gatelift_kube.leader import LeaderElector
 from gatelift_kube.machine_loop import MachineLoop
+from gatelift_kube.repetitions import problems
 from gatelift_kube.status_server import StatusServer
 from gatelift_kube.tasks import Supervisor, spawn
 from gatelift_kube.writes import WRITE_SECONDS_MAX
@@ -147,6 +148,7 @@ class _Process:
             clock=boottime,
             counts=True,
             user_agent="gatelift-agent-elector",
+            on_problem=problems(self._log, "not elected"),
         )
         self._free_term = leadership.UNKNOWN_TERM
         self._taking_over: asyncio.Task[None] | None = None
@@ -278,8 +280,8 @@ class _Process:
         self._metrics.performed(command, self._machine, boottime())
 
     def _missing(self) -> str:
-        if not self._elector.leads():
-            return ""  # a standby is ready to take over
+        if self._elector.problem or not self._elector.leads():
+            return self._elector.problem  # without one a standby is ready to take over
         if not self._enrolment.usable():
             return f"not enrolled: {self._enrolment.waiting_for or 'asking'}"
         if self._machine.turned_away and not self._machine.connected:

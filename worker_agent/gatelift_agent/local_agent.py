@@ -137,6 +137,13 @@ class LocalAgent:
             self.machine, performer, tick=events.Ticked(), clock=clock
         )
 
+    @property
+    def missing(self) -> str:
+        """Return what keeps work at home from being served, for the manager's readiness; "" when nothing does."""
+        if self.failure:
+            return f"the agent of local has ended ({self.failure}); restart the manager"
+        return "" if self.machine.world.ready else "not listed yet: what the agent of local needs"
+
     def start(self, term: int, settle_seconds: float) -> None:
         """Begin to act under the manager's term."""
         self._supervisor.spawn("core of local", self._loop.run())

@@ -24,6 +24,7 @@ class Look(enum.StrEnum):
     CLUSTER = "cluster"
     INFORM = "inform"  # texts and statuses that wait for the budget of writes that only inform
     DECIDING = "deciding"  # quota, after deciding on it has failed
+    UNDECIDED = "undecided"  # a Workload, after deciding on its quota has failed
     DOUBTS = "doubts"  # placements that no cache explains
     UNSENT = "unsent"  # objects whose write found no turn
 

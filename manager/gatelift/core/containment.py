@@ -11,6 +11,7 @@ from types import TracebackType
 from gatelift.core.agenda import Key, Look
 from gatelift.core.knowledge import key_of
 from gatelift.core.state import Core
+from gatelift_admission.model import Fault
 from gatelift_kube.contained import Failure
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import ObjectGone, ObjectSeen
@@ -61,6 +62,20 @@ def pass_done(core: Core, key: Key) -> None:
         core.caution.set_aside.discard(_object_of(core, key)[1])
 
 
+def undecided(core: Core, fault: Fault, now: float) -> None:
+    """Take that deciding on the quota of one Workload raised an exception: it is set aside, others have their turn."""
+    pass_failed(core, Key(Look.UNDECIDED, fault.key), fault.error, now)
+
+
+def decide_again(core: Core, key: ObjectKey, _now: float) -> None:
+    """Let a Workload that could not be decided on have its turn again: it has rested."""
+    known = core.knowledge.workloads.get(key)
+    if known is None:
+        core.contained.well(Key(Look.UNDECIDED, key))
+        return
+    core.ledger.engine.look_again(known.metadata.uid)
+
+
 def object_failed(core: Core, event: ObjectSeen | ObjectGone, error: Exception, now: float) -> None:
     """Take that an object that came in raised an exception: what was known of it before stands."""
     ref = ObjectRef(event.resource, key_of(event.object.metadata))
@@ -88,7 +103,7 @@ def _say(core: Core, what: str, failure: Failure, now: float) -> None:
 
 def _object_of(core: Core, key: Key) -> tuple[ObjectRef | None, str]:
     """Return the object that a key is about, and its UID."""
-    if key.look is Look.WORKLOAD:
+    if key.look is Look.WORKLOAD or key.look is Look.UNDECIDED:
         known = core.knowledge.workloads.get(key.object)
         return ObjectRef(WORKLOAD, key.object), known.metadata.uid if known is not None else ""
     if key.look is Look.OWNER:

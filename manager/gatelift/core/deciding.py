@@ -5,7 +5,7 @@ Neighbours: `machine` asks when something is due, `reconcile` carries on from wh
 
 from __future__ import annotations
 
-from gatelift.core import deactivation, readiness, telling, texts
+from gatelift.core import containment, deactivation, readiness, telling, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import AttemptState, Ending, Internal
 from gatelift.core.state import Core
@@ -19,6 +19,8 @@ HEADS_PER_CALL = 100
 def decide(core: Core, now: float) -> bool:
     """Let the admission engine decide, and take its decisions over; return whether it was cut short."""
     result = core.ledger.engine.cycle(now, HEADS_PER_CALL)
+    for fault in result.faults:
+        containment.undecided(core, fault, now)
     for decision in result.decisions:
         match decision:
             case Reserve():

@@ -423,7 +423,8 @@ class Machine:
             return
         with Boundary(containment.pass_failed, core, key, now=now):
             self._pass(key, now)
-            containment.pass_done(core, key)
+            if key.look is not Look.UNDECIDED:  # whether that goes well is seen as it is decided on
+                containment.pass_done(core, key)
 
     def _pass(self, key: Key, now: float) -> None:
         if key.look is Look.OWNER:
@@ -469,4 +470,5 @@ _PASSES: dict[Look, Callable[[Core, ObjectKey, float], None]] = {
     Look.FLAVOR: in_use.flavor,
     Look.CLUSTER: _cluster_changed,
     Look.DOUBTS: strays.look,
+    Look.UNDECIDED: containment.decide_again,
 }

@@ -1,0 +1,37 @@
+"""A workload that raises an exception as it is looked at is set aside, and everybody else has his turn. Pure.
+
+A mistake of ours, or an object that nobody thought of, must not keep all queues from being decided on. What it holds
+stays charged. It is looked at again when its object changes, or when the caller says so (`Engine.look_again`).
+Neighbours: `engine` and `cycle` catch at the boundary of one workload, `places` leaves alone what is set aside.
+"""
+
+from __future__ import annotations
+
+from gatelift_admission import places, texts
+from gatelift_admission.entry import Entry, Phase
+from gatelift_admission.grants import NOTHING
+from gatelift_admission.model import Fault
+from gatelift_admission.state import State
+
+
+def set_aside(state: State, entry: Entry, error: Exception) -> None:
+    """Keep an entry out of all queues; what a search had changed in the tree is made anew from the charges."""
+    entry.faulty = True
+    state.faults.append(Fault(uid=entry.uid, key=entry.key, error=error))
+    state.restructure()
+    places.unqueue(state, entry)
+    state.tell(entry, (texts.MISCONFIGURED, texts.faulty(type(error).__name__)))
+
+
+def take_back(state: State, entry: Entry) -> None:
+    """Take back a reservation of which nobody is told, since deciding on it came to no end."""
+    if entry.phase is Phase.ASSUMED:
+        entry.phase, entry.grant = Phase.PENDING, NOTHING
+        state.settle(entry)
+
+
+def look_again(state: State, entry: Entry) -> None:
+    """Let an entry that was set aside have its turn again."""
+    if entry.faulty:
+        entry.faulty = False
+        state.review[entry.uid] = entry
