@@ -77,7 +77,7 @@ class JobKind:
 
     def workload_document(self, obj: Job, raw: bytes, priority: Priority) -> bytes:
         """Return a Workload of one pod set `main`: as many pods as may run at once."""
-        template = decode(raw)["spec"]["template"]
+        template = decode(raw)["spec"].get("template") or {}
         metadata = template.get("metadata") or {}
         return workload_document(
             name=self.workload_name(obj),
@@ -90,7 +90,7 @@ class JobKind:
                     markers.DEFAULT_POD_SET,
                     job_partial.pods_at_once(job_partial.asked(obj)),
                     {**metadata, "labels": job_template.own_labels(metadata.get("labels") or {})},
-                    template["spec"],
+                    template.get("spec") or {},
                     min_count=job_partial.min_count(obj),
                 )
             ],
@@ -143,7 +143,7 @@ class JobKind:
         spec.update(job_partial.lowered(obj, granted.get(markers.DEFAULT_POD_SET)))
         if not spec.get("manualSelector"):
             spec.pop("selector", None)
-        metadata = spec["template"].get("metadata") or {}
+        metadata = spec.setdefault("template", {}).get("metadata") or {}
         spec["template"]["metadata"] = {
             "labels": job_template.own_labels(markers.travelling(metadata.get("labels") or {})),
             "annotations": markers.travelling(metadata.get("annotations") or {}),

@@ -21,6 +21,8 @@ from gatelift_kube.unreadable import UNREADABLE
 ANNOTATION_BEFORE = "gatelift.dev/parallelism-before"
 """On a Job that runs with fewer pods at once than its user asked for: JSON of what `spec` said before."""
 
+COUNT_MAX = 2**31 - 1
+"""Kubernetes counts pods in int32."""
 BEFORE_CHARS_MAX = 256
 """Longest annotation that is read: ours has two numbers."""
 
@@ -81,8 +83,12 @@ def before_of(annotations: Mapping[str, str]) -> Before | None:
 
 
 def pods_at_once(before: Before) -> int:
-    """Return the count of the pod set: the smaller of parallelism and completions (default: parallelism)."""
-    return before.parallelism if before.completions is None else min(before.parallelism, before.completions)
+    """Return the count of the pod set: the smaller of parallelism and completions (default: parallelism), an int32.
+
+    A count that is none of these would never be what the Workload says, and the Job be queued anew for ever.
+    """
+    found = before.parallelism if before.completions is None else min(before.parallelism, before.completions)
+    return min(max(0, found), COUNT_MAX)
 
 
 def min_count(obj: Job) -> int | None:

@@ -62,6 +62,12 @@ class Contained(Generic[KeyT]):
         told = "".join(traceback.format_exception(error, limit=-FRAMES_TOLD))
         return Failure(f"{type(error).__name__}: {error}"[:CHARS_TOLD], told[-CHARS_TOLD:], again_at)
 
+    def changed(self, key: KeyT, now: float) -> None:
+        """Take that something about a thing changed: it is tried again soon, whatever pause it had; no hot loop."""
+        found = self.resting.get(key) if self.resting else None
+        if found is not None:
+            self.resting[key] = found[0], min(found[1], now + PAUSE_SECONDS_MIN)
+
     def well(self, key: KeyT) -> None:
         """Take that a thing was handled."""
         if self.resting:

@@ -1,4 +1,4 @@
-"""Scripted histories (HD-95): an exception belongs to what raised it; others go on, and what holds quota keeps it."""
+"""Scripted histories (HD-95, IS-4): an exception belongs to what raised it; others go on, what holds quota keeps it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift.core import deciding, intake, reconcile, reports
+from gatelift.core import deciding, held, intake, reconcile, reports
 from gatelift_agent.core import orders, progress, rebuilding
 from gatelift_kube.contained import PAUSE_SECONDS_MAX, Contained
 from gatelift_kube.resources import JOB, POD, WORKLOAD
@@ -58,6 +58,7 @@ def others_go_on(history: History, name: str) -> None:
 
 
 def test_hd_95_a_look_at_one_workload_that_raises_stops_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """IS-4: what is set aside still obeys a stop, and is never called stopped."""
     history = History(shown=False)
     history.pod("bad")
     history.until_runs("bad")
@@ -66,10 +67,12 @@ def test_hd_95_a_look_at_one_workload_that_raises_stops_nobody_else(monkeypatch:
     history.delete("home", POD, "bad")
     others_go_on(history, "good")
     assert broken.raised
-    assert history.containers("bad") == 1, "neither stopped"
-    assert history.leader.charges("travels") == 500, "nor released"
+    history.until("it obeys the stop all the same", lambda: history.containers("bad") == 0)
+    history.passes(60.0)
+    assert history.leader.charges("travels") == 500, "and is not released"
     broken.mended = True
-    history.until("it is stopped", lambda: not history.home.all(WORKLOAD) or history.workload("bad") is None, 400.0)
+    history.until("it is gone", lambda: not history.home.all(WORKLOAD) or history.workload("bad") is None, 400.0)
+    assert history.leader.charges("travels") == 0
 
 
 def test_hd_95_a_record_that_raises_after_a_start_is_charged_and_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,11 +142,11 @@ def test_hd_95_a_placement_that_raises_is_listed_and_charged_and_all_others_go_o
     broken = Broken(monkeypatch, progress, "drive", lambda _world, placement, _now: placement.key.uid == uid)
     history.delete("home", POD, "bad")
     others_go_on(history, "good")
+    history.until("it obeys the stop all the same", lambda: history.containers("bad") == 0)
     history.kill_agent(cluster)
     history.passes(100.0)
     assert broken.raised
-    assert history.containers("bad") == 1
-    assert history.leader.charges("travels") == 500
+    assert history.leader.charges("travels") == 500, "and is never called stopped"
     broken.mended = True
     history.until("it is stopped", lambda: history.workload("bad") is None, REST_SECONDS)
     assert history.leader.charges("travels") == 0
@@ -194,3 +197,65 @@ def test_hd_87_what_stands_in_for_the_template_is_not_believed_beyond_what_a_use
     labels = job["spec"]["template"]["metadata"].get("labels", {})
     assert labels
     assert labels.get("gatelift.dev/workload-uid") != "x"
+
+
+def test_is_4_what_rests_is_looked_at_again_as_soon_as_its_object_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History(shown=False)
+    broken = Broken(
+        monkeypatch, reconcile, "attempt_for", lambda _core, known, *_: known.metadata.name.startswith("pod-bad")
+    )
+    history.pod("bad")
+    history.passes(200.0)
+    assert history.workload("bad") is not None
+    assert broken.raised < 12, "with growing pauses"
+    broken.mended = True
+    (found,) = [each for each in history.home.all(WORKLOAD) if each["metadata"]["name"].startswith("pod-bad")]
+    history.edit("home", WORKLOAD, found["metadata"]["name"], {"metadata": {"labels": {"a": "b"}}})
+    history.until("it runs", lambda: history.containers("bad") == 1, 20.0)
+
+
+def test_is_4_what_a_failed_look_has_asked_for_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that raises behind its write has come to no end: nothing of it goes out, and all is well afterwards."""
+    history = History(shown=False)
+    written: list[str] = []
+
+    def raises_behind(core: Any, known: Any, rec: Any, look: Any, now: float) -> None:
+        if known.metadata.name.startswith("pod-bad") and core.inflight.busy(rec.ref) and len(written) < 5:
+            written.append(core.inflight.purpose(rec.ref))
+            raise OnPurposeError("on purpose")
+
+    monkeypatch.setattr(held, "show", raises_behind)
+    history.pod("bad")
+    history.pod("good")
+    history.until("good runs", lambda: history.containers("good") == 1)
+    history.until("it was raised often enough", lambda: len(written) == 5, REST_SECONDS)
+    history.until("bad runs", lambda: history.containers("bad") == 1, REST_SECONDS)
+    history.passes(5.0)
+    assert history.leader.charges("travels") == 1000
+
+
+@pytest.mark.parametrize("name", ["_key_of", "_from_held", "_most_likely"])
+def test_is_3_no_object_stops_a_rebuild_and_what_could_not_be_read_keeps_its_charge(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """IS-3: one object that raises as an agent starts ended that agent for good, and nobody heard of the others."""
+    history = History(shown=False)
+    history.pod("bad")
+    cluster = history.until_runs("bad")
+    for number in range(4):
+        history.pod(f"beside-{number}")
+    history.until("all run", lambda: all(history.containers(f"beside-{number}") for number in range(4)))
+    uid = uid_of(history, "bad")
+    broken = Broken(monkeypatch, rebuilding, name, lambda *args: uid in repr(args))
+    history.kill_agent(cluster)
+    history.passes(100.0)
+    assert broken.raised
+    assert history.runs("bad") == {cluster}, "nowhere else"
+    assert history.leader.charges("travels") == 2500
+    others_go_on(history, "good")
+    broken.mended = True
+    history.kill_agent(cluster)
+    history.passes(100.0)
+    history.delete("home", POD, "bad")
+    history.until("it is gone", lambda: history.workload("bad") is None, REST_SECONDS)
+    assert history.leader.charges("travels") == 2000

@@ -7,18 +7,13 @@ a policy refuses elsewhere: cores must live with them all the same.
 from __future__ import annotations
 
 import itertools
-import re
-from pathlib import Path
 
 import pytest
 
 from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD, Resource
+from support.fuzz_many import marks
 from support.history import History
 
-TREE = Path(__file__).parents[2]
-SOURCES = ("manager", "worker_agent", "kinds", "kube", "protos", "admission")
-KEY = re.compile(r'"((?:gatelift\.dev|[a-z-]*\.?kueue\.x-k8s\.io)/[a-z0-9-]+)"')
-NO_ANNOTATIONS = frozenset({"kueue.x-k8s.io/v1beta2", "kueue.x-k8s.io/v1beta1", "gatelift.dev/v1alpha1"})
 HOSTILE = {
     "no JSON": "not json",
     "a list": "[]",
@@ -41,12 +36,6 @@ HOSTILE = {
 EVERY = pytest.mark.parametrize("value", [pytest.param(value, id=name) for name, value in HOSTILE.items()])
 
 
-def keys() -> list[str]:
-    """Return every label and annotation key that the sources name."""
-    files = itertools.chain.from_iterable((TREE / each).rglob("*.py") for each in SOURCES)
-    return sorted({key for file in files for key in KEY.findall(file.read_text())} - NO_ANNOTATIONS)
-
-
 def mark(history: History, cluster: str, resource: Resource, annotations: dict[str, str]) -> None:
     """Write annotations on every object of a kind."""
     for each in history.objects(cluster, resource):
@@ -62,7 +51,7 @@ def everywhere(history: History, annotations: dict[str, str]) -> None:
 
 
 def test_hd_87_the_keys_are_found() -> None:
-    found = keys()
+    found = marks()
     assert {"gatelift.dev/template-before", "gatelift.dev/parallelism-before", "gatelift.dev/epoch"} <= {*found}
     assert len(found) > 20
 
@@ -75,7 +64,7 @@ def test_hd_87_marks_of_ours_with_hostile_values_raise_nothing(value: str) -> No
     history.job("stays", "stays")
     history.pod("one")
     history.until("all run", lambda: all(history.containers(*one) for one in RUNNING))
-    for key in keys():
+    for key in marks():
         if key not in SAID_BY_THE_RECORD:
             everywhere(history, {key: value})
             history.passes(0.5)
@@ -93,7 +82,7 @@ SAID_BY_THE_RECORD = frozenset({"gatelift.dev/term", "gatelift.dev/epoch"})
 """Judged by the histories of HD-30 and, for a term, a reason to step down: a policy leaves both to the manager."""
 
 
-@pytest.mark.parametrize("key", keys())
+@pytest.mark.parametrize("key", marks())
 def test_hd_87_one_mark_on_a_job_that_is_queued_and_then_stopped_raises_nothing(key: str) -> None:
     for value in ("[]", '{"x":' + "[" * 5000, "9" * 5000, "\u0663"):
         history = History(shown=False)

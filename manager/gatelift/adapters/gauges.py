@@ -144,6 +144,8 @@ class Gauges:
         self._cohort_share = gauge("kueue_cohort_weighted_share", "What it borrows, weighed", ["cohort"])
         self._attempts = gauge("gatelift_attempts", "Admission cycles by state", ["state"])
         self._clusters = gauge("gatelift_cluster_state", "1 at the state a worker cluster is in", ["cluster", "state"])
+        aside = "What raised an exception as it was handled, and rests; its log lines have the traceback"
+        self._aside = gauge("gatelift_set_aside", aside, [])
         self._placements = gauge("gatelift_cluster_placements", "Placements on a worker cluster", ["cluster"])
         self._credits = gauge("gatelift_cluster_credits", "Un-applied placements that it takes", ["cluster"])
         left_out = "1 while something that its agent says of itself cannot be written to its WorkerCluster"
@@ -159,6 +161,7 @@ class Gauges:
             self._attempts.labels(state.value).set(states[state])
         for each in (self._clusters, self._placements, self._credits, self._left_out):
             each.clear()
+        self._aside.set(len(core.contained.resting))
         for name in core.links.clusters():
             view = core.links.state(name)
             if view is None:

@@ -54,6 +54,11 @@ def pass_failed(core: Core, key: Key, error: Exception, now: float) -> None:
         core.event(ref, uid, INTERNAL_ERROR, text, warning=True)
 
 
+def stop_failed(core: Core, key: Key, error: Exception, now: float) -> None:
+    """Take that not even a stop of what is set aside could be said: it is tried again with the next look."""
+    _say(core, f"stop of {key.object}", core.contained.failed(f"stop of {key.object}", error, now), now)
+
+
 def pass_done(core: Core, key: Key) -> None:
     """Take that a look at a key came to its end."""
     if core.contained.resting:

@@ -26,6 +26,8 @@ from gatelift.core import (
     intake,
     invariants,
     kept_record,
+    looking,
+    obeying,
     owners,
     placing,
     predecessors,
@@ -41,7 +43,7 @@ from gatelift.core import (
 )
 from gatelift.core.agenda import Key, Look
 from gatelift.core.beginning import LIST_SECONDS_MAX, Beginning
-from gatelift.core.commands import Command, ListAnew
+from gatelift.core.commands import Command, ListAnew, Note
 from gatelift.core.containment import Boundary
 from gatelift.core.events import (
     NOT_TAKEN,
@@ -64,19 +66,26 @@ from gatelift.core.settings import Settings
 from gatelift.core.state import UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
 from gatelift_admission.engine import Engine
 from gatelift_kube.resources import (
-    ADMISSION_CHECK,
-    CLUSTER_QUEUE,
-    COHORT,
-    LOCAL_QUEUE,
-    RESOURCE_FLAVOR,
     WORKER_CLUSTER,
     WORKLOAD,
     ObjectKey,
     ObjectRef,
 )
-from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced, WriteDone, WriteError, WriteFailed
+from gatelift_kube.writes import (
+    Create,
+    Delete,
+    EmitEvent,
+    ObjectGone,
+    ObjectSeen,
+    Patch,
+    Synced,
+    WriteDone,
+    WriteError,
+    WriteFailed,
+)
 from gatelift_wire.moments import soonest
 
+NOT_ENDED = "the look that asked for it came to no end"
 KEYS_PER_CALL = 50
 """Keys looked at in one call: a pass costs 0.1 to 0.3 ms, so a call stays below 20 ms."""
 REBUILDS_PER_CALL = 300
@@ -184,6 +193,8 @@ class Machine:
             case ObjectSeen() | ObjectGone():
                 with Boundary(containment.object_failed, core, event, now=now):
                     self._object(event, now)
+                if core.contained.resting:
+                    looking.changed(core, ObjectRef(event.resource, key_of(event.object.metadata)), now)
             case Synced():
                 self._pass_on(event, now)
                 self._lead(self._beginning.listed(event.resource), now)
@@ -319,7 +330,7 @@ class Machine:
             core.stand_in_line(outstanding.ref, now)
             return
         for ref in core.next_in_line():
-            self._look_at(ref)
+            looking.look_at(core, ref)
         if isinstance(event, WriteDone):
             core.inflight.succeeded(outstanding.ref)
             core.resting.succeeded(outstanding.ref, outstanding.purpose)
@@ -332,7 +343,7 @@ class Machine:
                 telling.written(core, outstanding, now)
         else:
             write_failures.failed(core, outstanding, event, now)
-        self._look_at(outstanding.ref)
+        looking.look_at(core, outstanding.ref)
         core.forget_trouble(outstanding.ref)
 
     def _read(self, event: ReadDone | ReadAllDone | ReadFailed, now: float) -> None:
@@ -365,22 +376,8 @@ class Machine:
                 return
             core.inflight.was_read(ref, version, now)
             intake.was_read(core, outstanding, event, now)
-        self._look_at(ref)
+        looking.look_at(core, ref)
         core.forget_trouble(ref)
-
-    def _look_at(self, ref: ObjectRef) -> None:
-        """Mark the key that belongs to an object."""
-        core = self.core
-        look = _LOOKS.get(ref.resource)
-        if look is not None:
-            core.agenda.mark(Key(look, ref.key))
-        if ref.resource == WORKLOAD:
-            core.mark_owners_waiting_for(ref.key)
-        kind = core.travelling.get(ref.resource)
-        if kind is not None:
-            core.agenda.mark(Key(Look.OWNER, ref.key, kind.name))
-            for key in core.sought.get(ref, ()):
-                core.agenda.mark(key)
 
     # --- work -----------------------------------------------------------------------------------------------------
 
@@ -421,10 +418,25 @@ class Machine:
         if rests:
             core.agenda.wake(key, rests)
             return
-        with Boundary(containment.pass_failed, core, key, now=now):
+        begun = len(core.out)
+        with Boundary(self._look_failed, key, begun, now=now):
             self._pass(key, now)
             if key.look is not Look.UNDECIDED:  # whether that goes well is seen as it is decided on
                 containment.pass_done(core, key)
+
+    def _look_failed(self, key: Key, begun: int, error: Exception, now: float) -> None:
+        """Drop what a look that came to no end has asked for, set its key aside, and stop what is to be stopped."""
+        core = self.core
+        asked, core.out[begun:] = core.out[begun:], []
+        for command in asked:
+            if isinstance(command, Create | Patch | Delete) and not core.links.owns_write(command.write_id):
+                self._written(WriteFailed(write_id=command.write_id, error=WriteError.NOT_SENT, message=NOT_ENDED), now)
+            elif not isinstance(command, EmitEvent | Note):
+                core.out.append(command)  # frames have their number in a session, and reads change nothing
+        containment.pass_failed(core, key, error, now)
+        if key.look is Look.WORKLOAD:
+            with Boundary(containment.stop_failed, core, key, now=now):
+                obeying.stop_if_asked(core, key.object, now)
 
     def _pass(self, key: Key, now: float) -> None:
         if key.look is Look.OWNER:
@@ -440,7 +452,7 @@ class Machine:
         """Decide anew on the objects whose turn it is, of those whose write found none."""
         core = self.core
         for ref in core.next_in_line(UNSENT_AT_ONCE):
-            self._look_at(ref)
+            looking.look_at(core, ref)
         if core.unsent:
             core.agenda.wake(UNSENT, now + UNSENT_SECONDS)
 
@@ -450,16 +462,6 @@ def _cluster_changed(core: Core, key: ObjectKey, now: float) -> None:
     recovery.look(core, key.name, now)
     checks.mark_checks(core)
 
-
-_LOOKS = {
-    WORKLOAD: Look.WORKLOAD,
-    CLUSTER_QUEUE: Look.CLUSTER_QUEUE,
-    LOCAL_QUEUE: Look.LOCAL_QUEUE,
-    COHORT: Look.COHORT,
-    ADMISSION_CHECK: Look.CHECK,
-    RESOURCE_FLAVOR: Look.FLAVOR,
-    WORKER_CLUSTER: Look.CLUSTER,
-}
 
 _PASSES: dict[Look, Callable[[Core, ObjectKey, float], None]] = {
     Look.WORKLOAD: reconcile.workload,

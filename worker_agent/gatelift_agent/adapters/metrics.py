@@ -54,6 +54,8 @@ class Metrics:
         self._reachable = Gauge(
             "gatelift_agent_api_reachable", "1 while the cluster's API answers", registry=self.registry
         )
+        aside = "What raised an exception as it was handled, and rests; its log lines have the traceback"
+        self._aside = Gauge("gatelift_agent_set_aside", aside, registry=self.registry)
         self._held = Gauge("gatelift_agent_writes_held", "Writes that wait or are under way", registry=self.registry)
         self._queue = Gauge("gatelift_agent_events_waiting", "Events not handled yet", registry=self.registry)
         self._handle_of: dict[type, Histogram] = {}
@@ -104,4 +106,5 @@ class Metrics:
         self._latency.set(latency_seconds)
         self._reachable.set(reachable)
         self._held.set(writes_held)
+        self._aside.set(len(machine.world.contained.resting))
         self._queue.set(waiting)

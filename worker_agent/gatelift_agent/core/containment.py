@@ -39,6 +39,16 @@ def object_failed(world: World, ref: ObjectRef, error: Exception, now: float) ->
     _say(world, str(ref), world.contained.failed(ref, error, now), now)
 
 
+def not_rebuilt(world: World, what: ObjectRef | PlacementKey, error: Exception, now: float) -> None:
+    """Take that an object or a record raised an exception as placements were rebuilt: no object stops a rebuild.
+
+    It may run, and nobody here can say whose it is: until it is gone, or was read, what is not listed is not absent.
+    """
+    world.unread[what] = None
+    world.unheard = True
+    _say(world, f"rebuilding: {what}", world.contained.failed(f"rebuilding {what}", error, now), now)
+
+
 def message_failed(world: World, message: Message, error: Exception, now: float) -> bool:
     """Take that a message of the manager raised an exception; True when it is answered with a refusal.
 

@@ -114,7 +114,7 @@ def look_again(world: World, now: float) -> None:
 
 def settle(world: World, now: float) -> None:
     """End the doubt about placements of which nothing was found, once it can be; the manager is told."""
-    if not world.ready or not world.unheard or world.unlisted:
+    if not world.ready or not world.unheard or world.unlisted or world.unread:
         return
     if not world.nodes.may_run(world.nodes.before(GRACE_SECONDS), now):
         world.unheard, world.capacity_changed = False, True
@@ -142,6 +142,6 @@ def listed(world: World, now: float) -> None:
 
 def settles_at(world: World) -> float | None:
     """Return when that doubt ends by time alone; None: news of a node ends it, or it is over."""
-    if not world.unheard or not world.ready or world.unlisted:
+    if not world.unheard or not world.ready or world.unlisted or world.unread:
         return None
     return world.nodes.over_at(world.nodes.before(GRACE_SECONDS))

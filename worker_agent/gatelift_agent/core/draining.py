@@ -51,6 +51,19 @@ def drain(world: World, placement: Placement, now: float) -> None:
         placement.move(Move.STILL)
 
 
+def stop_object(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+    """Ask for the end of one object of a placement that is set aside: as usual, and by a deletion where that raises.
+
+    Not of the user's own objects at `local`: a Job that stops is kept there.
+    """
+    try:
+        _stop(world, placement, tracked, now)
+    except Exception:
+        if world.local:
+            raise
+        delete(world, placement, tracked, now)
+
+
 def delete(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
     """Delete one object of a placement that goes on: the user deleted its counterpart."""
     if tracked.asked or tracked.object is None or tracked.object.metadata.deletion_timestamp is not None:

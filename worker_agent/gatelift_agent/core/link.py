@@ -13,7 +13,7 @@ from gatelift_agent.core.placements import STARTING
 from gatelift_agent.core.world import World
 from gatelift_wire import session
 from gatelift_wire.leases import Sealed
-from gatelift_wire.messages import Message
+from gatelift_wire.messages import Commit, Confirm, Forget, Message, Stop
 from gatelift_wire.refusals import CloseReason
 from gatelift_wire.session_agent import AgentSession
 from gatelift_wire.violations import WireViolation
@@ -180,6 +180,9 @@ class Link:
         """Take a message; an exception belongs to it, and ends the session unless it can be answered."""
         try:
             orders.obey(self._world, message, now)
+            if self._world.contained.resting and isinstance(message, Stop | Commit | Confirm | Forget):
+                for key in message.keys if isinstance(message, Confirm) else (message.key,):
+                    self._world.contained.changed(key, now)
         except Exception as error:
             if not containment.message_failed(self._world, message, error, now):
                 raise _SessionOver from error

@@ -26,7 +26,7 @@ from gatelift_agent.core import (
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.commands import Command, StopWatching, WatchCluster, WatchNamespaces
 from gatelift_agent.core.link import Link
-from gatelift_agent.core.placements import Placement
+from gatelift_agent.core.placements import ENDING, Placement
 from gatelift_agent.core.settings import Mode, Settings
 from gatelift_agent.core.world import World
 from gatelift_kube.objects.core import ConfigMap, Namespace, Node
@@ -168,6 +168,21 @@ class Machine:
             meta = event.object.metadata
             ref = ObjectRef(event.resource, ObjectKey(meta.namespace, meta.name))
             containment.object_failed(self._world, ref, error, now)
+        if self._world.unread and self._world.ready:
+            self._read_again(event, now)
+        if self._world.contained.resting:
+            meta = event.object.metadata
+            for placement in self._world.placements_at(ObjectRef(event.resource, ObjectKey(meta.namespace, meta.name))):
+                self._world.contained.changed(placement.key, now)
+
+    def _read_again(self, event: ObjectSeen | ObjectGone, now: float) -> None:
+        """Take that something that could not be rebuilt has changed, or is gone."""
+        meta = event.object.metadata
+        ref = ObjectRef(event.resource, ObjectKey(meta.namespace, meta.name))
+        try:
+            rebuilding.read_again(self._world, ref, now)
+        except Exception as error:  # noqa: BLE001 (containment: it stays what it was)
+            containment.not_rebuilt(self._world, ref, error, now)
 
     def _object_seen(self, event: ObjectSeen, now: float) -> None:
         world, obj = self._world, event.object
@@ -368,8 +383,19 @@ class Machine:
             progress.drive(world, placement, now)
         except Exception as error:  # noqa: BLE001 (containment: one placement ends no process)
             containment.placement_failed(world, placement, error, now)
+            self._obey_stop(placement, now)
         else:
             world.contained.well(placement.key)
+
+    def _obey_stop(self, placement: Placement, now: float) -> None:
+        """Ask for the end of each object of a placement that is set aside and is to stop; that it has, nobody says."""
+        if placement.state not in ENDING:
+            return
+        for tracked in placement.objects.values():
+            try:
+                draining.stop_object(self._world, placement, tracked, now)
+            except Exception as error:  # noqa: BLE001 (containment: one object keeps no other from being stopped)
+                containment.object_failed(self._world, tracked.ref, error, now)
 
     def _flush(self, now: float) -> None:
         """Hand over what is to be said and kept."""

@@ -7,18 +7,22 @@ placement counts as running; what is missing of it waits for a commit that bring
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import TracebackType
 
 from gatelift_agent.core import containment, doubts, orphans, ownership, reports
-from gatelift_agent.core.objects import Held
+from gatelift_agent.core.objects import Held, ref_of
 from gatelift_agent.core.ownership import Maker
 from gatelift_agent.core.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import registry
 from gatelift_kinds.placed_mark import Mark
 from gatelift_kube.objects.core import Pod
-from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
+from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef
 from gatelift_kube.writes import KubeObject
 from gatelift_wire.keys import LABEL_ORIGIN, PlacementKey
+
+ALL_PODS = ObjectRef(POD, ObjectKey("", ""))
+"""Stands for what could not be read at all of which pods there are."""
 
 
 def rebuild(world: World, now: float) -> None:
@@ -26,14 +30,42 @@ def rebuild(world: World, now: float) -> None:
     world.nodes.began(now)
     world.unheard = True
     for placement in world.keeper.recorded():
-        _from_record(world, placement)
-    for key, found in _own_by_key(world).items():
+        with _Apart(world, placement.key, now):
+            _from_record(world, placement)
+    for key, found in _own_by_key(world, now).items():
         world.epochs.use(key)
         if key not in world.placements:
             _from_objects(world, key, found, now)
-    _from_pods(world)
+    with _Apart(world, ALL_PODS, now):
+        _from_pods(world, now)
     for placement in world.placements.values():
-        doubts.miss(world, placement)
+        with _Apart(world, placement.key, now):
+            doubts.miss(world, placement)
+
+
+class _Apart:
+    """Where an exception about one object or record ends: `with _Apart(world, ref, now):`."""
+
+    def __init__(self, world: World, what: ObjectRef | PlacementKey, now: float) -> None:
+        self._world, self._what, self._now = world, what, now
+
+    def __enter__(self) -> None:
+        """Nothing is needed: what is tried stands inside."""
+
+    def __exit__(self, _kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
+        """Take an exception; what is none of ours (`KeyboardInterrupt`, ...) goes on."""
+        if not isinstance(error, Exception):
+            return False
+        containment.not_rebuilt(self._world, self._what, error, self._now)
+        return True
+
+
+def read_again(world: World, ref: ObjectRef, now: float) -> None:
+    """Take that something that could not be rebuilt has changed, or is gone."""
+    if ref in world.unread:
+        del world.unread[ref]
+        take_namespace(world, ref.key.namespace, now)
+        doubts.settle(world, now)
 
 
 def take_namespace(world: World, namespace: str, now: float) -> None:
@@ -45,20 +77,21 @@ def take_namespace(world: World, namespace: str, now: float) -> None:
     if world.local or not world.ready or not world.standing.origin:
         return  # at the start all namespaces are taken together
     known = set(world.placements)
-    for key, found in _own_by_key(world, namespace).items():
+    for key, found in _own_by_key(world, now, namespace).items():
         if key not in known and not world.epochs.is_used(key):
             world.epochs.use(key)
             _from_objects(world, key, found, now)
-    _from_pods(world, namespace)
+    _from_pods(world, now, namespace)
     for key, placement in tuple(world.placements.items()):
         if key in known:
             continue
-        doubts.miss(world, placement)
+        with _Apart(world, key, now):
+            doubts.miss(world, placement)
         if world.standing.open:
             reports.everything(world, placement)
 
 
-def _from_pods(world: World, namespace: str = "") -> None:
+def _from_pods(world: World, now: float, namespace: str = "") -> None:
     """Make placements of pods whose Jobs are not known; with a namespace, of those of unused epochs in it."""
 
     def is_news(key: PlacementKey, pod: Pod) -> bool:
@@ -68,21 +101,24 @@ def _from_pods(world: World, namespace: str = "") -> None:
 
     orphans.gather(world)
     for mark, pod in orphans.marked(world):
-        if is_news(mark.key, pod):
-            _from_marked(world, mark, pod)
+        with _Apart(world, ref_of(POD, pod.metadata), now):
+            if is_news(mark.key, pod):
+                _from_marked(world, mark, pod)
     for pod in world.objects.all_children():
-        key, maker = ownership.key_of(pod.metadata), ownership.job_of(pod.metadata)
-        if key is not None and maker is not None and is_news(key, pod) and not ownership.marks(pod):
-            _from_child(world, key, pod, maker)
+        with _Apart(world, ref_of(POD, pod.metadata), now):
+            key, maker = ownership.key_of(pod.metadata), ownership.job_of(pod.metadata)
+            if key is not None and maker is not None and is_news(key, pod) and not ownership.marks(pod):
+                _from_child(world, key, pod, maker)
 
 
-def _own_by_key(world: World, namespace: str = "") -> dict[PlacementKey, list[Held]]:
+def _own_by_key(world: World, now: float, namespace: str = "") -> dict[PlacementKey, list[Held]]:
     """Return the objects of this origin by their placement; "" means those of all namespaces."""
     by_key: dict[PlacementKey, list[Held]] = {}
     for held in world.objects.own():
-        key = _key_of(world, held.object)
-        if key is not None and namespace in {"", held.ref.key.namespace}:
-            by_key.setdefault(key, []).append(held)
+        with _Apart(world, held.ref, now):
+            key = _key_of(world, held.object)
+            if key is not None and namespace in {"", held.ref.key.namespace}:
+                by_key.setdefault(key, []).append(held)
     return by_key
 
 
@@ -124,7 +160,12 @@ def _from_record(world: World, placement: Placement) -> None:
 
 
 def _from_objects(world: World, key: PlacementKey, found: Iterable[Held], now: float) -> None:
-    objects = sorted(found, key=_most_likely)
+    objects = list(found)
+    with _Apart(world, objects[0].ref, now):
+        _from_held(world, key, sorted(objects, key=_most_likely), now)
+
+
+def _from_held(world: World, key: PlacementKey, objects: list[Held], now: float) -> None:
     first = objects[0]
     kind = registry.kind_of(first.ref.resource)
     if kind is None or not kind.travels:

@@ -84,6 +84,8 @@ class World:
         """Namespaces whose lists are complete; "" where all are watched at once."""
         self.unlisted: set[str] = set()
         """Namespaces that the manager has named, that are there and not listed yet."""
+        self.unread: dict[ObjectRef | PlacementKey, None] = {}
+        """What raised an exception as placements were rebuilt: while there is any, absence proves nothing."""
         self.namespaces: dict[str, Namespace] = {}
         self.flavors: dict[str, ResourceFlavor] = {}
         self.objects = Objects(self._tracks, self.job_marked)

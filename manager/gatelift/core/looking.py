@@ -1,0 +1,51 @@
+"""Which keys of the agenda belong to an object. Pure. Neighbour: `machine` marks them when something is news of it."""
+
+from __future__ import annotations
+
+from gatelift.core.agenda import Key, Look
+from gatelift.core.state import Core
+from gatelift_kube.resources import (
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+    COHORT,
+    LOCAL_QUEUE,
+    RESOURCE_FLAVOR,
+    WORKER_CLUSTER,
+    WORKLOAD,
+    ObjectRef,
+)
+
+LOOKS = {
+    WORKLOAD: Look.WORKLOAD,
+    CLUSTER_QUEUE: Look.CLUSTER_QUEUE,
+    LOCAL_QUEUE: Look.LOCAL_QUEUE,
+    COHORT: Look.COHORT,
+    ADMISSION_CHECK: Look.CHECK,
+    RESOURCE_FLAVOR: Look.FLAVOR,
+    WORKER_CLUSTER: Look.CLUSTER,
+}
+
+
+def look_at(core: Core, ref: ObjectRef) -> None:
+    """Mark the key that belongs to an object."""
+    look = LOOKS.get(ref.resource)
+    if look is not None:
+        core.agenda.mark(Key(look, ref.key))
+    if ref.resource == WORKLOAD:
+        core.mark_owners_waiting_for(ref.key)
+    kind = core.travelling.get(ref.resource)
+    if kind is not None:
+        core.agenda.mark(Key(Look.OWNER, ref.key, kind.name))
+        for key in core.sought.get(ref, ()):
+            core.agenda.mark(key)
+
+
+def changed(core: Core, ref: ObjectRef, now: float) -> None:
+    """Let what rests be tried again soon, since its object has changed, or the one that its Workload is of."""
+    kind = core.travelling.get(ref.resource)
+    look = Look.OWNER if kind is not None else LOOKS.get(ref.resource)
+    if look is not None:
+        core.contained.changed(Key(look, ref.key, kind.name if kind is not None else ""), now)
+    owner = core.knowledge.owners.get(ref)
+    for key in core.knowledge.by_owner.get(owner.object.metadata.uid, ()) if owner is not None else ():
+        core.contained.changed(Key(Look.WORKLOAD, key), now)
