@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gatelift.webhooks import bodies
+from gatelift.webhooks import bodies, review
 from gatelift.webhooks.app import Daemon
 from gatelift.webhooks.bodies import Deciding
 from gatelift.webhooks.envelope import VALUES_MAX
@@ -130,3 +132,26 @@ async def alone_beside_three_hundred_endless_bodies(asking: Asking, daemon: Daem
             await asyncio.sleep(0.2)
             highest = max(highest, resident_bytes())
     assert highest < 512 * 2**20, "the Deployment's limit"
+
+
+async def test_is_4_a_review_that_raises_is_answered_and_others_are_too(
+    asking: Asking, daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """IS-4: containment at the webhooks' door: one answer, one log line, and the next review is answered as ever."""
+
+    def raises(*_: Any, **__: Any) -> Any:
+        raise LookupError("on purpose")
+
+    body = json.dumps(
+        {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {"uid": "u", "operation": "CREATE", "kind": {"kind": "Pod"}, "namespace": "team", "object": {}},
+        }
+    ).encode()
+    with monkeypatch.context() as broken:
+        broken.setattr(review, "read", raises)
+        status, text = await asking.post("/mutate-pod", body)
+        assert (status, text) == (500, "LookupError: it could not be looked at; the webhooks' log says why\n")
+    assert (await asking.post("/mutate-pod", body))[0] == 200
+    assert daemon.missing() == ""

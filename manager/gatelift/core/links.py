@@ -34,6 +34,8 @@ from gatelift_wire.violations import WireViolation
 STREAMS_MAX = 4096
 """Streams open at once: a thousand agents, each with a few that are being replaced."""
 
+LEADERSHIP = (events.LeadershipGained, events.LeadershipExtended, events.LeadershipLost)
+
 NewSession = Callable[[], ManagerSession]
 """Makes the session machine of one cluster; the application gives it the instance id and the times."""
 
@@ -71,8 +73,11 @@ class Links:
         out = Outcome()
         try:
             self._take(event, now, out)
-        except Exception as error:  # noqa: BLE001 (containment: what one stream or object does ends no process)
-            self._failed(event, error, now, out)
+        except Exception as error:
+            if isinstance(event, LEADERSHIP):
+                raise  # it has no culprit: nobody leads who is not sure of his own lead
+            cluster = self._streams.get(event.stream_id, "") if isinstance(event, events.FrameArrived) else ""
+            self._failed(cluster or type(event).__name__, error, now, out)
         return LinksOutcome(commands=tuple(out.commands), upcalls=tuple(out.upcalls))
 
     def _take(self, event: events.Event, now: float, out: Outcome) -> None:
@@ -119,14 +124,27 @@ class Links:
             link.break_off(text, now, out)
             self._after(link)
 
-    def _failed(self, event: events.Event, error: Exception, now: float, out: Outcome) -> None:
-        """Take that an event raised an exception: of a stream, the sessions of its cluster end and begin anew."""
-        cluster = self._streams.get(event.stream_id, "") if isinstance(event, events.FrameArrived) else ""
-        failure = self._contained.failed(cluster or type(event).__name__, error, now)
+    def _failed(self, about: str, error: Exception, now: float, out: Outcome) -> None:
+        """Take that something raised an exception: the sessions of a cluster end and begin anew."""
+        cluster = about if about in self._links else ""
+        failure = self._contained.failed(about, error, now)
         fields = (("traceback", failure.where),)
         out.commands.append(Note(level="warning", text=f"not taken: {failure.text}", cluster=cluster, fields=fields))
-        if cluster:
+        try:
             self._break_off(cluster, events.NOT_TAKEN, now, out)
+        except Exception as again:  # noqa: BLE001 (containment: then its streams are closed without a word of its link)
+            self._contained.failed(f"break off {cluster}", again, now)
+            streams = sorted(stream for stream, name in self._streams.items() if name == cluster)
+            close = Close(reason=CloseReason.SHUTTING_DOWN, text=events.NOT_TAKEN)
+            out.commands += [CloseStream(stream_id=stream, close=close) for stream in streams]
+
+    def _apart(self, link: Link, step: Callable[[float, Outcome], None], now: float, out: Outcome) -> None:
+        """Let one of several links take a step; an exception belongs to its cluster, and the others take theirs."""
+        try:
+            step(now, out)
+            self._after(link)
+        except Exception as error:  # noqa: BLE001 (containment: one cluster keeps no other from its leases)
+            self._failed(link.name, error, now, out)
 
     def owns_write(self, write_id: int) -> bool:
         """Say whether this outstanding write is one of the links'."""
@@ -222,21 +240,18 @@ class Links:
             leading.counter.recorded = max(leading.counter.recorded, event.counter)
             for link in self._links.values():
                 if link.held and leading.valid(now):
-                    link.extended(now, out)
-                    self._after(link)
+                    self._apart(link, link.extended, now, out)
             return
         if isinstance(event, events.LeadershipGained):
             leading.term = event.term
             leading.counter = Counter.of(event, leading.origin)
             for link in self._each():
-                link.lead(now, out)
-                self._after(link)
+                self._apart(link, link.lead, now, out)
             self._local(now, out)
             return
         leading.term, leading.valid_until = 0, 0.0
         for link in self._each():
-            link.step_down(now, out)
-            self._after(link)
+            self._apart(link, link.step_down, now, out)
         self._writes.clear()
         self._local_write = self._local_retry = None
 
@@ -349,8 +364,7 @@ class Links:
             self._queued.pop(name, None)
             link = self._links.get(name)
             if link is not None:
-                link.tick(now, out)
-                self._after(link)
+                self._apart(link, link.tick, now, out)
 
     # --- the management cluster itself -----------------------------------------------------------------------------
 

@@ -125,6 +125,10 @@ class WebhookServer:
             return web.Response(status=503, text=f"{error}\n")
         except TimeoutError:
             return _refused(503, f"no answer within {ANSWER_SECONDS_MAX:g} s; try again")
+        except Exception as error:  # noqa: BLE001 (containment: one review keeps no other from being answered)
+            if self._repetitions.untold(type(error).__name__) is not None:
+                self._log.error("review not answered", path=request.path, problem=str(error), exc_info=error)
+            return _refused(500, f"{type(error).__name__}: it could not be looked at; the webhooks' log says why")
 
 
 class _NotReadyError(Exception):
