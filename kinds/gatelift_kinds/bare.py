@@ -103,6 +103,10 @@ class BareKind:
         """Return nothing."""
         return ()
 
+    def shown(self, obj: Workload, reported: bytes) -> bytes:
+        """Return nothing: nobody reports on it."""
+        return b""
+
     def mirror_patch(self, obj: Workload, raw: bytes, reported: bytes) -> bytes | None:
         """Return nothing: nobody reports on it."""
         return None

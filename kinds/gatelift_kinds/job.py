@@ -161,6 +161,10 @@ class JobKind:
             ),
         )
 
+    def shown(self, obj: Job, reported: bytes) -> bytes:
+        """Return what is on the list."""
+        return encode(job_status.shown(obj, reported))
+
     def mirror_patch(self, obj: Job, raw: bytes, reported: bytes) -> bytes | None:
         """Return the patch that shows the worker Job's status; None while the user's Job is still suspended."""
         return None if self.suspended(obj) else job_status.mirror(obj, raw, reported)

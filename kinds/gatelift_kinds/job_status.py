@@ -6,6 +6,7 @@ start time changes only while the Job is suspended, a finished Job stays so. Wha
 
 from __future__ import annotations
 
+from gatelift_kinds import shown_status
 from gatelift_kinds.kind import Outcome
 from gatelift_kinds.patches import Json, decode, encode, status_of, status_patch
 from gatelift_kube.objects.batch import Job
@@ -21,12 +22,16 @@ _ANNOUNCES_END = frozenset({"SuccessCriteriaMet", "FailureTarget"})
 _NEVER_FALLING = ("succeeded", "failed")
 
 
+def shown(obj: Job, reported: bytes) -> Json:
+    """Return what the user's Job may show of the reported status."""
+    indexed = obj.spec.completion_mode == "Indexed"
+    return shown_status.of_job(decode(reported), (obj.spec.completions or 0) if indexed else 0)
+
+
 def mirror(obj: Job, raw: bytes, reported: bytes) -> bytes | None:
-    """Return the patch of `/status` that shows the reported status; None when nothing would change."""
+    """Return the patch of `/status` that shows what is on the list of the reported one; None without a change."""
     old = status_of(raw)
-    new = decode(reported)
-    for key in _BOOKKEEPING:
-        new.pop(key, None)
+    new = shown(obj, reported)
     for key in _NEVER_FALLING:  # an earlier epoch's run may have counted more
         if key in old and old[key] > new.get(key, 0):
             new[key] = old[key]

@@ -212,6 +212,10 @@ class ManagementSide(Protocol[UserT_contra]):
         """Return the objects to make at a worker, for `granted` pods per pod set where that is fewer (KEP-420)."""
         ...
 
+    def shown(self, obj: UserT_contra, reported: bytes) -> bytes:
+        """Return what the user's object may show of a reported status (JSON): fields on a list, of bounded size."""
+        ...
+
     def mirror_patch(self, obj: UserT_contra, raw: bytes, reported: bytes) -> bytes | None:
         """Return the merge patch of the user's `/status` that shows the reported status (JSON) of the worker's object.
 

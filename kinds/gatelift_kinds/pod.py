@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import charged, job_template, markers, pod_rules
+from gatelift_kinds import charged, job_template, markers, pod_rules, shown_status
 from gatelift_kinds.kind import (
     ALL_GRANTED,
     Charged,
@@ -51,7 +51,6 @@ from gatelift_wire.messages import PodSetCounts
 
 _GATES = ("spec", "schedulingGates")
 _OF_CONTAINERS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
-_UNTRUE_ELSEWHERE = ("observedGeneration",)  # counts the worker object's generations, not the user's
 _UNGATED = (
     f"spec.schedulingGates: without {markers.ADMISSION_GATE} the pod runs where it is: make it anew while the webhook "
     f"is asked, without the label {markers.MANAGED}"
@@ -175,17 +174,19 @@ class PodKind:
         )
         return (part,)
 
+    def shown(self, obj: Pod, reported: bytes) -> bytes:
+        """Return what is on the list, no address among it."""
+        return encode(shown_status.of_pod(decode(reported)))
+
     def mirror_patch(self, obj: Pod, raw: bytes, reported: bytes) -> bytes | None:
-        """Return the patch that shows the worker pod's status.
+        """Return the patch that shows of the worker pod's status what is on the list, no address among it.
 
         While the worker's pod is unscheduled, the user's pod keeps its own PodScheduled (reason SchedulingGated), so
         that no autoscaler of the management cluster takes it for a pod that lacks a node (MultiKueue N8).
         """
         old = status_of(raw)
-        new = decode(reported)
-        conditions = [_here(one) for one in new.get("conditions") or []]
-        for key in _UNTRUE_ELSEWHERE:
-            new.pop(key, None)
+        new = shown_status.of_pod(decode(reported))
+        conditions = new.pop("conditions", [])
         if not self.lifted(obj) and not _scheduled(conditions):
             mine = [one for one in old.get("conditions") or [] if one.get("type") == "PodScheduled"]
             if mine:
@@ -403,10 +404,6 @@ def _of_job(obj: Pod) -> bool:
 
 def _ungate(obj: Pod, names: Sequence[str]) -> list[Operation]:
     return remove_from_list(_GATES, _gate_names(obj), names, key="name")
-
-
-def _here(condition: Json) -> Json:
-    return {key: value for key, value in condition.items() if key not in _UNTRUE_ELSEWHERE}
 
 
 def _completed(condition: Json, wall: str) -> Json:

@@ -1,0 +1,116 @@
+"""What of a worker's status a user's object shows (IS-21): what is on a list, of bounded length."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gatelift_kinds import shown_status
+from gatelift_kinds.registry import JOB_KIND, POD_KIND
+from support.kind_objects import Json, a_job, a_pod, job, merged, pod, raw
+
+ADDRESSES: Json = {
+    "podIP": "10.96.0.1",
+    "podIPs": [{"ip": "10.96.0.1"}],
+    "hostIP": "10.0.0.1",
+    "hostIPs": [{"ip": "10.0.0.1"}],
+    "nominatedNodeName": "node-of-here",
+    "resourceClaimStatuses": [{"name": "c"}],
+}
+READY = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "True"}]
+
+
+def test_is_21_a_pod_shows_no_address_of_another_cluster() -> None:
+    """The symptom: Services of the management cluster sent traffic to whatever address a worker named."""
+    user = a_pod()
+    body = POD_KIND.mirror_patch(pod(user), raw(user), raw({"phase": "Running", "conditions": READY, **ADDRESSES}))
+    assert body is not None
+    status = merged(user, body)["status"]
+    assert status["phase"] == "Running"
+    assert {one["type"] for one in status["conditions"]} == {"PodScheduled", "Ready"}
+    assert not ADDRESSES.keys() & status.keys()
+
+
+def test_is_21_an_address_that_was_shown_before_is_taken_back() -> None:
+    user = a_pod()
+    user["status"] |= {**ADDRESSES, "phase": "Running", "conditions": READY}
+    body = POD_KIND.mirror_patch(pod(user), raw(user), raw({"phase": "Running", "conditions": READY}))
+    assert body is not None
+    assert not ADDRESSES.keys() & merged(user, body)["status"].keys()
+
+
+def test_is_21_what_people_look_at_is_shown() -> None:
+    ended = {
+        "exitCode": 1,
+        "reason": "Error",
+        "message": "line one\nline two\x1b[2J",
+        "finishedAt": "2026-01-01T00:00:00Z",
+    }
+    container = {"name": "c", "ready": False, "restartCount": 2, "image": "i", "state": {"terminated": ended}}
+    shown = shown_status.of_pod({"phase": "Failed", "reason": "Evicted", "containerStatuses": [container]})
+    ended["message"] = "line one\nline two\ufffd[2J"
+    assert shown == {"phase": "Failed", "reason": "Evicted", "containerStatuses": [container]}
+
+
+HUGE = "m" * 1_400_000
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        pytest.param({"message": HUGE}, id="a message"),
+        pytest.param({"conditions": [{"type": f"t{n}", "message": HUGE[:9000]} for n in range(150)]}, id="conditions"),
+        pytest.param(
+            {"containerStatuses": [{"name": f"c{n}", "image": "i" * 900} for n in range(900)]}, id="containers"
+        ),
+        pytest.param({"reason": HUGE}, id="a reason"),
+        pytest.param({"conditions": [{"type": HUGE, "status": "True"}]}, id="a type"),
+        pytest.param({"completedIndexes": "1," * 700_000}, id="indexes"),
+        pytest.param({"failed": 10**30, "uncountedTerminatedPods": {"failed": [HUGE]}}, id="bookkeeping"),
+    ],
+)
+def test_is_21_texts_and_lists_are_bounded(status: Json) -> None:
+    """The symptom: a message of 1.4 MB was stored."""
+    most = 2 * shown_status.CHARS_MAX
+    assert len(json.dumps(shown_status.of_pod(status))) < most
+    assert len(json.dumps(shown_status.of_job(status, completions=5))) < most
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        pytest.param({"phase": "Run\x1bning"}, {}, id="a word is shown whole or not at all"),
+        pytest.param({"phase": 7, "message": ["a"]}, {}, id="another type"),
+        pytest.param(
+            {"conditions": ["x", {"status": "True"}, {"type": "Ready"}]},
+            {"conditions": [{"type": "Ready"}]},
+            id="a part that is none",
+        ),
+        pytest.param({"conditions": "xyz"}, {}, id="no list"),
+        pytest.param(
+            {"containerStatuses": [{"name": "c", "restartCount": True, "ready": 1}]},
+            {"containerStatuses": [{"name": "c"}]},
+            id="flags and counts",
+        ),
+    ],
+)
+def test_is_21_what_is_none_of_its_kind_is_left_out(said: Json, shown: Json) -> None:
+    assert shown_status.of_pod(said) == shown
+
+
+@pytest.mark.parametrize(
+    ("spec", "indexes", "shown"),
+    [
+        ({"completionMode": "Indexed", "completions": 4}, "0-1,3", "0-1,3"),
+        ({"completionMode": "Indexed", "completions": 4}, "0-1,\x1b", None),
+        ({"completionMode": "Indexed", "completions": 1}, "1," * 500, None),
+        ({"completions": 4}, "0-1,3", None),
+    ],
+)
+def test_is_21_a_list_of_indexes_is_shown_whole_where_it_can_be_one(spec: Json, indexes: str, shown: Any) -> None:
+    user = a_job(suspend=False, managedBy="kueue.x-k8s.io/multikueue", **spec)
+    body = JOB_KIND.mirror_patch(job(user), raw(user), raw({"active": 1, "completedIndexes": indexes}))
+    assert body is not None
+    assert merged(user, body)["status"].get("completedIndexes") == shown
