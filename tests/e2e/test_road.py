@@ -39,7 +39,7 @@ async def test_a_single_pod_runs_on_a_worker_and_its_end_is_mirrored(world: Worl
     await world.until(let_go, f"pod {name} stays, without our finalizer")
 
 
-async def test_a_running_pods_status_is_mirrored_while_it_runs(world: World) -> None:
+async def test_is_21_a_running_pods_status_is_mirrored_while_it_runs_without_its_address(world: World) -> None:
     name = world.name("mirrored")
     await world.create(world.pod(name, does=FOR_EVER))
     worker = await world.running_on(name)
@@ -49,7 +49,7 @@ async def test_a_running_pods_status_is_mirrored_while_it_runs(world: World) -> 
     remote = await world.get(worker, POD, name)
     assert remote is not None
     assert remote["status"]["podIP"]
-    assert "podIP" not in pod["status"], "IS-21: no Service here sends traffic to an address there"
+    assert "podIP" not in pod["status"], "no Service here sends traffic to an address there"
     workload = await world.workload_of(name)
     assert workload is not None
     assert remote["metadata"]["labels"]["gatelift.dev/workload-uid"] == workload["metadata"]["uid"]

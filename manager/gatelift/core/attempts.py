@@ -251,6 +251,7 @@ class Attempt:
     epoch_spent: bool = False
     ended_at: float = 0.0
     end_refused: bool = False  # the user's object does not take the status that was reported with the end
+    words_left_out: bool = False  # what its cluster said of the end was refused with it
     end_unshown: str = ""  # why the user's object does not show the end
     reservation_told: bool = False
     admitted_at: float | None = None

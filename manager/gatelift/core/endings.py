@@ -26,6 +26,7 @@ from gatelift.core.dispatch_values import backoff
 from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LinkState
 from gatelift.core.record import Record, Requeue
+from gatelift.core.refused_ends import EVICT_AND_RELEASE, FINISH, RELEASE
 from gatelift.core.state import Core
 from gatelift_kinds import kind as kinds
 from gatelift_kinds.made_for import is_orphan
@@ -203,7 +204,7 @@ def _write_finished(
     message = outcome.message
     if attempt.end_unshown:
         message = texts.finished_unshown(message, attempt.end_unshown)
-    core.patch_workload(known, record.finished_write(known, reason, message, core.wall.text(now)), "finish")
+    core.patch_workload(known, record.finished_write(known, reason, message, core.wall.text(now)), FINISH)
 
 
 def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, outcome: Outcome, now: float) -> None:
@@ -239,7 +240,7 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
         past_seconds=execution_time.past(core, known, reason, now),
         retried=message if by_cluster else "",
     )
-    core.patch_workload(known, body, "release" if evicted is None else "evict and release")
+    core.patch_workload(known, body, RELEASE if evicted is None else EVICT_AND_RELEASE)
 
 
 def evict_waiting(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
@@ -273,7 +274,7 @@ def evict_waiting(core: Core, known: Workload, attempt: Attempt, now: float) -> 
         wall=core.wall.text(now),
         past_seconds=execution_time.past(core, known, ending.reason, now),
     )
-    core.patch_workload(known, body, "evict and release")
+    core.patch_workload(known, body, EVICT_AND_RELEASE)
     return True
 
 

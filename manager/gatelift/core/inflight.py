@@ -109,6 +109,10 @@ class InFlight:
         self.trouble[ref] = _Trouble(until, failures, read=before.read if before else False)
         return until
 
+    def set_aside(self, ref: ObjectRef, version: str, until: float) -> None:
+        """Wait for a version newer than the one that nothing could be written on, at most until then; it is read."""
+        self.trouble[ref] = _Trouble(until, 0, stale=version)
+
     def unsure(
         self, ref: ObjectRef, now: float, *, version: str = "", lands_until: float = 0.0, informs: bool = False
     ) -> None:

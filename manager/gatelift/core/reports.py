@@ -5,6 +5,8 @@ Neighbours: `clusters` brings the upcalls of a session, `inventories` the answer
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gatelift.core import (
     belief,
     dispatch,
@@ -18,12 +20,14 @@ from gatelift.core import (
     telling,
     texts,
     unrecorded,
+    words,
 )
 from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.caution import Ahead
 from gatelift.core.link_values import LinkState, Reported
 from gatelift.core.state import Core, ref_of
 from gatelift.core.unexplained import is_unexplained
+from gatelift_kinds.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
@@ -44,13 +48,15 @@ from gatelift_wire.messages import (
 )
 from gatelift_wire.refusals import Refusal
 
+WHOLE_BYTES_MAX = 16 * 1024
+"""A reported status up to this is kept as it came: nearly all are, and are looked through once, when they are shown."""
 NO_WINNER = frozenset({AttemptState.PENDING, AttemptState.RESERVED, AttemptState.OFFERED})
 Placed = Applied | GatesLifted | ObjectReport | CountsReport | Finished | Stopped | Refused | Evicted
 
 
 def reported(core: Core, upcall: Reported, now: float) -> None:
     """Take one report of a cluster's present session."""
-    message = upcall.message
+    message = words.cleaned(upcall.message)
     view = core.view(upcall.cluster)
     if isinstance(message, Capacity | CertificateRequest) or view is None:
         return
@@ -140,13 +146,28 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
 
 
 def _keep(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> None:
+    """Keep what was said of the objects that were placed: what else a worker tells of nobody looks at."""
+    known = core.knowledge.workloads.get(attempt.workload)
+    placed = {one.name for one in owners_of(known)} if known is not None else set()
     for report in reports:
+        if report.name not in placed:
+            continue
         problem = mirror.unreadable(report.status)
         if problem:
             text = f"status of {report.kind} {report.name} is none and is not shown: {problem}"
             core.note(text, attempt, warning=True)
         else:
-            attempt.reports[report.name] = report
+            _keep_one(core, attempt, known, report)
+
+
+def _keep_one(core: Core, attempt: Attempt, known: Workload | None, report: ObjectReport) -> None:
+    """Keep a report, of a long one what its object may show: it is kept for as long as the placement lasts."""
+    if len(report.status) > WHOLE_BYTES_MAX:
+        owner = core.knowledge.owner_of(known) if known is not None else None
+        if owner is None:
+            return  # nobody shows it
+        report = replace(report, status=owner.kind.shown(owner.object, report.status))
+    attempt.reports[report.name] = report
 
 
 def mark_owner_of(core: Core, attempt: Attempt) -> None:

@@ -10,6 +10,7 @@ from gatelift.core import record, texts
 from gatelift.core.attempts import Attempt, Ending, Internal, Wire
 from gatelift.core.inflight import Outstanding
 from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.refused_ends import EVICT_AND_RELEASE, FINISH, RELEASE
 from gatelift.core.resting import PODS_READY
 from gatelift.core.state import Core, ref_of
 from gatelift_admission.model import Preempt
@@ -18,8 +19,8 @@ from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKLOAD, ObjectRef
 
 WINNER = frozenset({"winner", "admit"})
-EVICTS = frozenset({"evict", "evict and release"})
-RELEASES = frozenset({"release", "evict and release"})
+EVICTS = frozenset({"evict", EVICT_AND_RELEASE})
+RELEASES = frozenset({RELEASE, EVICT_AND_RELEASE})
 _OF_WORKLOADS = {
     "create workload": (texts.CREATED_WORKLOAD, texts.created_workload),
     "delete workload": (texts.DELETED_WORKLOAD, texts.deleted_workload),
@@ -52,7 +53,7 @@ def written(core: Core, outstanding: Outstanding, now: float) -> None:
         _released(core, known, attempt, now)
     if purpose == PODS_READY:
         _ready(core, known, attempt, now)
-    if purpose == "finish":
+    if purpose == FINISH:
         _finished(core, known, attempt, now)
 
 

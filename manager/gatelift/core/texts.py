@@ -50,6 +50,7 @@ FAILED = "Failed"
 
 # Reasons of events
 END_NOT_SHOWN = "EndNotShown"
+END_NOT_WRITTEN = "EndNotWritten"
 CREATED_WORKLOAD = "CreatedWorkload"
 DELETED_WORKLOAD = "DeletedWorkload"
 STOPPED = "Stopped"
@@ -438,6 +439,18 @@ def no_cluster(why_not: Mapping[str, str]) -> str:
 def end_not_shown(kind: str, why: str) -> str:
     """Return the message of the Warning event EndNotShown: the work is over and the object cannot say so."""
     return f"The work is over, its Workload says how; the status of this {kind} cannot be written: {why}"
+
+
+def end_not_written(why: str) -> str:
+    """Return the message of the Warning event EndNotWritten, and when it is tried again."""
+    return (
+        f"Its placement is over and this Workload cannot say so, so it stays charged; it is tried again: {plain(why)}"
+    )
+
+
+def words_left_out(cluster: str) -> str:
+    """Return what stands in an end for the words of a cluster that the API server did not take."""
+    return f'What cluster "{cluster}" said of it was refused by the API server and is left out'
 
 
 def finished_unshown(message: str, why: str) -> str:

@@ -1,0 +1,38 @@
+"""What agents say in words, made fit for statuses and for people where it comes in. Pure.
+
+Texts are cut and cleaned, since nothing is decided by them; names, UIDs and keys are refused by the wire's own rules,
+and never cut. A reason is a reason by Kubernetes' pattern for them, or is none. Neighbour: `reports` calls.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TypeVar
+
+from gatelift_kube.plain_text import plain
+from gatelift_wire.messages import Bid, Evicted, Finished, Message, Refused, Stopped
+
+REASON_CHARS_MAX = 316
+"""The wire's own bound of a word; Kubernetes lets a reason have 1,024."""
+_REASON = re.compile(r"[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?")
+"""metav1.Condition.reason, which the CRDs of Kueue hold a Workload to."""
+
+MessageT = TypeVar("MessageT", bound=Message)
+
+
+def cleaned(message: MessageT) -> MessageT:
+    """Return a report with its texts in one plain line of at most `SHOWN_CHARS_MAX`, its reason a reason or ""."""
+    match message:
+        case Finished() | Stopped() | Evicted():
+            reason = message.reason if is_reason(message.reason) else ""
+            return replace(message, reason=reason, message=plain(message.message))
+        case Refused() | Bid():
+            return replace(message, text=plain(message.text))
+        case _:
+            return message
+
+
+def is_reason(text: str) -> bool:
+    """Return whether a text can be the reason of a condition."""
+    return len(text) <= REASON_CHARS_MAX and _REASON.fullmatch(text) is not None
