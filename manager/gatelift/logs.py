@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 import msgspec
 import structlog
+
+from gatelift_kube.plain_text import plain
+
+CHARS_MAX = 64 * 1024
+"""Of one text in a line of the log: a long traceback has a tenth."""
 
 
 def configure(*, human: bool = False, level: int = logging.INFO) -> None:
@@ -21,12 +26,21 @@ def configure(*, human: bool = False, level: int = logging.INFO) -> None:
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
+            _plain,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+def _plain(_logger: Any, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Return a line in which no text steers a terminal: much of what is logged others said."""
+    for name, value in line.items():
+        if isinstance(value, str) and not (value.isascii() and value.isprintable()):
+            line[name] = plain(value, CHARS_MAX, lines=name != "event")
+    return line
 
 
 def _json(line: Any, *, default: Callable[[Any], Any]) -> str:

@@ -45,9 +45,22 @@ def _text(longest: int, *, least: int = 0) -> Rule:
     return rule
 
 
+def _printed(longest: int, *, least: int = 0) -> Rule:
+    """Return the rule of texts that are shown as they are: nothing in them moves a cursor or turns a line."""
+    text = _text(longest, least=least)
+
+    def rule(value: str) -> int:
+        weight = text(value)
+        if not value.isprintable():
+            raise WireViolation("", "must have no characters that control a terminal or the direction of writing")
+        return weight
+
+    return rule
+
+
 def _segment(longest: int, *, least: int = 0) -> Rule:
     """Return the rule of names of objects: each becomes one segment of a URL's path (Kubernetes' own rule for all)."""
-    text = _text(longest, least=least)
+    text = _printed(longest, least=least)
 
     def rule(value: str) -> int:
         weight = text(value)
@@ -214,16 +227,19 @@ def _key(value: PlacementKey) -> int:
 _KEY_BYTES = 2 * TAG_BYTES + SCALAR_BYTES
 
 
-_TEXT_MAYBE = _text(limits.NAME_MAX)
+_VERSION_MAYBE = _printed(limits.NAME_MAX)
 _NAME = _segment(limits.NAME_MAX, least=1)
 _NAME_MAYBE = _segment(limits.NAME_MAX)
 _NAMESPACE_MAYBE = _segment(limits.LABEL_MAX)
-_UID = _text(limits.UID_MAX, least=1)
+_UID = _printed(limits.UID_MAX, least=1)
 _UID_MAYBE = _text(limits.UID_MAX)
+_INSTANCE_MAYBE = _printed(limits.UID_MAX)
+_KIND = _printed(limits.WORD_MAX, least=1)
+_TICKET_MAYBE = _printed(limits.WORD_MAX)
 _WORD = _text(limits.WORD_MAX, least=1)
 _WORD_MAYBE = _text(limits.WORD_MAX)
-_PLACE_MAYBE = _text(limits.LABEL_MAX + len("/") + limits.NAME_MAX)
-_LABEL_MAYBE = _text(limits.LABEL_MAX)
+_PLACE_MAYBE = _printed(limits.LABEL_MAX + len("/") + limits.NAME_MAX)
+_LABEL_MAYBE = _printed(limits.LABEL_MAX)
 _TEXT = _text(limits.TEXT_MAX)
 _COUNT = _number(0, limits.COUNT_MAX)
 _NUMBER = _number()
@@ -249,23 +265,23 @@ RULES: dict[type, dict[str, Rule]] = {
     },
     messages.Hello: {
         "instance": _UID,
-        "peer_instance": _UID_MAYBE,
+        "peer_instance": _INSTANCE_MAYBE,
         "version_min": _number(1, limits.COUNT_MAX),
         "version_max": _number(1, limits.COUNT_MAX),
-        "agent_version": _TEXT_MAYBE,
+        "agent_version": _VERSION_MAYBE,
         "last_session": _NUMBER,
         "last_term": _NUMBER,
         "received": _NUMBER,
-        "kinds": _many(_WORD, limits.KINDS_MAX),
+        "kinds": _many(_KIND, limits.KINDS_MAX),
         "credits": _COUNT,
         "replicas": _COUNT,
         "api_reachable": _flag,
-        "cluster_uid": _UID_MAYBE,
+        "cluster_uid": _INSTANCE_MAYBE,
         "mark": _NUMBER,
         "counter": _NUMBER,
         "seal": _SEAL,
         "lease": _PLACE_MAYBE,
-        "ticket": _WORD_MAYBE,
+        "ticket": _TICKET_MAYBE,
     },
     messages.LeaseRenew: {"sent_at": _SECONDS, "api_reachable": _flag, "replicas": _COUNT, "mark": _NUMBER},
     messages.CreditGrant: {"credits": _COUNT},

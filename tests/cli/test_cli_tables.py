@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
+from pathlib import Path
 
 import pytest
+import typer
 import yaml
 
-from gatelift.cli.render import Output, age, lines, show
+import gatelift.cli
+from gatelift.cli import connection
+from gatelift.cli.render import Output, age, dump, lines, say, show
 
 COLUMNS = ("Name", "Cluster Queue", "Message")
 ROWS = [("one", "all", "waits because\nthere is no room"), ("longer-name", None, "")]
@@ -75,3 +80,65 @@ def test_nothing_to_show_is_an_empty_list_for_scripts(capsys: pytest.CaptureFixt
 )
 def test_ages_are_short_and_never_negative(since: str | None, text: str) -> None:
     assert age(since, NOW) == text
+
+
+STEERING = "\x1b]0;owned\x07\r\x9b2J\u202eforged\u2066\u200b"
+"""What moves a cursor, turns a line or is seen by nobody."""
+
+
+def is_plain(text: str) -> bool:
+    return all(line.isprintable() for line in text.split("\n"))
+
+
+@pytest.mark.parametrize("output", list(Output))
+def test_is_23_nothing_that_steers_a_terminal_passes_a_table_json_or_yaml(
+    output: Output, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(COLUMNS, [(STEERING, STEERING, STEERING)], output, nothing="nothing")
+    assert is_plain(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("output", [Output.JSON, Output.YAML])
+def test_is_23_nor_a_document(output: Output, capsys: pytest.CaptureFixture[str]) -> None:
+    dump({STEERING: [STEERING]}, output)
+    assert is_plain(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("err", [False, True])
+def test_is_23_nor_a_sentence(err: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    say(f"it says {STEERING}\nand more", err=err)
+    said = capsys.readouterr()
+    assert is_plain(said.err if err else said.out)
+    assert "and more" in (said.err if err else said.out).splitlines()[-1]
+
+
+def test_is_23_an_error_of_an_api_server_is_told_plainly(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit):
+        connection._fail(STEERING, connection.FAILED)
+    assert is_plain(capsys.readouterr().err)
+
+
+PRINTS = re.compile(r"\b(?:typer\.echo|console\.print|print)\(")
+OF_OUR_OWN = {
+    "authority.py",
+    "daemons.py",
+    "demo.py",
+    "explain.py",
+    "progress.py",
+    "render.py",
+    "sandbox.py",
+    "version.py",
+}
+"""What prints for the others, cleans by itself, or prints what this installation and its own files say."""
+
+
+def test_is_23_no_other_verb_prints_by_itself() -> None:
+    (folder,) = gatelift.cli.__path__
+    found = {
+        f"{path.name}: {line.strip()}"
+        for path in Path(folder).glob("*.py")
+        if path.name not in OF_OUR_OWN
+        for line in path.read_text().splitlines()
+        if PRINTS.search(line) and "for programs" not in line
+    }
+    assert not found, "print with gatelift.cli.render.say"

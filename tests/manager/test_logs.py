@@ -73,3 +73,13 @@ def test_values_that_hold_secrets_do_not_show_them() -> None:
     material = Material(bundle=b"b", authority_key=key, certificate=b"c", key=key)
     for value in (asked, material, Identity(key=key)):
         assert SECRET not in repr(value), type(value).__name__
+
+
+def test_is_23_what_steers_a_terminal_is_in_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure(human=True)
+    structlog.get_logger("test").warning("says \x1b]0;owned\x07\r\nforged", cluster="a\u202eb", traceback="one\ntwo")
+    said = capsys.readouterr().err
+    assert not {"\x07", "\r", "\u202e"} & {*said}
+    assert "]0;owned" in said
+    assert "\x1b]0" not in said
+    assert not any(line.startswith("forged") for line in said.splitlines())

@@ -17,10 +17,11 @@ from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Frame, TemplateBlob
 
 TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
-NAME = st.text(st.characters(codec="utf-8", exclude_characters="/%"), min_size=1, max_size=15).filter(
-    lambda name: name not in (".", "..")
-)
+PRINTABLE = st.characters(codec="utf-8", exclude_characters="/%", exclude_categories=("C", "Z"))
+NAME = st.text(PRINTABLE, min_size=1, max_size=15).filter(lambda name: name not in (".", ".."))
 """At most 60 bytes: it may be that of a namespace."""
+PRINTED = {"agent_version", "instance", "peer_instance", "cluster_uid", "kinds", "kind", "lease", "ticket", "origin"}
+"""Fields that hold what is shown as it is."""
 NAMES = {"name", "namespace", "namespaces", "pod_set", "queue"}
 """Fields that hold names of objects."""
 NUMBER = st.integers(1, limits.COUNT_MAX)
@@ -60,7 +61,7 @@ def _field(hint: Any, name: str) -> st.SearchStrategy[Any]:
         return st.floats(1.0, limits.LEASE_SECONDS_MAX)
     if hint is bytes:
         return st.binary(max_size=limits.SEAL_BYTES_MAX) if name == "seal" else JSON
-    return {int: NUMBER, str: NAME if name in NAMES else TEXT, bool: st.booleans()}[hint]
+    return {int: NUMBER, str: NAME if name in NAMES | PRINTED else TEXT, bool: st.booleans()}[hint]
 
 
 def frames(controls: tuple[type, ...], bodies: tuple[type, ...], *, term: bool) -> st.SearchStrategy[Frame]:

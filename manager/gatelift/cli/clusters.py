@@ -16,7 +16,7 @@ from gatelift import introduction
 from gatelift.cli.connection import NOT_FOUND, USAGE, CliError, is_of_no_kind, run
 from gatelift.cli.fencing import declare_fenced
 from gatelift.cli.leader import tell_if_absent
-from gatelift.cli.render import Output, age, show
+from gatelift.cli.render import Output, age, say, show
 from gatelift.cli.target import target_of
 from gatelift.core import foreign_runs, informing
 from gatelift.core.cluster_status import ANNOTATION_RESTORED_ACCEPTED, NO_NEW_WORK, awaits_person
@@ -67,11 +67,11 @@ def add(
     """Expect a worker cluster: print a token for its agent, and how to install it."""
     token, told = run(target_of(context), lambda client: _add(client, name, namespace))
     if token_only:
-        typer.echo(token)
+        typer.echo(token)  # for programs, as it is
         return
     session, enrolment = manager or told.manager, enrol or told.enrol
     hours = told.token_seconds / 3600
-    typer.echo(
+    say(
         f"WorkerCluster {name} is expected. Its token works once, for {hours:g} hours:\n\n"
         f"  {token}\n\n"
         f"In the worker cluster, install the agent with it:\n\n"
@@ -94,7 +94,7 @@ def add(
 def approve(context: typer.Context, name: Name) -> None:
     """Approve the certificate request of a worker cluster's agent."""
     digest = run(target_of(context), lambda client: _expected(name, _approve(client, name)))
-    typer.echo(f"{name} approved (key {digest[:16]}...); its agent gets a certificate at its next request")
+    say(f"{name} approved (key {digest[:16]}...); its agent gets a certificate at its next request")
 
 
 @app.command()
@@ -107,7 +107,7 @@ def cordon(
     somebody has looked what runs there. What is charged to it and it does not know stays charged ('fenced' ends that).
     """
     run(target_of(context), lambda client: _expected(name, _cordon(client, name, cordoned=not off)))
-    typer.echo(f"{name} {'takes new work again' if off else 'gets no new work; what runs there goes on'}")
+    say(f"{name} {'takes new work again' if off else 'gets no new work; what runs there goes on'}")
 
 
 @app.command()
@@ -119,10 +119,10 @@ def fenced(context: typer.Context, name: Name) -> None:
     """
 
     def tell(text: str) -> None:
-        typer.echo(text, err=True)
+        say(text, err=True)
 
     word = run(target_of(context), lambda client: _expected(name, declare_fenced(client, name, tell)))
-    typer.echo(f"{name} is fenced through session {word.session}, says {word.who}; its work is dispatched anew")
+    say(f"{name} is fenced through session {word.session}, says {word.who}; its work is dispatched anew")
 
 
 @app.command()
@@ -148,7 +148,7 @@ def foreign(
 def remove(context: typer.Context, name: Name) -> None:
     """Revoke a worker cluster's certificate and close its session. Its running work is not touched."""
     run(target_of(context), lambda client: _expected(name, _remove(client, name)))
-    typer.echo(f"{name} revoked; when its placements are over: kubectl delete workercluster {name}")
+    say(f"{name} revoked; when its placements are over: kubectl delete workercluster {name}")
 
 
 async def print_clusters(client: Client, output: Output) -> None:

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import typer
 
+from gatelift.cli.render import say
 from gatelift.cli.target import Target
 from gatelift_kube import event_loop
 from gatelift_kube.client import Client
@@ -96,5 +97,5 @@ async def _connected(target: Target, verb: Callable[[Client], Awaitable[T]]) -> 
 
 def _fail(text: str, code: int) -> None:
     for line in filter(None, map(str.strip, text.splitlines())):  # a file may have several faults, each has its line
-        typer.echo(f"gatelift: {line}", err=True)
+        say(f"gatelift: {line}", err=True)
     raise typer.Exit(code)

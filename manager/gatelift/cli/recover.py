@@ -17,7 +17,7 @@ import typer
 
 from gatelift.cli.connection import NOT_FOUND, TIMED_OUT, CliError, run
 from gatelift.cli.fencing import who_am_i
-from gatelift.cli.render import Output, show
+from gatelift.cli.render import Output, say, show
 from gatelift.cli.target import target_of
 from gatelift.core import epochs, texts
 from gatelift.core.identity import vouching
@@ -138,7 +138,7 @@ def recover(
     target = target_of(context)
     if stop:
         session = run(target, lambda client: _stop(client, stop))
-        typer.echo(f"what {stop} listed in session {session} and no record explains is being stopped")
+        say(f"what {stop} listed in session {session} and no record explains is being stopped")
         return
     if go_on:
         run(target, _go_on)
@@ -155,8 +155,8 @@ def _show(found: Situation, output: Output) -> None:
         nothing="No worker clusters.",
     )
     if output is Output.TABLE:
-        typer.echo()
-        typer.echo(_advice(found))
+        say()
+        say(_advice(found))
 
 
 def _advice(found: Situation) -> str:
@@ -194,14 +194,14 @@ async def _go_on(client: Client) -> None:
     found = await _look(client)
     finding = found.finding
     if finding is None:
-        typer.echo("No sign of a restore that is not over: there is nothing to go on with.")
+        say("No sign of a restore that is not over: there is nothing to go on with.")
         return
     if not found.said:
         said = Word(since=finding.since, epochs=await _epochs(client), who=await who_am_i(client))
         await _annotate(client, LOCAL_CLUSTER, ANNOTATION_RECOVER, msgspec.json.encode(said).decode())
-        typer.echo(f"epochs are raised to {said.epochs}, says {said.who}; whoever leads next raises term and counter")
+        say(f"epochs are raised to {said.epochs}, says {said.who}; whoever leads next raises term and counter")
     await _follow(client, finding)
-    typer.echo("recovered: dispatch goes on")
+    say("recovered: dispatch goes on")
 
 
 async def _follow(client: Client, finding: Finding) -> None:
@@ -218,7 +218,7 @@ async def _follow(client: Client, finding: Finding) -> None:
             )
         now = f"{found.told.stage.value}: {', '.join(found.awaited) or 'all clusters heard'}"
         if now != before:
-            typer.echo(now)
+            say(now)
             before, still = now, 0.0
         if still >= STILL_SECONDS:
             lost = ", ".join(found.awaited) or "the manager"

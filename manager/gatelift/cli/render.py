@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import typer
 import yaml
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
@@ -57,6 +58,12 @@ def lines(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int |
         text = GAP.join([*padded, line[-1]]).rstrip()
         made.append(text if width is None or cell_len(text) <= width else set_cell_size(text, width - 1) + "…")
     return made
+
+
+def say(text: str = "", *, err: bool = False) -> None:
+    """Print sentences, each line of them plain: what others said stands in many. `err`: to standard error."""
+    for line in text.split("\n"):
+        typer.echo(plain(line, CELL_CHARS_MAX), err=err)
 
 
 def dump(document: Any, output: Output) -> None:
