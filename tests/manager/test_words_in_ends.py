@@ -10,15 +10,16 @@ from gatelift.core.refused_ends import SET_ASIDE_SECONDS
 from gatelift_kube.plain_text import SHOWN_CHARS_MAX
 from gatelift_kube.resources import WORKLOAD
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
-from gatelift_wire.messages import Bid, BidKind, Evicted, Finished, ObjectReport, Refused, Report, Stopped
+from gatelift_wire.messages import Bid, BidKind, Evicted, Finished, ObjectReport, Refused, Stopped
 from gatelift_wire.refusals import Refusal
 from support.builders_manager import a_pod, a_setting
 from support.manager_world import SUCCEEDED, World, a_running_pod, a_world
 
+End = Finished | Stopped | Refused | Evicted
 HOSTILE = "\x1b[2Jgone\u202e" + "x" * 32_000
 
 
-def said_with_the_end(report: Report) -> World:
+def said_with_the_end(report: End) -> World:
     """Return a world in which a running pod's cluster has said this of it."""
     world, agent = a_running_pod()
     key = agent.commits[-1]
@@ -28,7 +29,7 @@ def said_with_the_end(report: Report) -> World:
     return world
 
 
-def ends() -> list[Report]:
+def ends() -> list[End]:
     _, agent = a_running_pod()
     key = agent.commits[-1]
     return [
@@ -48,7 +49,7 @@ def texts_of(world: World) -> list[str]:
 
 
 @pytest.mark.parametrize("report", ends(), ids=lambda report: type(report).__name__)
-def test_is_22_texts_of_a_worker_are_cut_and_cleaned_where_they_come_in(report: Report) -> None:
+def test_is_22_texts_of_a_worker_are_cut_and_cleaned_where_they_come_in(report: End) -> None:
     world = said_with_the_end(report)
     world.advance(1.0)
     said = texts_of(world)
@@ -80,7 +81,7 @@ def refusing(word: str, world: World) -> list[float]:
 
 
 @pytest.mark.parametrize("report", ends(), ids=lambda report: type(report).__name__)
-def test_is_22_an_end_that_is_refused_is_written_at_once_without_the_workers_words(report: Report) -> None:
+def test_is_22_an_end_that_is_refused_is_written_at_once_without_the_workers_words(report: End) -> None:
     """The symptom: 422 on the check's message, tried again for ever, and the quota stayed charged."""
     world = said_with_the_end(report)
     times = refusing("xxx", world)
