@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 
 from gatelift_wire.violations import WireError
 
@@ -67,6 +68,12 @@ def cluster_of(uri: str) -> str:
     return check_cluster_name(uri.removeprefix(URI_PREFIX))
 
 
+def key_digest(public_key: CertificatePublicKeyTypes) -> str:
+    """Return the SHA-256 of a public key's SubjectPublicKeyInfo, hex: by this a key is approved and known."""
+    encoded = public_key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(encoded).hexdigest()
+
+
 def peer_of(certificate: bytes) -> Peer:
     """Read a certificate (PEM, first of a chain, or DER) that the TLS handshake has verified.
 
@@ -76,11 +83,9 @@ def peer_of(certificate: bytes) -> Peer:
     try:
         names = parsed.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         uris = names.get_values_for_type(x509.UniformResourceIdentifier)
-        public_key = parsed.public_key().public_bytes(
-            serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-        )
+        digest = key_digest(parsed.public_key())
     except x509.ExtensionNotFound:
-        uris, public_key = [], b""
+        uris, digest = [], ""
     except (ValueError, UnsupportedAlgorithm) as error:
         raise IdentityError(f"certificate: cannot be read ({error}); enrol the agent again") from None
     ours = [uri for uri in uris if uri.startswith("gatelift:")]
@@ -91,7 +96,7 @@ def peer_of(certificate: bytes) -> Peer:
         )
     return Peer(
         cluster=cluster_of(ours[0]),
-        key_digest=hashlib.sha256(public_key).hexdigest(),
+        key_digest=digest,
         not_after=parsed.not_valid_after_utc,
     )
 

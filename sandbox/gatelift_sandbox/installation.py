@@ -298,9 +298,10 @@ class Installation:
                 served = json.loads((await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", cluster)))).raw)
             if served.get("status", {}).get("keyDigest"):
                 return True
-            if not served.get("status", {}).get("enrolment", {}).get("keyDigest"):
+            key = served.get("status", {}).get("enrolment", {}).get("keyDigest")
+            if not key:
                 return False
-            await self.verb("cluster", "approve", cluster)
+            await self.verb("cluster", "approve", cluster, "--key", key)
             return True
 
         await self._until(approved, ENROL_SECONDS, f"{cluster} asks for its certificate")

@@ -85,11 +85,14 @@ async def test_a_token_and_a_persons_word_give_a_certificate(edge: Edge, tmp_pat
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
 
 
-async def test_what_a_person_has_to_do_is_said_while_it_waits(edge: Edge, tmp_path: Path) -> None:
+async def test_is_24_what_a_person_has_to_do_and_compare_is_said_while_it_waits(edge: Edge, tmp_path: Path) -> None:
     enrolment = _enrolment(edge, tmp_path, _token(edge))
     asking = spawn("enrol", enrolment.ready())
     await until(lambda: "gatelift cluster approve w1" in enrolment.waiting_for, "the text is there")
     assert not enrolment.usable()
+    request = edge.cluster("w1").status.enrolment
+    assert request is not None
+    assert f"the key of this agent is {request.key_digest}" in enrolment.waiting_for
     asking.cancel()
 
 

@@ -117,7 +117,7 @@ def test_clusters_show_their_session_and_what_they_wait_for(stage: Stage) -> Non
     )
     (found,) = yaml.safe_load(stage.run("cluster", "list", "-o", "yaml").out)
     assert (found["state"], found["session"], found["placements"], found["agent"]) == ("Connected", 3, 2, "1.2.3")
-    assert found["notes"] == "cordoned, waits for approval"
+    assert found["notes"] == "cordoned, waits for approval (key k)"
     assert found["certificate"] == "0s", "issued in the future by this clock"
     assert stage.run("get", "clusters", "-o", "yaml").out == stage.run("cluster", "list", "-o", "yaml").out
 

@@ -21,6 +21,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from gatelift_wire import identity
+
 CA_LIFETIME = dt.timedelta(days=3650)
 CLOCK_SKEW = dt.timedelta(minutes=5)
 """Certificates start to be valid this much earlier: the peer's clock may be behind."""
@@ -138,11 +140,10 @@ def retire(state: AuthorityState) -> AuthorityState:
 
 
 def key_digest(public_key: object) -> str:
-    """Return the SHA-256 of a public key's SubjectPublicKeyInfo, hex: the name of a key in WorkerCluster.status."""
+    """Return the name of a key in WorkerCluster.status; AuthorityError for one that is not signed for here."""
     if not isinstance(public_key, ec.EllipticCurvePublicKey) or not isinstance(public_key.curve, CURVES):
         raise AuthorityError("the key is not an elliptic-curve key of a usual curve; make it with P-256")
-    encoded = public_key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
-    return hashlib.sha256(encoded).hexdigest()
+    return identity.key_digest(public_key)
 
 
 def fingerprints(bundle: bytes) -> frozenset[bytes]:

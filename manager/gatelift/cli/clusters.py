@@ -13,6 +13,7 @@ import msgspec
 import typer
 
 from gatelift import introduction
+from gatelift.cli import approving, removing
 from gatelift.cli.connection import NOT_FOUND, USAGE, CliError, is_of_no_kind, run
 from gatelift.cli.fencing import declare_fenced
 from gatelift.cli.leader import tell_if_absent
@@ -85,15 +86,23 @@ def add(
         f"For each namespace that accepts work there:\n\n"
         f"  kubectl label namespace NAMESPACE gatelift.dev/accept=true\n"
         f"  kubectl -n NAMESPACE apply -k deploy/agent/namespace\n\n"
-        f"When the agent has asked for its certificate ('gatelift cluster list' says so), approve it here:\n\n"
+        f"When the agent has asked for its certificate ('gatelift cluster list' says so), approve the key that it\n"
+        f"prints in its log here:\n\n"
         f"  gatelift cluster approve {name}"
     )
 
 
 @app.command()
-def approve(context: typer.Context, name: Name) -> None:
-    """Approve the certificate request of a worker cluster's agent."""
-    digest = run(target_of(context), lambda client: _expected(name, _approve(client, name)))
+def approve(
+    context: typer.Context,
+    name: Name,
+    key: Annotated[
+        str,
+        typer.Option("--key", metavar="PREFIX", help="The key's first 16 digits or more, as its agent prints them."),
+    ] = "",
+) -> None:
+    """Approve the key of a worker cluster's agent: shows it, and asks whether it is the one that the agent prints."""
+    digest = run(target_of(context), lambda client: _expected(name, approving.approve(client, name, key)))
     say(f"{name} approved (key {digest[:16]}...); its agent gets a certificate at its next request")
 
 
@@ -145,10 +154,17 @@ def foreign(
 
 
 @app.command()
-def remove(context: typer.Context, name: Name) -> None:
-    """Revoke a worker cluster's certificate and close its session. Its running work is not touched."""
-    run(target_of(context), lambda client: _expected(name, _remove(client, name)))
-    say(f"{name} revoked; when its placements are over: kubectl delete workercluster {name}")
+def remove(
+    context: typer.Context,
+    name: Name,
+    now: Annotated[bool, typer.Option("--now", help="Also while work is placed on it: its key may be stolen.")] = False,
+) -> None:
+    """Revoke a worker cluster's certificate and close its session, once nothing is placed on it.
+
+    With --now at once: its running work is not touched, and stays charged until you say 'fenced'.
+    """
+    left = run(target_of(context), lambda client: _expected(name, removing.remove(client, name, now=now)))
+    say(f"{name} revoked; {left}")
 
 
 async def print_clusters(client: Client, output: Output) -> None:
@@ -178,7 +194,7 @@ async def print_clusters(client: Client, output: Output) -> None:
                 ("left out", conditions.is_true(status.conditions, informing.CONDITION)),
                 ("draining", found.spec.drain),
                 ("revoked", found.spec.revoked),
-                ("waits for approval", _waits(found)),
+                (_waits(found), bool(_waits(found))),
             )
             if on
         )
@@ -252,13 +268,9 @@ def _in_doubt(session: int, found: WorkerCluster) -> int:
     return session if session > found.status.settled_session else 0
 
 
-def _waits(found: WorkerCluster) -> bool:
-    request = found.status.enrolment
-    return (
-        request is not None
-        and request.token_digest == found.spec.token_digest
-        and request.key_digest not in {found.spec.approved_request, found.status.key_digest}
-    )
+def _waits(found: WorkerCluster) -> str:
+    request = approving.waiting(found)
+    return f"waits for approval (key {request.key_digest[: approving.KEY_CHARS_MIN]})" if request is not None else ""
 
 
 async def _add(client: Client, name: str, namespace: str) -> tuple[str, introduction.Introduction]:
@@ -304,20 +316,6 @@ async def _refuse_before_revocation_is_done(client: Client, name: str) -> None:
         raise CliError(f"{name}: its revocation is not carried out yet; start the manager, then try again")
 
 
-async def _approve(client: Client, name: str) -> str:
-    served = await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))
-    found = served.object
-    if isinstance(found, WorkerCluster) and found.spec.revoked:
-        text = f"{name}: is revoked; 'gatelift cluster add {name}' takes it in again, with a new token for its agent"
-        raise CliError(text)
-    request = found.status.enrolment if isinstance(found, WorkerCluster) else None
-    token = found.spec.token_digest if isinstance(found, WorkerCluster) else ""
-    if request is None or not request.key_digest or request.token_digest != token:
-        raise CliError(f"{name}: its agent has not asked for a certificate yet; start the agent with its token first")
-    await _patch(client, name, {"spec": {"approvedRequest": request.key_digest}})
-    return request.key_digest
-
-
 async def _cordon(client: Client, name: str, *, cordoned: bool) -> None:
     served = await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))
     found = served.object
@@ -327,12 +325,6 @@ async def _cordon(client: Client, name: str, *, cordoned: bool) -> None:
         annotations = {ANNOTATION_RESTORED_ACCEPTED: str(doubted)}
         body["metadata"] = {"annotations": annotations}
     await _patch(client, name, body)
-
-
-async def _remove(client: Client, name: str) -> None:
-    if name == LOCAL_CLUSTER:
-        raise CliError("name: 'local' is the management cluster itself and cannot be removed", USAGE)
-    await _patch(client, name, {"spec": {"revoked": True, "approvedRequest": "", "tokenDigest": ""}})
 
 
 async def _expected(name: str, work: Awaitable[T]) -> T:

@@ -237,7 +237,8 @@ class Enrolment:
         elif response.status == pb.ENROLL_STATUS_REFUSED:
             raise _RefusedError(f"enrolment of {self._cluster} was refused: {response.text}")
         else:
-            self._wait_for(response.text or "waiting for approval")
+            digest = wire_identity.key_digest(_private_key(current.key).public_key())
+            self._wait_for(f"{response.text or 'waiting for approval'}; the key of this agent is {digest}")
             pause = min(ASK_AGAIN_SECONDS_MAX, max(ASK_AGAIN_SECONDS_MIN, response.retry_after_seconds))
             await asyncio.sleep(pause)
 
