@@ -20,7 +20,7 @@ from typing import Any
 import aiohttp
 import yaml
 
-from gatelift.cli.manifests import MANAGEMENT, WORKER, Part, agent_binding, load_manifests
+from gatelift.cli.manifests import ACCEPTING, MANAGEMENT, WORKER, Part, agent_binding, load_manifests
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
 from gatelift_kube.config import from_kubeconfig
@@ -108,7 +108,7 @@ class Installation:
         async with await self.admin(cluster) as client:
             await applying.apply(client, load_manifests(*WORKER))
             for namespace in self.namespaces:
-                accepting = _namespace(namespace, {"gatelift.dev/accept": "true"})
+                accepting = _namespace(namespace, ACCEPTING)
                 await applying.apply(client, [accepting, agent_binding(namespace)])
             await _free_lease(client, AGENT_ACCOUNT)
             await self._identity(client, cluster, AGENT_ACCOUNT)

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from gatelift.cli.manifests import WORKER, agent_binding, load_manifests
+from gatelift.cli.manifests import ACCEPTING, WORKER, agent_binding, load_manifests
 from gatelift_sandbox.provider import Cluster
+from support.baseline import AT_HOME, BEYOND_BASELINE, Case
 from support.e2e_rules import GATELIFT, control_plane, refused
 from support.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
 
@@ -70,6 +71,45 @@ async def job(kubectl: Kubectl) -> AsyncIterator[str]:
     await kubectl("create", "-f", "-", *AS_AGENT, manifest=a_job("placed", RUN, RUN, **indexed))
     yield "placed"
     await kubectl("delete", "job", "placed", "--ignore-not-found")
+
+
+@pytest.fixture
+async def confined(kubectl: Kubectl) -> str:
+    """Make a namespace as the printed commands label it; its name."""
+    await kubectl.apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "confined", "labels": ACCEPTING}},
+        agent_binding("confined"),
+    )
+    await kubectl("wait", "-n", "confined", "--for=create", "serviceaccount/default", f"--timeout={WAIT_SECONDS:g}s")
+    return "confined"
+
+
+def judged(name: str, case: Case) -> Json:
+    spec = {**case.spec, "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
+    metadata = {"name": name, "labels": RUN, "annotations": {**PLACED_AS, **case.annotations}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+async def said(kubectl: Kubectl, manifest: Json, words: tuple[str, ...]) -> str:
+    """Return with what words something is refused, "" where it is taken."""
+    try:
+        await kubectl(*words, manifest=manifest)
+    except KubectlError as error:
+        return str(error)
+    return ""
+
+
+async def test_is_20_the_api_server_holds_the_agent_to_baseline_as_its_own_policy_does(
+    kubectl: Kubectl, confined: str
+) -> None:
+    """Each of these the policy refuses by itself (`tests/agent/test_agent_policy.py`), so the two say the same."""
+    dry = ("create", "-f", "-", "-n", confined, "--dry-run=server", *AS_AGENT)
+    for number, (name, case) in enumerate(BEYOND_BASELINE.items()):
+        assert 'violates PodSecurity "baseline' in await said(kubectl, judged(f"beyond-{number}", case), dry), name
+    for number, case in enumerate(AT_HOME.values()):
+        await kubectl(*dry, manifest=judged(f"home-{number}", case))
+    for case in BEYOND_BASELINE.values():
+        await kubectl(*dry[:3], "--dry-run=server", *AS_AGENT, manifest=judged("unlabelled", case))
 
 
 EDITS = [

@@ -53,7 +53,25 @@ class PolicySection(Section):
     host_ports: bool = False
     host_path: bool = False
     privileged: bool = False
+    unconfined: bool = False
+    """Containers without the confinement of seccomp or AppArmor; `privileged` lets them be, too."""
     capabilities: tuple[str, ...] = ()
+    sysctls: tuple[str, ...] = tuple(sorted(core.SYSCTLS))
+    se_linux_types: tuple[str, ...] = tuple(sorted(core.SE_LINUX_TYPES))
+    volumes: tuple[str, ...] = tuple(sorted(core.VOLUMES))
+    """Types of volumes, and of sources in a projected one."""
+    secrets: tuple[str, ...] = (core.ANY,)
+    """Secrets that volumes and environments may name; a name, a beginning that ends in `*`, or `*` for all."""
+    image_pull_secrets: tuple[str, ...] = (core.ANY,)
+    persistent_volume_claims: tuple[str, ...] = (core.ANY,)
+    probe_hosts: tuple[str, ...] = ()
+    """Other hosts than the pod that probes and hooks may name."""
+    schedulers: tuple[str, ...] = ("default-scheduler",)
+    runtime_classes: tuple[str, ...] = ()
+    tolerations: tuple[str, ...] = (core.ANY,)
+    """Keys; `*` is all but those that begin with `node-role.` or `node.kubernetes.io/`."""
+    tolerate_all: bool = False
+    """A toleration without a key, which is of every taint."""
 
 
 class CapacitySection(Section):
@@ -216,7 +234,19 @@ class Configuration(EnvironmentSettings):
                 host_ports=policy.host_ports,
                 host_path=policy.host_path,
                 privileged=policy.privileged,
+                unconfined=policy.unconfined,
                 capabilities=frozenset(policy.capabilities),
+                sysctls=frozenset(policy.sysctls),
+                se_linux_types=frozenset(policy.se_linux_types),
+                volumes=frozenset(policy.volumes),
+                secrets=frozenset(policy.secrets),
+                image_pull_secrets=frozenset(policy.image_pull_secrets),
+                persistent_volume_claims=frozenset(policy.persistent_volume_claims),
+                probe_hosts=frozenset(policy.probe_hosts),
+                schedulers=frozenset(policy.schedulers),
+                runtime_classes=frozenset(policy.runtime_classes),
+                tolerations=frozenset(policy.tolerations),
+                tolerate_all=policy.tolerate_all,
             ),
             capacity=tuple(
                 core.FlavorCapacity(

@@ -17,6 +17,7 @@ from gatelift.cli import approving, removing
 from gatelift.cli.connection import NOT_FOUND, USAGE, CliError, is_of_no_kind, run
 from gatelift.cli.fencing import declare_fenced
 from gatelift.cli.leader import tell_if_absent
+from gatelift.cli.manifests import ACCEPTING
 from gatelift.cli.render import Output, age, say, show
 from gatelift.cli.target import target_of
 from gatelift.core import foreign_runs, informing
@@ -84,7 +85,7 @@ def add(
         f"    --from-literal=GATELIFT_AGENT_ENROL={enrolment or '<host>:7444'}\n\n"
         f"{'' if session and enrolment else HOST}"
         f"For each namespace that accepts work there:\n\n"
-        f"  kubectl label namespace NAMESPACE gatelift.dev/accept=true\n"
+        f"  kubectl label namespace NAMESPACE {' '.join(f'{key}={value}' for key, value in ACCEPTING.items())}\n"
         f"  kubectl -n NAMESPACE apply -k deploy/agent/namespace\n\n"
         f"When the agent has asked for its certificate ('gatelift cluster list' says so), approve the key that it\n"
         f"prints in its log here:\n\n"

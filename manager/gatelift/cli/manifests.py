@@ -9,10 +9,17 @@ from typing import Any
 
 import yaml
 
+from gatelift_wire.keys import LABEL_ACCEPT
+
 Document = dict[str, Any]
 
 AGENT_NAMESPACE_ROLE = "gatelift-agent-namespace"
 SYSTEM_NAMESPACE = "gatelift-system"
+
+
+ACCEPTING = {LABEL_ACCEPT: "true", "pod-security.kubernetes.io/enforce": "baseline"}
+"""Labels of a namespace that accepts work: the API server holds all pods there, whoever makes them, to what the agent's
+policy takes by default."""
 
 
 class Part(enum.Enum):

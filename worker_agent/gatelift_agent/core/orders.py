@@ -202,6 +202,9 @@ def _why_no_objects(world: World, commit: Commit) -> tuple[Refusal, str] | None:
         refused = _why_no_object(one)
         if refused is not None:
             return refused
+        refused = policy.marks_refusal(one.metadata, world.settings.policy)
+        if refused is not None:
+            return refused
     checked: set[str] = set()
     for one in commit.objects:
         if one.template in checked:
@@ -213,7 +216,7 @@ def _why_no_objects(world: World, commit: Commit) -> tuple[Refusal, str] | None:
         refused = policy.spec_refusal(commit.kind, content, world.settings.policy)
         if refused is not None:
             return refused
-    return None
+    return policy.additions_refusal(commit.pod_sets, world.settings.policy)
 
 
 def _why_no_additions(commit: Commit) -> tuple[Refusal, str] | None:

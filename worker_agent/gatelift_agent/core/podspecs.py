@@ -52,6 +52,14 @@ def pod_spec(kind: str, spec: Json) -> tuple[str, Json]:
     return path, found
 
 
+def template_annotations(kind: str, spec: Json) -> Json:
+    """Return the annotations of the pods that a spec has a template of, none where it is the pod's own."""
+    found = spec
+    for step in _PATHS.get(kind, ())[:-1]:
+        found = inner(found, step)
+    return inner(inner(found, "metadata"), "annotations") if _PATHS.get(kind) else {}
+
+
 def containers(path: str, spec: Json) -> list[tuple[str, Json]]:
     """Return all containers of a pod spec, each with its path for texts."""
     found = []

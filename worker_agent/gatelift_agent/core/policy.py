@@ -6,13 +6,15 @@ so that a user does not find them one attempt at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from gatelift_agent.core import podspecs
+from gatelift_agent.core import allow_lists, pod_security, podspecs, shapes
+from gatelift_agent.core.allow_lists import denied
 from gatelift_agent.core.podspecs import Json
 from gatelift_agent.core.settings import Policy
 from gatelift_kube.objects.core import Namespace
 from gatelift_wire.keys import LABEL_ACCEPT
+from gatelift_wire.messages import PodSetRequest
 from gatelift_wire.refusals import Refusal
 
 VIOLATIONS_NAMED_MAX = 3
@@ -52,10 +54,36 @@ def accepts(namespace: Namespace, policy: Policy) -> bool:
 def spec_refusal(kind: str, content: bytes, policy: Policy) -> tuple[Refusal, str] | None:
     """Return why an object with this spec may not be placed here, None when it may."""
     try:
-        path, spec = podspecs.pod_spec(kind, podspecs.read(kind, content))
+        document = podspecs.read(kind, content)
+        path, spec = podspecs.pod_spec(kind, document)
     except podspecs.SpecError as error:
         return Refusal.INVALID, str(error)
-    found = list(_violations(path, spec, policy))
+    template = podspecs.template_annotations(kind, document)
+    found = [
+        *_violations(path, spec, policy),
+        *pod_security.annotated(f"{path.removesuffix('.spec')}.metadata.annotations", template, policy),
+    ]
+    return _refused(found)
+
+
+def marks_refusal(metadata: bytes, policy: Policy) -> tuple[Refusal, str] | None:
+    """Return why an object with these labels and annotations may not be placed here. Raises ShapeError."""
+    return _refused(list(pod_security.annotated("metadata.annotations", shapes.marks(metadata).annotations, policy)))
+
+
+def additions_refusal(pod_sets: Iterable[PodSetRequest], policy: Policy) -> tuple[Refusal, str] | None:
+    """Return why what checks add to pods may not be placed here; None when it may. Raises ShapeError."""
+    found: list[str] = []
+    for one in pod_sets:
+        wanted = shapes.additions(one.additions)
+        path = f"pod set {one.name}: additions"
+        keyed = ({"key": each.key} for each in wanted.tolerations or ())
+        found += allow_lists.tolerated(f"{path}.tolerations", keyed, policy)
+        found += pod_security.annotated(f"{path}.annotations", wanted.annotations, policy)
+    return _refused(found)
+
+
+def _refused(found: list[str]) -> tuple[Refusal, str] | None:
     if not found:
         return None
     more = f" (and {len(found) - VIOLATIONS_NAMED_MAX} more)" if len(found) > VIOLATIONS_NAMED_MAX else ""
@@ -70,12 +98,11 @@ def _violations(path: str, spec: Json, policy: Policy) -> Iterator[str]:
         ("hostIPC", policy.host_ipc, "policy.hostIPC"),
     ):
         if spec.get(field) and not allowed:
-            yield _denied(f"{path}.{field}", "sharing the node's namespaces", switch)
+            yield denied(f"{path}.{field}", "sharing the node's namespaces", switch)
     if _runs_host_process(spec) and not policy.privileged:
-        yield _denied(f"{path}.securityContext.windowsOptions.hostProcess", "a host process", "policy.privileged")
-    for volume in podspecs.objects(spec, "volumes"):
-        if "hostPath" in volume and not policy.host_path:
-            yield _denied(f"{path}.volumes[{volume.get('name', '')}].hostPath", "a node's directory", "policy.hostPath")
+        yield denied(f"{path}.securityContext.windowsOptions.hostProcess", "a host process", "policy.privileged")
+    yield from allow_lists.violations(path, spec, policy)
+    yield from pod_security.violations(path, spec, policy)
     for where, container in podspecs.containers(path, spec):
         yield from _container_violations(where, container, policy)
 
@@ -99,12 +126,12 @@ def _container_violations(where: str, container: Json, policy: Policy) -> Iterat
     context = podspecs.inner(container, "securityContext")
     if not policy.privileged:
         if context.get("privileged"):
-            yield _denied(f"{where}.securityContext.privileged", "a privileged container", "policy.privileged")
+            yield denied(f"{where}.securityContext.privileged", "a privileged container", "policy.privileged")
         if (context.get("procMount") or "Default") != "Default":
-            yield _denied(f"{where}.securityContext.procMount", "an unmasked /proc", "policy.privileged")
+            yield denied(f"{where}.securityContext.procMount", "an unmasked /proc", "policy.privileged")
         if _runs_host_process(container):
             field = f"{where}.securityContext.windowsOptions.hostProcess"
-            yield _denied(field, "a host process", "policy.privileged")
+            yield denied(field, "a host process", "policy.privileged")
     added = podspecs.inner(context, "capabilities").get("add")
     extra = sorted(str(name) for name in added if name not in policy.capabilities) if isinstance(added, list) else []
     if extra:
@@ -114,12 +141,8 @@ def _container_violations(where: str, container: Json, policy: Policy) -> Iterat
             " remove it or add it to policy.capabilities in the agent's configuration"
         )
     if not policy.host_ports and any(port.get("hostPort") for port in podspecs.objects(container, "ports")):
-        yield _denied(f"{where}.ports.hostPort", "a node's port", "policy.hostPorts")
+        yield denied(f"{where}.ports.hostPort", "a node's port", "policy.hostPorts")
 
 
 def _runs_host_process(parent: Json) -> bool:
     return bool(podspecs.inner(podspecs.inner(parent, "securityContext"), "windowsOptions").get("hostProcess"))
-
-
-def _denied(field: str, what: str, switch: str) -> str:
-    return f"{field}: {what} is denied by default; remove it or set {switch}: true in the agent's configuration"

@@ -195,11 +195,11 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
     if not world.keeper.covers(placement.namespace):
         world.keeper.cover(placement.namespace)  # its write looks at the placements that wait for it
         return
-    refused = policy.spec_refusal(placement.kind, spec, world.settings.policy)
-    if refused is not None:  # a commit that was repeated may have brought another template than the one accepted
-        refuse(world, placement, *refused)
-        return
     try:
+        refused = _policy_refusal(world, placement, tracked, spec)
+        if refused is not None:  # a commit that was repeated may have brought another template than the one accepted
+            refuse(world, placement, *refused)
+            return
         clean = sanitise.sanitise(placement.kind, spec, world.settings.policy)
         tracked.granted = allowances.granted(placement, tracked.pod_set, placement.kind, clean)
         metadata = _metadata(world, placement, tracked, tracked.granted)
@@ -209,6 +209,15 @@ def _make(world: World, placement: Placement, tracked: Tracked, now: float) -> N
         refuse(world, placement, Refusal.INVALID, str(error))
         return
     world.ask_create(placement, tracked, body, now)
+
+
+def _policy_refusal(world: World, placement: Placement, tracked: Tracked, spec: bytes) -> tuple[Refusal, str] | None:
+    allowed = world.settings.policy
+    return (
+        policy.spec_refusal(placement.kind, spec, allowed)
+        or policy.marks_refusal(tracked.metadata, allowed)
+        or policy.additions_refusal(placement.pod_sets, allowed)
+    )
 
 
 def _metadata(world: World, placement: Placement, tracked: Tracked, granted: dict[str, int]) -> bytes:

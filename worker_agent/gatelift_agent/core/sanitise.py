@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift_agent.core import podspecs
+from gatelift_agent.core import allow_lists, podspecs
 from gatelift_agent.core.podspecs import Json
 from gatelift_agent.core.settings import Policy
 
-_TOKEN_VOLUME_PREFIX = "kube-api-access-"  # noqa: S105 - a volume's name, as the ServiceAccount plugin makes it
 _SERVER_TOLERATIONS = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 _SERVER_TOLERATION_SECONDS = 300
 """What the plugin DefaultTolerationSeconds adds unless told otherwise."""
@@ -43,13 +42,7 @@ def _drop_nulls(spec: Json) -> None:
 
 def _drop_token_volumes(spec: Json) -> None:
     names = {
-        volume.get("name")
-        for volume in podspecs.objects(spec, "volumes")
-        if str(volume.get("name", "")).startswith(_TOKEN_VOLUME_PREFIX)
-        and any(
-            "serviceAccountToken" in source
-            for source in podspecs.objects(podspecs.inner(volume, "projected"), "sources")
-        )
+        volume.get("name") for volume in podspecs.objects(spec, "volumes") if allow_lists.is_servers_volume(volume)
     }
     if not names:
         return

@@ -16,12 +16,50 @@ class Mode(enum.Enum):
     LOCAL = "local"  # the management cluster, inside the manager's process: objects are the user's own
 
 
+ANY = "*"
+"""On a list: whatever it is called."""
+VOLUMES = frozenset(
+    {
+        "clusterTrustBundle",
+        "configMap",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+        "serviceAccountToken",
+    }
+)
+"""Types of volumes, and of projected sources, that are of the pod's own namespace: no file server, no driver, no node.
+A token is one of a service account that is on its list."""
+SE_LINUX_TYPES = frozenset({"container_t", "container_init_t", "container_kvm_t", "container_engine_t"})
+"""Those that Pod Security's level Baseline takes."""
+SYSCTLS = frozenset(
+    {
+        "kernel.shm_rmid_forced",
+        "net.ipv4.ip_local_port_range",
+        "net.ipv4.ip_local_reserved_ports",
+        "net.ipv4.ip_unprivileged_port_start",
+        "net.ipv4.ping_group_range",
+        "net.ipv4.tcp_fin_timeout",
+        "net.ipv4.tcp_keepalive_intvl",
+        "net.ipv4.tcp_keepalive_probes",
+        "net.ipv4.tcp_keepalive_time",
+        "net.ipv4.tcp_syncookies",
+    }
+)
+"""The safe ones, which Baseline takes; `tcp_rmem` and `tcp_wmem` came to it later than to many clusters."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """What a worker lets be placed. Everything is denied unless named here; namespaces accept by a label of theirs.
 
-    `service_accounts` maps a pod's service account to the one it gets here. `denied_namespaces` are refused whatever
-    their labels say. `any_namespace` is for `local` alone, where the objects are the user's own.
+    By default that is Pod Security's level Baseline, and what a pod names of its own namespace. `service_accounts` maps
+    a pod's service account to the one it gets here. `denied_namespaces` are refused whatever their labels say.
+    `tolerations`: keys; `*` is all but those of nodes in trouble and of their roles. `any_namespace` is for `local`
+    alone, where the objects are the user's own.
     """
 
     any_namespace: bool = False
@@ -34,7 +72,19 @@ class Policy:
     host_ports: bool = False
     host_path: bool = False
     privileged: bool = False
+    unconfined: bool = False
     capabilities: frozenset[str] = frozenset()
+    sysctls: frozenset[str] = SYSCTLS
+    se_linux_types: frozenset[str] = SE_LINUX_TYPES
+    volumes: frozenset[str] = VOLUMES
+    secrets: frozenset[str] = frozenset({ANY})
+    image_pull_secrets: frozenset[str] = frozenset({ANY})
+    persistent_volume_claims: frozenset[str] = frozenset({ANY})
+    probe_hosts: frozenset[str] = frozenset()
+    schedulers: frozenset[str] = frozenset({"default-scheduler"})
+    runtime_classes: frozenset[str] = frozenset()
+    tolerations: frozenset[str] = frozenset({ANY})
+    tolerate_all: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
