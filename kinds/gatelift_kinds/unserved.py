@@ -107,13 +107,17 @@ MAKERS = (*BUILT_IN, *EXTENSIONS)
 BY_KIND = {each.kind: each for each in MAKERS}
 
 
-def verdict(kind: str, old: Object, new: Object) -> Verdict:
+def verdict(kind: str, old: Object, new: Object, elsewhere: frozenset[tuple[str, str]] = frozenset()) -> Verdict:
     """Return what is wrong with an object of one of these kinds, or with a change of it; `old` is empty when it is new.
 
-    What was labelled before there was anybody to refuse it may be changed in all else.
+    What was labelled before there was anybody to refuse it may be changed in all else. What a controller makes is not
+    refused: the label was handed on by what owns it, and its controller would try for ever. `elsewhere`: kinds, each
+    with its group, that another controller queues (`integrations.externalFrameworks`).
     """
     maker, queue = BY_KIND[kind], rules.marks(new).get(markers.QUEUE_NAME)
     if queue is None or queue == rules.marks(old).get(markers.QUEUE_NAME):
+        return Verdict()
+    if (maker.kind, maker.group) in elsewhere or _is_child(new):
         return Verdict()
     if _is_queued(maker, new):
         return Verdict()  # what it makes is queued: the label says no more than what is so
@@ -128,6 +132,11 @@ def way_out(maker: Maker) -> str:
         return f"leave the label out, and put it on the template from which {maker.makes} are made"
     labels = " and ".join(f"{path}.metadata.labels" for path in paths)
     return f"put the label on {labels}, where it queues {maker.makes} one by one, or leave it out"
+
+
+def _is_child(document: Object) -> bool:
+    owners = (document.get("metadata") or {}).get("ownerReferences") or []
+    return any(owner.get("controller") is True for owner in owners)
 
 
 def _is_queued(maker: Maker, document: Object) -> bool:

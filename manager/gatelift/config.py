@@ -63,6 +63,7 @@ IN_USE = frozenset(
         "manageJobsWithoutQueueName",
         "managedJobsNamespaceSelector",
         "integrations.frameworks",
+        "integrations.externalFrameworks",
         "clientConnection.qps",
         "clientConnection.burst",
         "metrics.bindAddress",
@@ -121,6 +122,9 @@ DISPATCHERS = (
 )
 
 
+_EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9]*\.v[a-z0-9]+\.[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+
+
 class Integrations(Section):
     """Which kinds are taken over."""
 
@@ -136,6 +140,22 @@ class Integrations(Section):
             if name not in FRAMEWORKS_OF_KUEUE:
                 raise ValueError(f"{name!r} is no framework; known are {', '.join(FRAMEWORKS_OF_KUEUE)}")
         return value
+
+    @field_validator("external_frameworks")
+    @classmethod
+    def _named(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for name in value:
+            if not _EXTERNAL.fullmatch(name):
+                raise ValueError(
+                    f"{name!r} is no kind; write it as Kind.version.group, like 'PipelineRun.v1.tekton.dev'"
+                )
+        return value
+
+
+def kind_and_group(framework: str) -> tuple[str, str]:
+    """Return kind and group of an entry of `integrations.externalFrameworks` (`Kind.version.group`)."""
+    kind, _, rest = framework.partition(".")
+    return kind, rest.partition(".")[2]
 
 
 class ClientConnection(Section):

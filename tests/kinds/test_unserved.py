@@ -1,4 +1,4 @@
-"""HD-158, HD-169: a queue's name on what makes pods is refused where it would hold none of them."""
+"""HD-158, HD-169, IS-41: a queue's name on what makes pods is refused where it would hold none of them."""
 
 from __future__ import annotations
 
@@ -60,6 +60,31 @@ def test_what_was_labelled_before_may_be_changed_in_all_else_and_lose_the_label(
     assert unserved.verdict(kind, made(Q), made(Q)).allowed
     assert unserved.verdict(kind, made(Q), made(None)).allowed
     assert unserved.verdict(kind, {}, made(None)).allowed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_is_41_what_exists_scales_and_rolls_out_with_the_label_it_had(kind: str) -> None:
+    before, after = made(Q), {**made(Q), "spec": {"replicas": 9}}
+    assert unserved.verdict(kind, before, after).allowed
+
+
+OWNED = [{"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "r", "uid": "u", "controller": True}]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_is_41_what_a_controller_makes_is_not_refused_it_would_try_for_ever(kind: str) -> None:
+    """A RayJob that was labelled under Kueue hands its labels on to the RayCluster that it makes."""
+    child = {"metadata": {"labels": Q, "ownerReferences": OWNED}, "spec": None}
+    assert unserved.verdict(kind, {}, child).allowed
+    only_named = [{**OWNED[0], "controller": None}]
+    assert not unserved.verdict(kind, {}, {"metadata": {"labels": Q, "ownerReferences": only_named}}).allowed
+
+
+def test_is_41_kinds_that_another_controller_queues_are_that_ones_business() -> None:
+    elsewhere = frozenset({("JobSet", "jobset.x-k8s.io"), ("RayJob", "another.io")})
+    assert unserved.verdict("JobSet", {}, made(Q), elsewhere).allowed
+    assert not unserved.verdict("RayJob", {}, made(Q), elsewhere).allowed, "the same name in another group"
+    assert not unserved.verdict("MPIJob", {}, made(Q), elsewhere).allowed
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,10 @@ BAD = {
         "integrations:\n  frameworks: [pod, cronjob]",
         "integrations.frameworks: 'cronjob' is no framework; known are pod",
     ),
+    "an external framework without a version": (
+        "integrations:\n  externalFrameworks: [JobSet.jobset.x-k8s.io]",
+        "integrations.externalFrameworks: 'JobSet.jobset.x-k8s.io' is no kind; write it as Kind.version.group",
+    ),
     "a step size of zero": (
         "multiKueue:\n  incrementalDispatcherConfig:\n    stepSize: 0",
         "multiKueue.incrementalDispatcherConfig.stepSize: must be at least 1",

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
 
+from gatelift.config import Configuration
 from gatelift.webhooks import owners
+from gatelift.webhooks.app import Daemon, settings_of
 from gatelift_kinds import markers
 from gatelift_kinds.names import workload_name
 from gatelift_kube.client import Client
 from gatelift_kube.resources import JOB, WORKLOAD
 from support.fake_apiserver import FakeApiServer
+from support.until import until
 from support.webhook_requests import Json, K, operations, owned, queued
 
-from .conftest import Asking
+from .conftest import SETTINGS, Asking
 
 NOW = "2026-01-01T00:00:00Z"
 
@@ -49,6 +53,26 @@ async def test_hd_156_a_job_waits_for_its_own_quota_whoever_owns_it(
 async def test_hd_158_a_queues_name_on_what_makes_pods_is_refused_with_the_way_out(asking: Asking, kind: str) -> None:
     response = await asking.review("/validate-unserved", kind, queued())
     assert f"kind {kind} is not queued by this version" in response["status"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "kind", "allowed"),
+    [("team", "JobSet", False), ("team", "MPIJob", True), ("kube-system", "JobSet", True)],
+)
+async def test_is_41_in_managed_namespaces_unless_another_controller_queues_that_kind(
+    client: Client, server: FakeApiServer, namespace: str, kind: str, allowed: bool
+) -> None:
+    integrations = {"externalFrameworks": ["MPIJob.v2beta1.kubeflow.org"]}
+    file = Configuration.model_validate({"integrations": integrations})
+    external = settings_of(file).external_frameworks
+    daemon = Daemon(client, dataclasses.replace(SETTINGS, external_frameworks=external))
+    await daemon.start()
+    try:
+        await until(lambda: not daemon.missing(), "the daemon is ready")
+        response = await Asking(server, daemon).review("/validate-unserved", kind, queued(), namespace=namespace)
+        assert response["allowed"] is allowed
+    finally:
+        await daemon.stop()
 
 
 async def test_an_owner_is_read_once_for_all_its_pods(asking: Asking, server: FakeApiServer) -> None:

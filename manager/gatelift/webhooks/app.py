@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from gatelift.config import Configuration
+from gatelift.config import Configuration, kind_and_group
 from gatelift.selector_settings import managed_namespaces
 from gatelift.webhooks.certificates import Material
 from gatelift.webhooks.configuration import SERVICE, Wanted
@@ -55,6 +55,8 @@ class Settings:
     manage_without_queue: bool = False
     default_priority_class: bool = True
     namespace_selector: LabelSelector = field(default_factory=LabelSelector)
+    external_frameworks: tuple[str, ...] = ()
+    """Kinds as `Kind.version.group` that controllers of others queue."""
 
 
 def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str, ...] = ()) -> Settings:
@@ -75,6 +77,7 @@ def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str
         manage_without_queue=configuration.manage_jobs_without_queue_name,
         default_priority_class=configuration.feature_gates.get(DEFAULT_CLASS_GATE, True),
         namespace_selector=selector,
+        external_frameworks=configuration.integrations.external_frameworks,
     )
 
 
@@ -97,7 +100,13 @@ class Daemon:
             default_priority_class=settings.default_priority_class,
             changed=self._wake.set,
         )
-        judge = Judge(self._surroundings, Owners(client), Reservations(client), namespace=settings.namespace)
+        judge = Judge(
+            self._surroundings,
+            Owners(client),
+            Reservations(client),
+            namespace=settings.namespace,
+            elsewhere=frozenset(map(kind_and_group, settings.external_frameworks)),
+        )
         metrics = Metrics()
         self._server = WebhookServer(judge, self._surroundings.missing, self._tls.context, metrics.taken)
         service = (SERVICE, f"{SERVICE}.{settings.namespace}", f"{SERVICE}.{settings.namespace}.svc")

@@ -23,12 +23,20 @@ class Judge:
     """Answers reviews. Holds no state of its own."""
 
     def __init__(
-        self, surroundings: Surroundings, owners: Owners, reservations: Reservations, *, namespace: str
+        self,
+        surroundings: Surroundings,
+        owners: Owners,
+        reservations: Reservations,
+        *,
+        namespace: str,
+        elsewhere: frozenset[tuple[str, str]] = frozenset(),
     ) -> None:
+        """`elsewhere`: kinds, each with its group, that controllers of others queue."""
         self._surroundings = surroundings
         self._owners = owners
         self._reservations = reservations
         self._namespace = namespace
+        self._elsewhere = elsewhere
 
     async def mutate(self, name: str, question: Question) -> bytes:
         """Return the answer with the defaults of a new object, or with what of a change is put back."""
@@ -85,7 +93,7 @@ class Judge:
         if question.problem:
             return review.malformed(question)
         facts = self._surroundings.facts(question.namespace, owner_managed=False, by_agent=False)
-        verdict = unserved.verdict(question.kind, question.old, question.new)
+        verdict = unserved.verdict(question.kind, question.old, question.new, self._elsewhere)
         if verdict.allowed or not facts.namespace_selected:
             return review.allow(question.uid)
         return review.deny(question.uid, verdict)
