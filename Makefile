@@ -89,6 +89,8 @@ check: setup ## Lint, types, walls, lengths, the page of attacks
 	$(BIN)/python scripts/lengths.py
 	$(call say,Ids in docs/ and the tests)
 	$(BIN)/python scripts/attacks.py
+	$(call say,docs/not-served.md and its table)
+	$(BIN)/python -m scripts.not_served --check
 
 bench: setup ## A benchmark: make bench BENCH=placements|latency|fanout|flood|memory|kube|core_calls|admission_core|admission_memory|admission_load|status_writes
 	$(BIN)/python -m bench.$(BENCH) $(BENCH_ARGS)

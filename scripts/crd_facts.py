@@ -87,6 +87,24 @@ FAIR_SHARE: Schema = {
     "required": ["weightedShare"],
     "properties": {"weightedShare": {"type": "integer", "format": "int64"}},
 }
+TOPOLOGY_REQUEST: Schema = {
+    **ANYTHING,
+    "properties": {
+        **{
+            name: {"type": "string", "maxLength": 317}
+            for name in (
+                "required",
+                "preferred",
+                "podIndexLabel",
+                "podSetGroupName",
+                "podSetSliceRequiredTopology",
+                "subGroupIndexLabel",
+            )
+        },
+        "unconstrained": {"type": "boolean"},
+        **{name: {"type": "integer", "format": "int32"} for name in ("podSetSliceSize", "subGroupCount")},
+    },
+}
 PREEMPTION_GATES: Schema = {
     "type": "array",
     **keyed(8),
@@ -272,7 +290,7 @@ FACTS: dict[type, StructFacts] = {
             "count": {"default": 1, "minimum": 0},
             "minCount": {"minimum": 1},
         },
-        extra={"topologyRequest": ANYTHING},
+        extra={"topologyRequest": TOPOLOGY_REQUEST},
         required=("template",),
         merge=rules(("!has(self.minCount) || self.minCount <= self.count", "minCount may not be above count")),
     ),

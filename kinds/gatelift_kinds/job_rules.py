@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kinds import job_fixed, job_partial, markers, rules
+from gatelift_kinds import asked_for, job_fixed, job_partial, markers, rules
 from gatelift_kinds.patches import Operation
 from gatelift_kinds.review import NO_CORRECTION, Correction, FieldError, Verdict, WebhookFacts
 from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label
@@ -81,7 +81,7 @@ def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a new Job, after defaulting."""
     kept = _kept_size({}, obj, facts)
     errors = (*rules.created(obj), *_managed_by(obj, facts), *_template(obj, facts), *_partial(obj), *kept)
-    return Verdict(errors=errors)
+    return asked_for.joined(Verdict(errors=errors), _asked_for({}, obj, facts))
 
 
 def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
@@ -104,7 +104,17 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
             warnings = job_fixed.warned(old, new, facts.reserved_by)
     resized = () if suspended or was_suspended or facts.by_agent else _resized(old, new)
     errors += [one for one in resized if isinstance(one, FieldError)]
-    return Verdict(errors=tuple(errors), warnings=(*warnings, *(one for one in resized if isinstance(one, str))))
+    verdict = Verdict(errors=tuple(errors), warnings=(*warnings, *(one for one in resized if isinstance(one, str))))
+    return asked_for.joined(verdict, _asked_for(old, new, facts))
+
+
+def _asked_for(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
+    """Return what a queued Job asks for of what is not served: anew, or for the first time while it is queued."""
+    queued = rules.marks(new).get(markers.QUEUE_NAME) or facts.manage_without_queue
+    if facts.by_agent or not facts.namespace_selected or not queued:
+        return Verdict()
+    counted = rules.marks(old).get(markers.QUEUE_NAME) or facts.manage_without_queue
+    return asked_for.verdict("Job", old if counted else {}, new)
 
 
 def _managed_by(obj: Object, facts: WebhookFacts) -> list[FieldError]:

@@ -1,4 +1,4 @@
-"""Identifiers with the prefix `kueue.x-k8s.io/` that Gatelift reads or writes, and which of them travel. Pure.
+"""Identifiers with the prefix `kueue.x-k8s.io/`, in use or in the table `not_served`, and which of them travel. Pure.
 
 Our own prefix `gatelift.dev/` is in `gatelift_wire.keys`.
 """
@@ -33,6 +33,30 @@ JOB_MIN_PARALLELISM = "kueue.x-k8s.io/job-min-parallelism"
 JOB_SYNC_COMPLETIONS = "kueue.x-k8s.io/job-completions-equal-parallelism"
 STOPPING = "kueue.x-k8s.io/stopping"
 ADMISSION_GATED_BY = "kueue.x-k8s.io/admission-gated-by"
+REQUIRED_TOPOLOGY = "kueue.x-k8s.io/podset-required-topology"
+PREFERRED_TOPOLOGY = "kueue.x-k8s.io/podset-preferred-topology"
+UNCONSTRAINED_TOPOLOGY = "kueue.x-k8s.io/podset-unconstrained-topology"
+SLICE_REQUIRED_TOPOLOGY = "kueue.x-k8s.io/podset-slice-required-topology"
+SLICE_SIZE = "kueue.x-k8s.io/podset-slice-size"
+POD_SET_GROUP_NAME = "kueue.x-k8s.io/podset-group-name"
+POD_INDEX_OFFSET = "kueue.x-k8s.io/pod-index-offset"
+TOPOLOGY_POD = "kueue.x-k8s.io/tas"
+SAFE_TO_DELETE = "kueue.x-k8s.io/safe-to-forcefully-delete"
+POD_GROUP_FAST_ADMISSION = "kueue.x-k8s.io/pod-group-fast-admission"
+POD_GROUP_SERVING = "kueue.x-k8s.io/pod-group-serving"
+POD_GROUP_POD_INDEX = "kueue.x-k8s.io/pod-group-pod-index"
+POD_GROUP_POD_INDEX_LABEL = "kueue.x-k8s.io/pod-group-pod-index-label"
+IS_GROUP_WORKLOAD = "kueue.x-k8s.io/is-group-workload"
+SLICE_NAME = "kueue.x-k8s.io/workload-slice-name"
+SLICE_REPLACEMENT = "kueue.x-k8s.io/workload-slice-replacement-for"
+CONCURRENT_ADMISSION_PARENT = "kueue.x-k8s.io/concurrent-admission-parent"
+MULTIKUEUE_ORIGIN = "kueue.x-k8s.io/multikueue-origin"
+MULTIKUEUE_ORIGIN_UID = "kueue.x-k8s.io/multikueue-origin-uid"
+MULTIKUEUE_WORKER_POD = "kueue.x-k8s.io/multikueue-worker-workload-pod"
+JOB_OWNER_KIND = "kueue.x-k8s.io/job-owner-gvk"
+JOB_OWNER_NAME = "kueue.x-k8s.io/job-owner-name"
+COMPONENT_INDEX = "kueue.x-k8s.io/component-workload-index"
+NODE_TO_REPLACE = "alpha.kueue.x-k8s.io/node-to-replace"
 RESOURCE_IN_USE = "kueue.x-k8s.io/resource-in-use"  # finalizer on Workloads, ClusterQueues and ResourceFlavors
 
 MULTIKUEUE_MANAGER = "kueue.x-k8s.io/multikueue"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kinds import markers, rules
+from gatelift_kinds import asked_for, markers, not_served, rules
 from gatelift_kinds.patches import Operation, add_to_map
 from gatelift_kinds.review import FieldError, Verdict, WebhookFacts
 from gatelift_kinds.role_hash import role_hash
@@ -43,16 +43,10 @@ def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
     if markers.MANAGED in rules.marks(obj) and not facts.owner_managed and not facts.by_agent:
         errors += rules.claims(obj.get("spec"), "spec")
     if markers.ELASTIC_JOB in rules.notes(obj):
-        errors.append(
-            forbidden(annotation(markers.ELASTIC_JOB), "is not supported for pods: use it on a Job or a RayCluster")
-        )
+        errors.append(forbidden(annotation(markers.ELASTIC_JOB), not_served.refusal(markers.ELASTIC_JOB)))
     if _group(obj):
-        errors.append(
-            forbidden(
-                _group_path(obj), "pod groups are not served by this version: queue the pods one by one, or use a Job"
-            )
-        )
-    return Verdict(errors=tuple(errors))
+        errors.append(forbidden(_group_path(obj), not_served.refusal(markers.POD_GROUP_NAME)))
+    return asked_for.joined(Verdict(errors=tuple(errors)), _asked_for({}, obj, facts))
 
 
 def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
@@ -72,7 +66,15 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
                 annotation(markers.RETRIABLE_IN_GROUP), "an unretriable pod cannot become retriable: keep it false"
             )
         )
-    return Verdict(errors=tuple(errors), warnings=_left_waiting(old, new, facts))
+    verdict = Verdict(errors=tuple(errors), warnings=_left_waiting(old, new, facts))
+    return asked_for.joined(verdict, _asked_for(old, new, facts))
+
+
+def _asked_for(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
+    """Return what a pod that waits for its own quota asks for of what is not served."""
+    if markers.MANAGED not in rules.marks(new) or facts.owner_managed or facts.by_agent:
+        return Verdict()
+    return asked_for.verdict("Pod", old, new)
 
 
 def _left_waiting(old: Object, new: Object, facts: WebhookFacts) -> tuple[str, ...]:

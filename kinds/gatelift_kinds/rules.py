@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from gatelift_kinds import markers
+from gatelift_kinds import markers, not_served
 from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
 from gatelift_kinds.patches import Operation, add_to_map
 from gatelift_kinds.review import ErrorKind, FieldError, WebhookFacts
@@ -113,12 +113,7 @@ def created(obj: Object) -> list[FieldError]:
     if prebuilt:
         where = annotation if remarks.get(markers.PREBUILT_WORKLOAD) else label
         errors += subdomain(where(markers.PREBUILT_WORKLOAD), prebuilt)
-        errors.append(
-            forbidden(
-                where(markers.PREBUILT_WORKLOAD),
-                "prebuilt Workloads are not served by this version: leave it out, and the Workload is made for you",
-            )
-        )
+        errors.append(forbidden(where(markers.PREBUILT_WORKLOAD), not_served.refusal(markers.PREBUILT_WORKLOAD)))
     errors += execution_limit(tags)
     errors += admission_gates(remarks)
     errors += wishes(remarks)
@@ -129,10 +124,7 @@ def claims(spec: Any, path: str) -> list[FieldError]:
     """Return an error for pods that claim devices (DRA): they would be used and charged to nobody."""
     if not (spec or {}).get("resourceClaims"):
         return []
-    text = "claimed devices are not counted against quota, and not served by this version: "
-    return [
-        forbidden(f"{path}.resourceClaims", f"{text}ask for devices in the containers' resources, or do not queue it")
-    ]
+    return [forbidden(f"{path}.resourceClaims", not_served.refusal("resourceClaims"))]
 
 
 def wishes(remarks: Mapping[str, str]) -> list[FieldError]:

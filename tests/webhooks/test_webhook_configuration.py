@@ -36,9 +36,15 @@ def test_kueues_kinds_are_validated_by_anybody_but_us_in_whatever_version_they_c
         (["cohorts"], "Cluster"),
         (["resourceflavors"], "Cluster"),
         (["workloads", "workloads/status"], "Namespaced"),
+        (["localqueues"], "Namespaced"),
+        (["admissionchecks"], "Cluster"),
+        (["multikueueconfigs"], "Cluster"),
+        (["multikueueclusters"], "Cluster"),
+        (["workerclusters"], "Cluster"),
     ]
     for one in asked:
-        assert one["rules"][0]["apiVersions"] == ["v1beta2"]
+        ours = one["rules"][0]["apiGroups"] == ["gatelift.dev"]
+        assert one["rules"][0]["apiVersions"] == (["v1alpha1"] if ours else ["v1beta2"])
         assert one["matchPolicy"] == "Equivalent", "the API server converts older versions before it asks"
         conditions = {condition["name"]: condition["expression"] for condition in one["matchConditions"]}
         assert "'system:serviceaccounts:gatelift-system' in request.userInfo.groups" in conditions["not-gatelift"]
@@ -46,6 +52,12 @@ def test_kueues_kinds_are_validated_by_anybody_but_us_in_whatever_version_they_c
         assert ("object.status != oldObject.status" in conditions["changed"]) is (
             "workloads" in one["rules"][0]["resources"]
         )
+
+
+def test_is_40_what_is_only_warned_of_is_written_while_we_are_down() -> None:
+    policies = {one["name"].split(".")[1]: one["failurePolicy"] for one in configuration.validating(BASE)[2:-1]}
+    assert {name for name, policy in policies.items() if policy == "Ignore"} == set(configuration.WARNED)
+    assert policies["clusterqueue"] == policies["workload"] == "Fail"
 
 
 def test_hd_158_of_what_makes_pods_only_what_carries_a_queues_name_anew_is_asked_about() -> None:

@@ -17,7 +17,7 @@ from gatelift.webhooks import server as server_module
 from gatelift.webhooks.app import Daemon, settings_of
 from gatelift.webhooks.bodies import REQUEST_BYTES_MAX
 from gatelift.webhooks.certificates import SERVING_LIFETIME, Material
-from gatelift.webhooks.configuration import DEFINITION, MUTATING, NAME, QUEUEING, UNSERVED, VALIDATING
+from gatelift.webhooks.configuration import DEFINITION, MUTATING, NAME, SHOWN, UNSERVED, VALIDATING, WARNED
 from gatelift.webhooks.metrics import Metrics
 from gatelift.webhooks.secret import NAME as SECRET_NAME
 from gatelift.webhooks.secret import MaterialStore
@@ -187,10 +187,11 @@ async def test_both_configurations_get_bundle_and_address(asking: Asking, server
     assert secret is not None
     for resource, verb in ((MUTATING, "mutate"), (VALIDATING, "validate")):
         made = webhooks(server, resource)
-        kinds = ["pod", "job", *(["job"] if verb == "mutate" else [*QUEUEING, UNSERVED])]
+        kinds = ["pod", "job", *(["job"] if verb == "mutate" else [*SHOWN, UNSERVED])]
         assert [one["clientConfig"]["url"] for one in made] == [f"https://127.0.0.1:1/{verb}-{kind}" for kind in kinds]
         assert {one["clientConfig"]["caBundle"] for one in made} == {secret["data"]["ca.crt"]}
-        assert {one["failurePolicy"] for one in made} == {"Fail"}
+        ignored = {one["name"] for one in made if one["failurePolicy"] == "Ignore"}
+        assert ignored == ({f"validate.{name}.gatelift.dev" for name in WARNED} if verb == "validate" else set())
 
 
 def a_definition(server: FakeApiServer, plural: str, name: str) -> str:

@@ -19,7 +19,15 @@ from gatelift_kinds.markers import MULTIKUEUE_MANAGER
 from gatelift_kube.conditions import FALSE, TRUE, put
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, FairSharingStatus, LocalQueue
 from gatelift_kube.objects.meta import Condition
-from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, ObjectKey, ObjectRef
+from gatelift_kube.resources import (
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+    COHORT,
+    LOCAL_QUEUE,
+    MULTIKUEUE_CONFIG,
+    ObjectKey,
+    ObjectRef,
+)
 
 ACTIVE = "Active"
 CHECK_ACTIVE = "The admission check is active"
@@ -47,10 +55,14 @@ def check(core: Core, key: ObjectKey, now: float) -> None:
 
 def _activity(core: Core, known: AdmissionCheck) -> Condition:
     parameters = known.spec.parameters
-    config = core.knowledge.configs.get(parameters.name) if parameters is not None else None
+    config = core.knowledge.config_of(known)
     generation = known.metadata.generation
     if config is None:
-        named = f"MultiKueueConfig {parameters.name} does not exist" if parameters is not None else "no parameters"
+        named = "no parameters"
+        if parameters is not None:
+            exact = (parameters.api_group, parameters.kind) == (MULTIKUEUE_CONFIG.group, MULTIKUEUE_CONFIG.kind)
+            wrong = f"{parameters.kind}.{parameters.api_group} is not MultiKueueConfig.{MULTIKUEUE_CONFIG.group}"
+            named = f"MultiKueueConfig {parameters.name} does not exist" if exact else wrong
         return Condition(
             type=ACTIVE,
             status=FALSE,

@@ -58,8 +58,7 @@ def targets(core: Core, checks: tuple[str, ...]) -> Targets:
     name = multikueue_check(core, checks)
     if not name:
         return Targets(clusters=(LOCAL_CLUSTER,))
-    parameters = core.knowledge.checks[name].spec.parameters
-    config = core.knowledge.configs.get(parameters.name) if parameters is not None else None
+    config = core.knowledge.config_of(core.knowledge.checks[name])
     if config is None:
         return Targets(clusters=(), check=name, problem=f"admission check {name} names no existing MultiKueueConfig")
     chosen = dict.fromkeys(config.spec.clusters)

@@ -28,7 +28,7 @@ from gatelift_kube.objects.kueue import (
     WorkloadPriorityClass,
 )
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_kube.resources import ObjectKey, ObjectRef
+from gatelift_kube.resources import MULTIKUEUE_CONFIG, ObjectKey, ObjectRef
 from gatelift_kube.writes import KubeObject
 
 
@@ -102,6 +102,14 @@ class Knowledge:
     workload_classes: dict[str, WorkloadPriorityClass] = field(default_factory=dict)
     pod_classes: dict[str, PriorityClass] = field(default_factory=dict)
     departed: dict[str, None] = field(default_factory=dict)
+
+    def config_of(self, check: AdmissionCheck) -> MultiKueueConfig | None:
+        """Return the MultiKueueConfig that a check names, None if it names none, or an object of another kind."""
+        named = check.spec.parameters
+        wanted = (MULTIKUEUE_CONFIG.group, MULTIKUEUE_CONFIG.kind)
+        if named is None or (named.api_group, named.kind) != wanted:
+            return None
+        return self.configs.get(named.name)
 
     def put_workload(self, workload: Workload) -> bool:
         """Keep a Workload; False when what is known is as new or newer, also that it is gone."""

@@ -18,7 +18,18 @@ import msgspec
 
 from gatelift_kinds import markers, unserved
 from gatelift_kube.objects.meta import LabelSelector
-from gatelift_kube.resources import CLUSTER_QUEUE, COHORT, RESOURCE_FLAVOR, WORKLOAD, Resource
+from gatelift_kube.resources import (
+    ADMISSION_CHECK,
+    CLUSTER_QUEUE,
+    COHORT,
+    LOCAL_QUEUE,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    RESOURCE_FLAVOR,
+    WORKER_CLUSTER,
+    WORKLOAD,
+    Resource,
+)
 from gatelift_kube.selectors import NAMESPACE_LABEL
 
 NAME = "gatelift"
@@ -84,6 +95,15 @@ QUEUEING = {
     "workload": WORKLOAD,
 }
 """Kinds of Kueue that are validated, by the names in our paths. Rules on the others are all in their CRDs."""
+WARNED = {
+    "localqueue": LOCAL_QUEUE,
+    "admissioncheck": ADMISSION_CHECK,
+    "multikueueconfig": MULTIKUEUE_CONFIG,
+    "multikueuecluster": MULTIKUEUE_CLUSTER,
+    "workercluster": WORKER_CLUSTER,
+}
+"""Kinds that are only warned of, for what they ask for and is not served: with us down, they are written unasked."""
+SHOWN = {**QUEUEING, **WARNED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +129,7 @@ def mutating(wanted: Wanted) -> list[Json]:
 
 def validating(wanted: Wanted) -> list[Json]:
     """Return the webhooks of the validating configuration."""
-    kueue = [_queueing(wanted, name, resource) for name, resource in QUEUEING.items()]
+    kueue = [_queueing(wanted, name, resource) for name, resource in SHOWN.items()]
     return [*_webhooks(wanted, "validate", ("CREATE", "UPDATE"), {}), *kueue, *_unserved(wanted)]
 
 
@@ -125,7 +145,7 @@ def conversion(wanted: Wanted) -> Json:
 
 
 def _queueing(wanted: Wanted, name: str, resource: Resource) -> Json:
-    """Return the webhook of a kind of Kueue's. Versions other than ours are converted by the API server first."""
+    """Return the webhook of a kind of Kueue's, or of ours. Other versions are converted by the API server first."""
     parts = ["spec", "status"] if resource == WORKLOAD else ["spec"]
     plurals = [resource.plural, f"{resource.plural}/status"] if "status" in parts else [resource.plural]
     changed = " || ".join(
@@ -144,6 +164,7 @@ def _queueing(wanted: Wanted, name: str, resource: Resource) -> Json:
             }
         ],
         **_ASKING,
+        **({"failurePolicy": "Ignore"} if name in WARNED else {}),
         "name": f"validate.{name}.gatelift.dev",
         "namespaceSelector": {"matchExpressions": [_outside(wanted.namespace)]},
         "matchConditions": [

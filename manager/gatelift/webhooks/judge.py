@@ -80,11 +80,13 @@ class Judge:
 
     async def validate_queueing(self, name: str, question: Question) -> bytes:
         """Return whether an object of Kueue's may be made or changed like this; nothing around it matters."""
-        resource = configuration.QUEUEING[name]
+        resource = configuration.SHOWN[name]
         if question.kind != resource.kind:
             raise _wrong_path(question, resource.kind)
         verdict = queueing.verdict(resource, question)
-        return review.allow(question.uid) if verdict.allowed else review.deny(question.uid, verdict)
+        if verdict.allowed:
+            return review.allow(question.uid, warnings=verdict.warnings)
+        return review.deny(question.uid, verdict)
 
     async def validate_unserved(self, _name: str, question: Question) -> bytes:
         """Return whether what makes pods may carry a queue's name as it does."""

@@ -14,6 +14,7 @@ import msgspec
 from gatelift.webhooks.review import Json, Question
 from gatelift_admission import validation, validation_workload
 from gatelift_admission.validation import FieldError
+from gatelift_kinds import asked_for
 from gatelift_kinds import review as kinds
 from gatelift_kinds.review import ErrorKind, Verdict
 from gatelift_kube import unknown_fields
@@ -29,7 +30,15 @@ _RULES: dict[Resource, Callable[[Any], list[FieldError]]] = {
 
 
 def verdict(resource: Resource, question: Question) -> Verdict:
-    """Return what is wrong with a new object, or with a change."""
+    """Return what is wrong with a new object, or with a change, and what it asks for that is not served."""
+    old = {} if question.operation == "CREATE" else question.old
+    return asked_for.joined(_ruled(resource, question), asked_for.verdict(resource.kind, old, question.new))
+
+
+def _ruled(resource: Resource, question: Question) -> Verdict:
+    rules = _RULES.get(resource)
+    if rules is None:
+        return Verdict()  # all rules are in its CRD
     before = None if question.operation == "CREATE" else _read(resource, question.old)
     try:
         new = _converted(resource, question.new)
@@ -38,7 +47,6 @@ def verdict(resource: Resource, question: Question) -> Verdict:
             return Verdict()  # it could not be read before either: whatever is changed, it is not this that breaks it
         unread = f"{error}: give the field the type that the API says"
         return Verdict(errors=(kinds.FieldError(kind=ErrorKind.INVALID, path=resource.kind, text=unread),))
-    rules = _RULES[resource]
     known = frozenset(rules(before)) if before is not None else frozenset()
     found = [error for error in rules(new) if error not in known]
     if resource == WORKLOAD and before is not None:

@@ -67,7 +67,7 @@ class WebhookServer:
         for kind in configuration.KINDS:
             for step, judged in (("mutate", self._judge.mutate), ("validate", self._judge.validate)):
                 self._add(app, configuration.path(step, kind.name), kind.name, step, self._reviewing(kind.name, judged))
-        for name in configuration.QUEUEING:
+        for name in configuration.SHOWN:
             answer = self._reviewing(name, self._judge.validate_queueing)
             self._add(app, configuration.path("validate", name), name, "validate", answer)
         name = configuration.UNSERVED

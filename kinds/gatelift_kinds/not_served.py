@@ -1,0 +1,279 @@
+"""What Kueue's API and ours can ask for and this version does not do: one table, as data. Pure.
+
+`asked_for` answers from it whoever writes such an object, `docs/not-served.md` is made from it
+(`scripts/not_served.py`), and a test walks Kueue's markers and the fields of all CRDs: each is read by something, or
+stands here. Kinds that carry a queue's name in vain are in `unserved`.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+from gatelift_kinds import markers
+from gatelift_wire.keys import ANNOTATION_DISCONNECT
+from gatelift_wire.messages import DisconnectPolicy
+
+EACH = "*"
+"""In a path: each item of a list."""
+EVERY_KEY = frozenset({"labels", "annotations"})
+"""Parts of a path below which names are keys of a map."""
+
+Path = tuple[str, ...]
+
+
+class Answer(enum.Enum):
+    """What happens to an object that asks for it."""
+
+    REFUSED = "refused"
+    """A hard constraint: taken, the work would run against what was asked for."""
+    WARNED = "warned of"
+    """A wish: the work runs without it, and who asked is told."""
+    LEFT = "left as it is"
+    """Nobody asks for it by hand: controllers of Kueue write it, or it has no meaning without something else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One row. `text` is the rule and the way out; `values`, if there are any, are those that ask for it."""
+
+    kinds: tuple[str, ...]
+    path: Path
+    answer: Answer
+    text: str
+    values: tuple[Any, ...] = ()
+    by_rule: bool = False
+    """Said by the rules of the kind, which know what else it depends on."""
+
+
+_META = ("metadata", "annotations")
+_TEMPLATE = ("spec", "template", *_META)
+_WORK = ("Job", "Pod")
+_NOT_HERE = "nodes are chosen by the scheduler of the cluster that runs it"
+_REQUIRED = f"a required topology is not served by this version, {_NOT_HERE}: use affinity, or ask for a preferred one"
+_PREFERRED = f"is not acted on: {_NOT_HERE}; affinity and topologySpreadConstraints are"
+_OF_TOPOLOGY = "has a meaning beside a topology alone, and none is served by this version"
+_GROUPS = "pod groups are not served by this version: queue the pods one by one, or use a Job"
+_PREBUILT = "prebuilt Workloads are not served by this version: leave it out, and the Workload is made for you"
+_CLAIMS = (
+    "claimed devices are not counted against quota, and not served by this version: "
+    "ask for devices in the containers' resources, or do not queue it"
+)
+_WRITTEN = "is written by controllers of Kueue, for each other"
+_NO_CREDENTIALS = (
+    "is not used: no credentials of other clusters are needed here. "
+    "Take the cluster in by an agent of its own: gatelift cluster add NAME"
+)
+_FAILOVER = (
+    "is not acted on in this version: what runs on a lost cluster stays there and charged (policy wait) until the "
+    "cluster is back, or a person says: gatelift cluster fenced NAME"
+)
+
+
+def _noted(key: str, answer: Answer, text: str, *, values: tuple[Any, ...] = ()) -> tuple[Entry, ...]:
+    """Return the rows of an annotation of pods: on a pod, and on the template of a Job."""
+    return (
+        Entry(kinds=("Pod",), path=(*_META, key), answer=answer, text=text, values=values),
+        Entry(kinds=("Job",), path=(*_TEMPLATE, key), answer=answer, text=text, values=values),
+    )
+
+
+def _labelled(key: str, text: str, *, kinds: tuple[str, ...] = _WORK) -> tuple[Entry, ...]:
+    return tuple(
+        Entry(kinds=kinds, path=("metadata", part, key), answer=Answer.REFUSED, text=text, by_rule=True)
+        for part in ("labels", "annotations")
+    )
+
+
+def _left(key: str, text: str, *, part: str = "annotations", kinds: tuple[str, ...] = _WORK) -> Entry:
+    return Entry(kinds=kinds, path=("metadata", part, key), answer=Answer.LEFT, text=text)
+
+
+def _field(kind: str, path: str, answer: Answer, text: str, *values: Any) -> Entry:
+    return Entry(kinds=(kind,), path=tuple(path.split(".")), answer=answer, text=text, values=values)
+
+
+_REQUEST = f"spec.podSets.{EACH}.topologyRequest"
+_ASSIGNED = f"status.admission.podSetAssignments.{EACH}"
+
+TABLE: tuple[Entry, ...] = (
+    *_noted(markers.REQUIRED_TOPOLOGY, Answer.REFUSED, _REQUIRED),
+    *_noted(markers.SLICE_REQUIRED_TOPOLOGY, Answer.REFUSED, _REQUIRED),
+    *_labelled(markers.POD_GROUP_NAME, _GROUPS, kinds=("Pod",)),
+    *_labelled(markers.PREBUILT_WORKLOAD, _PREBUILT),
+    Entry(
+        kinds=("Pod",),
+        path=(*_META, markers.ELASTIC_JOB),
+        answer=Answer.REFUSED,
+        text="is not supported for pods: use it on a Job or a RayCluster",
+        by_rule=True,
+    ),
+    *(
+        Entry(kinds=(kind,), path=path, answer=Answer.REFUSED, text=_CLAIMS, by_rule=True)
+        for kind, path in (
+            ("Pod", ("spec", "resourceClaims")),
+            ("Job", ("spec", "template", "spec", "resourceClaims")),
+        )
+    ),
+    _field("Workload", f"{_REQUEST}.required", Answer.REFUSED, _REQUIRED),
+    _field("Workload", f"{_REQUEST}.podSetSliceRequiredTopology", Answer.REFUSED, _REQUIRED),
+    *_noted(markers.PREFERRED_TOPOLOGY, Answer.WARNED, _PREFERRED),
+    *_noted(markers.UNCONSTRAINED_TOPOLOGY, Answer.WARNED, _PREFERRED, values=("true",)),
+    *_noted(
+        markers.SAFE_TO_DELETE,
+        Answer.WARNED,
+        "is not acted on: a pod on a node that is gone stays until its cluster, or a person, deletes it",
+        values=("true",),
+    ),
+    *(
+        Entry(
+            kinds=(kind,),
+            path=(*path, "schedulingGates", EACH, "name"),
+            answer=Answer.WARNED,
+            text="is a gate that nothing here takes off: the pod waits at it until somebody does",
+            values=(markers.TOPOLOGY_GATE, markers.ELASTIC_JOB),
+        )
+        for kind, path in (("Pod", ("spec",)), ("Job", ("spec", "template", "spec")))
+    ),
+    Entry(
+        kinds=("Job",),
+        path=(*_META, markers.ELASTIC_JOB),
+        answer=Answer.WARNED,
+        text="is not acted on: the Job keeps the size with which it was admitted; to change it, suspend the Job first",
+        values=("true",),
+    ),
+    Entry(
+        kinds=_WORK,
+        path=(*_META, ANNOTATION_DISCONNECT),
+        answer=Answer.WARNED,
+        text=_FAILOVER,
+        values=(DisconnectPolicy.FAILOVER.value, DisconnectPolicy.UNFENCED.value),
+    ),
+    _field("Workload", f"{_REQUEST}.preferred", Answer.WARNED, _PREFERRED),
+    _field("Workload", f"{_REQUEST}.unconstrained", Answer.WARNED, _PREFERRED, True),
+    _field(
+        "Workload",
+        f"{_REQUEST}.podSetGroupName",
+        Answer.WARNED,
+        "is not acted on: each pod set gets its flavors by itself",
+    ),
+    _field(
+        "Workload",
+        "spec.preemptionGates",
+        Answer.WARNED,
+        "are not acted on: the workload preempts as its queue allows; set spec.active to false to hold it back",
+    ),
+    _field(
+        "ClusterQueue",
+        "spec.admissionScope.admissionMode",
+        Answer.WARNED,
+        "admission fair sharing is not served by this version: usage of the past counts for nothing",
+        "UsageBasedAdmissionFairSharing",
+    ),
+    _field(
+        "ClusterQueue",
+        "spec.concurrentAdmissionPolicy",
+        Answer.WARNED,
+        "is not acted on: a workload waits for all flavors by itself, and takes the first that it fits",
+    ),
+    _field(
+        "LocalQueue",
+        "spec.fairSharing",
+        Answer.WARNED,
+        "admission fair sharing is not served by this version: LocalQueues of one ClusterQueue weigh the same",
+    ),
+    _field(
+        "ResourceFlavor",
+        "spec.topologyName",
+        Answer.WARNED,
+        f"is not acted on: {_NOT_HERE}, and quota is counted without its nodes",
+    ),
+    _field(
+        "AdmissionCheck",
+        "spec.controllerName",
+        Answer.WARNED,
+        "is a controller of Kueue's that is not part of Gatelift: work that needs this check waits until something "
+        "else sets its state in the Workload's status",
+        "kueue.x-k8s.io/provisioning-request",
+    ),
+    _field(
+        "MultiKueueConfig",
+        "spec.quotaManagement",
+        Answer.WARNED,
+        "is not acted on: the quota of a ClusterQueue is what its manifest says",
+        "Automated",
+    ),
+    _field("MultiKueueCluster", "spec.clusterSource", Answer.WARNED, _NO_CREDENTIALS),
+    _field(
+        "WorkerCluster",
+        "spec.drain",
+        Answer.WARNED,
+        "keeps new work away, like cordoned; what runs there is not moved in this version: "
+        "delete it, or deactivate its Workloads (spec.active: false)",
+        True,
+    ),
+    _field(
+        "WorkerCluster",
+        "spec.disconnectPolicy",
+        Answer.WARNED,
+        _FAILOVER,
+        DisconnectPolicy.FAILOVER.value,
+        DisconnectPolicy.UNFENCED.value,
+    ),
+    *_noted(markers.POD_SET_GROUP_NAME, Answer.LEFT, "a Job and a pod are one pod set: there is none to group it with"),
+    *_noted(markers.SLICE_SIZE, Answer.LEFT, _OF_TOPOLOGY),
+    *_noted(markers.POD_INDEX_OFFSET, Answer.LEFT, _OF_TOPOLOGY),
+    *(
+        _field("Workload", f"{_REQUEST}.{name}", Answer.LEFT, _OF_TOPOLOGY)
+        for name in ("podIndexLabel", "subGroupIndexLabel", "subGroupCount", "podSetSliceSize")
+    ),
+    *(
+        _left(key, "has a meaning in a pod group alone, which is refused", part=part, kinds=("Pod",))
+        for key, part in (
+            (markers.POD_GROUP_FAST_ADMISSION, "annotations"),
+            (markers.POD_GROUP_SERVING, "annotations"),
+            (markers.POD_GROUP_POD_INDEX, "labels"),
+            (markers.POD_GROUP_POD_INDEX_LABEL, "annotations"),
+        )
+    ),
+    _left(markers.LOCAL_QUEUE_NAME, "is not set on pods: their Job, or they, name it in another label", part="labels"),
+    _left(markers.CLUSTER_QUEUE_NAME, "is not set on pods: their LocalQueue names it", part="labels"),
+    _left(markers.TOPOLOGY_POD, _OF_TOPOLOGY, part="labels", kinds=("Pod",)),
+    _left(markers.MULTIKUEUE_ORIGIN, _WRITTEN, part="labels", kinds=("Pod", "Job", "Workload")),
+    _left(markers.CONCURRENT_ADMISSION_PARENT, _WRITTEN, part="labels", kinds=("Workload",)),
+    *(
+        _left(key, _WRITTEN, kinds=("Pod", "Job", "Workload"))
+        for key in (
+            markers.WORKLOAD,
+            markers.STOPPING,
+            markers.IS_GROUP_WORKLOAD,
+            markers.SLICE_NAME,
+            markers.SLICE_REPLACEMENT,
+            markers.MULTIKUEUE_ORIGIN_UID,
+            markers.MULTIKUEUE_WORKER_POD,
+            markers.JOB_OWNER_KIND,
+            markers.JOB_OWNER_NAME,
+            markers.COMPONENT_INDEX,
+            markers.NODE_TO_REPLACE,
+        )
+    ),
+    _field("Workload", f"{_ASSIGNED}.topologyAssignment", Answer.LEFT, _WRITTEN),
+    _field("Workload", f"{_ASSIGNED}.delayedTopologyRequest", Answer.LEFT, _WRITTEN),
+    _field("Workload", "status.preemptionGates", Answer.LEFT, _WRITTEN),
+    _field("Workload", "status.unhealthyNodes", Answer.LEFT, _WRITTEN),
+    *(
+        _field(
+            kind, "status.fairSharing.admissionFairSharingStatus", Answer.LEFT, "admission fair sharing is not served"
+        )
+        for kind in ("ClusterQueue", "LocalQueue")
+    ),
+)
+
+
+def refusal(key: str) -> str:
+    """Return the text with which the rules of a kind refuse a marker, or a field by its name. KeyError: no row."""
+    for entry in TABLE:
+        if entry.by_rule and entry.path[-1] == key:
+            return entry.text
+    raise KeyError(key)
