@@ -5,5 +5,6 @@ and what the API server does to each kind; `crds` and `schema` add kinds at run 
 admission plugins. `server` puts HTTP around it, with `requests`, `identity`, `rbac`, `webhooks`, `discovery`,
 `openapi` and `tables`. `provider` runs servers as processes behind the interface of all providers.
 
-Not there: server-side apply, ResourceQuota, eviction, CEL rules (of CRDs and ValidatingAdmissionPolicies), protobuf.
+Not there: server-side apply, ResourceQuota, eviction, CEL rules (of CRDs and ValidatingAdmissionPolicies), protobuf but
+for what kubectl makes of its arguments (`protobuf`).
 """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatelift_kube import timestamps
-from gatelift_sandbox.embedded import answers, rbac
+from gatelift_sandbox.embedded import answers, protobuf, rbac
 from gatelift_sandbox.embedded.answers import Answer, Form
 from gatelift_sandbox.embedded.documents import Document, at, encode
 from gatelift_sandbox.embedded.drafts import Deletion, Draft, parsed
@@ -254,9 +254,14 @@ def _namespace(call: Call, kind: Kind) -> str:
 
 
 def _document(call: Call) -> Document:
+    if call.content_type == protobuf.CONTENT_TYPE:
+        read = protobuf.document(call.body)
+        if read is None:
+            note = "; the embedded API server reads no protobuf of this kind, use `kubectl apply -f` with a manifest"
+            raise unsupported_media_type([answers.JSON], note)
+        return read
     if call.content_type not in (answers.JSON, ""):
-        note = "; the embedded API server reads no protobuf, use `kubectl apply -f` with a manifest"
-        raise unsupported_media_type([answers.JSON], note if "protobuf" in call.content_type else "")
+        raise unsupported_media_type([answers.JSON])
     found: Any = parsed(call.body)
     if not isinstance(found, dict):
         raise bad_request("the request body is not a JSON object")
