@@ -187,3 +187,32 @@ async def test_an_administrators_certificate_may_do_all(api: Api) -> None:
     head = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     said = (await api.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", head)).ok()
     assert {"system:masters", "system:authenticated"} <= set(said["status"]["userInfo"]["groups"])
+
+
+async def test_is_44_one_object_is_listed_in_all_namespaces_by_who_may_list_it_by_its_name(api: Api) -> None:
+    """As the manager finds a Kueue: a rule with `resourceNames` covers a list by `metadata.name`."""
+    space = await api.namespace()
+    name = space.rpartition("/")[2]
+    await api.post(f"{space}/serviceaccounts", {"metadata": {"name": "agent"}})
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["seen"], "verbs": ["list"]}
+    await api.post(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": [rule]})
+    binding = {
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": "agent", "namespace": name}],
+    }
+    (await api.post(f"{RBAC}/clusterrolebindings", binding)).ok()
+    for each in ("seen", "not-seen"):
+        await api.post(f"{space}/configmaps", config(each, a="b"))
+    async with Api.open(api.kubeconfig, await token(api, space)) as reader:
+        path = "/api/v1/configmaps"
+        said = await until_said(
+            lambda: reader.get(path, fieldSelector="metadata.name=seen"),
+            lambda said: said.code == 200,
+            "listed by its name",
+        )
+        assert {one["metadata"]["name"] for one in said.ok()["items"]} == {"seen"}
+        assert (await reader.get(path)).code == 403
+        assert (await reader.get(path, fieldSelector="metadata.name=not-seen")).code == 403
+    for kind in ("clusterrolebindings", "clusterroles"):
+        await api.delete(f"{RBAC}/{kind}/{name}")

@@ -172,15 +172,16 @@ async def test_a_port_that_is_taken_ends_the_start_and_leaves_nothing_running(
 async def test_a_manager_starts_only_where_no_kueue_controller_runs(
     cluster: tuple[Installation, ClusterConfig], tmp_path: Path, age: int, refused: bool
 ) -> None:
+    """IS-44: in whatever namespace it is."""
     installation, reached = cluster
     renewed = datetime.now(UTC) - timedelta(seconds=age)
     lease = {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
-        "metadata": {"name": KUEUE_LEASE.key.name, "namespace": KUEUE_LEASE.key.namespace},
+        "metadata": {"name": KUEUE_LEASE, "namespace": "queueing"},
         "spec": {"holderIdentity": "kueue-0", "renewTime": f"{renewed:%Y-%m-%dT%H:%M:%S.%fZ}"},
     }
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KUEUE_LEASE.key.namespace}}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "queueing"}}
     async with await installation.admin(installation.management) as client:
         await applying.apply(client, [namespace, lease])
     if not refused:

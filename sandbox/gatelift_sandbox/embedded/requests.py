@@ -50,6 +50,8 @@ def parse(method: str, path: str, query: Mapping[str, str]) -> RequestInfo:
     if plural != "namespaces" and len(rest) > 3:
         subresource = "/".join(rest[2:])
     verb = _verb(method, query, named=bool(name))
+    if verb == "list":  # who may read one object by its name may list it by that, as a real API server decides
+        name = _name_selected(query)
     return RequestInfo(
         path=path,
         verb=verb,
@@ -71,6 +73,11 @@ def _verb(method: str, query: Mapping[str, str], *, named: bool) -> str:
     if not named:
         return {"get": "list", "delete": "deletecollection"}.get(verb, verb)
     return verb
+
+
+def _name_selected(query: Mapping[str, str]) -> str:
+    field, _, name = query.get("fieldSelector", "").replace("==", "=").partition("=")
+    return name if field == "metadata.name" and "," not in name else ""
 
 
 def flag(query: Mapping[str, str], name: str) -> bool:
