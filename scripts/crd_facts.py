@@ -84,11 +84,20 @@ TOLERATIONS: Schema = atomic(8) | rules(
 STOP_POLICY: Schema = choice("None", "Hold", "HoldAndDrain", default="None")
 FAIR_SHARE: Schema = {
     "type": "object",
+    "description": "What it borrows, weighed; shown where fair sharing is on.",
     "required": ["weightedShare"],
-    "properties": {"weightedShare": {"type": "integer", "format": "int64"}},
+    "properties": {
+        "weightedShare": {
+            "type": "integer",
+            "format": "int64",
+            "description": "The largest share of a resource that is borrowed, in thousandths, divided by the weight.",
+        }
+    },
 }
+NOT_SERVED: Schema = {"description": "Not acted on here: see docs/not-served.md."}
 TOPOLOGY_REQUEST: Schema = {
     **ANYTHING,
+    **NOT_SERVED,
     "properties": {
         **{
             name: {"type": "string", "maxLength": 317}
@@ -106,6 +115,7 @@ TOPOLOGY_REQUEST: Schema = {
     },
 }
 PREEMPTION_GATES: Schema = {
+    **NOT_SERVED,
     "type": "array",
     **keyed(8),
     "items": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string", "maxLength": 63}}},
@@ -124,7 +134,7 @@ FACTS: dict[type, StructFacts] = {
         omit=("lastProbeTime",),
     ),
     Toleration: StructFacts(fields={"tolerationSeconds": LONG}),
-    Taint: StructFacts(extra={"timeAdded": TIME}),
+    Taint: StructFacts(extra={"timeAdded": TIME | {"description": "Of taints of nodes; has no meaning here."}}),
     q.FlavorResource: StructFacts(required=("nominalQuota",)),
     q.FlavorQuotas: StructFacts(fields={"name": NAME, "resources": keyed(64, least=1)}, required=("resources",)),
     q.ResourceGroup: StructFacts(
@@ -185,6 +195,7 @@ FACTS: dict[type, StructFacts] = {
         },
         extra={
             "admissionScope": {
+                **NOT_SERVED,
                 "type": "object",
                 "required": ["admissionMode"],
                 "properties": {
@@ -192,7 +203,7 @@ FACTS: dict[type, StructFacts] = {
                     | choice("UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing")
                 },
             },
-            "concurrentAdmissionPolicy": ANYTHING,
+            "concurrentAdmissionPolicy": ANYTHING | NOT_SERVED,
         },
         merge=rules(
             (
@@ -211,7 +222,7 @@ FACTS: dict[type, StructFacts] = {
         extra={
             "fairSharing": {
                 **FAIR_SHARE,
-                "properties": {**FAIR_SHARE["properties"], "admissionFairSharingStatus": ANYTHING},
+                "properties": {**FAIR_SHARE["properties"], "admissionFairSharingStatus": ANYTHING | NOT_SERVED},
             }
         },
     ),
@@ -222,7 +233,9 @@ FACTS: dict[type, StructFacts] = {
         },
     ),
     q.CohortSpec: StructFacts(fields={"parentName": NAME, "resourceGroups": atomic(16)}),
-    q.Cohort: StructFacts(extra={"status": {"type": "object", "properties": {"fairSharing": FAIR_SHARE}}}),
+    q.Cohort: StructFacts(
+        extra={"status": {"type": "object", "description": "Cohort.status.", "properties": {"fairSharing": FAIR_SHARE}}}
+    ),
     q.ResourceFlavorSpec: StructFacts(
         fields={
             "nodeLabels": {"maxProperties": 8, "x-kubernetes-map-type": "atomic"},
@@ -267,7 +280,7 @@ FACTS: dict[type, StructFacts] = {
             | rules(("self.all(i, self.exists_one(j, j == i))", "each cluster may be named once"))
         },
         items={"clusters": CLUSTER_NAME},
-        extra={"quotaManagement": {"type": "string"} | choice("Manual", "Automated")},
+        extra={"quotaManagement": NOT_SERVED | {"type": "string"} | choice("Manual", "Automated")},
         required=("clusters",),
     ),
     q.KubeConfigSource: StructFacts(
@@ -288,7 +301,7 @@ FACTS: dict[type, StructFacts] = {
         fields={
             "name": POD_SET_NAME | {"default": "main"},
             "count": {"default": 1, "minimum": 0},
-            "minCount": {"minimum": 1},
+            "minCount": {"minimum": 1, "description": "With how many pods it may run at least; not set: with all."},
         },
         extra={"topologyRequest": TOPOLOGY_REQUEST},
         required=("template",),
@@ -328,8 +341,8 @@ FACTS: dict[type, StructFacts] = {
         fields={"name": POD_SET_NAME | {"default": "main"}, "count": {"minimum": 0}},
         items={"flavors": NAME},
         extra={
-            "delayedTopologyRequest": {"type": "string"} | choice("Pending", "Ready"),
-            "topologyAssignment": ANYTHING,
+            "delayedTopologyRequest": NOT_SERVED | {"type": "string"} | choice("Pending", "Ready"),
+            "topologyAssignment": ANYTHING | NOT_SERVED,
         },
     ),
     q.Admission: StructFacts(fields={"clusterQueue": NAME, "podSetAssignments": keyed(POD_SETS_MAX)}),
@@ -365,11 +378,13 @@ FACTS: dict[type, StructFacts] = {
         items={"nominatedClusterNames": CLUSTER_NAME},
         extra={
             "preemptionGates": {
+                **NOT_SERVED,
                 "type": "array",
                 **keyed(8),
                 "items": {**ANYTHING, "required": ["name"], "properties": {"name": {"type": "string"}}},
             },
             "unhealthyNodes": {
+                **NOT_SERVED,
                 "type": "array",
                 **keyed(8),
                 "items": {

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -48,9 +52,35 @@ class StructFacts:
 Facts = Mapping[type, StructFacts]
 
 
+def field_docs(struct: type[msgspec.Struct]) -> dict[str, str]:
+    """Return the docstrings of a type's fields, by name: the text below a field in its source."""
+    (node,) = (
+        each
+        for each in ast.walk(_tree(inspect.getfile(struct)))
+        if isinstance(each, ast.ClassDef) and each.name == struct.__name__
+    )
+    found = {}
+    for field_, text in pairwise(node.body):
+        if (
+            isinstance(field_, ast.AnnAssign)
+            and isinstance(field_.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+            and isinstance(text.value.value, str)
+        ):
+            found[field_.target.id] = inspect.cleandoc(text.value.value)
+    return found
+
+
+@cache
+def _tree(file: str) -> ast.Module:
+    return ast.parse(Path(file).read_text())
+
+
 def struct_schema(struct: type[msgspec.Struct], facts: Facts) -> Schema:
     """Return the schema of an object of this type. KeyError: facts name a field that the type does not have."""
     told = facts.get(struct, StructFacts())
+    docs = field_docs(struct)
     properties: dict[str, Schema] = {}
     required = set(told.required)
     for one in msgspec.structs.fields(struct):
@@ -61,19 +91,32 @@ def struct_schema(struct: type[msgspec.Struct], facts: Facts) -> Schema:
         schema = _type_schema(one.type, facts, told.items.get(one.encode_name, {}))
         if one.name.endswith(_TIME_NAMES):
             schema = dict(TIME)
-        properties[one.encode_name] = {**schema, **told.fields.get(one.encode_name, {})}
+        text = docs.get(one.name) or schema.get("items", {}).get("description")
+        described = {"description": text} if text else {}
+        properties[one.encode_name] = {**schema, **described, **told.fields.get(one.encode_name, {})}
         if one.required:
             required.add(one.encode_name)
     unknown = (set(told.fields) | set(told.items)) - set(properties)
     if unknown:
         raise KeyError(f"{struct.__name__}: facts about fields that it does not have: {sorted(unknown)}")
-    properties |= told.extra
+    properties |= {name: _described(schema, "") for name, schema in told.extra.items()}
     schema = {"type": "object", "properties": dict(sorted(properties.items()))}
     if struct.__doc__:
         schema["description"] = inspect.cleandoc(struct.__doc__)
     if required:
         schema["required"] = sorted(required)
     return {**schema, **told.merge}
+
+
+def _described(schema: Schema, text: str) -> Schema:
+    """Return a schema of which each field says something: by itself, or what is said of what it is a part of."""
+    text = schema.get("description", text)
+    made = {**schema, "description": text} if text else dict(schema)
+    if "properties" in made:
+        made["properties"] = {name: _described(one, text) for name, one in made["properties"].items()}
+    if "items" in made:
+        made["items"] = _described(made["items"], text)
+    return made
 
 
 def _type_schema(annotation: Any, facts: Facts, items: Schema) -> Schema:

@@ -27,7 +27,8 @@ def older(plural: str, version: Schema) -> Schema:
     spec, status = _properties(schema, "spec"), _properties(schema, "status")
     if plural == "clusterqueues":
         _rename(spec, "cohortName", "cohort")
-        spec["admissionChecks"] = {"type": "array", "maxItems": 64, "items": {"type": "string", "maxLength": 316}}
+        checks = {"type": "array", "maxItems": 64, "items": {"type": "string", "maxLength": 316}}
+        spec["admissionChecks"] = checks | {"description": "Names of AdmissionChecks, for all flavors."}
         for name, extra in (("whenCanBorrow", "Borrow"), ("whenCanPreempt", "Preempt")):
             spec["flavorFungibility"]["properties"][name]["enum"].append(extra)
         _words(schema["properties"]["spec"], "cohortName", "cohort")
@@ -42,12 +43,14 @@ def older(plural: str, version: Schema) -> Schema:
         schema["properties"]["spec"].pop("required", None)
     elif plural == "workloads":
         del spec["priorityClassRef"]
-        spec |= {"priorityClassName": dict(_NAME), "priorityClassSource": {"type": "string", "enum": _SOURCES}}
+        source = {"type": "string", "enum": _SOURCES, "description": "The kind of that class."}
+        class_name = _NAME | {"description": "Name of a WorkloadPriorityClass or PriorityClass."}
+        spec |= {"priorityClassName": class_name, "priorityClassSource": source}
         _rename(status, "accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
         for part in (schema, schema["properties"]["spec"]):  # said by the webhook, which sees v1beta2
             _without(part, "priorityClassRef")
     elif plural == "admissionchecks":
-        spec["retryDelayMinutes"] = {"type": "integer", "format": "int64"}
+        spec["retryDelayMinutes"] = {"type": "integer", "format": "int64", "description": "Not acted on."}
     return made
 
 

@@ -249,7 +249,7 @@ def test_the_answer_of_a_status_write_does_not_undo_what_a_person_said_after_it(
     assert link.object.metadata.annotations[ANNOTATION_FENCED_BY] == "ada"
 
 
-def test_capacity_is_shown_and_written() -> None:
+def test_is_51_capacity_is_shown_and_written_in_quantities() -> None:
     manager = Manager(Api())
     manager.dial()
     manager.report(1, Capacity(entries=(CapacityEntry(flavor="f", resource="cpu", nominal=8, used=1, largest_fit=7),)))
@@ -257,7 +257,8 @@ def test_capacity_is_shown_and_written() -> None:
     view = manager.links.state("w1")
     assert view is not None
     assert view.capacity[0].nominal == 8
-    assert manager.api.get("w1").status.capacity[0].largest_fit == 7
+    written = manager.api.get("w1").status.capacity[0]
+    assert (written.nominal, written.used, written.largest_fit) == ("8m", "1m", "7m")
 
 
 def test_a_certificate_is_renewed_over_the_stream() -> None:

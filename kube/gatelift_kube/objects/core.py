@@ -42,18 +42,26 @@ class Toleration(Struct, frozen=True, gc=False):
     """core/v1 Toleration."""
 
     key: str = ""
+    """The taint's key; empty, with Exists: any."""
     operator: str = ""
+    """Equal or Exists."""
     value: str = ""
+    """The taint's value."""
     effect: str = ""
+    """The taint's effect; empty: any."""
     toleration_seconds: int | None = None
+    """How long NoExecute is tolerated; not set: for ever."""
 
 
 class Taint(Struct, frozen=True, gc=False):
     """core/v1 Taint."""
 
     key: str
+    """The taint's key."""
     effect: str
+    """NoSchedule, PreferNoSchedule or NoExecute."""
     value: str = ""
+    """The taint's value."""
 
 
 class SchedulingGate(Struct, frozen=True, gc=False):

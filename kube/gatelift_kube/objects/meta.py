@@ -54,11 +54,17 @@ class Condition(Entry, frozen=True, gc=False):
     """metav1.Condition; of a Job it has `lastProbeTime`, too."""
 
     type: str
+    """What is said of the object."""
     status: str
+    """True, False or Unknown."""
     reason: str = ""
+    """Why, in one word."""
     message: str = ""
+    """Why, for people."""
     last_transition_time: str | None = None
+    """When the status last changed."""
     observed_generation: int = 0
+    """The generation of the object that it was said of."""
     last_probe_time: str | None = None
 
 
@@ -66,15 +72,20 @@ class LabelSelectorRequirement(Struct, frozen=True, gc=False):
     """metav1.LabelSelectorRequirement."""
 
     key: str
+    """The label."""
     operator: str
+    """In, NotIn, Exists or DoesNotExist."""
     values: tuple[str, ...] = ()
+    """The values for In and NotIn."""
 
 
 class LabelSelector(Struct, frozen=True, gc=False):
     """metav1.LabelSelector. None selects nothing, an empty one everything (the caller's business)."""
 
     match_labels: dict[str, str] = {}
+    """Labels that have to be there with these values."""
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+    """Requirements that all have to be met."""
 
 
 class PartialObject(Struct, frozen=True, gc=False):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from gatelift.core.user_objects import UserObject
+from gatelift_admission import amounts
 from gatelift_kube import conditions
 from gatelift_kube.objects import gatelift_bounds as bounds
 from gatelift_kube.objects.gatelift import FlavorCapacity, Predecessor, WorkerCluster, WorkerClusterStatus
@@ -61,9 +62,16 @@ def shown(said: Capacity) -> Shown:
         if why:
             first, left_out = first or f"capacity[{number}] {why}", left_out + 1
         else:
-            kept[one.flavor, one.resource], size = one, size + weight
+            kept[one.flavor, one.resource], size = _in_quantities(one), size + weight
     text = f"{left_out} of {len(said.entries)} entries of its capacity are left out: {first}" if left_out else ""
     return Shown(tuple(kept.values()), text)
+
+
+def _in_quantities(one: FlavorCapacity) -> FlavorCapacity:
+    """Return a capacity as people read and write it: cpu in cores, memory in bytes, both with their suffixes."""
+    name = one.resource
+    nominal, used, largest = (amounts.to_quantity(int(each), name) for each in (one.nominal, one.used, one.largest_fit))
+    return msgspec.structs.replace(one, nominal=nominal, used=used, largest_fit=largest)
 
 
 def _misfit(one: FlavorCapacity) -> str:
