@@ -219,6 +219,13 @@ def test_hd_180_people_read_that_a_word_of_before_the_restore_is_to_be_said_agai
     assert not asyncio.run(recover._look(cast("Client", server))).awaited
 
 
+def test_hd_183_a_revoked_cluster_is_awaited_like_any_other() -> None:
+    """HD-183: it may have been taken in again since the backup."""
+    server = Server(HALTED)
+    server.clusters["b"]["spec"] = {"revoked": True}
+    assert asyncio.run(recover._look(cast("Client", server))).awaited == ("b",)
+
+
 def test_hd_33_a_word_to_stop_is_about_the_session_that_listed_it(stage: cli_stage.Stage) -> None:
     stage.server.put(WORKER_CLUSTER, "a", "", status={"session": 4})
     assert stage.run("recover", "--stop", "a").code == 0

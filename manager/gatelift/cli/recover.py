@@ -115,7 +115,7 @@ class Situation:
 
     def _answered(self, found: WorkerCluster) -> bool:
         """Say whether a person has answered for the cluster since the restore was found."""
-        return found.spec.revoked or (self.finding is not None and is_fenced(found, self.finding))
+        return self.finding is not None and is_fenced(found, self.finding)
 
     def _found(self, found: WorkerCluster) -> Found:
         return self.told.clusters.get(found.metadata.name, Found())

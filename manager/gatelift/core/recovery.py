@@ -67,19 +67,23 @@ def leads(core: Core, *, warm: bool, counter: int) -> None:
 
 
 def _is_awaited(core: Core, found: WorkerCluster) -> bool:
-    if found.spec.revoked:
-        return False
     finding = core.caution.recovery.finding
-    if finding is not None:
+    if finding is not None:  # revoked or not: it may have been taken in again since, in what is lost
         return found.status.session > 0 and not is_fenced(found, finding)
-    return found.status.connected
+    return found.status.connected and not found.spec.revoked
+
+
+def _is_said(core: Core, found: WorkerCluster) -> bool:
+    """Say whether a person has said of a cluster what ends the wait for it."""
+    finding = core.caution.recovery.finding
+    return is_fenced(found, finding) if finding is not None else found.spec.revoked
 
 
 def seen(core: Core, found: WorkerCluster) -> None:
     """Take a WorkerCluster as it is now; on `local` stands what was found, and what a person said."""
     state, name = core.caution.recovery, found.metadata.name
     state.clusters[name] = found
-    if found.spec.revoked or (state.finding is not None and is_fenced(found, state.finding)):
+    if _is_said(core, found):
         heard(core, name)
     if name in state.unvouched:
         core.agenda.mark(LOOK)  # a person may have said what became of all that was placed before
