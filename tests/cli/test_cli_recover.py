@@ -226,6 +226,16 @@ def test_hd_183_a_revoked_cluster_is_awaited_like_any_other() -> None:
     assert asyncio.run(recover._look(cast("Client", server))).awaited == ("b",)
 
 
+def test_hd_185_people_read_of_whom_another_list_is_awaited_and_why(stage: cli_stage.Stage) -> None:
+    told = msgspec.structs.replace(HALTED, clusters={**HALTED.clusters, "b": Found(listed=3, unproven=True)})
+    for name in ("a", "b", "local"):
+        annotations = {ANNOTATION_RECOVERY: text(told)} if name == "local" else {}
+        stage.server.put(WORKER_CLUSTER, name, "", metadata={"annotations": annotations}, status={"session": 4})
+    said = stage.run("recover").out
+    assert "b lists what it has, and its agent says that there may be more" in said
+    assert "a lists what it has" not in said
+
+
 def test_hd_33_a_word_to_stop_is_about_the_session_that_listed_it(stage: cli_stage.Stage) -> None:
     stage.server.put(WORKER_CLUSTER, "a", "", status={"session": 4})
     assert stage.run("recover", "--stop", "a").code == 0

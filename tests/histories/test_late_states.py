@@ -49,7 +49,7 @@ def _let_the_first_state_land_late(history: History, cluster: str, landed: list[
     port._send = slow  # type: ignore[method-assign]
 
 
-def _close(history: History, cluster: str) -> None:
+def close(history: History, cluster: str) -> None:
     history.edit(cluster, NAMESPACE, TEAM, {"metadata": {"labels": {ACCEPT: None}}})
 
 
@@ -74,12 +74,12 @@ def test_hd_125_a_state_that_lands_late_takes_no_namespace_off_the_list(kind: st
     history.until("the late state has landed", lambda: cluster in landed, 60.0)
     history.kill_agent(cluster, again=False)
     assert _kept_namespaces(history, cluster) == [TEAM]
-    _close(history, cluster)
+    close(history, cluster)
     history.world.start_agent(cluster)
     _runs_on(history, kind, cluster)
 
 
-def _forget_the_namespace(history: History, cluster: str) -> None:
+def forget_the_namespace(history: History, cluster: str) -> None:
     """Let a person take it off the list; the session stays as it is."""
     kept = history.workers[cluster].look(CONFIG_MAP, STATE_NAME, SYSTEM)
     assert kept is not None
@@ -96,8 +96,8 @@ def _begun_unaware(kind: str) -> tuple[History, str]:
     cluster = history.until_runs("one", kind)
     history.passes(5.0)
     history.kill_agent(cluster, again=False)
-    _forget_the_namespace(history, cluster)
-    _close(history, cluster)
+    forget_the_namespace(history, cluster)
+    close(history, cluster)
     history.world.start_agent(cluster)
     return history, cluster
 

@@ -19,7 +19,7 @@ from gatelift.cli.connection import NOT_FOUND, TIMED_OUT, CliError, run
 from gatelift.cli.fencing import who_am_i
 from gatelift.cli.render import Output, say, show
 from gatelift.cli.target import target_of
-from gatelift.core import epochs, texts
+from gatelift.core import epochs, recovery_texts
 from gatelift.core.identity import vouching
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.recovery_values import (
@@ -90,6 +90,11 @@ class Situation:
             and not self._answered(found)
             and vouching(found.status).unvouched_through(self.finding.since)
         )
+
+    @property
+    def unproven(self) -> tuple[str, ...]:
+        """Clusters whose list proves nothing of what it does not name, by their agents' own word."""
+        return tuple(name for name in self.missing if self.told.clusters.get(name, Found()).unproven)
 
     @property
     def awaited(self) -> tuple[str, ...]:
@@ -163,8 +168,9 @@ def _advice(found: Situation) -> str:
     finding = found.finding
     if finding is None:
         return "No sign of a restore that is not over: nothing is held back for one."
-    asks = "".join(f"\n{texts.unvouched(name)}" for name in found.unvouched)
-    asks += "".join(f"\n{texts.fenced_before(name)}" for name in found.told_before)
+    asks = "".join(f"\n{recovery_texts.unvouched(name)}" for name in found.unvouched)
+    asks += "".join(f"\n{recovery_texts.fenced_before(name)}" for name in found.told_before)
+    asks += "".join(f"\n{recovery_texts.list_proves_nothing(name)}" for name in found.unproven)
     if found.said:
         waits = f"waits for {', '.join(found.awaited)}" if found.awaited else f"stage {found.told.stage.value}"
         return (

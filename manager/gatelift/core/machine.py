@@ -281,7 +281,7 @@ class Machine:
                 placements=placements,
                 offers=len(offered - placed),
                 unexplained=unexplained.count(core, cluster),
-                undecided=unexplained.undecided(core, cluster),
+                undecided=unexplained.undecided(core, cluster) + (cluster in core.caution.recovery.unproven),
                 no_new_work=held.of_cluster(core, cluster),
             )
             core.tidy(cluster)

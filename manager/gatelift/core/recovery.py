@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import epochs, placing, predecessors, record, texts
+from gatelift.core import epochs, placing, predecessors, record, recovery_texts, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.commands import SettleLease
 from gatelift.core.counter import Proof
@@ -53,7 +53,7 @@ def leads(core: Core, *, warm: bool, counter: int) -> None:
     state.settled = warm
     state.cold, state.counter, state.began = not warm, max(state.counter, counter), core.wall.text(core.now)
     state.awaited = {name for name, found in state.clusters.items() if _is_awaited(core, found)}
-    state.unvouched = set()
+    state.unvouched, state.unproven = set(), set()
     if state.stage is Stage.WAITING:
         _begin(core)  # it may have been said after the Lease was found free
     if state.cold and not state.awaited:
@@ -184,10 +184,18 @@ def heard(core: Core, name: str) -> None:
     """Take that a cluster has listed what it has, or need not be waited for."""
     state = core.caution.recovery
     state.unvouched.discard(name)
+    _proves(core, name)
     if name in state.awaited:
         state.awaited.discard(name)
         _settle(core)
         core.agenda.mark(LOOK)
+
+
+def _proves(core: Core, name: str) -> None:
+    """Forget that the list of a cluster proves nothing: it is over, or nobody waits for another."""
+    if name in core.caution.recovery.unproven:
+        core.caution.recovery.unproven.discard(name)
+        core.touched.add(name)
 
 
 def _answers(core: Core, name: str) -> bool:
@@ -214,7 +222,7 @@ def _settle(core: Core) -> None:
         return
     vouched = {name for name in state.unvouched if _answers(core, name)}
     state.unvouched -= vouched
-    state.awaited -= vouched
+    state.awaited -= vouched - state.unproven
     if state.stage is Stage.WAITING and not state.awaited and core.rebuilt:
         _raise_all(core)
     if state.stage is Stage.RAISING and not state.to_raise:
@@ -250,7 +258,8 @@ def _why(core: Core) -> str:
     if state.stage is Stage.HALTED and state.finding is not None:
         return state.finding.why
     if state.stage is Stage.WAITING:
-        return texts.recovery_waits(sorted(state.awaited - state.unvouched), sorted(state.unvouched))
+        unlisted = state.awaited - state.unvouched - state.unproven
+        return recovery_texts.waits(sorted(unlisted), sorted(state.unvouched), sorted(state.unproven))
     if state.stage is Stage.RAISING:
         return texts.recovery_raises(len(state.to_raise))
     return texts.settling(sorted(state.awaited), state.began) if state.cold else ""
@@ -344,7 +353,11 @@ def _found(core: Core) -> dict[str, Found]:
         ahead, unexplained = len(core.caution.named_by(name)), len(state.unexplained.get(name, ()))
         if every or ahead or unexplained:
             listed = state.listed.get(name)
-            found[name] = Found(heard=listed is not None, listed=listed or 0, ahead=ahead, unexplained=unexplained)
+            unproven = name in state.unproven
+            heard = listed is not None and not unproven
+            found[name] = Found(
+                heard=heard, listed=listed or 0, ahead=ahead, unexplained=unexplained, unproven=unproven
+            )
     return found
 
 
@@ -366,20 +379,47 @@ def listed(core: Core, upcall: PlacementsInventoried) -> None:
     state.listed[cluster] = len(upcall.entries)
     if core.caution.halted:
         state.held[cluster] = upcall
-    if cluster not in state.awaited or _answers(core, cluster):
+    if upcall.unheard and state.finding is not None and cluster in state.awaited:
+        _proves_nothing(core, cluster)
+    else:
+        _proves(core, cluster)
+    if cluster in state.awaited and not _answers(core, cluster):
+        _is_asked_about(core, cluster)
+    elif cluster not in state.unproven:
         heard(core, cluster)
-    elif cluster not in state.unvouched:
-        state.unvouched.add(cluster)
-        text = texts.unvouched(cluster)
-        core.note(text, warning=True, cluster=cluster)
-        _tell(core, cluster, texts.UNVOUCHED, text)
-        _settle(core)
+    _settle(core)
     core.agenda.mark(LOOK)
+
+
+def _proves_nothing(core: Core, cluster: str) -> None:
+    """Wait on for a list: what this one does not name may run all the same, by its agent's own word.
+
+    It greets anew as soon as its agent can tell.
+    """
+    state = core.caution.recovery
+    if cluster not in state.unproven:
+        state.unproven.add(cluster)
+        core.touched.add(cluster)
+        _warn(core, cluster, texts.LIST_PROVES_NOTHING, recovery_texts.list_proves_nothing(cluster))
+
+
+def _is_asked_about(core: Core, cluster: str) -> None:
+    """Wait for a person's word about what ran under a name before who has it now."""
+    state = core.caution.recovery
+    if cluster not in state.unvouched:
+        state.unvouched.add(cluster)
+        _warn(core, cluster, texts.UNVOUCHED, recovery_texts.unvouched(cluster))
+
+
+def _warn(core: Core, cluster: str, reason: str, text: str) -> None:
+    core.note(text, warning=True, cluster=cluster)
+    _tell(core, cluster, reason, text)
 
 
 def over(core: Core, cluster: str) -> None:
     """Take that a session is over: what it listed counts no more."""
     core.caution.recovery.held.pop(cluster, None)
+    _proves(core, cluster)
 
 
 def forget(core: Core, cluster: str) -> None:

@@ -64,12 +64,14 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Found(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a cluster has, by its inventory of this term. `heard` false: nothing of it is known yet."""
+    """What a cluster has, by its inventory of this term. `heard` false: that is not, or not all, known yet."""
 
     heard: bool = False
     listed: int = 0
     ahead: int = 0
     unexplained: int = 0
+    unproven: bool = False
+    """Its list proves nothing of what it does not name, by its agent's own word: another one is awaited."""
 
 
 class Told(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -165,6 +167,8 @@ class Recovery:
     awaited: set[str] = field(default_factory=set)
     unvouched: set[str] = field(default_factory=set)
     """Of `awaited` those that have listed what they have, where that does not tell what ran there before."""
+    unproven: set[str] = field(default_factory=set)
+    """Of `awaited` those whose list proves nothing of what it does not name, as their agents say themselves."""
     held: dict[str, PlacementsInventoried] = field(default_factory=dict)
     again: list[PlacementsInventoried] = field(default_factory=list)
     listed: dict[str, int] = field(default_factory=dict)

@@ -123,6 +123,7 @@ RESTORED = "Restored"
 SETTLING = "Settling"
 UNEXPLAINED = "Unexplained"
 UNVOUCHED = "Unvouched"
+LIST_PROVES_NOTHING = "ListProvesNothing"
 
 
 def restored(cluster: str) -> str:
@@ -139,34 +140,6 @@ def settling(names: list[str], since: str) -> str:
         f"the Lease was not seen moving before it was taken at {since}, or its last holder still waited for clusters, "
         "so the record may be of long ago: nothing is "
         f"placed before {listing(names)} {'has' if len(names) == 1 else 'have'} said what runs there, or counts as lost"
-    )
-
-
-def recovery_waits(names: list[str], unvouched: list[str]) -> str:
-    """Return for whom a recovery waits: `names` have yet to say what runs, of `unvouched` only a person can."""
-    waits = [f"waits for {listing(names)} to say what runs there, or to be declared fenced"] if names else []
-    if unvouched:
-        name = unvouched[0] if len(unvouched) == 1 else "NAME"
-        asked = f"about what ran in {listing(unvouched)} before who serves it now"
-        waits.append(f"waits for a person's word {asked}: gatelift cluster fenced {name}")
-    return f"the recovery of the management cluster {'; '.join(waits) or 'goes on'}"
-
-
-def unvouched(cluster: str) -> str:
-    """Return why the list of a cluster does not answer a recovery, and who does."""
-    return (
-        f"who serves {cluster} is another cluster or agent than before, or has forgotten: its list does not tell what "
-        "runs there of before, and the restored record may not know it. Look at the former one, and when nothing of it "
-        f"runs: gatelift cluster fenced {cluster}"
-    )
-
-
-def fenced_before(cluster: str) -> str:
-    """Return why a word that stands in a restored record does not answer its recovery, and what does."""
-    return (
-        f"{cluster} was declared fenced before the restore was found: it may have come back after that, and run what "
-        "the restored record does not know. Bring it back; or look there again, and when nothing of that runs: "
-        f"gatelift cluster fenced {cluster}"
     )
 
 

@@ -1,0 +1,51 @@
+"""What people read of whom a recovery waits for, and what ends that. Pure.
+
+Neighbours: `recovery` (decides), `texts` (all other texts), the CLI's `recover` (shows them).
+"""
+
+from __future__ import annotations
+
+from gatelift.core.texts import listing
+
+
+def waits(names: list[str], unvouched: list[str], unproven: list[str]) -> str:
+    """Return for whom a recovery waits: `names` have yet to say what runs, of `unvouched` only a person can.
+
+    `unproven` have said it, and that there may be more.
+    """
+    said = [f"waits for {listing(names)} to say what runs there, or to be declared fenced"] if names else []
+    if unvouched:
+        name = unvouched[0] if len(unvouched) == 1 else "NAME"
+        asked = f"about what ran in {listing(unvouched)} before who serves it now"
+        said.append(f"waits for a person's word {asked}: gatelift cluster fenced {name}")
+    if unproven:
+        said.append(f"waits until the list of {listing(unproven)} proves what runs there: see gatelift recover")
+    return f"the recovery of the management cluster {'; '.join(said) or 'goes on'}"
+
+
+def list_proves_nothing(cluster: str) -> str:
+    """Return why a recovery waits for a cluster that has listed what it has, and what ends that."""
+    return (
+        f"{cluster} lists what it has, and its agent says that there may be more: not all its nodes were heard of "
+        "since that started, or it cannot list a namespace with work. Bring the node back, or delete its Node when "
+        f"nothing runs on it any more; let the agent list the namespace. Or, with {cluster} off: gatelift cluster "
+        f"fenced {cluster}"
+    )
+
+
+def unvouched(cluster: str) -> str:
+    """Return why the list of a cluster does not answer a recovery, and who does."""
+    return (
+        f"who serves {cluster} is another cluster or agent than before, or has forgotten: its list does not tell what "
+        "runs there of before, and the restored record may not know it. Look at the former one, and when nothing of it "
+        f"runs: gatelift cluster fenced {cluster}"
+    )
+
+
+def fenced_before(cluster: str) -> str:
+    """Return why a word that stands in a restored record does not answer its recovery, and what does."""
+    return (
+        f"{cluster} was declared fenced before the restore was found: it may have come back after that, and run what "
+        "the restored record does not know. Bring it back; or look there again, and when nothing of that runs: "
+        f"gatelift cluster fenced {cluster}"
+    )
