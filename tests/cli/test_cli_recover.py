@@ -226,6 +226,18 @@ def test_hd_183_a_revoked_cluster_is_awaited_like_any_other() -> None:
     assert asyncio.run(recover._look(cast("Client", server))).awaited == ("b",)
 
 
+def test_hd_184_people_read_of_a_cluster_that_was_deleted_meanwhile(stage: cli_stage.Stage) -> None:
+    told = msgspec.structs.replace(HALTED, clusters={**HALTED.clusters, "c": Found(gone=True, uid="c-1")})
+    for name in ("a", "b", "local"):
+        annotations = {ANNOTATION_RECOVERY: text(told)} if name == "local" else {}
+        stage.server.put(WORKER_CLUSTER, name, "", metadata={"annotations": annotations}, status={"session": 4})
+    said = stage.run("recover").out
+    assert "the WorkerCluster c was deleted, or made anew, while the recovery waits" in said
+    assert any(line.split()[:2] == ["c", "Deleted"] for line in said.splitlines())
+    server = Server(told)
+    assert asyncio.run(recover._look(cast("Client", server))).awaited == ("b", "c")
+
+
 def test_hd_185_people_read_of_whom_another_list_is_awaited_and_why(stage: cli_stage.Stage) -> None:
     told = msgspec.structs.replace(HALTED, clusters={**HALTED.clusters, "b": Found(listed=3, unproven=True)})
     for name in ("a", "b", "local"):

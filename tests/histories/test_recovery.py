@@ -283,8 +283,8 @@ def leads(history: History) -> bool:
     return any(each.elector.leads() for each in history.world.managers)
 
 
-def restored_before_one_ran() -> History:
-    """Return a restored history: `one` waited in the backup, and runs on a, which is cut off for good since then."""
+def restored_before_one_ran(*, for_good: bool = True) -> History:
+    """Return a restored history: `one` waited in the backup, and runs on a, which is cut off since then."""
     history = History()
     for name in ("a", "b"):
         cordon(history, name)
@@ -294,7 +294,10 @@ def restored_before_one_ran() -> History:
     cordon(history, "a", on=False)
     assert history.until_runs("one") == "a"
     history.passes(90.0)
-    history.world.net.sever("a")
+    if for_good:
+        history.world.net.sever("a")
+    else:
+        history.cut("a")
     restore(history, kept)
     return history
 

@@ -6,7 +6,7 @@ import datetime as dt
 import enum
 import json
 import secrets
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, TypeVar
 
 import msgspec
@@ -15,7 +15,8 @@ import typer
 from gatelift import introduction
 from gatelift.cli import approving, removing
 from gatelift.cli.connection import NOT_FOUND, USAGE, CliError, is_of_no_kind, run
-from gatelift.cli.fencing import declare_fenced
+from gatelift.cli.fencing import Word, declare_fenced
+from gatelift.cli.fencing_gone import declare_gone
 from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.manifests import ACCEPTING
 from gatelift.cli.render import Output, age, say, show
@@ -131,8 +132,9 @@ def fenced(context: typer.Context, name: Name) -> None:
     def tell(text: str) -> None:
         say(text, err=True)
 
-    word = run(target_of(context), lambda client: _expected(name, declare_fenced(client, name, tell)))
-    say(f"{name} is fenced through session {word.session}, says {word.who}; its work is dispatched anew")
+    word = run(target_of(context), lambda client: _expected(name, _fence(client, name, tell)))
+    through = f" through session {word.session}" if word.session else ""
+    say(f"{name} is fenced{through}, says {word.who}; its work is dispatched anew")
 
 
 @app.command()
@@ -326,6 +328,10 @@ async def _cordon(client: Client, name: str, *, cordoned: bool) -> None:
         annotations = {ANNOTATION_RESTORED_ACCEPTED: str(doubted)}
         body["metadata"] = {"annotations": annotations}
     await _patch(client, name, body)
+
+
+async def _fence(client: Client, name: str, tell: Callable[[str], None]) -> Word:
+    return await declare_gone(client, name) or await declare_fenced(client, name, tell)
 
 
 async def _expected(name: str, work: Awaitable[T]) -> T:

@@ -50,7 +50,7 @@ second, and another takes over within half a minute."""
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What was written: nothing of a session up to `session` runs any more, says `who`.
+    """What was written: nothing of a session up to `session` runs any more, says `who`; 0: of none (`fencing_gone`).
 
     `of_before`: said of a cluster that is served again, about what its inventory does not list. `after`: the finding of
     a restored management cluster that is not over, "" for none: such a word is said anew after each.
@@ -87,7 +87,7 @@ async def declare_fenced(client: Client, name: str, tell: Callable[[str], None])
     lost, when the word is refused, and when nothing moves any more; NotFoundError when there is no such cluster,
     ConflictError when it has changed meanwhile: it may be back.
     """
-    found = await _read(client, name)
+    found = await read_cluster(client, name)
     after = await _restore(client)
     asked_through = vouching(found.status).unvouched_through(after) if after else 0
     session, of_before = _sayable(found, asked_through)
@@ -110,7 +110,7 @@ async def declare_fenced(client: Client, name: str, tell: Callable[[str], None])
 async def _restore(client: Client) -> str:
     """Return what names the finding of a restore of the management cluster that is not over; "" for none."""
     try:
-        finding = (told(await _read(client, LOCAL_CLUSTER)) or Told()).finding
+        finding = (told(await read_cluster(client, LOCAL_CLUSTER)) or Told()).finding
     except NotFoundError:
         return ""  # it stands nowhere else
     return finding.since if finding is not None else ""
@@ -136,7 +136,7 @@ def _sayable(found: WorkerCluster, asked_through: int) -> tuple[int, bool]:
 async def _answer(client: Client, name: str, word: Word) -> None:
     """Wait until the manager has taken the word. Raises CliError when it has not, with what becomes of it."""
     for _ in range(round(STILL_SECONDS / LOOK_SECONDS)):
-        found = await _read(client, name)
+        found = await read_cluster(client, name)
         if word.is_taken(found):
             return
         refused = found.metadata.annotations.get(ANNOTATION_FENCE_REFUSED, "")
@@ -153,7 +153,7 @@ async def _all_ended(client: Client, name: str, word: Word, tell: Callable[[str]
     """Wait until no record says any more that something is placed there. Raises CliError when that does not move."""
     before, still = -1, 0.0
     while True:
-        found = await _read(client, name)
+        found = await read_cluster(client, name)
         left = found.status.unexplained
         if not word.of_before:
             left = await _placed(client, name) + len(found.status.predecessors)
@@ -190,7 +190,8 @@ async def _placed(client: Client, name: str) -> int:
     return left
 
 
-async def _read(client: Client, name: str) -> WorkerCluster:
+async def read_cluster(client: Client, name: str) -> WorkerCluster:
+    """Return a WorkerCluster. Raises NotFoundError."""
     found = (await client.get(ObjectRef(WORKER_CLUSTER, ObjectKey("", name)))).object
     if not isinstance(found, WorkerCluster):
         raise CliError(f"{name}: the API server's answer is no WorkerCluster")

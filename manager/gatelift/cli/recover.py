@@ -78,6 +78,7 @@ class Situation:
             found.metadata.name
             for found in self.clusters
             if found.status.session and not self._found(found).heard and not self._answered(found)
+            if not self._found(found).gone
         )
 
     @property
@@ -99,14 +100,20 @@ class Situation:
     @property
     def awaited(self) -> tuple[str, ...]:
         """Clusters for which going on waits: for their own word, or for a person's about what was before."""
-        return tuple(sorted({*self.missing, *self.unvouched}))
+        return tuple(sorted({*self.missing, *self.unvouched, *self.gone}))
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """Clusters whose WorkerCluster was deleted, or made anew, and of which that is not answered."""
+        return tuple(name for name, found in sorted(self.told.clusters.items()) if found.gone)
 
     def rows(self) -> list[tuple[object, ...]]:
         """Return what was found, by cluster."""
+        states = dict.fromkeys(self.gone, "Deleted") | {each.metadata.name: state_of(each) for each in self.clusters}
         return [
-            (found.metadata.name, state_of(found), "yes" if one.heard else "no", one.listed, one.ahead, one.unexplained)
-            for found in self.clusters
-            for one in (self._found(found),)
+            (name, states[name], "yes" if one.heard else "no", one.listed, one.ahead, one.unexplained)
+            for name in sorted(states)
+            for one in (self.told.clusters.get(name, Found()),)
         ]
 
     @property
@@ -170,6 +177,7 @@ def _advice(found: Situation) -> str:
         return "No sign of a restore that is not over: nothing is held back for one."
     asks = "".join(f"\n{recovery_texts.unvouched(name)}" for name in found.unvouched)
     asks += "".join(f"\n{recovery_texts.fenced_before(name)}" for name in found.told_before)
+    asks += "".join(f"\n{recovery_texts.gone(name)}" for name in found.gone)
     asks += "".join(f"\n{recovery_texts.list_proves_nothing(name)}" for name in found.unproven)
     if found.said:
         waits = f"waits for {', '.join(found.awaited)}" if found.awaited else f"stage {found.told.stage.value}"

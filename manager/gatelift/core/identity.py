@@ -76,7 +76,10 @@ def vouching(said: Facts | WorkerClusterStatus) -> Vouching:
     """
     through = max(latest_doubt(said) - 1, 0)
     return Vouching(
-        doubted_through=through, fenced_after=said.fenced_after, fenced_after_through=said.fenced_after_through
+        doubted_through=through,
+        served_by=(said.cluster_uid, said.agent_lease),
+        fenced_after=said.fenced_after,
+        fenced_after_through=said.fenced_after_through,
     )
 
 

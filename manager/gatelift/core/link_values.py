@@ -52,10 +52,12 @@ class Vouching:
     """Who can tell what was placed in a cluster and a restored record may have lost (`identity`).
 
     `doubted_through`: the last session of which who serves the cluster now cannot. `fenced_after`: the finding of a
-    restore that was known to who said *fenced*, of which session is `fenced_after_through`.
+    restore that was known to who said *fenced*, of which session is `fenced_after_through`. `served_by`: UID of the
+    cluster and Lease of the agent, as they are recorded.
     """
 
     doubted_through: int = 0
+    served_by: tuple[str, str] = ("", "")
     fenced_after: str = ""
     fenced_after_through: int = 0
 

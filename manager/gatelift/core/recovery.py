@@ -19,6 +19,7 @@ from gatelift.core.commands import SettleLease
 from gatelift.core.counter import Proof
 from gatelift.core.link_values import LOCAL_CLUSTER, CounterShown, PlacementsInventoried
 from gatelift.core.record import Record
+from gatelift.core.recovery_asked import Known, served_by, without
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVERY,
     COUNTED_SINCE,
@@ -27,7 +28,6 @@ from gatelift.core.recovery_values import (
     Found,
     Stage,
     Told,
-    is_fenced,
     session_to_stop,
     told,
     word,
@@ -52,8 +52,9 @@ def leads(core: Core, *, warm: bool, counter: int) -> None:
     state = core.caution.recovery
     state.settled = warm
     state.cold, state.counter, state.began = not warm, max(state.counter, counter), core.wall.text(core.now)
-    state.awaited = {name for name, found in state.clusters.items() if _is_awaited(core, found)}
     state.unvouched, state.unproven = set(), set()
+    state.awaited = set()
+    state.ask_all()
     if state.stage is Stage.WAITING:
         _begin(core)  # it may have been said after the Lease was found free
     if state.cold and not state.awaited:
@@ -66,24 +67,14 @@ def leads(core: Core, *, warm: bool, counter: int) -> None:
     core.agenda.mark(LOOK)
 
 
-def _is_awaited(core: Core, found: WorkerCluster) -> bool:
-    finding = core.caution.recovery.finding
-    if finding is not None:  # revoked or not: it may have been taken in again since, in what is lost
-        return found.status.session > 0 and not is_fenced(found, finding)
-    return found.status.connected and not found.spec.revoked
-
-
-def _is_said(core: Core, found: WorkerCluster) -> bool:
-    """Say whether a person has said of a cluster what ends the wait for it."""
-    finding = core.caution.recovery.finding
-    return is_fenced(found, finding) if finding is not None else found.spec.revoked
-
-
 def seen(core: Core, found: WorkerCluster) -> None:
     """Take a WorkerCluster as it is now; on `local` stands what was found, and what a person said."""
     state, name = core.caution.recovery, found.metadata.name
+    former = state.clusters.get(name, found)
+    if state.finding is not None and former.metadata.uid != found.metadata.uid:
+        gone(core, former)
     state.clusters[name] = found
-    if _is_said(core, found):
+    if state.is_said(found):
         heard(core, name)
     if name in state.unvouched:
         core.agenda.mark(LOOK)  # a person may have said what became of all that was placed before
@@ -95,7 +86,10 @@ def seen(core: Core, found: WorkerCluster) -> None:
     read = told(found)
     if not core.term and read is not None:  # who leads knows better than what it wrote a moment ago
         state.finding = read.finding
-    state.word = word(found)
+        state.asked.recall(read.clusters)
+    state.word, state.without = word(found), without(found)
+    for gone_name in [each for each in state.without.names if state.is_gone(each) and state.is_fenced_gone(each)]:
+        heard(core, gone_name)
     if before is Stage.HALTED and state.stage is Stage.WAITING:
         _begin(core)
     elif read is not None and _is_outdone(core, read.finding):
@@ -109,13 +103,28 @@ def take(core: Core, event: ObjectSeen | ObjectGone) -> None:
     if isinstance(event.object, WorkerCluster) and isinstance(event, ObjectSeen):
         seen(core, event.object)
     else:
-        gone(core, event.object.metadata.name)
+        gone(core, event.object)
 
 
-def gone(core: Core, name: str) -> None:
-    """Take that a WorkerCluster is deleted."""
-    core.caution.recovery.clusters.pop(name, None)
-    heard(core, name)
+def gone(core: Core, last: object) -> None:
+    """Take that a WorkerCluster is deleted. What runs there goes on: while a restore is proven, it is asked about."""
+    if not isinstance(last, WorkerCluster):
+        return
+    state, name = core.caution.recovery, last.metadata.name
+    found = state.clusters.pop(name, last)
+    if state.finding is None or not core.term:
+        heard(core, name)
+        return
+    asked = state.asked.gone(found)
+    if asked and not state.raising and not state.is_fenced_gone(asked):
+        state.listed.pop(asked, None)
+        state.unvouched.discard(asked)
+        state.unproven.discard(asked)
+        state.awaited.add(asked)
+        core.note(recovery_texts.gone(asked), warning=True, cluster=asked)
+        _tell(core, LOCAL_CLUSTER, texts.DELETED_MEANWHILE, recovery_texts.gone(asked))
+        _settle(core)
+    core.agenda.mark(LOOK)
 
 
 def shown(core: Core, upcall: CounterShown) -> None:
@@ -137,7 +146,7 @@ def shown(core: Core, upcall: CounterShown) -> None:
         state.raising = False
         state.to_raise.clear()
         state.finding = Finding(why=why, since=since, counter=upcall.counter, term=upcall.term)
-        state.awaited |= {name for name, found in state.clusters.items() if _is_awaited(core, found)}
+        state.ask_all()
         core.note(why, warning=True, cluster=upcall.cluster)
         _tell(core, LOCAL_CLUSTER, texts.RESTORED, why)
     else:
@@ -204,9 +213,10 @@ def _answers(core: Core, name: str) -> bool:
     Not where another cluster has the name since, or its agent has forgotten: what it does not know the restored record
     does not miss in its list, so that the doubt settled by itself, perhaps before anybody knew of the restore.
     """
-    view = core.links.state(name)
-    finding = core.caution.recovery.finding
-    return finding is None or view is None or not view.vouching.unvouched_through(finding.since)
+    state, view = core.caution.recovery, core.links.state(name)
+    if state.is_gone(name) and not (view and state.asked.is_same(name, served_by(*view.vouching.served_by))):
+        return False
+    return state.finding is None or view is None or not view.vouching.unvouched_through(state.finding.since)
 
 
 def lost(core: Core, name: str) -> None:
@@ -220,13 +230,14 @@ def _settle(core: Core) -> None:
     state = core.caution.recovery
     if core.stepped_down:
         return
-    vouched = {name for name in state.unvouched if _answers(core, name)}
+    vouched = {name for name in state.unvouched if not state.is_gone(name) and _answers(core, name)}
     state.unvouched -= vouched
     state.awaited -= vouched - state.unproven
     if state.stage is Stage.WAITING and not state.awaited and core.rebuilt:
         _raise_all(core)
     if state.stage is Stage.RAISING and not state.to_raise:
         state.finding, state.raising = None, False
+        state.asked.by_name.clear()
     if state.finding is None and state.cold and not state.awaited:
         state.cold = False
     before, core.caution.halted = core.caution.halted, _why(core)
@@ -258,8 +269,10 @@ def _why(core: Core) -> str:
     if state.stage is Stage.HALTED and state.finding is not None:
         return state.finding.why
     if state.stage is Stage.WAITING:
-        unlisted = state.awaited - state.unvouched - state.unproven
-        return recovery_texts.waits(sorted(unlisted), sorted(state.unvouched), sorted(state.unproven))
+        unlisted = sorted(state.awaited - state.unvouched - state.unproven)
+        missing = [name for name in unlisted if state.is_gone(name)]
+        named = [name for name in unlisted if name not in missing]
+        return recovery_texts.waits(named, sorted(state.unvouched), sorted(state.unproven), missing)
     if state.stage is Stage.RAISING:
         return texts.recovery_raises(len(state.to_raise))
     return texts.settling(sorted(state.awaited), state.began) if state.cold else ""
@@ -349,14 +362,20 @@ def _found(core: Core) -> dict[str, Found]:
     state = core.caution.recovery
     every = state.finding is not None
     found = {}
-    for name in sorted(state.clusters):
+    for name in sorted({*state.clusters, *(state.asked.by_name if every else ())}):
         ahead, unexplained = len(core.caution.named_by(name)), len(state.unexplained.get(name, ()))
         if every or ahead or unexplained:
-            listed = state.listed.get(name)
-            unproven = name in state.unproven
-            heard = listed is not None and not unproven
+            listed, unproven = state.listed.get(name), name in state.unproven
+            known = state.asked.by_name.get(name, Known("", "")) if every else Known("", "")
             found[name] = Found(
-                heard=heard, listed=listed or 0, ahead=ahead, unexplained=unexplained, unproven=unproven
+                heard=listed is not None and not unproven,
+                listed=listed or 0,
+                ahead=ahead,
+                unexplained=unexplained,
+                unproven=unproven,
+                gone=name in state.awaited and state.is_gone(name),
+                uid=known.uid,
+                served=known.served,
             )
     return found
 

@@ -8,16 +8,20 @@ from __future__ import annotations
 from gatelift.core.texts import listing
 
 
-def waits(names: list[str], unvouched: list[str], unproven: list[str]) -> str:
+def waits(names: list[str], unvouched: list[str], unproven: list[str], gone: list[str]) -> str:
     """Return for whom a recovery waits: `names` have yet to say what runs, of `unvouched` only a person can.
 
-    `unproven` have said it, and that there may be more.
+    `unproven` have said it, and that there may be more; of `gone` the WorkerCluster is no more, or another one.
     """
     said = [f"waits for {listing(names)} to say what runs there, or to be declared fenced"] if names else []
     if unvouched:
         name = unvouched[0] if len(unvouched) == 1 else "NAME"
         asked = f"about what ran in {listing(unvouched)} before who serves it now"
         said.append(f"waits for a person's word {asked}: gatelift cluster fenced {name}")
+    if gone:
+        name = gone[0] if len(gone) == 1 else "NAME"
+        ways = f"gatelift cluster add {name}, or gatelift cluster fenced {name}"
+        said.append(f"waits for {listing(gone)}, whose WorkerCluster was deleted meanwhile: {ways}")
     if unproven:
         said.append(f"waits until the list of {listing(unproven)} proves what runs there: see gatelift recover")
     return f"the recovery of the management cluster {'; '.join(said) or 'goes on'}"
@@ -30,6 +34,15 @@ def list_proves_nothing(cluster: str) -> str:
         "since that started, or it cannot list a namespace with work. Bring the node back, or delete its Node when "
         f"nothing runs on it any more; let the agent list the namespace. Or, with {cluster} off: gatelift cluster "
         f"fenced {cluster}"
+    )
+
+
+def gone(cluster: str) -> str:
+    """Return why a recovery waits for a cluster whose WorkerCluster was deleted, and what ends that."""
+    return (
+        f"the WorkerCluster {cluster} was deleted, or made anew, while the recovery waits: what it runs it goes on "
+        f"running. Take it in again, with the cluster and agent that it had (gatelift cluster add {cluster}); or look "
+        f"there, and when nothing of it runs: gatelift cluster fenced {cluster}"
     )
 
 

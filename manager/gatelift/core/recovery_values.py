@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from gatelift.core.link_values import LOCAL_CLUSTER, PlacementsInventoried
+from gatelift.core.recovery_asked import Asked, Without
 from gatelift_kube.numbers import whole
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import ObjectKey
@@ -72,6 +73,11 @@ class Found(msgspec.Struct, frozen=True, omit_defaults=True):
     unexplained: int = 0
     unproven: bool = False
     """Its list proves nothing of what it does not name, by its agent's own word: another one is awaited."""
+    gone: bool = False
+    """Its WorkerCluster was deleted, or made anew, and what ran by way of that is not answered for."""
+    uid: str = ""
+    """Of the WorkerCluster that is asked about, while a finding stands; and by whom it was served (`Asked`)."""
+    served: str = ""
 
 
 class Told(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -165,6 +171,9 @@ class Recovery:
     began: str = ""
     """When the term began, for people."""
     awaited: set[str] = field(default_factory=set)
+    asked: Asked = field(default_factory=Asked)
+    without: Without = field(default_factory=lambda: Without(""))
+    """What persons have said of clusters whose WorkerClusters are gone."""
     unvouched: set[str] = field(default_factory=set)
     """Of `awaited` those that have listed what they have, where that does not tell what ran there before."""
     unproven: set[str] = field(default_factory=set)
@@ -182,6 +191,35 @@ class Recovery:
         """Return the inventories that are to be compared now, once."""
         again, self.again = self.again, []
         return again
+
+    def ask_all(self) -> None:
+        """Wait for each cluster that the record knows, and each whose object was deleted since a finding stands."""
+        if self.finding is not None:
+            for name in sorted(self.clusters):
+                self.asked.add(self.clusters[name])
+        self.awaited |= {name for name, found in self.clusters.items() if self._is_awaited(found)}
+        self.awaited |= {name for name in self.asked.by_name if self.is_gone(name) and not self.is_fenced_gone(name)}
+
+    def _is_awaited(self, found: WorkerCluster) -> bool:
+        if self.is_gone(found.metadata.name):
+            return not self.is_fenced_gone(found.metadata.name)
+        if self.finding is not None:  # revoked or not: it may have been taken in again since, in what is lost
+            return found.status.session > 0 and not is_fenced(found, self.finding)
+        return found.status.connected and not found.spec.revoked
+
+    def is_said(self, found: WorkerCluster) -> bool:
+        """Say whether a person has said of a cluster what ends the wait for it."""
+        if self.is_gone(found.metadata.name):
+            return self.is_fenced_gone(found.metadata.name)
+        return is_fenced(found, self.finding) if self.finding is not None else found.spec.revoked
+
+    def is_gone(self, name: str) -> bool:
+        """Say whether a name is asked about whose WorkerCluster is no more, or another one by now."""
+        return self.finding is not None and self.asked.is_gone(name, self.clusters.get(name))
+
+    def is_fenced_gone(self, name: str) -> bool:
+        """Say whether a person has said that nothing runs any more on a cluster whose WorkerCluster is no more."""
+        return self.finding is not None and self.without.since == self.finding.since and name in self.without.names
 
     @property
     def stage(self) -> Stage:

@@ -124,6 +124,7 @@ SETTLING = "Settling"
 UNEXPLAINED = "Unexplained"
 UNVOUCHED = "Unvouched"
 LIST_PROVES_NOTHING = "ListProvesNothing"
+DELETED_MEANWHILE = "DeletedMeanwhile"
 
 
 def restored(cluster: str) -> str:
