@@ -176,7 +176,7 @@ async def _all_ended(client: Client, name: str, word: Word, tell: Callable[[str]
 
 async def placements_left(client: Client, name: str) -> int:
     """Return of how many placements on a cluster nobody has told the end yet. Raises NotFoundError without it."""
-    return len((await _read(client, name)).status.predecessors) + await _placed(client, name)
+    return len((await read_cluster(client, name)).status.predecessors) + await _placed(client, name)
 
 
 async def _placed(client: Client, name: str) -> int:
