@@ -13,7 +13,8 @@ import yaml
 
 import gatelift.cli
 from gatelift.cli import connection
-from gatelift.cli.render import Output, age, dump, lines, say, show
+from gatelift.cli.render import Output, age, dump, lines, show
+from gatelift.cli.sentences import say
 
 COLUMNS = ("Name", "Cluster Queue", "Message")
 ROWS = [("one", "all", "waits because\nthere is no room"), ("longer-name", None, "")]
@@ -127,6 +128,7 @@ OF_OUR_OWN = {
     "progress.py",
     "render.py",
     "sandbox.py",
+    "sentences.py",
     "version.py",
 }
 """What prints for the others, cleans by itself, or prints what this installation and its own files say."""
@@ -141,4 +143,4 @@ def test_is_23_no_other_verb_prints_by_itself() -> None:
         for line in path.read_text().splitlines()
         if PRINTS.search(line) and "for programs" not in line
     }
-    assert not found, "print with gatelift.cli.render.say"
+    assert not found, "print with gatelift.cli.sentences.say"

@@ -140,6 +140,8 @@ class Both(Fed):
         assert isinstance(watched, WatchedCycle)
         for call in range(CALLS_MAX):
             result = self.fast.cycle(self.clock, BUDGET)
+            for fault in result.faults:
+                raise fault.error
             if call == 0 and watched.seen:
                 self.earlier = set(self.history)
             for one in result.decisions:

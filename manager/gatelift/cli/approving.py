@@ -12,7 +12,7 @@ import sys
 import typer
 
 from gatelift.cli.connection import USAGE, CliError
-from gatelift.cli.render import say
+from gatelift.cli.sentences import say
 from gatelift_kube.client import Client
 from gatelift_kube.objects.gatelift import EnrolmentRequest, WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef

@@ -19,7 +19,8 @@ from gatelift.cli.fencing import Word, declare_fenced
 from gatelift.cli.fencing_gone import declare_gone
 from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.manifests import ACCEPTING
-from gatelift.cli.render import Output, age, say, show
+from gatelift.cli.render import Output, age, show
+from gatelift.cli.sentences import say
 from gatelift.cli.target import target_of
 from gatelift.core import foreign_runs, informing
 from gatelift.core.cluster_status import ANNOTATION_RESTORED_ACCEPTED, NO_NEW_WORK, awaits_person

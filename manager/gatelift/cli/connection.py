@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import typer
 
-from gatelift.cli.render import say
+from gatelift.cli.sentences import say
 from gatelift.cli.target import Target
 from gatelift_kube import event_loop
 from gatelift_kube.client import Client

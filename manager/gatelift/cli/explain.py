@@ -15,8 +15,9 @@ from rich.text import Text
 from gatelift.cli.connection import NOT_FOUND, CliError, run
 from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.listing import every, maker_of, placement_of, situation_of
-from gatelift.cli.render import CELL_CHARS_MAX, Output, age, dump
+from gatelift.cli.render import Output, age, dump
 from gatelift.cli.replica import replica
+from gatelift.cli.sentences import CHARS_MAX
 from gatelift.cli.target import target_of
 from gatelift.cli.unreachable import halted, unreachable
 from gatelift.cli.waiting import Waiting, waiting_of
@@ -187,7 +188,7 @@ def _print(told: Explanation) -> None:
         *(("check", each) for each in told.checks),
         *(("" if index else "history", each) for index, each in enumerate(told.history)),
     ]
-    facts = [(name, plain(value, CELL_CHARS_MAX)) for name, value in facts]
+    facts = [(name, plain(value, CHARS_MAX)) for name, value in facts]
     console.print(Text.assemble((told.workload, "bold"), plain(f": {told.state}{reason}")), soft_wrap=True)
     if not console.is_terminal:  # nothing is folded for a pipe
         for name, value in facts:

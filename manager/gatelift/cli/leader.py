@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 
-import typer
-
 from gatelift.cli.render import age
+from gatelift.cli.sentences import say
 from gatelift.introduction import LEASE_NAME, NAMESPACE
 from gatelift_kube import timestamps
 from gatelift_kube.client import Client
@@ -55,7 +54,7 @@ async def tell_if_absent(client: Client) -> bool:
     """Say on standard error that no manager leads; True if that is so."""
     text = await absent(client, dt.datetime.now(dt.UTC))
     if text:
-        typer.echo(f"gatelift: {text}", err=True)
+        say(f"gatelift: {text}", err=True)
     return bool(text)
 
 

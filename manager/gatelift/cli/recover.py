@@ -17,7 +17,8 @@ import typer
 
 from gatelift.cli.connection import NOT_FOUND, TIMED_OUT, CliError, run
 from gatelift.cli.fencing import who_am_i
-from gatelift.cli.render import Output, say, show
+from gatelift.cli.render import Output, show
+from gatelift.cli.sentences import say
 from gatelift.cli.target import target_of
 from gatelift.core import epochs, recovery_texts
 from gatelift.core.identity import vouching

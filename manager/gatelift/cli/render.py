@@ -9,16 +9,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import typer
 import yaml
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
+from gatelift.cli.sentences import CHARS_MAX
 from gatelift_kube import timestamps
 from gatelift_kube.plain_text import plain
 
-CELL_CHARS_MAX = 40_000
-"""Longer than any text of the API: a cell is cut by the terminal, in a pipe it is whole."""
 GAP = "  "
 """Between columns."""
 
@@ -49,7 +47,7 @@ def lines(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int |
     The last column may be long. `width`: cut lines there, with an ellipsis (a terminal); None cuts nothing (a pipe).
     """
     cells = [[column.upper() for column in columns]] + [
-        ["" if cell is None else plain(" ".join(str(cell).split()), CELL_CHARS_MAX) for cell in row] for row in rows
+        ["" if cell is None else plain(" ".join(str(cell).split()), CHARS_MAX) for cell in row] for row in rows
     ]
     widths = [max(cell_len(line[index]) for line in cells) for index in range(len(columns))]
     made = []
@@ -58,12 +56,6 @@ def lines(columns: Sequence[str], rows: Sequence[Sequence[object]], width: int |
         text = GAP.join([*padded, line[-1]]).rstrip()
         made.append(text if width is None or cell_len(text) <= width else set_cell_size(text, width - 1) + "…")
     return made
-
-
-def say(text: str = "", *, err: bool = False) -> None:
-    """Print sentences, each line of them plain: what others said stands in many. `err`: to standard error."""
-    for line in text.split("\n"):
-        typer.echo(plain(line, CELL_CHARS_MAX), err=err)
 
 
 def dump(document: Any, output: Output) -> None:

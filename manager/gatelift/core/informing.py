@@ -15,6 +15,7 @@ import msgspec
 from gatelift.core.user_objects import UserObject
 from gatelift_admission import amounts
 from gatelift_kube import conditions
+from gatelift_kube.numbers import signed
 from gatelift_kube.objects import gatelift_bounds as bounds
 from gatelift_kube.objects.gatelift import FlavorCapacity, Predecessor, WorkerCluster, WorkerClusterStatus
 from gatelift_kube.objects.meta import Condition
@@ -70,7 +71,8 @@ def shown(said: Capacity) -> Shown:
 def _in_quantities(one: FlavorCapacity) -> FlavorCapacity:
     """Return a capacity as people read and write it: cpu in cores, memory in bytes, both with their suffixes."""
     name = one.resource
-    nominal, used, largest = (amounts.to_quantity(int(each), name) for each in (one.nominal, one.used, one.largest_fit))
+    said = (signed(str(each)) or 0 for each in (one.nominal, one.used, one.largest_fit))
+    nominal, used, largest = (amounts.to_quantity(each, name) for each in said)
     return msgspec.structs.replace(one, nominal=nominal, used=used, largest_fit=largest)
 
 
