@@ -142,6 +142,16 @@ async def test_hd_90_what_a_workload_was_made_for_is_the_managers_to_say(kubectl
     await kubectl("annotate", "workload", "owned", "example.com/touched=1")
 
 
+async def test_hd_189_to_what_a_recovery_has_raised_an_epoch_is_the_managers_to_say(kubectl: Kubectl) -> None:
+    made = a_workload("recovered")
+    made["metadata"]["annotations"]["gatelift.dev/recovered-epoch"] = "1"
+    await refused(kubectl, "left alone", "create", "-f", "-", manifest=made)
+    await kubectl("create", "-f", "-", f"--as={MANAGER}", "--as-group=system:serviceaccounts", manifest=made)
+    for value in ("gatelift.dev/recovered-epoch=2", "gatelift.dev/recovered-epoch-"):
+        await refused(kubectl, "left alone", "annotate", "workload", "recovered", "--overwrite", value)
+    await kubectl("annotate", "workload", "recovered", "example.com/touched=1")
+
+
 def a_class(kind: str, name: str) -> Json:
     group = "scheduling.k8s.io" if kind == "PriorityClass" else "kueue.x-k8s.io"
     return {"priority": 1, "priorityClassRef": {"group": group, "kind": kind, "name": name}}

@@ -1,11 +1,12 @@
-"""HD-184: of whom a recovery asks, by name: bounded, and known to the next leader."""
+"""HD-184, HD-189: of whom a recovery asks, by name: bounded, known to the next leader; and what is no word to stop."""
 
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from gatelift.core.recovery_asked import ANY, ASKED_MAX, Asked, served_by
-from gatelift.core.recovery_values import Found
+from gatelift.core.recovery_values import ANNOTATION_STOP_UNEXPLAINED, Found, is_told_to_stop
 from gatelift_kube.objects.gatelift import WorkerCluster
 
 
@@ -61,3 +62,17 @@ def test_hd_184_the_next_leader_recalls_what_is_written() -> None:
     asked.recall({"a": Found(uid="a-1", served="x"), ANY: Found(gone=True), "seen": Found(heard=True)})
     assert set(asked.by_name) == {"a", ANY}
     assert asked.is_same("a", "x")
+
+
+@pytest.mark.parametrize(
+    ("said", "session", "stops"),
+    [("3", 3, True), ("2", 3, False), ("", 0, False), ("0", 0, False), ("x", 0, False), ("9" * 19, 3, False)],
+)
+def test_hd_189_a_word_to_stop_names_the_last_session_and_nothing_is_none(
+    said: str, session: int, *, stops: bool
+) -> None:
+    """HD-189: an object that was made anew has had no session, and nobody has said anything of it."""
+    found = cluster("a", session=session)
+    if said:
+        found.metadata.annotations[ANNOTATION_STOP_UNEXPLAINED] = said
+    assert is_told_to_stop(found) is stops

@@ -17,6 +17,9 @@ from gatelift_wire.keys import ANNOTATION_DISCONNECT, ANNOTATION_EPOCH, ANNOTATI
 FIRST = 1
 EPOCH_USED = "gatelift.dev/EpochUsed"
 """Condition whose message is the epoch of the reservation that is written, or was last: no other may have it."""
+ANNOTATION_RECOVERED_EPOCH = "gatelift.dev/recovered-epoch"
+"""What a recovery has raised the epoch to. On the Workload, so that it outlives what stands on `local`; the manager
+alone writes it."""
 RETURNED = "ReservationReturned"
 """Reason of that condition when the reservation has been given back."""
 
@@ -57,6 +60,11 @@ def misspelt(workload: Workload) -> str:
     if text is None or number(text):
         return ""
     return f"metadata.annotations[{ANNOTATION_EPOCH}]: is no number of an attempt ({len(text)} characters): counts as 1"
+
+
+def recovered(workload: Workload) -> int:
+    """Return the epoch to which a recovery has raised it last, 0 for never: what runs below is of before."""
+    return number(workload.metadata.annotations.get(ANNOTATION_RECOVERED_EPOCH, ""))
 
 
 def used(workload: Workload) -> int:

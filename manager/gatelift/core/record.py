@@ -449,14 +449,17 @@ def finished_write(workload: Workload, reason: str, message: str, wall: str) -> 
     return status_write(workload, conditions=put(without(workload.status.conditions, texts.HELD), finished, wall))
 
 
-def epoch_patch(workload: Workload, epoch: int) -> bytes:
-    """Raise the epoch: a metadata patch, before the workload may be queued again."""
+def epoch_patch(workload: Workload, epoch: int, *, recovered: int = 0) -> bytes:
+    """Raise the epoch: a metadata patch, before the workload may be queued again; `recovered`: by a recovery."""
+    annotations = {ANNOTATION_EPOCH: str(epoch)}
+    if recovered:
+        annotations[epochs.ANNOTATION_RECOVERED_EPOCH] = str(recovered)
     return _ENCODE(
         {
             "metadata": {
                 "uid": workload.metadata.uid,
                 "resourceVersion": workload.metadata.resource_version,
-                "annotations": {ANNOTATION_EPOCH: str(epoch)},
+                "annotations": annotations,
             }
         }
     )

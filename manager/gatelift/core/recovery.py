@@ -28,7 +28,7 @@ from gatelift.core.recovery_values import (
     Found,
     Stage,
     Told,
-    session_to_stop,
+    is_told_to_stop,
     told,
     word,
 )
@@ -78,7 +78,7 @@ def seen(core: Core, found: WorkerCluster) -> None:
         heard(core, name)
     if name in state.unvouched:
         core.agenda.mark(LOOK)  # a person may have said what became of all that was placed before
-    if session_to_stop(found) and session_to_stop(found) == found.status.session:
+    if is_told_to_stop(found):
         core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", name)))
     if name != LOCAL_CLUSTER:
         return
@@ -286,9 +286,14 @@ def _raise_all(core: Core) -> None:
     state.to_raise = {
         key
         for key, known in core.knowledge.workloads.items()
-        if epochs.annotated(known) < least and not core.knowledge.readings[key][1].finished
+        if _is_to_raise(known, least) and not core.knowledge.readings[key][1].finished
     }
     core.mark_later(core.knowledge.workloads[key].metadata.uid for key in sorted(state.to_raise))
+
+
+def _is_to_raise(known: Workload, least: int) -> bool:
+    """Say whether a Workload has yet to be raised, or to say that it was: what runs below that is left alone by it."""
+    return epochs.annotated(known) < least or epochs.recovered(known) < least
 
 
 def raise_epoch(core: Core, known: Workload, rec: Record) -> bool:
@@ -296,8 +301,10 @@ def raise_epoch(core: Core, known: Workload, rec: Record) -> bool:
     state, key = core.caution.recovery, rec.ref.key
     if state.word is None or key not in state.to_raise:
         return False
-    if not rec.finished and epochs.annotated(known) < state.word.epochs:
-        core.patch_workload(known, record.epoch_patch(known, state.word.epochs), "raise epoch", status=False)
+    least = state.word.epochs
+    if not rec.finished and _is_to_raise(known, least):
+        body = record.epoch_patch(known, max(epochs.annotated(known), least), recovered=least)
+        core.patch_workload(known, body, "raise epoch", status=False)
         return True
     raised(core, key)
     return False
@@ -332,7 +339,7 @@ def look(core: Core, cluster: str, now: float) -> None:
     if found is None:
         return
     told_now = placing.open_view(core, cluster) is not None  # else when the session goes on; a later one is asked anew
-    if told_now and session_to_stop(found) == found.status.session and not core.caution.halted:
+    if told_now and is_told_to_stop(found) and not core.caution.halted:
         for key in sorted(state.unexplained.get(cluster, {})):
             placing.drop_stray(core, cluster, key, now, over=False)
         for ahead in core.caution.named_by(cluster):
@@ -387,9 +394,10 @@ def spares(core: Core, cluster: str, key: PlacementKey, known: Workload) -> bool
     """Say whether a placement of an epoch that a recovery has skipped is left to its own end: nobody said *stop*."""
     state = core.caution.recovery
     found = state.clusters.get(cluster)
-    if state.word is None or not key.epoch < state.word.epochs <= epochs.annotated(known):
+    raised_to = max(state.word.epochs if state.word is not None else 0, epochs.recovered(known))
+    if not key.epoch < raised_to <= epochs.annotated(known):
         return False
-    return found is None or session_to_stop(found) != found.status.session
+    return found is None or not is_told_to_stop(found)
 
 
 def listed(core: Core, upcall: PlacementsInventoried) -> None:

@@ -123,10 +123,10 @@ def word(found: WorkerCluster) -> Word | None:
     return read if 0 < read.epochs <= EPOCHS_MAX else None
 
 
-def session_to_stop(found: WorkerCluster) -> int:
-    """Return the session of a person's word to stop what nothing explains; 0 without one."""
+def is_told_to_stop(found: WorkerCluster) -> bool:
+    """Say whether a person has said, of what it listed in its last session, that what nothing explains is to stop."""
     text = found.metadata.annotations.get(ANNOTATION_STOP_UNEXPLAINED, "")
-    return min(whole(text) or 0, EPOCHS_MAX)
+    return 0 < (whole(text) or 0) == found.status.session
 
 
 def floors(clusters: Iterable[WorkerCluster]) -> tuple[int, int]:
