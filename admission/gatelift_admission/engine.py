@@ -197,15 +197,25 @@ class Engine:
         if entry is not None and not entry.runs:
             self.set_usage(uid, {})
 
-    def set_ghost(self, uid: str, *, runs: bool) -> None:
+    def set_ghost(self, uid: str, *, runs: bool, queue: str = "") -> None:
         """Say that a workload runs beside what its object shows, or that nothing of that does any more.
 
         Where the object shows no reservation, or no more, it is charged all that it asks for: where and in the flavors
-        in which it was charged before, else in the first flavor of each resource of the queue where it is now.
+        in which it was charged before, else in the first flavor of each resource of the ClusterQueue `queue`, if the
+        caller remembers that, or of that of its LocalQueue now. Where that is not there, it is kept free everywhere
+        (`is_adrift`).
         """
         entry = self.state.entries.get(uid)
-        if entry is not None:
-            (ghosts.hold if runs else ghosts.let_go)(self.state, entry)
+        if entry is None:
+            return
+        if runs:
+            ghosts.hold(self.state, entry, queue)
+        else:
+            ghosts.let_go(self.state, entry)
+
+    def is_adrift(self, uid: str) -> bool:
+        """Say whether a workload runs beside its record and nobody can tell in which ClusterQueue it was charged."""
+        return uid in self.state.adrift
 
     def block(self, uid: str) -> None:
         """Keep a workload from being admitted until `unblock`: it counts as waiting, as one whose backoff is not over.
@@ -310,6 +320,11 @@ class Engine:
         """Return what a workload is charged now, by (flavor, resource)."""
         entry = self.state.entries.get(uid)
         return dict(entry.charged) if entry is not None else {}
+
+    def charged_queue(self, uid: str) -> str:
+        """Return in which ClusterQueue a workload is charged now, "" for none."""
+        entry: Entry | None = self.state.entries.get(uid)
+        return entry.charged_queue if entry is not None else ""
 
     def phase(self, uid: str) -> Phase | None:
         """Return where a workload stands, None if it is not known."""

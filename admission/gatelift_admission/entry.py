@@ -69,6 +69,8 @@ class Entry:
     """Pods per pod set that the ledger still charges, once it has spoken; None: what the object says."""
     runs: bool = False
     """Something of it runs whether its object shows a reservation or not: where it shows none, it is a ghost."""
+    runs_in: str = ""
+    """In which ClusterQueue that is charged, as somebody remembers; "" for what its LocalQueue says."""
     ghost: bool = False
     """Its object shows no reservation and it runs all the same: charged by `held_counts`, see `ghosts`."""
     blocked: bool = False

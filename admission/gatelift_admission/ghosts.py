@@ -3,12 +3,14 @@
 A record gives its reservation back while something runs beside it: that stays charged where it was, in its flavors.
 Or somebody took the reservation off the object, and nobody can tell any more which flavors it had: it is charged all
 that it asks for, to the queue where it is, in the first flavor of each resource there. It may take that above its
-quota; whoever feeds the engine says that it is nobody's to preempt (`Engine.set_unreachable`). Neighbours: `engine` and
-`intake` call.
+quota; whoever feeds the engine says that it is nobody's to preempt (`Engine.set_unreachable`). In which queue it was
+charged the feeder may remember; where nobody can tell, it is kept free everywhere (`adrift`). Neighbours: `engine`,
+`intake` and `structure` call.
 """
 
 from __future__ import annotations
 
+from gatelift_admission import amounts
 from gatelift_admission.entry import Entry, Phase
 from gatelift_admission.grants import NOTHING, Grant, GrantedPodSet
 from gatelift_admission.queues import QueueModel
@@ -16,18 +18,54 @@ from gatelift_admission.state import State
 from gatelift_kube.objects.kueue import Admission
 
 
-def hold(state: State, entry: Entry) -> None:
-    """Charge a workload that waits, by its object, as what runs; nothing where its queue or requests are unknown."""
-    entry.runs = True
-    if entry.ghost or entry.phase is not Phase.PENDING:
+def hold(state: State, entry: Entry, queue: str = "") -> None:
+    """Charge a workload that waits, by its object, as what runs: in `queue`, where somebody remembers that.
+
+    Where the queue is not known it is adrift; nothing is charged where its requests cannot be read.
+    """
+    entry.runs, entry.runs_in = True, queue or entry.runs_in
+    if entry.phase is not Phase.PENDING or (entry.ghost and entry.uid not in state.adrift):
         return
+    known = _queue_of(state, entry)
+    if known is None:
+        _set_adrift(state, entry)
+        return
+    granted = _all_asked(state, entry, known)
+    if granted:
+        is_found(state, entry)
+        _charge(entry, Admission(known.name), granted)
+        state.settle(entry)
+
+
+def look_again(state: State) -> None:
+    """Charge what is adrift where it belongs, if its queue is there again."""
+    for uid in list(state.adrift):
+        hold(state, state.entries[uid])
+
+
+def is_found(state: State, entry: Entry) -> None:
+    """Note that a workload is not adrift, or not any more."""
+    if state.adrift.pop(entry.uid, None) is not None:
+        state.restructure()
+
+
+def _queue_of(state: State, entry: Entry) -> QueueModel | None:
+    if entry.runs_in:
+        return state.queues.get(entry.runs_in)
     local = state.local_queues.get(entry.local_queue)
-    queue = state.queues.get(local.object.spec.cluster_queue) if local is not None else None
-    granted = _all_asked(state, entry, queue) if queue is not None else ()
-    if queue is None or not granted:
+    return state.queues.get(local.object.spec.cluster_queue) if local is not None else None
+
+
+def _set_adrift(state: State, entry: Entry) -> None:
+    asked: dict[str, int] = {}
+    for one in state.reader.read(entry.workload, state.namespace_defaults(entry.key.namespace)).pod_sets:
+        for name, amount in one.totals().items():
+            asked[name] = amounts.add(asked.get(name, 0), amount)
+    if not asked or state.adrift.get(entry.uid) == asked:
         return
-    _charge(entry, Admission(queue.name), granted)
-    state.settle(entry)
+    state.adrift[entry.uid] = asked
+    entry.ghost, entry.held_counts = True, {}
+    state.restructure()
 
 
 def goes_on(state: State, entry: Entry) -> bool:
@@ -47,9 +85,10 @@ def goes_on(state: State, entry: Entry) -> bool:
 
 def let_go(state: State, entry: Entry) -> None:
     """Charge it no more: nothing of it runs."""
-    entry.runs = False
+    entry.runs, entry.runs_in = False, ""
     if not entry.ghost:
         return
+    is_found(state, entry)
     entry.ghost, entry.held_counts = False, {}
     state.settle(entry)
     if entry.phase is Phase.PENDING:

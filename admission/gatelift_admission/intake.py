@@ -83,6 +83,7 @@ def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
         entry.told = None
         if was is Phase.PENDING or was is Phase.FINISHED:
             entry.held_counts, entry.ghost = None, False
+            ghosts.is_found(state, entry)
             entry.evicted = False
         entry.evicted = entry.evicted or is_true(entry.workload, "Evicted")
         _read_grant(entry)
@@ -116,6 +117,7 @@ def workload_removed(state: State, uid: str) -> None:
     if entry is None:
         return
     places.unqueue(state, entry)
+    ghosts.is_found(state, entry)
     _leave(state, entry)
     entry.phase, entry.held_counts, entry.grant = Phase.FINISHED, None, NOTHING
     state.settle(entry)

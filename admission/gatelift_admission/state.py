@@ -12,6 +12,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gatelift_admission import adrift
 from gatelift_admission.debts import Debts
 from gatelift_admission.entry import (
     RESERVING,
@@ -25,7 +26,7 @@ from gatelift_admission.keeping import Kept
 from gatelift_admission.ledger import Ledger
 from gatelift_admission.loans import Loans
 from gatelift_admission.matching import selector_matches
-from gatelift_admission.model import Cell, Fault, Settings, Usage
+from gatelift_admission.model import Amounts, Cell, Fault, Settings, Usage
 from gatelift_admission.patience import Patience
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts
@@ -76,6 +77,8 @@ class State:
     holders: Holders = field(default_factory=Holders)
     debts: Debts = field(default_factory=Debts)
     loans: Loans = field(default_factory=Loans)
+    adrift: dict[str, Amounts] = field(default_factory=dict)
+    """UIDs of what runs and nobody can tell in which queue it was charged -> what it asks for (`ghosts`)."""
     foreign: Foreign = field(default_factory=Foreign)
     generations: dict[str, int] = field(default_factory=dict)
     """Per ClusterQueue: how often somebody who held quota of it left or was replaced (not: came)."""
@@ -138,6 +141,7 @@ class State:
         self.ledger.rebuild(tree)
         self.debts.charge(tree, self.holders, [name for name, one in self.ledger.queues.items() if one.reserved_usage])
         self.loans.charge(tree)
+        adrift.charge(tree, self.adrift.values())
         self.outdated = False
         self.built += 1
         self.versions.clear()

@@ -5,7 +5,7 @@ Neighbours: `engine` calls these; `state` rebuilds what depends on them before t
 
 from __future__ import annotations
 
-from gatelift_admission import places
+from gatelift_admission import ghosts, places
 from gatelift_admission.flavors import Catalogue
 from gatelift_admission.pending import PendingQueue
 from gatelift_admission.queues import LocalModel, QueueModel, cluster_queue_active, node_spec
@@ -26,6 +26,7 @@ def cluster_queue_changed(state: State, queue: ClusterQueue) -> None:
         state.queues[name] = QueueModel(name, queue, catalogue, cells, PendingQueue(strict=strict), active)
         state.review_queue(name)
         state.restructure()
+        ghosts.look_again(state)
         return
     before, known.object = known.object, queue
     terminates = queue.metadata.deletion_timestamp
@@ -71,6 +72,7 @@ def local_queue_changed(state: State, queue: LocalQueue) -> None:
     changed = known is None or known.object.spec != queue.spec
     if changed or (known is not None and known.object.metadata.deletion_timestamp != queue.metadata.deletion_timestamp):
         _local_queue_changed(state, key)
+        ghosts.look_again(state)
 
 
 def local_queue_removed(state: State, key: ObjectKey) -> None:

@@ -1,4 +1,7 @@
-"""HD-187: what runs though its object shows no reservation stays charged where it was, with all that is owed for it."""
+"""HD-187, HD-188: what runs though its object shows no reservation stays charged where it was, with all that is owed.
+
+Where nobody can tell in which queue that is, it is lent nowhere.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,22 @@ from collections.abc import Callable
 
 import pytest
 
-from admission.test_debts import IN_TURN, a_queue, cohort_at_work, engine_of, lent_meanwhile, running
+from admission.test_debts import (
+    IN_TURN,
+    a_queue,
+    cohort_at_work,
+    engine_of,
+    lent_meanwhile,
+    limited,
+    limited_group,
+    running,
+)
 from gatelift_admission.engine import Engine
-from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload
+from gatelift_kube.objects.kueue import Admission, ClusterQueue, PodSetAssignment, Workload, WorkloadStatus
+from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import ObjectKey
 from support.admission_objects import cluster_queue, group, local_queue, pod_set, reserved_status, workload
-from support.cohort_engine import arrive, moves
+from support.cohort_engine import COHORT, arrive, moves
 
 TAKER = ObjectKey("ns", "taker")
 
@@ -114,3 +127,118 @@ def test_hd_187_what_runs_beside_an_unreadable_record_stays_charged() -> None:
     engine.set_ghost("a", runs=True)
     engine.workload_changed(workload("a", pod_set(requests={"cpu": "much"}), queue="taker"), 0.6)
     assert engine.charged("a") == {("default", "cpu"): 2000}
+
+
+# --- what the next leader knows ---
+
+FINISHED = WorkloadStatus(conditions=(Condition(type="Finished", status="True"),))
+
+
+def next_leader(*queues: ClusterQueue, told: str = "", local: bool = False) -> Engine:
+    """Return the engine of a leader that finds `a` and `b` running beside their records, as charged in queue `told`."""
+    engine = engine_of(*queues)
+    if not local:
+        engine.local_queue_removed(TAKER)
+    for name in ("a", "b"):
+        engine.workload_changed(waiting(name), 0.0)
+        engine.set_ghost(name, runs=True, queue=told)
+        engine.block(name)
+    return engine
+
+
+def test_hd_188_without_its_local_queue_it_is_charged_where_it_is_remembered() -> None:
+    engine = next_leader(a_queue("lender", 4), a_queue("taker", 0), a_queue("far", 9, ""), told="taker")
+    assert engine.charged_queue("a") == "taker"
+    assert not engine.is_adrift("a")
+    arrive(engine, "far-0", 9, 0.0)
+    assert moves(engine, 1.0) == ["far-0"]
+    assert lent_meanwhile(engine) == IN_TURN
+
+
+def test_hd_188_where_it_is_remembered_counts_and_not_where_its_local_queue_leads_now() -> None:
+    engine = next_leader(a_queue("lender", 4), a_queue("taker", 9, ""), a_queue("was", 0), told="was", local=True)
+    assert engine.charged_queue("a") == "was"
+    assert lent_meanwhile(engine) == IN_TURN
+
+
+@pytest.mark.parametrize("told", ["", "gone"])
+@pytest.mark.parametrize(
+    "lender", [a_queue("lender", 4), a_queue("lender", 4, ""), a_queue("lender", 4, flavor_name="other")]
+)
+def test_hd_188_where_nobody_can_tell_what_may_be_in_use_is_lent_nowhere(lender: ClusterQueue, told: str) -> None:
+    engine = next_leader(lender, a_queue("taker", 0), told=told)
+    assert engine.is_adrift("a")
+    assert not engine.charged("a")
+    assert lent_meanwhile(engine) == IN_TURN
+
+
+@pytest.mark.parametrize("lends", [0, 1, 4])
+def test_hd_188_nor_what_a_queue_or_cohort_keeps_to_its_own(lends: int) -> None:
+    either = ["+", "+", "lender-0", "lender-1"]  # one of the four may be of either part
+    keeps = cluster_queue("lender", limited_group("4", lends=lends), cohort_name=COHORT)
+    assert lent_meanwhile(next_leader(keeps, a_queue("taker", 0))) == (either if lends == 1 else IN_TURN)
+    engine = next_leader(a_queue("lender", 4, "team"), a_queue("taker", 0))
+    engine.cohort_changed(limited("team", COHORT, lends=lends))
+    assert lent_meanwhile(engine) == (either if lends == 1 else IN_TURN)
+
+
+def test_hd_188_what_others_let_go_meanwhile_is_not_lent_in_its_place() -> None:
+    keeps = cluster_queue("lender", limited_group("4", lends=0), cohort_name=COHORT)
+    for lender in (keeps, a_queue("lender", 4), a_queue("lender", 4, "")):
+        engine = next_leader(lender, a_queue("taker", 0))
+        engine.workload_changed(running("was", cpu=3, queue="lender"), 0.0)
+        arrive(engine, "lender-0", 1, 0.0)
+        assert moves(engine, 1.0) == []
+        engine.workload_removed("was")
+        assert moves(engine, 2.0) == []
+
+
+def test_hd_188_what_is_more_than_that_is_lent() -> None:
+    engine = next_leader(a_queue("lender", 9), a_queue("taker", 0), a_queue("far", 5, ""))
+    arrive(engine, "lender-0", 5, 0.0)
+    arrive(engine, "lender-1", 1, 0.0, created=1)
+    arrive(engine, "far-0", 1, 0.0)
+    assert moves(engine, 1.0) == ["far-0", "lender-0"]
+
+
+@pytest.mark.parametrize("told", ["", "gone"])
+def test_hd_188_its_queue_is_made_anew_and_it_is_charged_there(told: str) -> None:
+    engine = next_leader(a_queue("lender", 4), a_queue("taker", 0, ""), a_queue("far", 4, ""), told=told)
+    arrive(engine, "lender-0", 4, 0.0)
+    assert moves(engine, 1.0) == []
+    if told:
+        engine.cluster_queue_changed(a_queue(told, 0, "elsewhere"))
+    else:
+        engine.local_queue_changed(local_queue("taker", "far"))
+    assert engine.charged_queue("a") == (told or "far")
+    assert moves(engine, 2.0) == ["lender-0"]
+
+
+def _is_removed(engine: Engine, name: str) -> None:
+    engine.workload_removed(name)
+
+
+def _has_ended(engine: Engine, name: str) -> None:
+    engine.set_ghost(name, runs=False)
+
+
+def _is_placed(engine: Engine, name: str) -> None:
+    engine.workload_changed(running(name, queue="far"), 1.0)
+
+
+@pytest.mark.parametrize("end", [_is_removed, _has_ended, _is_placed])
+def test_hd_188_it_is_over_and_all_is_lent(end: Callable[[Engine, str], None]) -> None:
+    engine = next_leader(a_queue("lender", 4), a_queue("taker", 0), a_queue("far", 4, ""))
+    arrive(engine, "lender-0", 4, 0.0)
+    assert moves(engine, 1.0) == []
+    for name in ("a", "b"):
+        end(engine, name)
+    assert moves(engine, 2.0) == ["lender-0"]
+    assert not engine.state.adrift
+
+
+def test_hd_188_it_is_finished_and_stays_adrift_until_nothing_of_it_runs() -> None:
+    engine = next_leader(a_queue("lender", 4), a_queue("taker", 0))
+    for name in ("a", "b"):
+        engine.workload_changed(workload(name, pod_set(requests={"cpu": 2}), queue="taker", status=FINISHED), 1.0)
+    assert lent_meanwhile(engine)[:2] == ["+", "lender-0"]

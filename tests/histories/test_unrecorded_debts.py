@@ -1,4 +1,4 @@
-"""HD-186, HD-187: what runs beside its record, and had borrowed, is charged where it borrowed until it has ended.
+"""HD-186, HD-187, HD-188: what runs beside its record and had borrowed is charged where it borrowed until it ended.
 
 `travels` has no quota of its own and runs on what `lender` lends, beside a record that was restored to before that.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE
+from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKER_CLUSTER
 from histories.test_recovery import recovered, say, until_found
 from support.builders_manager import kueue_object
 from support.cohort_history import BORROWED, COHORT, LONG, OWN, a_history, make_queue, quota, running
@@ -44,8 +44,11 @@ def restored(history: History) -> History:
     return history
 
 
-def runs_beside() -> History:
-    """Return a history in which two pods run on all that is lent, and the restored records say that they wait."""
+def runs_beside(*, local_queue: bool = True) -> History:
+    """Return a history in which two pods run on all that is lent, and the restored records say that they wait.
+
+    Where not `local_queue`, theirs is deleted before anybody leads again.
+    """
     history = a_cohort("3000m")
     for name in CLUSTERS:
         cordon(history, name)
@@ -58,10 +61,12 @@ def runs_beside() -> History:
     history.until("they run", lambda: running(history, BORROWED) == list(BORROWED))
     history.passes(90.0)
     restore(history, kept)
+    if not local_queue:
+        history.delete("home", LOCAL_QUEUE, "travels")
     restored(history).passes(30.0)
     for name in CLUSTERS:
         cordon(history, name, on=False)
-    assert history.leader.charges("travels") == 3000
+    assert history.leader.charges("travels") == (3000 if local_queue else 0)
     return history
 
 
@@ -146,3 +151,41 @@ def test_hd_187_a_record_that_is_given_back_to_what_runs_beside_it_owes_on(
     leader(history)
     nothing_is_lent(history, ("own",), ("one",))
     assert history.runs("one") == {"b"}
+
+
+@pytest.mark.parametrize("leader", LEADERS)
+def test_hd_188_its_local_queue_is_deleted_and_it_stays_charged_where_it_was(
+    leader: Callable[[History], None],
+) -> None:
+    history = runs_beside()
+    history.delete("home", LOCAL_QUEUE, "travels")
+    history.passes(10.0)
+    leader(history)
+    history.passes(10.0)
+    assert history.leader.charges("travels") == 3000
+    history.delete("home", CLUSTER_QUEUE, "travels")
+    nothing_is_lent(history)
+    assert history.home.look(CLUSTER_QUEUE, "travels") is not None, "its finalizer keeps it"
+
+
+def remembered_in(history: History) -> set[str]:
+    """Return in which ClusterQueues runs are remembered as charged, in the status of the clusters."""
+    found = [history.home.look(WORKER_CLUSTER, name) for name in CLUSTERS]
+    remembered = [one for each in found if each for one in each["status"].get("predecessors", [])]
+    return {one["clusterQueue"] for one in remembered}
+
+
+def test_hd_188_where_it_is_charged_is_remembered_in_the_status_of_its_cluster() -> None:
+    assert remembered_in(runs_beside()) == {"travels"}
+
+
+def test_hd_188_where_nobody_can_tell_nothing_is_lent_that_may_be_in_use_and_people_are_told() -> None:
+    history = runs_beside(local_queue=False)
+    nothing_is_lent(history)
+    log = [line for line in history.world.time.trace if "nobody can tell in which ClusterQueue" in line]
+    leaders = [line.split()[1] for line in log]
+    assert leaders
+    assert all(leaders.count(leader) == len(BORROWED) for leader in leaders), "each leader says so once of each"
+    for name in BORROWED:
+        history.delete("home", POD, name)
+    history.until("the lender's own run", lambda: running(history, OWN) == list(OWN))

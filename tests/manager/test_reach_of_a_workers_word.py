@@ -11,6 +11,7 @@ from gatelift.core.foreign_runs import ANNOTATION_IGNORED, awaited, condition, r
 from gatelift.core.gone import Known
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterChanged
 from gatelift.core.predecessors import REMEMBERED_MAX, Memory, left_alone
+from gatelift.core.successors import own_runs
 from gatelift.core.user_objects import UserObject
 from gatelift_kube.objects.gatelift import ForeignRun, WorkerCluster
 from gatelift_kube.objects.meta import ObjectMeta
@@ -197,6 +198,18 @@ def test_hd_140_only_our_own_mark_on_that_very_run_reaches_where_settings_do_not
     core = world.machine.core
     left_alone(core, "a", replace(listed_there, **change))
     assert waits(world, HOME, namespace=HOMES) is (change == {})
+
+
+@pytest.mark.parametrize(("queue", "uid", "held"), [("main", "", True), ("", "", False), ("main", "another", False)])
+def test_hd_188_a_run_that_was_charged_holds_its_own_workload_whatever_its_queue_is_now(
+    queue: str, uid: str, *, held: bool
+) -> None:
+    world = a_world(setting(), clusters=("a", "b", LOCAL_CLUSTER))
+    assert not waits(world, HOME, namespace=HOMES)
+    (known,) = world.machine.core.knowledge.workloads.values()
+    key = PlacementKey(uid or known.metadata.uid, 9)
+    world.machine.core.predecessors.put("a", replace(listed(key.uid, "one", HOMES), key=key, queue=queue))
+    assert any(own_runs(world.machine.core, known)) is held
 
 
 # --- a person's word, and what is no run ----------------------------------------------------------------------------

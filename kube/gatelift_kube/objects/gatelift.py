@@ -62,7 +62,8 @@ class Predecessor(Struct, frozen=True, gc=False):
 
     `kind`, `namespace`, `name` are the user's object's; `*` stands for all, where there were too many to remember.
     `session` is the last one in which the cluster is known to have had it, 0 where that is not known. `given`: it names
-    no kind, and its cluster lists it with the mark with which it was given there.
+    no kind, and its cluster lists it with the mark with which it was given there. `cluster_queue`: in which it is
+    charged to its Workload, which is there and does not place it.
     """
 
     kind: str
@@ -79,6 +80,8 @@ class Predecessor(Struct, frozen=True, gc=False):
     """The last session in which the cluster is known to have had it."""
     given: bool = False
     """Known by the mark with which it was given there."""
+    cluster_queue: str = ""
+    """The ClusterQueue in which it is charged beside its record, "" where it is not."""
 
 
 class ForeignRun(Struct, frozen=True, gc=False):

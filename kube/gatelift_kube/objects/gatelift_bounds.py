@@ -54,6 +54,7 @@ BOUNDS: dict[type, dict[str, Bounds]] = {
         "workloadUID": {"maxLength": 64},
         "epoch": {"format": "int64", "minimum": 1},
         "session": NUMBER,
+        "clusterQueue": {"maxLength": 253},
     },
     ours.WorkerClusterStatus: {
         "term": NUMBER,

@@ -48,6 +48,8 @@ class Memory:
     known: Known
     given: bool = False
     """Its cluster names it with our own mark: it was placed there, whatever settings say now (decision 36)."""
+    queue: str = ""
+    """In which ClusterQueue it is charged to its Workload, as long as that is there; "" where it is not."""
 
 
 @dataclass(slots=True)
@@ -73,7 +75,7 @@ class Predecessors:
             memory = _of_all(memory)
         known = of_cluster.get(memory.key)
         if known is not None:
-            known.session = max(known.session, memory.session)
+            known.session, known.queue = max(known.session, memory.session), known.queue or memory.queue
             learnt, known.given = memory.given and not known.given, known.given or memory.given
             return learnt
         of_cluster[memory.key] = memory
@@ -226,9 +228,25 @@ def adopt(core: Core, cluster: str) -> None:
         if (cluster, key) not in core.predecessors.ended:
             place = UserObject(said.kind, said.namespace, said.name)
             facts = Known(written_revision=core.record_revision)
-            if core.predecessors.put(cluster, Memory(place, key, said.session, facts, said.given)):
+            memory = Memory(place, key, said.session, facts, said.given, said.cluster_queue)
+            if core.predecessors.put(cluster, memory):
                 core.touched.add(cluster)
                 core.mark_later((said.workload_uid,))  # it is charged from now on
+
+
+def charged_queue(core: Core, uid: str) -> str:
+    """Return in which ClusterQueue a run of a Workload is remembered as charged, "" for none."""
+    remembered = core.predecessors.by_uid.get(uid, {})
+    queues = (core.predecessors.by_cluster[cluster][key].queue for cluster, key in remembered)
+    return next(filter(None, queues), "")
+
+
+def is_charged(core: Core, cluster: str, key: PlacementKey, queue: str) -> None:
+    """Remember in which ClusterQueue a run is charged to its Workload: the next leader charges it there as well."""
+    memory = core.predecessors.by_cluster[cluster][key]
+    if queue and memory.queue != queue:
+        memory.queue = queue
+        show(core, cluster)
 
 
 def _adopt_foreign(core: Core, cluster: str, taken: frozenset[UserObject]) -> None:
@@ -297,6 +315,7 @@ def show(core: Core, cluster: str) -> None:
             epoch=each.key.epoch,
             session=each.session,
             given=each.given,
+            cluster_queue=each.queue,
         )
         for each in sorted(remembered.values(), key=lambda each: each.key)
     )

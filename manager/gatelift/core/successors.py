@@ -15,6 +15,7 @@ queue leads).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from gatelift.core import dispatch, texts
@@ -70,10 +71,11 @@ def _holder(core: Core, known: Workload) -> Holder | None:
     return None
 
 
-def own_run(core: Core, known: Workload) -> tuple[str, PlacementKey] | None:
-    """Return cluster and placement of an own run that is remembered, holds a Workload, and that it does not explain."""
-    remembered = core.predecessors.by_uid.get(known.metadata.uid, {})
-    return next((each for each in remembered if _holds(core, known, *each)), None)
+def own_runs(core: Core, known: Workload) -> Iterator[tuple[str, PlacementKey]]:
+    """Yield where each own run is that is remembered and holds a Workload, which does not explain it."""
+    for each in tuple(core.predecessors.by_uid.get(known.metadata.uid, ())):
+        if _holds(core, known, *each):
+            yield each
 
 
 def _holds(core: Core, known: Workload, cluster: str, placed: PlacementKey) -> bool:
@@ -103,6 +105,8 @@ def _said(core: Core, place: UserObject, cluster: str, key: PlacementKey) -> tup
 def _reaches(core: Core, known: Workload, cluster: str, memory: Memory) -> bool:
     """Say whether what is remembered holds a Workload: the own record always, a worker's word as far as it reaches."""
     place = memory.place
+    if memory.queue and memory.key.uid == known.metadata.uid:  # it was believed, whatever becomes of its queue
+        return True
     if memory.given:  # the own record, which came back from the worker in our own hand
         return True
     if place == ANY:
