@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, MutableMapping
 from functools import partial
+from typing import Any
 
 import pytest
 import pytest_asyncio
+import structlog
 
 from gatelift_agent.adapters import kubernetes
 from gatelift_agent.adapters.kubernetes import WorkerApi
@@ -17,11 +20,11 @@ from gatelift_kube import reads
 from gatelift_kube.budget import budget
 from gatelift_kube.client import Client
 from gatelift_kube.clock import monotonic
-from gatelift_kube.resources import JOB, NAMESPACE, POD
+from gatelift_kube.resources import JOB, NAMESPACE, NODE, POD
 from gatelift_kube.retry import RetryPolicy
 from gatelift_kube.tasks import Supervisor
 from gatelift_kube.transport import HttpTransport
-from gatelift_kube.writes import Create, ObjectSeen, Patch, WriteError, WriteFailed
+from gatelift_kube.writes import Create, ObjectSeen, Patch, Synced, WriteError, WriteFailed
 from gatelift_wire import messages as m
 from support.agent_stage import Stage
 from support.agent_values import KEY
@@ -61,15 +64,20 @@ class Reading:
 
 
 @pytest_asyncio.fixture
-async def reading() -> AsyncIterator[Reading]:
+async def server() -> AsyncIterator[FakeApiServer]:
     server = FakeApiServer()
     await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest_asyncio.fixture
+async def reading(server: FakeApiServer) -> AsyncIterator[Reading]:
     async with Client(HttpTransport(server.config), policy=QUICK, rng=random.Random(1)) as client:  # noqa: S311 - a seed makes a test repeatable
         made = Reading(server, client)
         made.api.start()
         yield made
         await made.supervisor.stop()
-    await server.stop()
     assert made.failed == []
 
 
@@ -105,6 +113,25 @@ async def test_a_read_that_finds_no_room_is_answered(reading: Reading) -> None:
     refused = reading.answered()[reads.READS_MAX]
     assert isinstance(refused, PodsNotRead)
     assert "wait already" in refused.message
+
+
+@pytest.fixture
+def forbids_nodes(server: FakeApiServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[MutableMapping[str, Any]]]:
+    """Let an API server keep nodes from the agent at first; yields what is logged."""
+    monkeypatch.setattr(kubernetes, "OPTIONAL_RETRY_SECONDS", 0.001)
+    server.fault("GET", "/nodes", times=3, status=403, body=status_of(403, "Forbidden", "nodes is forbidden"))
+    with structlog.testing.capture_logs() as lines:
+        yield lines
+
+
+async def test_hd_194_who_may_not_read_nodes_says_so_and_reads_them_once_it_may(
+    forbids_nodes: list[MutableMapping[str, Any]], reading: Reading
+) -> None:
+    """HD-194: nobody can prove then that what vanished has stopped, so it stays charged, and somebody has to know."""
+    task = asyncio.ensure_future(reading.api._when_served(NODE, empty_without=False))
+    await until(lambda: Synced(NODE) in reading.posted, "nodes are listed", 10.0)
+    task.cancel()
+    assert [line for line in forbids_nodes if "nodes is forbidden" in str(line.get("problem"))]
 
 
 def _has(reading: Reading, number: int) -> bool:

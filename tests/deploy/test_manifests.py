@@ -12,6 +12,7 @@ from scripts.crd_schema import StructFacts, struct_schema
 
 from gatelift.cli import manifests
 from gatelift.cli.manifests import MANAGEMENT, WORKER, ManifestsError, Part, agent_binding, load_manifests
+from gatelift.webhooks import conversion
 from gatelift.webhooks.configuration import CONVERTED, WARNED
 from gatelift_kube import resources
 from gatelift_kube.objects.meta import Condition
@@ -162,6 +163,23 @@ def test_an_agent_reads_namespaces_nodes_and_flavors_and_no_more_outside_the_nam
     }
     seen = ("namespaces", "nodes", "resourceflavors")
     assert cluster_wide == {(resource, verb) for resource in seen for verb in ("get", "list", "watch")}
+
+
+def test_hd_194_the_manager_reads_the_nodes_as_its_agent_of_local_does() -> None:
+    """HD-194: without, what vanished at home with its node was charged for ever, and nobody said which right lacked."""
+    granted = grants(Part.MANAGER_ACCESS)
+    assert {verb for _, resource, verb, all_, _ in granted if resource == "nodes" and all_} == {"get", "list", "watch"}
+
+
+def test_hd_201_the_policy_on_statuses_knows_what_an_older_version_calls_a_field() -> None:
+    """HD-201: a policy that matches all versions sees the fields as the one that was asked for spells them."""
+    name = "gatelift-workload-status"
+    (policy,) = [one for one in of_kind("ValidatingAdmissionPolicy") if one["metadata"]["name"] == name]
+    (fields,) = [one["expression"] for one in policy["spec"]["variables"] if one["name"] == "fields"]
+    older = {"status": {"accumulatedPastExexcutionTimeSeconds": 7}}
+    newer = conversion.converted({"apiVersion": conversion.OLD, "kind": "Workload", **older}, conversion.NEW)
+    for field in (*older["status"], *newer["status"]):
+        assert f"'{field}'" in fields
 
 
 def test_the_webhooks_write_nothing_but_their_own_secret_and_configurations() -> None:

@@ -321,16 +321,19 @@ class WorkerApi:
         )
 
     async def _when_served(self, resource: Resource, *, empty_without: bool) -> None:
-        """Mirror a kind once the cluster lets us; `empty_without` counts it as empty until then."""
+        """Mirror a kind once the cluster lets us; `empty_without` counts it as empty until then.
+
+        Else a refusal is told: without nodes, say, nobody can prove that what vanished has stopped.
+        """
         while True:
             try:
                 await self._client.list_page(resource, limit=1)
                 break
             except ApiError as error:
-                if error.status not in (403, 404):
-                    self._problem(f"{resource.plural}: {error}")
-                elif empty_without:
+                if empty_without and error.status in (403, 404):
                     self._post(Synced(resource))
+                else:
+                    self._problem(f"{resource.plural}: {error}")
             except KubeError as error:
                 self._problem(f"{resource.plural}: {error}")
             await asyncio.sleep(OPTIONAL_RETRY_SECONDS)
