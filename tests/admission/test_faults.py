@@ -32,6 +32,9 @@ BOUNDARIES = (
 """Functions that look at one workload, and which argument names it."""
 
 
+CALLS_MAX = 100
+
+
 class OnPurposeError(Exception):
     """What a mistake of ours would raise."""
 
@@ -52,9 +55,12 @@ def break_for(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, argument:
 def faults_of(engine: Engine, now: float) -> list[str]:
     """Cycle until nothing is left to decide; return who was set aside."""
     found = []
-    while (result := engine.cycle(now)).more or result.faults:
+    for _ in range(CALLS_MAX):
+        result = engine.cycle(now)
         found += [each.uid for each in result.faults]
-    return found
+        if not (result.more or result.faults):
+            return found
+    raise AssertionError(f"does not come to rest: {found[:5]}")
 
 
 @pytest.mark.interpreted

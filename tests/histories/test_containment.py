@@ -67,7 +67,7 @@ def test_hd_95_a_look_at_one_workload_that_raises_stops_nobody_else(monkeypatch:
     history.delete("home", POD, "bad")
     others_go_on(history, "good")
     assert broken.raised
-    history.until("it obeys the stop all the same", lambda: history.containers("bad") == 0)
+    history.until("it obeys the stop all the same", lambda: history.containers("bad") == 0, 60.0)
     history.passes(60.0)
     assert history.leader.charges("travels") == 500, "and is not released"
     broken.mended = True
@@ -142,7 +142,7 @@ def test_hd_95_a_placement_that_raises_is_listed_and_charged_and_all_others_go_o
     broken = Broken(monkeypatch, progress, "drive", lambda _world, placement, _now: placement.key.uid == uid)
     history.delete("home", POD, "bad")
     others_go_on(history, "good")
-    history.until("it obeys the stop all the same", lambda: history.containers("bad") == 0)
+    history.until("it obeys the stop all the same", lambda: history.containers("bad") == 0, 60.0)
     history.kill_agent(cluster)
     history.passes(100.0)
     assert broken.raised
