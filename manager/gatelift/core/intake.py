@@ -31,6 +31,7 @@ from gatelift.core.user_objects import made_for
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue
+from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import KubeObject
@@ -73,6 +74,8 @@ def seen(core: Core, resource: Resource, obj: KubeObject, raw: bytes, now: float
 def _surroundings_seen(core: Core, obj: KubeObject) -> None:
     """Take what rarely changes."""
     match obj:
+        case WorkerCluster():
+            recovery.seen(core, obj)
         case kueue.ResourceFlavor():
             core.knowledge.flavors[obj.metadata.name] = obj
             core.ledger.engine.flavor_changed(obj)
@@ -281,8 +284,8 @@ def was_read(core: Core, asked: Outstanding, answer: ReadDone, now: float) -> No
     if found is not None:
         if found.metadata.uid != asked.gone:
             seen(core, ref.resource, found, answer.raw, now)
-    elif known is not None and known.metadata.uid == asked.uid:
-        gone(core, ref.resource, known)
+    elif known is not None and known.metadata.uid == asked.uid and not isinstance(known, WorkerCluster):
+        gone(core, ref.resource, known)  # that a WorkerCluster is gone the watch tells, the links as well
     if ref.resource in core.travelling and asked.uid and asked.uid not in core.knowledge.owner_by_uid:
         core.knowledge.has_gone(asked.uid)  # it is not there, or nothing of ours any more
 

@@ -18,6 +18,7 @@ from gatelift.core.agenda import Key, Look
 from gatelift.core.commands import SettleLease
 from gatelift.core.counter import Proof
 from gatelift.core.link_values import LOCAL_CLUSTER, CounterShown, PlacementsInventoried
+from gatelift.core.link_writes import latest
 from gatelift.core.record import Record
 from gatelift.core.recovery_asked import Known, served_by, without
 from gatelift.core.recovery_values import (
@@ -71,6 +72,7 @@ def seen(core: Core, found: WorkerCluster) -> None:
     """Take a WorkerCluster as it is now; on `local` stands what was found, and what a person said."""
     state, name = core.caution.recovery, found.metadata.name
     former = state.clusters.get(name, found)
+    found = latest(former, found)
     if state.finding is not None and former.metadata.uid != found.metadata.uid:
         gone(core, former)
     state.clusters[name] = found
@@ -100,9 +102,14 @@ def seen(core: Core, found: WorkerCluster) -> None:
 
 def take(core: Core, event: ObjectSeen | ObjectGone) -> None:
     """Take what happened to a WorkerCluster."""
+    meta = event.object.metadata
+    ref = ObjectRef(WORKER_CLUSTER, ObjectKey("", meta.name))
     if isinstance(event.object, WorkerCluster) and isinstance(event, ObjectSeen):
+        core.inflight.seen(ref, meta.resource_version)
         seen(core, event.object)
     else:
+        core.inflight.overtake(ref, meta.uid)
+        core.inflight.forget(ref)
         gone(core, event.object)
 
 
@@ -359,9 +366,10 @@ def _write(core: Core, found: WorkerCluster, now: float) -> None:
     ref = ObjectRef(WORKER_CLUSTER, ObjectKey("", LOCAL_CLUSTER))
     if core.blocked(ref, LOOK, now):
         return
-    text = msgspec.json.encode(wanted).decode()
-    body = {"metadata": {"uid": found.metadata.uid, "annotations": {ANNOTATION_RECOVERY: text}}}
-    core.patch(ref, msgspec.json.encode(body), "recovery", decided_on=found.metadata.resource_version)
+    # On this very version: what a leader before asked for, and lands late, takes no later finding away.
+    version, text = found.metadata.resource_version, msgspec.json.encode(wanted).decode()
+    metadata = {"uid": found.metadata.uid, "resourceVersion": version, "annotations": {ANNOTATION_RECOVERY: text}}
+    core.patch(ref, msgspec.json.encode({"metadata": metadata}), "recovery", decided_on=version)
 
 
 def _found(core: Core) -> dict[str, Found]:

@@ -38,6 +38,7 @@ from gatelift_kube.resources import (
     COHORT,
     LOCAL_QUEUE,
     RESOURCE_FLAVOR,
+    WORKER_CLUSTER,
     WORKLOAD,
     ObjectKey,
     ObjectRef,
@@ -462,6 +463,8 @@ class Core:
             return knowledge.checks.get(ref.key.name)
         if ref.resource == RESOURCE_FLAVOR:
             return knowledge.flavors.get(ref.key.name)
+        if ref.resource == WORKER_CLUSTER:
+            return self.caution.recovery.clusters.get(ref.key.name)
         owner = knowledge.owners.get(ref)
         return owner.object if owner is not None else None
 
