@@ -120,7 +120,8 @@ class Fault:
 
     uid: str
     key: ObjectKey
-    error: Exception
+    error: Any
+    """The Exception: mypyc finds no such name in a dataclass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

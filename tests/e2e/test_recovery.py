@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module"), pytest.
 
 PAGE = Path(__file__).parents[2] / "docs/operations.md"
 HEADING = "## A management cluster that was restored from a backup"
-VERB_SECONDS = 240.0
+VERB_SECONDS = 420.0
 RENEWALS = 40
 """Of the leader's Lease, each half a second: twice the time in which an agent renews."""
 
@@ -74,7 +74,8 @@ async def follow_the_page(world: World, backup: Path, told: list[str]) -> None:
                 world.keeper.left.discard(MANAGER)
                 await world.until(lambda: found(world), "the manager has found out that it was restored")
         elif line == FENCED:
-            assert not [text for text in told if FENCED.replace("NAME", "") in text], "no other cluster has a name here"
+            asked = [line for text in told for line in text.splitlines() if FENCED.replace("NAME", "") in line]
+            assert all("there may be more" in line for line in asked), "no other cluster has a name here"
         else:
             assert line.startswith("gatelift recover"), line
             for name in WORKERS if "NAME" in line else ("",):

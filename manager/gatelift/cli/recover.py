@@ -49,9 +49,10 @@ backup and its restore."""
 LOOK_SECONDS = 0.5
 """How often is looked how far it has come."""
 
-STILL_SECONDS = 120.0
+STILL_SECONDS = 400.0
 """Nothing having changed for this long the verb ends; saying it again goes on waiting. A cluster that does not come
-back is lost within a minute."""
+back is lost within a minute; a list proves nothing before each node was heard of since its agent watches, and kubelets
+with nothing new tell of theirs every five minutes."""
 
 
 @dataclass(frozen=True, slots=True)
