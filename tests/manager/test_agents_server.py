@@ -38,6 +38,8 @@ KEY = PlacementKey("uid-of-w1", 1)
 
 UNREAD_SECONDS = 2.0
 """After this an agent is known not to read; one that reads has as much time on a busy machine."""
+STALLED_SECONDS = 8.0
+"""As long where frames have to have filled all buffers by then, or a peer that does not read lets go all the same."""
 BUSY_SECONDS = 60.0
 """What a busy machine may take longer; a stream that is not ended stays for ever."""
 
@@ -405,7 +407,7 @@ async def test_streams_of_one_identity_are_bounded_and_their_places_come_free(ed
 async def test_streams_that_the_peer_does_not_let_go_of_count_until_it_does(
     edge: Edge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agents_server, "WRITE_SECONDS_MAX", UNREAD_SECONDS)
+    monkeypatch.setattr(agents_server, "WRITE_SECONDS_MAX", STALLED_SECONDS)
     stalled: list[RawStream] = []
     for _ in range(agents_server.STREAMS_PER_CLUSTER_MAX):
         stream = RawStream(edge.server.port, edge.identities["w1"], edge.state.bundle)
