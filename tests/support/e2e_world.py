@@ -447,11 +447,11 @@ async def make(provider_name: str, folder: Path, *, crds: Path | None = None) ->
         await installation.start_webhooks()
         await applying.apply(clients["mgmt"], yaml.safe_load_all(QUEUES))
         await installation.start_manager()
+        background.append(spawn("keeper", keeper.follow()))  # agents that enrol wait for a manager that gave up, too
         await asyncio.gather(*(installation.start_agent(clusters[name]) for name in WORKERS))
         await installation.wait_connected(*WORKERS)
         real = [name for name, cluster in clusters.items() if cluster.capabilities.real_api_server]
         await asyncio.gather(*(policies_in_force(clients[name]) for name in real))
-        background.append(spawn("keeper", keeper.follow()))
         await world.sends_elsewhere(*SENDING_QUEUES)
     except BaseException as error:
         await _cancelled(background)
