@@ -256,11 +256,14 @@ class World:
     async def until(self, look: Callable[[], Any], what: str, seconds: float = TRANSITION_SECONDS) -> Any:
         """Await `look()` until it returns something true; fail saying what did not come.
 
-        An answer that only a busy server gives counts as a look that saw nothing.
+        An answer that only a busy server gives counts as a look that saw nothing. Where a manager gave up its lead the
+        time begins anew: nothing happens until the next one leads, which takes a machine that busy as long again.
         """
-        end = time.monotonic() + seconds
+        end, restarts = time.monotonic() + seconds, len(self.keeper.restarts)
         trouble = ""
         while True:
+            if len(self.keeper.restarts) > restarts:
+                end, restarts = time.monotonic() + seconds, len(self.keeper.restarts)
             for task in self.background:
                 if task.done():
                     task.result()  # raises: these run as long as the world does
