@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
 from support.history import History
-from support.restoring import Backup, backup, restore
+from support.restoring import Backup, moved_to_b, restore
 from support.sim_cluster import Doc
 
 HELD = "gatelift.dev/Held"
@@ -32,20 +32,7 @@ def cordon(history: History, cluster: str, *, on: bool) -> None:
 def placed_where_nobody_knows_of_it() -> History:
     """Return a history whose record says (1, a), of which a knows nothing, while b runs epoch 2."""
     history = History()
-    cordon(history, "b", on=True)
-    history.pod("one")
-    assert history.until_runs("one") == "a"
-    history.passes(20.0)
-    kept = backup(history)
-    cordon(history, "a", on=True)
-    cordon(history, "b", on=False)
-    workload = history.workload("one")
-    assert workload is not None
-    name = workload["metadata"]["name"]
-    history.edit("home", WORKLOAD, name, {"spec": {"active": False}})
-    history.until("it has stopped", lambda: not history.runs("one"))
-    history.edit("home", WORKLOAD, name, {"spec": {"active": True}})
-    assert history.until_runs("one") == "b"
+    kept = moved_to_b(history)
     history.passes(HEARD_OF_ALL_NODES)
     for manager in history.world.managers:
         manager.kill()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatelift_kube.resources import POD, WORKER_CLUSTER
-from histories.test_recovery import cordon, recovered, say, until_found
+from histories.test_recovery import cordon, recovered, restored_before_one_ran, say, until_found
 from histories.test_restored_again import waits_for
 from support.history import History
 from support.restoring import backup, restore
@@ -69,17 +69,7 @@ def test_hd_183_taken_in_again_it_answers_itself() -> None:
 
 def test_hd_183_revoking_a_cluster_does_not_end_the_wait_for_it() -> None:
     """HD-183: what is revoked runs on; whether the revocation came before the restore was found nobody can tell."""
-    history = History(shown=False)
-    for name in ("a", "b"):
-        cordon(history, name)
-    history.pod("one")
-    history.passes(5.0)
-    kept = backup(history)
-    cordon(history, "a", on=False)
-    assert history.until_runs("one") == "a"
-    history.passes(90.0)
-    history.cut("a")
-    restore(history, kept)
+    history = restored_before_one_ran(for_good=False)
     say(history, until_found(history))
     cordon(history, "b", on=False)
     waits_for(history, "a")
