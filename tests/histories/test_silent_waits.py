@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.resources import POD, WORKLOAD
 from support.history import History
-from support.restoring import Backup, moved_to_b, restore
+from support.restoring import Backup, cordon, moved_to_b, restore
 from support.sim_cluster import Doc
 
 HELD = "gatelift.dev/Held"
@@ -23,10 +23,6 @@ def held(history: History) -> Doc | None:
     workload = history.workload("one")
     assert workload is not None
     return said(workload["status"], HELD)
-
-
-def cordon(history: History, cluster: str, *, on: bool) -> None:
-    history.edit("home", WORKER_CLUSTER, cluster, {"spec": {"cordoned": on}})
 
 
 def placed_where_nobody_knows_of_it() -> History:
