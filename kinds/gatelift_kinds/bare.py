@@ -176,6 +176,14 @@ class BareKind:
         """Return nothing."""
         return None
 
+    def local_note(self, obj: Workload) -> str:
+        """Return nothing."""
+        return ""
+
+    def local_note_patch(self, obj: Workload, raw: bytes, said: str) -> bytes | None:
+        """Return nothing: there is nothing to put back."""
+        return None
+
     def stopped(self, obj: Workload, pods: Sequence[Pod], key: PlacementKey) -> bool:
         """Return True."""
         return True

@@ -10,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import charged, job_partial, job_pods, job_rules, job_running, job_status, job_template, markers
+from gatelift_kinds import (
+    charged,
+    job_partial,
+    job_pods,
+    job_rules,
+    job_running,
+    job_status,
+    job_template,
+    markers,
+    template_before,
+)
 from gatelift_kinds.indexes import count_below
 from gatelift_kinds.kind import (
     ALL_GRANTED,
@@ -104,7 +114,7 @@ class JobKind:
             min_count=job_partial.min_count(obj),
             template=obj.spec.template,
         )
-        return describes(workload, obj.metadata, (shape,), started=job_template.changed(obj))
+        return describes(workload, obj.metadata, (shape,), started=template_before.changed(obj))
 
     def suspended(self, obj: Job) -> bool:
         """Return whether `spec.suspend` is set."""
@@ -208,7 +218,7 @@ class JobKind:
 
     def lets_itself_go(self, obj: Job) -> bool:
         """Return whether it is unsuspended and shows no placement: its user, or another controller, did that."""
-        shown = job_running.ANNOTATION_SHOWN in obj.metadata.annotations or job_template.changed(obj)
+        shown = job_running.ANNOTATION_SHOWN in obj.metadata.annotations or template_before.changed(obj)
         return not (self.suspended(obj) or shown or self.outcome(obj) is not None)
 
     def release_step(self, obj: Job) -> PatchStep | None:
@@ -227,11 +237,11 @@ class JobKind:
 
     def let_go_here(self, obj: Job) -> bool:
         """Return whether it is not suspended, and its template has our additions."""
-        return not self.suspended(obj) and job_template.changed(obj)
+        return not self.suspended(obj) and template_before.changed(obj)
 
     def local_hold_step(self, obj: Job) -> PatchStep | None:
         """Return the patch that suspends a Job without our additions: its pods would carry no labels of ours."""
-        if self.suspended(obj) or job_template.changed(obj) or self.outcome(obj) is not None:
+        if self.suspended(obj) or template_before.changed(obj) or self.outcome(obj) is not None:
             return None
         return PatchStep(body=_home_patch(obj, {"suspend": True}, {}))
 
@@ -277,13 +287,21 @@ class JobKind:
             return PatchStep(body=job_status.suspend_body(obj, key, version=obj.metadata.resource_version))
         if obj.metadata.deletion_timestamp is not None:
             return None  # its controller answers no handshake any more, and nobody starts it again
-        if step is not None or self.outcome(obj) is not None or not job_template.changed(obj):
+        if step is not None or self.outcome(obj) is not None or not template_before.changed(obj):
             return step
         if obj.status.start_time is not None:
             return PatchStep(body=job_status.stop_asked_body(obj, key), subresource="status")
         if not job_status.stop_acknowledged(obj, key):
             return None
-        return PatchStep(body=job_template.restore_patch(obj, raw), kind=PatchKind.JSON)
+        return PatchStep(body=template_before.restore_patch(obj, raw), kind=PatchKind.JSON, restores=True)
+
+    def local_note(self, obj: Job) -> str:
+        """Return the annotation."""
+        return obj.metadata.annotations.get(template_before.ANNOTATION_BEFORE, "")
+
+    def local_note_patch(self, obj: Job, raw: bytes, said: str) -> bytes | None:
+        """Return the patch of the annotation."""
+        return template_before.note_patch(obj, raw, said)
 
     def stopped(self, obj: Job, pods: Sequence[Pod], key: PlacementKey) -> bool:
         """Return whether the Job is over, or suspended and its controller has seen that; and no pod is left.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gatelift_kinds import job_partial, job_template, markers
+from gatelift_kinds import job_partial, markers, template_before
 from gatelift_kinds.kind import UserChange
 from gatelift_kinds.patches import stop_marked
 from gatelift_kinds.workload_document import same_needs
@@ -40,7 +40,7 @@ def let_go(obj: Job, key: PlacementKey) -> bool:
         return obj.metadata.annotations.get(ANNOTATION_SHOWN) == str(key)
     labels = obj.metadata.labels
     named = (labels.get(LABEL_WORKLOAD_UID), labels.get(LABEL_EPOCH)) == (key.uid, str(key.epoch))
-    return named and job_template.changed(obj)
+    return named and template_before.changed(obj)
 
 
 def user_change(obj: Job, workload: Workload, key: PlacementKey, granted: Mapping[str, int]) -> UserChange | None:
@@ -66,6 +66,6 @@ def _as_admitted(obj: Job, workload: Workload, granted: Mapping[str, int], *, ru
     sizes = {count} if runs else {admitted.count, count}
     size = pods_at_once(obj) if runs else job_partial.pods_at_once(job_partial.asked(obj))
     shape = PodSet(name=markers.DEFAULT_POD_SET, template=obj.spec.template)
-    started = job_template.changed(obj) or (not obj.spec.suspend and not elsewhere(obj))
+    started = template_before.changed(obj) or (not obj.spec.suspend and not elsewhere(obj))
     unknown = runs and is_unreadable(admitted)  # what runs cannot change its template: only its size may have changed
     return size in sizes and (unknown or same_needs(shape, admitted, started=started))

@@ -1,13 +1,11 @@
-"""The pod template of a Job: what is added at the start, and taken back at `local` when it stops. Pure."""
+"""The pod template of a Job: what is added at the start. Pure. What is taken back at `local`: `template_before`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
-from gatelift_kinds import job_partial, markers, placed_mark
+from gatelift_kinds import job_partial, markers, placed_mark, template_before
 from gatelift_kinds.kind import MergeConflictError, Part, Placing
 from gatelift_kinds.patches import (
     Json,
@@ -24,51 +22,20 @@ from gatelift_kinds.workload_document import needs_digest
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.resources import JOB, POD
-from gatelift_kube.unreadable import UNREADABLE
 from gatelift_wire.keys import ANNOTATION_STOPPING, FINALIZER_REPORT
 
-ANNOTATION_BEFORE = "gatelift.dev/template-before"
-"""On a Job that runs at `local`: JSON of the template's parts as they were before a flavor was merged in."""
-
 CHANGED_NEEDS = "their resources were changed since the Job was admitted; it is queued anew as it is now"
-_GENERATED_LABELS = frozenset(
-    {"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"}
-)
 _GENERATED_ANNOTATIONS = frozenset({"batch.kubernetes.io/job-tracking"})
-OURS = "gatelift.dev/"
-_RESTORED = (("metadata", "labels"), ("metadata", "annotations"), ("spec", "nodeSelector"), ("spec", "tolerations"))
-
-
-class _Marks(msgspec.Struct):
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-
-
-class _Places(msgspec.Struct, rename="camel"):
-    node_selector: dict[str, str] | None = None
-    tolerations: list[dict[str, str | int | None]] | None = None
-
-
-class _Kept(msgspec.Struct):
-    """What the annotation keeps."""
-
-    metadata: _Marks = msgspec.field(default_factory=_Marks)
-    spec: _Places = msgspec.field(default_factory=_Places)
 
 
 def own_labels(labels: Mapping[str, str]) -> dict[str, str]:
     """Return the labels without those that the API server generates for one particular Job."""
-    return {key: value for key, value in labels.items() if key not in _GENERATED_LABELS}
+    return {key: value for key, value in labels.items() if key not in template_before.GENERATED_LABELS}
 
 
 def own_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
     """Return the annotations without those of the Job controller."""
     return {key: value for key, value in annotations.items() if key not in _GENERATED_ANNOTATIONS}
-
-
-def changed(obj: Job) -> bool:
-    """Return whether the template of this user's Job holds additions of ours."""
-    return ANNOTATION_BEFORE in obj.metadata.annotations
 
 
 def document(part: Part, placing: Placing) -> bytes:
@@ -116,9 +83,6 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
     before: Json = decode(raw)["spec"]["template"]
     mark = placed_mark.toleration(placing, obj.metadata.name, obj.metadata.uid)
     after = _started(before, markers.DEFAULT_POD_SET, placing, mark)
-    kept: dict[str, Json] = {section: {} for section, _ in _RESTORED}
-    for section, key in _RESTORED:
-        kept[section][key] = (before.get(section) or {}).get(key)
     start = placing.start(markers.DEFAULT_POD_SET)
     granted = start.count
     job_partial.check_size(obj, granted)
@@ -132,11 +96,11 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
             ("metadata", "annotations"),
             obj.metadata.annotations,
             {
-                ANNOTATION_BEFORE: msgspec.json.encode(kept, order="sorted").decode(),
+                template_before.ANNOTATION_BEFORE: template_before.note(before),
                 **job_partial.local_marks(obj, granted),
             },
         ),
-        *_set_parts(before, after),
+        *template_before.set_parts(before, after),
         *job_partial.local_operations(obj, granted),
         {"op": "add", "path": "/spec/podReplacementPolicy", "value": markers.REPLACED_WHEN_ENDED},
         {"op": "replace", "path": "/spec/suspend", "value": False},
@@ -151,39 +115,6 @@ def _check_needs(obj: Job, admitted: str) -> None:
     """
     if admitted and needs_digest(obj.spec.template.spec) != admitted:
         raise MergeConflictError(f"spec.template.spec.containers: {CHANGED_NEEDS}")
-
-
-def restore_patch(obj: Job, raw: bytes) -> bytes:
-    """Return the JSON patch that puts the template back as it was before `local_lift_patch`."""
-    present: Json = decode(raw)["spec"]["template"]
-    before = _before(obj.metadata.annotations.get(ANNOTATION_BEFORE, ""), present)
-    removed = [{"op": "remove", "path": pointer("metadata", "annotations", ANNOTATION_BEFORE)}]
-    return encode([*guards(obj.metadata), *_set_parts(present, before), *removed, *job_partial.local_restore(obj)])
-
-
-def _before(said: str, present: Json) -> Json:
-    """Return the template's parts that the annotation keeps; where it cannot be read, those of now without our marks.
-
-    Whoever may edit the Job can write the annotation: a key that policies leave to Gatelift is never put back.
-    """
-    try:
-        kept: Json = msgspec.to_builtins(msgspec.json.decode(said.encode(), type=_Kept))
-    except UNREADABLE:
-        kept = {section: {key: (present.get(section) or {}).get(key) for key in _parts(section)} for section in present}
-    metadata, spec = kept.get("metadata") or {}, kept.get("spec") or {}
-    marks = {key: _without_ours(metadata.get(key)) for key in _parts("metadata")}
-    tolerations = placed_mark.without(spec.get("tolerations") or ())
-    places = {"nodeSelector": spec.get("nodeSelector"), "tolerations": tolerations or None}
-    return {"metadata": marks, "spec": places}
-
-
-def _parts(section: str) -> tuple[str, ...]:
-    return tuple(key for part, key in _RESTORED if part == section)
-
-
-def _without_ours(marks: dict[str, str] | None) -> dict[str, str] | None:
-    left = {key: value for key, value in (marks or {}).items() if not key.startswith(OURS) and key != markers.POD_SET}
-    return left or None
 
 
 def _started(template: Json, pod_set: str, placing: Placing, mark: tuple[Toleration, ...]) -> Json:
@@ -207,15 +138,3 @@ def _started(template: Json, pod_set: str, placing: Placing, mark: tuple[Tolerat
     if tolerations:
         spec["tolerations"] = tolerations
     return {**template, "metadata": metadata, "spec": spec}
-
-
-def _set_parts(present: Json, wanted: Json) -> list[Operation]:
-    operations: list[Operation] = []
-    for section, key in _RESTORED:
-        old = (present.get(section) or {}).get(key)
-        new = (wanted.get(section) or {}).get(key)
-        if old == new:
-            continue
-        path = pointer("spec", "template", section, key)
-        operations.append({"op": "remove", "path": path} if new is None else {"op": "add", "path": path, "value": new})
-    return operations

@@ -137,11 +137,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchStep:
-    """A patch of the object in question. Preconditions are inside `body`."""
+    """A patch of the object in question. Preconditions are inside `body`.
+
+    `restores`: it gives a user back what was his. What it is for has stopped without it, and it may be left out.
+    """
 
     body: bytes
     kind: PatchKind = PatchKind.MERGE
     subresource: str = ""
+    restores: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +320,17 @@ class WorkerSide(Protocol[UserT_contra]):
         """Return the next write that stops the user's own object and takes the additions back; None when done.
 
         An object that was never let go is marked by a patch, which defeats a late lift, and is left to the user.
+        """
+        ...
+
+    def local_note(self, obj: UserT_contra) -> str:
+        """Return what the user's own object says of how it was before it was let go at `local`, "" for nothing."""
+        ...
+
+    def local_note_patch(self, obj: UserT_contra, raw: bytes, said: str) -> bytes | None:
+        """Return the merge patch, for this version, that writes it again; `said` "": what the object itself tells.
+
+        None for a kind that needs none: it is not put back when it stops.
         """
         ...
 

@@ -107,18 +107,19 @@ def merged_selector(present: Mapping[str, str], added: Mapping[str, str], what: 
 
 
 def merged_tolerations(present: Sequence[Json], added: Sequence[Toleration]) -> list[Json]:
-    """Return both together, each once (an empty operator and `Equal` are the same)."""
+    """Return both together, each once."""
     result = list(present)
-    seen = {_toleration_key(one) for one in present}
+    seen = {toleration_key(one) for one in present}
     for toleration in added:
         document = msgspec.to_builtins(toleration)
-        if _toleration_key(document) not in seen:
-            seen.add(_toleration_key(document))
+        if toleration_key(document) not in seen:
+            seen.add(toleration_key(document))
             result.append(document)
     return result
 
 
-def _toleration_key(one: Json) -> tuple[str, str, str, str, int | None]:
+def toleration_key(one: Mapping[str, Any]) -> tuple[str, str, str, str, int | None]:
+    """Return what tells two tolerations apart (an empty operator and `Equal` are the same)."""
     return (
         one.get("key", ""),
         one.get("operator") or "Equal",

@@ -331,6 +331,14 @@ class PodKind:
         mark = add_to_map(("metadata", "annotations"), obj.metadata.annotations, {ANNOTATION_STOPPING: str(key)})
         return PatchStep(body=encode([*guards(obj.metadata), *mark]), kind=PatchKind.JSON)
 
+    def local_note(self, obj: Pod) -> str:
+        """Return nothing."""
+        return ""
+
+    def local_note_patch(self, obj: Pod, raw: bytes, said: str) -> bytes | None:
+        """Return nothing: a pod is never put back."""
+        return None
+
     def stopped(self, obj: Pod, pods: Sequence[Pod], key: PlacementKey) -> bool:
         """Return whether it is over, was deleted before it was bound, or is gated and marked (`local`)."""
         return over(obj) or unbound_and_deleting(obj) or (not self.lifted(obj) and stop_marked(obj.metadata, key))

@@ -140,8 +140,9 @@ WAYS: dict[Purpose, list[tuple[Act, Act]]] = {
 }
 """What brings a write of each purpose about: what happens before, and what then."""
 
-LOCAL_ONLY = {Purpose.HOLD}
-"""Its pauses are those of `Purpose.LABELS`, with which it shares its answers; the histories of HD-73 bring it about."""
+LOCAL_ONLY = {Purpose.HOLD, Purpose.NOTE, Purpose.RESTORE}
+"""The pauses of the first two are those of `Purpose.LABELS`, with which they share their answers; the histories of
+HD-73 and HD-196 bring them about. The last has those of `Purpose.STOP`, and `tests/agent/test_agent_restore.py`."""
 
 READS = {Purpose.PODS, Purpose.NAMESPACE}
 """A read has one failure: that it could not be carried out."""

@@ -17,11 +17,13 @@ class Purpose(enum.Enum):
     SAMPLE = "ask for"  # asks what a pod of a Job would be here; makes nothing
     PROBE = "probe"  # finds out whether a create of unknown outcome made an object
     LABELS = "put labels back"
+    NOTE = "note again what is to be restored"
     PUT_BACK = "put an edit back"
     LIFT = "lift"
     HOLD = "hold back what its user let go"
     GATES = "user gates"
     STOP = "stop"
+    RESTORE = "restore"  # gives the user's own object back what the lift took; it has stopped before
     PODS = "pods"  # reads which pods of a Job there are
     NAMESPACE = "namespace"  # reads whether the namespace of a placement is still the one that it is in
     CHILD_LABELS = "ask for a pod of a Job"  # puts its labels back, where it is still there

@@ -173,6 +173,8 @@ def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> b
     if world.local and kind.lifted(obj) and ownership.key_of(obj.metadata) not in {None, placement.key}:
         return True  # let go for another Workload since: nothing of this one is left, and a late lift of it fails
     step = None if kind.outcome(obj) is not None else _next_step(world, placement, tracked)
+    if isinstance(step, PatchStep) and step.restores and tracked.restore_tried:
+        step = None
     if step is None:
         if kind.stopped(obj, world.children(placement), placement.key):
             return True
@@ -229,4 +231,5 @@ def _carry_out(world: World, placement: Placement, tracked: Tracked, step: Step,
         tracked.deleted_by_us = True
         world.ask_delete(Purpose.STOP, placement, tracked, tracked.uid, now, grace_seconds=grace)
         return
-    world.ask_patch(Purpose.STOP, placement, tracked, step.body, now, kind=step.kind, subresource=step.subresource)
+    purpose = Purpose.RESTORE if step.restores else Purpose.STOP
+    world.ask_patch(purpose, placement, tracked, step.body, now, kind=step.kind, subresource=step.subresource)

@@ -13,7 +13,7 @@ from gatelift_agent.core.placements import ENDING, Ending, EndingKind, Placement
 from gatelift_agent.core.world import World
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import POD
-from gatelift_kube.writes import WRITE_SECONDS_MAX, WriteDone, WriteError, WriteFailed
+from gatelift_kube.writes import WRITE_SECONDS_MAX, EmitEvent, WriteDone, WriteError, WriteFailed
 from gatelift_wire.refusals import Refusal
 
 _REFUSALS = {
@@ -35,7 +35,12 @@ All else is no answer: rights that were taken away, a webhook's or policy's no, 
 PASSING = frozenset({WriteError.UNKNOWN, WriteError.NOT_DONE, WriteError.NOT_SENT, WriteError.CONFLICT})
 """Failures that go by themselves: nobody is told of each."""
 
+NOT_RESTORED = "TemplateNotRestored"
+_NEVER = frozenset({WriteError.INVALID, WriteError.DENIED, WriteError.TOO_LARGE})
+"""Failures of the very same write for ever, as far as it is ours to say."""
+
 _CREATED = {Purpose.CREATE, Purpose.PROBE}
+_STOPS = {Purpose.STOP, Purpose.RESTORE}
 _HINTS = {
     WriteError.FORBIDDEN: " (bind the agent's role in that namespace)",
     WriteError.QUOTA: " (wait, or raise the namespace's ResourceQuota)",
@@ -61,8 +66,9 @@ def done(world: World, asked: Asked, event: WriteDone, now: float) -> None:
         lifted = asked.purpose is Purpose.LIFT
         edits.answered(world, placement, tracked, event.object, event.raw, lifted=lifted)
     world.look(placement.key)
-    if asked.purpose is Purpose.STOP:
+    if asked.purpose in _STOPS:
         tracked.stop_written = True
+        tracked.restore_tried = tracked.restore_tried or asked.purpose is Purpose.RESTORE
     if asked.purpose in {Purpose.REMOVE, Purpose.REMOVE_STRAY}:
         _removed(world, tracked, asked, event)
         return
@@ -104,12 +110,12 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
         case Purpose.PUT_BACK:
             if event.error in {WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN}:
                 progress.end(world, placement, edits.edit_ending(world, placement, tracked))
-        case Purpose.LABELS | Purpose.HOLD:
+        case Purpose.LABELS | Purpose.NOTE | Purpose.HOLD:
             if event.error in {WriteError.FORBIDDEN, WriteError.DENIED}:
                 world.note("warning", f"cannot {asked.purpose.value}: {event.message}; it is tried again", placement)
         case Purpose.LIFT | Purpose.GATES:
             _lift_failed(world, placement, tracked, event)
-        case Purpose.STOP | Purpose.UNFINALIZE | Purpose.REMOVE | Purpose.REMOVE_STRAY:
+        case Purpose.STOP | Purpose.RESTORE | Purpose.UNFINALIZE | Purpose.REMOVE | Purpose.REMOVE_STRAY:
             _ending_failed(world, placement, tracked, asked, event, now)
         case Purpose.RECORD | Purpose.STATE | Purpose.PODS | Purpose.NAMESPACE | Purpose.CHILD | Purpose.CHILD_LABELS:
             pass  # the keeper's own, and what has an answer of its own
@@ -213,15 +219,26 @@ def _ending_failed(
             return
         tracked.retry_at = 0.0
         known = tracked.object
-        tracked.removed = tracked.removed or asked.purpose is not Purpose.STOP
+        tracked.removed = tracked.removed or asked.purpose not in _STOPS
         if known is not None:
             observing.gone_for_sure(world, tracked, known, now)
         return
-    if asked.purpose is Purpose.STOP and event.error is WriteError.PRECONDITION:
+    if asked.purpose is Purpose.RESTORE and event.error in _NEVER:
+        _not_restored(world, placement, tracked, event)
+        return
+    if asked.purpose in _STOPS and event.error is WriteError.PRECONDITION:
         return  # it was changed since, perhaps let go by a late lift: what is next follows from how it is by now
     if asked.purpose is Purpose.REMOVE:
         tracked.removed = False  # it may still be there, and nobody else removes it
     _no_answer(world, placement, f"cannot {asked.purpose.value}", event, now)
+
+
+def _not_restored(world: World, placement: Placement, tracked: Tracked, event: WriteFailed) -> None:
+    """Let an object stop without what the user had before: it is held back, and its quota does not wait for that."""
+    tracked.restore_tried, tracked.retry_at = True, 0.0
+    text = f"it stops with what was added for its run: {event.message}; look at what it asks for before it runs again"
+    world.note("warning", text, placement, object=str(tracked.ref))
+    world.commands.append(EmitEvent(ref=tracked.ref, uid=tracked.uid, warning=True, reason=NOT_RESTORED, message=text))
 
 
 def _of_child(

@@ -181,6 +181,10 @@ class Tracked:
     """A write that lets it go was asked for: whatever was seen of it last, it may run."""
     stop_written: bool = False
     """A write of ours changed it after its end was decided, so that a late lift fails (R7)."""
+    noted: str = ""
+    """`local`: what the object said of how it was before it was let go, as it was seen first since then."""
+    restore_tried: bool = False
+    """`local`: what gives the user's own object back was carried out, or is refused for good: no stop waits for it."""
     deleted_by_us: bool = False
     check_at: float | None = None
     removed: bool = False

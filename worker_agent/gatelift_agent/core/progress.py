@@ -104,6 +104,7 @@ def _advance(world: World, placement: Placement, now: float) -> None:
             draining.delete(world, placement, tracked, now)
         else:
             relabelling.put_labels_back(world, placement, tracked, now)
+            relabelling.put_note_back(world, placement, tracked, now)
             edits.learn(world, placement, tracked)
             edits.put_back(world, placement, tracked, now)
     hidden.ask(world, placement, now)

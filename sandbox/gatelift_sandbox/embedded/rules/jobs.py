@@ -80,6 +80,7 @@ class JobRules(WithStatus):
         template = spec["template"]
         found += names.label_errors((template.get("metadata") or {}).get("labels"), "spec.template.labels")
         found += _restart_errors(template["spec"])
+        found += _generated_errors(new)
         return found + spec_errors(template["spec"], "spec.template.spec")
 
     def validate_update(self, new: Document, old: Document, subresource: str) -> list[FieldError]:
@@ -87,7 +88,7 @@ class JobRules(WithStatus):
         if subresource == "status":
             return _status_errors(new.get("status") or {}, old.get("status") or {})
         after, before = new["spec"], old["spec"]
-        found = _number_errors(after)
+        found = _number_errors(after) + _generated_errors(new)
         fixed = ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"]
         elastic = after.get("completionMode") == "Indexed" and after.get("completions") == after.get("parallelism")
         if not elastic:
@@ -113,6 +114,21 @@ def _number_errors(spec: Document) -> list[FieldError]:
         wrong(f"spec.{field}", spec[field], "must be greater than or equal to 0")
         for field in fields
         if isinstance(spec.get(field), int) and spec[field] < 0
+    ]
+
+
+def _generated_errors(new: Document) -> list[FieldError]:
+    """Hold the template to the labels that the Job's selector was generated for; a manual selector has none."""
+    if new["spec"].get("manualSelector"):
+        return []
+    about, labels = meta(new), (new["spec"]["template"].get("metadata") or {}).get("labels") or {}
+    wanted = {**dict.fromkeys(UID_LABELS, about["uid"]), **dict.fromkeys(NAME_LABELS, about["name"])}
+    return [
+        wrong(f"template.metadata.labels[{label}]", labels[label], f"must be '{value}'")
+        if label in labels
+        else required(f"template.metadata.labels[{label}]", f"must be '{value}'")
+        for label, value in wanted.items()
+        if labels.get(label) != value
     ]
 
 

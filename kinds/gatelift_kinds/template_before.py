@@ -1,0 +1,162 @@
+"""What a Job's pod template was before it was let go at `local`: noted in an annotation, and put back. Pure.
+
+Whoever may edit the Job can write the annotation, or take it off. So it says what to take away, and nothing else: all
+that a lift does is add, hence whatever was there before is a part of what is there now. That the template holds
+additions of ours stands a second time in its placement's mark (`placed_mark`), which nobody can change while it runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from gatelift_kinds import job_partial, markers, placed_mark
+from gatelift_kinds.patches import Json, Operation, decode, encode, guards, pointer, toleration_key
+from gatelift_kube.objects.batch import Job
+from gatelift_kube.objects.gatelift_bounds import LABEL_VALUE
+from gatelift_kube.unreadable import UNREADABLE
+
+ANNOTATION_BEFORE = "gatelift.dev/template-before"
+"""On a Job that runs at `local`: JSON of the template's parts as they were before a flavor was merged in."""
+
+GENERATED_LABELS = frozenset(
+    {"controller-uid", "job-name", "batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name"}
+)
+"""What the API server puts into the template of one particular Job, and wants to find there ever after."""
+
+OURS = "gatelift.dev/"
+_PARTS = (("metadata", "labels"), ("metadata", "annotations"), ("spec", "nodeSelector"), ("spec", "tolerations"))
+_LABEL_VALUE = re.compile(LABEL_VALUE)
+
+
+class _Marks(msgspec.Struct):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Places(msgspec.Struct, rename="camel"):
+    node_selector: dict[str, str] | None = None
+    tolerations: list[dict[str, str | int | None]] | None = None
+
+
+class _Kept(msgspec.Struct):
+    """What the annotation keeps."""
+
+    metadata: _Marks = msgspec.field(default_factory=_Marks)
+    spec: _Places = msgspec.field(default_factory=_Places)
+
+
+def changed(obj: Job) -> bool:
+    """Return whether the template of this user's Job holds additions of ours: by its annotation, or by its mark."""
+    return ANNOTATION_BEFORE in obj.metadata.annotations or _marked(obj)
+
+
+def _marked(obj: Job) -> bool:
+    """Return whether the template is marked for this very Job; that of a copied manifest names another UID."""
+    name, uid = obj.metadata.name, obj.metadata.uid
+    return any((mark.job, mark.job_uid) == (name, uid) for mark in placed_mark.read(obj.spec.template.spec.tolerations))
+
+
+def note(template: Json) -> str:
+    """Return what the annotation says of a template to which nothing was added yet."""
+    kept: dict[str, Json] = {section: {} for section, _ in _PARTS}
+    for section, key in _PARTS:
+        kept[section][key] = (template.get(section) or {}).get(key)
+    return msgspec.json.encode(kept, order="sorted").decode()
+
+
+def note_patch(obj: Job, raw: bytes, said: str) -> bytes:
+    """Return the merge patch, for this version, that notes `said` again; "": what is there now but for our marks.
+
+    What a flavor has added is told from what the user had by nobody then, and stays.
+    """
+    spec: Json = decode(raw)["spec"]
+    noted = said or note(_before("", spec))
+    meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
+    return encode({"metadata": {**meta, "annotations": {ANNOTATION_BEFORE: noted}}})
+
+
+def restore_patch(obj: Job, raw: bytes) -> bytes:
+    """Return the JSON patch that puts the template back as it was before it was let go."""
+    spec: Json = decode(raw)["spec"]
+    before = _before(obj.metadata.annotations.get(ANNOTATION_BEFORE, ""), spec)
+    noted = ANNOTATION_BEFORE in obj.metadata.annotations
+    removed = [{"op": "remove", "path": pointer("metadata", "annotations", ANNOTATION_BEFORE)}] if noted else []
+    restored = [*set_parts(spec["template"], before), *removed, *job_partial.local_restore(obj)]
+    return encode([*guards(obj.metadata), *restored])
+
+
+def set_parts(present: Json, wanted: Json) -> list[Operation]:
+    """Return the operations that give a template the parts of another one that a lift may add to."""
+    operations: list[Operation] = []
+    for section, key in _PARTS:
+        old = (present.get(section) or {}).get(key)
+        new = (wanted.get(section) or {}).get(key)
+        if old == new:
+            continue
+        path = pointer("spec", "template", section, key)
+        operations.append({"op": "remove", "path": path} if new is None else {"op": "add", "path": path, "value": new})
+    return operations
+
+
+def _before(said: str, spec: Json) -> Json:
+    """Return the template's parts that the annotation keeps; where it cannot be read, those of now without our marks.
+
+    Each is a part of what is there now. So the API server takes it as it took that: what it generated stays, what the
+    Job selects its pods by stays, and a key that policies leave to Gatelift is never put back.
+    """
+    template: Json = spec["template"]
+    metadata, places = template.get("metadata") or {}, template.get("spec") or {}
+    labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
+    selector, tolerations = places.get("nodeSelector") or {}, placed_mark.without(places.get("tolerations") or ())
+    kept = _read(said)
+    if kept is not None:
+        fixed = GENERATED_LABELS | _selected_by(spec)
+        stay = {key: value for key, value in labels.items() if key in fixed}
+        labels = {**_restored(kept.metadata.labels, labels, values=_LABEL_VALUE), **stay}
+        annotations = _restored(kept.metadata.annotations, annotations)
+        chosen = (kept.spec.node_selector or {}).items()
+        selector = {key: value for key, value in selector.items() if (key, value) in chosen}
+        tolerated = {toleration_key(one) for one in kept.spec.tolerations or ()}
+        tolerations = [one for one in tolerations if toleration_key(one) in tolerated]
+    return {
+        "metadata": {"labels": _without_ours(labels), "annotations": _without_ours(annotations)},
+        "spec": {"nodeSelector": selector or None, "tolerations": tolerations or None},
+    }
+
+
+def _read(said: str) -> _Kept | None:
+    try:
+        return msgspec.json.decode(said.encode(), type=_Kept)
+    except UNREADABLE:
+        return None
+
+
+def _restored(
+    kept: Mapping[str, str] | None, present: Mapping[str, str], *, values: re.Pattern[str] | None = None
+) -> dict[str, str]:
+    """Return what of it is there now, with the value of before: a check's update may have written another one."""
+    return {
+        key: value
+        for key, value in (kept or {}).items()
+        if key in present and (value in {"", present[key]} or values is None or _fits(value, values))
+    }
+
+
+def _fits(value: str, values: re.Pattern[str]) -> bool:
+    return len(value) <= markers.LABEL_VALUE_LENGTH_MAX and values.fullmatch(value) is not None
+
+
+def _selected_by(spec: Json) -> frozenset[str]:
+    """Return the labels by which the Job selects its pods."""
+    selector: dict[str, Any] = spec.get("selector") or {}
+    expressions = {one.get("key", "") for one in selector.get("matchExpressions") or ()}
+    return frozenset({*(selector.get("matchLabels") or {}), *expressions})
+
+
+def _without_ours(marks: Mapping[str, str]) -> dict[str, str] | None:
+    left = {key: value for key, value in marks.items() if not key.startswith(OURS) and key != markers.POD_SET}
+    return left or None

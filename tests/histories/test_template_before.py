@@ -1,0 +1,100 @@
+"""What a Job at home says of its template before it was let go is anybody's to write who may edit the Job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gatelift_kube.resources import JOB, WORKLOAD
+from support.history import History
+
+BEFORE = "gatelift.dev/template-before"
+NOTHING = '{"metadata":{},"spec":{}}'
+MUCH = '{"metadata":{"labels":{"a b":"?","team":"?"},"annotations":{"x y":"1"}},"spec":{"nodeSelector":{"?":"?"}}}'
+ODD = '{"spec":{"tolerations":[{"key":"gpu","operator":"Sometimes","tolerationSeconds":-1}]}}'
+FORGED = ["{}", NOTHING, MUCH, ODD, "[", None]
+IDS = [f"HD-195 {name}" for name in ("empty", "nothing", "much", "odd", "unreadable", "none")]
+
+
+def job(history: History) -> dict[str, Any]:
+    """Return the user's Job."""
+    found = history.home.look(JOB, "one")
+    assert found is not None
+    return found
+
+
+def labels(history: History) -> dict[str, str]:
+    """Return the labels of the Job's template."""
+    return dict(job(history)["spec"]["template"]["metadata"]["labels"])
+
+
+def before(history: History) -> str:
+    """Return what the Job says of its template, "" where it says nothing."""
+    return str(job(history)["metadata"].get("annotations", {}).get(BEFORE, ""))
+
+
+def write_before(history: History, said: str | None) -> None:
+    """Let somebody write the annotation, around the webhook."""
+    history.edit("home", JOB, "one", {"metadata": {"annotations": {BEFORE: said}}})
+
+
+def set_active(history: History, *, active: bool) -> None:
+    """Let a person deactivate the Job's Workload, or activate it again."""
+    name = (history.workload("one", "Job") or {})["metadata"]["name"]
+    history.edit("home", WORKLOAD, name, {"spec": {"active": active}})
+
+
+@pytest.mark.parametrize("said", FORGED, ids=IDS)
+def test_a_job_gives_its_quota_back_whatever_its_template_is_said_to_have_been(said: str | None) -> None:
+    history = History()
+    history.job("one", "stays", cpu="2")
+    history.until_runs("one", "Job")
+    history.edit("home", JOB, "one", {"metadata": {"annotations": {BEFORE: said}}})
+    set_active(history, active=False)
+    history.until("its quota is free", lambda: not history.shows("one", "QuotaReserved", "Job"), 60.0)
+    assert job(history)["spec"]["suspend"] is True
+    assert before(history) == ""
+    assert not [key for key in labels(history) if key.startswith("gatelift.dev/")]
+    assert not job(history)["spec"]["template"]["spec"].get("tolerations")
+    history.pod("next", "stays", cpu="2")
+    history.until("another one runs in its place", lambda: history.containers("next") == 1)
+    history.delete("home", JOB, "one")
+
+
+@pytest.mark.parametrize("said", FORGED, ids=[name.replace("195", "196") for name in IDS])
+def test_a_job_that_runs_goes_on_and_says_again_what_its_template_was(said: str | None) -> None:
+    history = History()
+    history.job("one", "stays")
+    history.until_runs("one", "Job")
+    history.passes(5.0)
+    right = before(history)
+    write_before(history, said)
+    history.until("it is put back", lambda: before(history) == right, 60.0)
+    history.kill_leader()
+    history.passes(120.0)
+    still_runs(history)
+
+
+def test_hd_196_a_job_that_says_nothing_of_its_template_goes_on_under_the_next_leader() -> None:
+    history = History()
+    history.job("one", "stays")
+    history.until_runs("one", "Job")
+    right = {key: value for key, value in labels(history).items() if "gatelift" not in key and "kueue" not in key}
+    history.passes(5.0)
+    history.kill_leader()
+    write_before(history, None)
+    history.until("it is noted again", lambda: before(history) != "", 180.0)
+    history.passes(60.0)
+    still_runs(history)
+    set_active(history, active=False)
+    history.until("its quota is free", lambda: not history.shows("one", "QuotaReserved", "Job"), 60.0)
+    assert labels(history) == right
+
+
+def still_runs(history: History) -> None:
+    """Check that the first run goes on."""
+    assert history.containers("one", "Job") == 1
+    workload = history.workload("one", "Job") or {}
+    assert workload["metadata"]["annotations"]["gatelift.dev/epoch"] == "1"
+    assert not workload["status"].get("schedulingStats", {}).get("evictions")

@@ -1,0 +1,117 @@
+"""HD-195, HD-196: what a Job's template was before it was let go at home, noted, known, and put back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gatelift_kinds import template_before
+from gatelift_kinds.kind import Placing, PodSetStart
+from gatelift_kinds.registry import JOB_KIND as KIND
+from gatelift_kube.objects.core import Toleration
+from support.kind_objects import KEY, Json, a_job, job, merged, patched, raw
+
+NOTE = "gatelift.dev/template-before"
+START = PodSetStart(
+    pod_set="main",
+    count=3,
+    node_selector={"pool": "a"},
+    tolerations=(Toleration(key="spot", operator="Exists"),),
+    labels={"team": "check"},
+    annotations={"ticket": "9"},
+)
+PLACING = Placing(key=KEY, origin="home", namespace="ns", starts=(START,))
+GENERATED = {"controller-uid": "uid-j", "batch.kubernetes.io/job-name": "j"}
+
+
+def waiting() -> Json:
+    document = a_job()
+    template = document["spec"]["template"]
+    template["metadata"] = {"labels": {"app": "x", "team": "user", **GENERATED}, "annotations": {"note": "n"}}
+    template["spec"]["nodeSelector"] = {"zone": "z"}
+    template["spec"]["tolerations"] = [{"key": "gpu", "operator": "Exists"}]
+    return document
+
+
+def lifted() -> Json:
+    document = waiting()
+    return patched(document, KIND.local_lift_patch(job(document), raw(document), PLACING))
+
+
+def restored(document: Json, said: str | None) -> Json:
+    """Return the template after the annotation was written (None: taken off) and the Job was put back."""
+    noted = merged(document, json.dumps({"metadata": {"annotations": {NOTE: said}}}).encode())
+    after = patched(noted, template_before.restore_patch(job(noted), raw(noted)))
+    assert NOTE not in after["metadata"]["annotations"]
+    template: Json = after["spec"]["template"]
+    return template
+
+
+def test_what_was_there_before_comes_back() -> None:
+    document = lifted()
+    assert restored(document, document["metadata"]["annotations"][NOTE]) == waiting()["spec"]["template"]
+
+
+@pytest.mark.parametrize("said", [None, "", "[", "[" * 2000, "1", '{"metadata":{"labels":1}}'])
+def test_hd_195_what_cannot_be_read_takes_our_marks_away_and_nothing_else(said: str | None) -> None:
+    template = restored(lifted(), said)
+    assert template["metadata"]["labels"] == {"app": "x", "team": "check", **GENERATED}
+    assert template["spec"]["nodeSelector"] == {"zone": "z", "pool": "a"}
+    assert [one["key"] for one in template["spec"]["tolerations"]] == ["gpu", "spot"]
+
+
+@pytest.mark.parametrize("said", ["{}", '{"metadata":{},"spec":{}}', '{"metadata":{"labels":{"job-name":"other"}}}'])
+def test_hd_195_what_the_api_server_generated_stays_whatever_is_said(said: str) -> None:
+    assert restored(lifted(), said)["metadata"]["labels"] == GENERATED
+
+
+def test_hd_195_a_job_keeps_the_labels_that_it_selects_its_pods_by() -> None:
+    document = lifted()
+    expressions = [{"key": "team", "operator": "In", "values": ["check"]}]
+    document["spec"] |= {
+        "manualSelector": True,
+        "selector": {"matchLabels": {"app": "x"}, "matchExpressions": expressions},
+    }
+    labels = restored(document, '{"metadata":{"labels":{"team":"other"}}}')["metadata"]["labels"]
+    assert labels == {"app": "x", "team": "check", **GENERATED}
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "forged"),
+    [
+        pytest.param("metadata", "labels", {"a b": "1", "new": "1", "app": "a b", "team": "y" * 64}, id="labels"),
+        pytest.param("metadata", "annotations", {"a b": "1", "new": "1"}, id="annotations"),
+        pytest.param("spec", "nodeSelector", {"a b": "1", "zone": "?"}, id="selector"),
+        pytest.param(
+            "spec", "tolerations", [{"key": "gpu", "operator": "?"}, {"key": "?", "value": 1}], id="tolerations"
+        ),
+    ],
+)
+def test_hd_195_nothing_is_brought_in_that_does_not_stand_there(section: str, key: str, forged: Json) -> None:
+    template = restored(lifted(), json.dumps({section: {key: forged}}))
+    assert template[section].get(key, {}) == (GENERATED if key == "labels" else {})
+
+
+def test_hd_196_a_job_that_runs_is_known_without_the_note_and_a_copy_of_it_is_not() -> None:
+    document = lifted()
+    del document["metadata"]["annotations"][NOTE]
+    assert template_before.changed(job(document))
+    assert KIND.let_go_here(job(document))
+    assert KIND.local_hold_step(job(document)) is None
+    document["metadata"]["uid"] = "another"
+    assert not template_before.changed(job(document))
+    assert KIND.lets_itself_go(job(document))
+    assert not template_before.changed(job(waiting()))
+
+
+def test_hd_196_the_note_is_written_again_for_the_version_that_was_seen() -> None:
+    document = lifted()
+    right = document["metadata"]["annotations"].pop(NOTE)
+    body = KIND.local_note_patch(job(document), raw(document), right)
+    assert body is not None
+    assert json.loads(body)["metadata"] == {"uid": "uid-j", "resourceVersion": "7", "annotations": {NOTE: right}}
+    told = KIND.local_note_patch(job(document), raw(document), "")
+    assert told is not None
+    noted = merged(document, told)
+    assert restored(noted, noted["metadata"]["annotations"][NOTE]) == restored(document, None)
