@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kinds import asked_for, job_fixed, job_partial, markers, rules
+from gatelift_kinds import asked_for, job_fixed, job_partial, markers, rules, template_before
 from gatelift_kinds.patches import Operation
 from gatelift_kinds.review import NO_CORRECTION, Correction, FieldError, Verdict, WebhookFacts
 from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label
@@ -24,6 +24,11 @@ STAYS_PATIENT = (
     "spec.podReplacementPolicy: stays Failed while the Job runs: a pod that stops still counts against its quota; "
     "leave the field out of what you apply"
 )
+_KEPT = {
+    job_partial.ANNOTATION_BEFORE: "with fewer pods than it asks for",
+    template_before.ANNOTATION_BEFORE: "in this cluster",
+}
+"""Annotations by which a Job is put back when it stops, and what wears them."""
 _BOOLEANS = frozenset({"1", "t", "T", "true", "True", "TRUE", "0", "f", "F", "false", "False", "FALSE"})
 
 
@@ -79,7 +84,7 @@ def _replacement(old: Object, new: Object) -> Correction:
 
 def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a new Job, after defaulting."""
-    kept = _kept_size({}, obj, facts)
+    kept = _kept({}, obj, facts)
     errors = (*rules.created(obj), *_managed_by(obj, facts), *_template(obj, facts), *_partial(obj), *kept)
     return asked_for.joined(Verdict(errors=errors), _asked_for({}, obj, facts))
 
@@ -88,7 +93,7 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a change of a Job."""
     suspended, was_suspended = _suspended(new), _suspended(old)
     errors = rules.changed(old, new, suspended=suspended, was_suspended=was_suspended, facts=facts)
-    errors += [*_partial(new), *_kept_size(old, new, facts)]
+    errors += [*_partial(new), *_kept(old, new, facts)]
     if rules.marks(old).get(markers.QUEUE_NAME) != rules.marks(new).get(markers.QUEUE_NAME):
         errors += _managed_by(new, facts)
         errors += _template(new, facts)
@@ -141,14 +146,17 @@ def _managed_by(obj: Object, facts: WebhookFacts) -> list[FieldError]:
     return []
 
 
-def _kept_size(old: Object, new: Object, facts: WebhookFacts) -> list[FieldError]:
-    """Return an error for a size of before that others than Gatelift write: a Job is put back to it when it stops."""
-    name = job_partial.ANNOTATION_BEFORE
+def _kept(old: Object, new: Object, facts: WebhookFacts) -> list[FieldError]:
+    """Return errors for what a Job was before it was let go that others than Gatelift write: it is put back to that."""
+    return [error for name, where in _KEPT.items() for error in _kept_note(name, where, old, new, facts)]
+
+
+def _kept_note(name: str, where: str, old: Object, new: Object, facts: WebhookFacts) -> list[FieldError]:
     was, said = rules.notes(old).get(name), rules.notes(new).get(name)
     if facts.by_agent or was == said:
         return []
     way_out = "leave it out" if was is None else "leave it as it is: it goes when the Job stops"
-    text = f"is written by Gatelift alone, on a Job that runs with fewer pods than it asks for: {way_out}"
+    text = f"is written by Gatelift alone, on a Job that runs {where}: {way_out}"
     return [invalid(annotation(name), said or "", text)]
 
 

@@ -394,6 +394,24 @@ async def test_hd_107_a_placed_job_keeps_its_queue_and_is_started_by_gatelift_al
     await kubectl("delete", "job", name)
 
 
+@pytest.mark.parametrize("note", ["gatelift.dev/template-before", "gatelift.dev/parallelism-before"])
+async def test_hd_195_what_a_job_is_put_back_to_is_gatelifts_to_say(kubectl: Kubectl, note: str) -> None:
+    spec = {"suspend": True, "template": {"spec": a_pod("x")["spec"] | {"restartPolicy": "Never"}}}
+    meta: Json = {"name": "noted", "annotations": {note: "{}"}}
+    job: Json = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": spec}
+    await refused(kubectl, "say what a Job is put back to", "create", "-f", "-", manifest=job)
+    await kubectl("create", "-f", "-", f"--as={AGENT}", *GATELIFT, manifest=job)
+    change = ("patch", "job", "noted", "--type=merge", "-p")
+    for said in (None, '{"spec":{}}'):
+        edit = json.dumps({"metadata": {"annotations": {note: said}}})
+        await refused(kubectl, "say what a Job is put back to", *change, edit)
+    await kubectl("label", "job", "noted", "mine=yes")
+    await kubectl(*change, json.dumps({"metadata": {"annotations": {note: None}}}), f"--as={MANAGER}", *GATELIFT)
+    edit = json.dumps({"metadata": {"annotations": {note: "{}"}}})
+    await refused(kubectl, "say what a Job is put back to", *change, edit)
+    await kubectl("delete", "job", "noted")
+
+
 async def test_hd_107_a_job_that_waits_may_leave_its_queue(kubectl: Kubectl) -> None:
     spec = {"suspend": True, "template": {"spec": a_pod("x")["spec"] | {"restartPolicy": "Never"}}}
     meta = {"name": "leaves", "labels": {f"{K}queue-name": "q"}}

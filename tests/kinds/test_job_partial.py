@@ -185,15 +185,18 @@ def document_at_worker(document: Json, count: int) -> Json:
     return made
 
 
+@pytest.mark.parametrize(
+    "name", [pytest.param(BEFORE, id="size"), pytest.param("gatelift.dev/template-before", id="HD-195 template")]
+)
 @pytest.mark.parametrize("was", [None, '{"parallelism":5}'])
 @pytest.mark.parametrize("said", [None, '{"parallelism":1}', '{"parallelism":7}'])
-def test_hd_131_nobody_but_gatelift_writes_what_a_job_had_before(was: str | None, said: str | None) -> None:
+def test_hd_131_nobody_but_gatelift_writes_what_a_job_had_before(was: str | None, said: str | None, name: str) -> None:
     old, new = a_job(parallelism=5, suspend=True), a_job(parallelism=5, suspend=True)
     for document, value in ((old, was), (new, said)):
-        document["metadata"]["annotations"] = {} if value is None else {BEFORE: value}
+        document["metadata"]["annotations"] = {} if value is None else {name: value}
     errors = [str(one) for one in validate_update(old, new, WebhookFacts()).errors]
     assert bool(errors) == (was != said)
-    assert all(one.startswith(f"metadata.annotations[{BEFORE}]: Invalid value") for one in errors)
+    assert all(one.startswith(f"metadata.annotations[{name}]: Invalid value") for one in errors)
     assert all("written by Gatelift alone" in one and "leave it" in one for one in errors)
     assert not validate_update(old, new, WebhookFacts(by_agent=True)).errors
     assert validate_create(new, WebhookFacts()).allowed == (said is None)
