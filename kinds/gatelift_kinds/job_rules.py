@@ -69,7 +69,9 @@ def corrected(old: Object, new: Object, facts: WebhookFacts) -> Correction:
         if _suspended(old):
             operation: Operation = {"op": "add", "path": "/spec/suspend", "value": True}
             return Correction(operations=(operation,), warnings=(STAYS_SUSPENDED,))
-        return _replacement(old, new)
+        patient = _replacement(old, new)
+        places = template_before.kept_places(old, new)
+        return Correction(operations=(*patient.operations, *places), warnings=patient.warnings)
     return NO_CORRECTION
 
 

@@ -29,6 +29,7 @@ GENERATED_LABELS = frozenset(
 
 OURS = "gatelift.dev/"
 _PARTS = (("metadata", "labels"), ("metadata", "annotations"), ("spec", "nodeSelector"), ("spec", "tolerations"))
+_PLACES = ("nodeSelector", "tolerations")
 _LABEL_VALUE = re.compile(LABEL_VALUE)
 
 
@@ -89,6 +90,30 @@ def restore_patch(obj: Job, raw: bytes) -> bytes:
     return encode([*guards(obj.metadata), *restored])
 
 
+def kept_places(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Operation, ...]:
+    """Return the operations that leave a running Job's template as it is, where an update says how it was before.
+
+    That is what a manifest does which is applied again: a list of tolerations is written as a whole, without what the
+    lift has added, and of a Job that runs the API server takes no other template.
+    """
+    spec = old.get("spec") or {}
+    here, said = _places_of(old), _places_of(new)
+    if all(said.get(key) == here.get(key) for key in _PLACES):
+        return ()
+    notes: Mapping[str, str] = (old.get("metadata") or {}).get("annotations") or {}
+    before = _before(notes.get(ANNOTATION_BEFORE, ""), spec)["spec"]
+    return tuple(
+        {"op": "add", "path": pointer("spec", "template", "spec", key), "value": here[key]}
+        for key in _PLACES
+        if here.get(key) and said.get(key) != here[key] and (said.get(key) or None) == before[key]
+    )
+
+
+def _places_of(obj: Mapping[str, Any]) -> Json:
+    places: Json = ((obj.get("spec") or {}).get("template") or {}).get("spec") or {}
+    return places
+
+
 def set_parts(present: Json, wanted: Json) -> list[Operation]:
     """Return the operations that give a template the parts of another one that a lift may add to."""
     operations: list[Operation] = []
@@ -142,7 +167,7 @@ def _restored(
     return {
         key: value
         for key, value in (kept or {}).items()
-        if key in present and (value in {"", present[key]} or values is None or _fits(value, values))
+        if key in present and (value in {"", present.get(key)} or values is None or _fits(value, values))
     }
 
 

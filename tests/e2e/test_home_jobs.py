@@ -85,6 +85,24 @@ async def test_hd_5_counts_of_a_reserved_workload_cannot_be_raised(world: World)
     await world.remove(JOB, name)
 
 
+async def test_hd_199_a_manifest_with_tolerations_is_applied_again_while_its_job_runs(world: World) -> None:
+    name = world.name("applied-again")
+    mine = [{"key": "a", "operator": "Exists"}]
+    job = world.job(name, pods=1, queue="at-home", cpu="10m", does=LONG)
+    job["spec"]["template"]["spec"]["tolerations"] = mine
+    await world.create(job)
+    await world.until(lambda: _running(world, name, 1), "it runs")
+    runs = (await world.get("mgmt", JOB, name) or {})["spec"]["template"]
+    await world.patch(JOB, name, {"spec": {"template": {"spec": {"tolerations": mine}}}})
+    found = await world.get("mgmt", JOB, name)
+    assert found is not None
+    assert found["spec"]["template"] == runs
+    assert len(runs["spec"]["tolerations"]) > len(mine)
+    with pytest.raises(ApiError, match=r"immutable|placed-as"):
+        await world.patch(JOB, name, {"spec": {"template": {"spec": {"tolerations": [{"key": "b"}]}}}})
+    await world.remove(JOB, name)
+
+
 NO_QUEUE: Json = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}}
 
 

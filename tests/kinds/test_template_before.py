@@ -1,4 +1,4 @@
-"""HD-195, HD-196: what a Job's template was before it was let go at home, noted, known, and put back."""
+"""HD-195, HD-196, HD-199: what a Job's template was before it was let go at home, noted, known, and put back."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import json
 import pytest
 
 from gatelift_kinds import template_before
+from gatelift_kinds.job_rules import corrected
 from gatelift_kinds.kind import Placing, PodSetStart
 from gatelift_kinds.registry import JOB_KIND as KIND
+from gatelift_kinds.review import WebhookFacts
 from gatelift_kube.objects.core import Toleration
 from support.kind_objects import KEY, Json, a_job, job, merged, patched, raw
 
@@ -115,3 +117,59 @@ def test_hd_196_the_note_is_written_again_for_the_version_that_was_seen() -> Non
     assert told is not None
     noted = merged(document, told)
     assert restored(noted, noted["metadata"]["annotations"][NOTE]) == restored(document, None)
+
+
+def applied(document: Json, places: Json) -> Json:
+    """Return what an update makes of a Job whose template says these places, after the webhook."""
+    edited = json.loads(json.dumps(document))
+    for key in ("nodeSelector", "tolerations"):
+        edited["spec"]["template"]["spec"].pop(key, None)
+    edited["spec"]["template"]["spec"] |= places
+    correction = corrected(document, edited, WebhookFacts())
+    assert not correction.warnings
+    return patched(edited, json.dumps(correction.operations).encode())
+
+
+def places(document: Json) -> Json:
+    spec = document["spec"]["template"]["spec"]
+    return {key: spec[key] for key in ("nodeSelector", "tolerations") if key in spec}
+
+
+@pytest.mark.parametrize("noted", [True, False])
+def test_hd_199_a_manifest_that_is_applied_again_changes_nothing_of_a_job_that_runs(noted: bool) -> None:
+    document = waiting()
+    placing = PLACING if noted else Placing(key=KEY, origin="home", namespace="ns")
+    runs = patched(document, KIND.local_lift_patch(job(document), raw(document), placing))
+    if not noted:
+        del runs["metadata"]["annotations"][NOTE]
+    assert applied(runs, places(document)) == runs
+    assert applied(runs, places(runs)) == runs
+    only_tolerations = {**places(runs), "tolerations": places(document)["tolerations"]}
+    assert applied(runs, only_tolerations) == runs, "kubectl merges selectors and writes lists anew"
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"tolerations": [{"key": "other", "operator": "Exists"}]},
+        {"tolerations": []},
+        {"nodeSelector": {"zone": "y"}},
+    ],
+    ids=["tolerations", "none", "selector"],
+)
+def test_hd_199_what_else_is_written_is_left_to_the_api_server_to_refuse(wanted: Json) -> None:
+    runs = lifted()
+    edited = {**places(runs), **wanted}
+    assert places(applied(runs, edited)) == edited
+
+
+def test_hd_199_a_job_that_is_suspended_is_its_users_to_edit() -> None:
+    document = lifted()
+    document["spec"]["suspend"] = True
+    assert places(applied(document, places(waiting()))) == places(waiting())
+
+
+def test_hd_199_what_gatelift_writes_is_not_corrected() -> None:
+    document, back = lifted(), lifted()
+    back["spec"]["template"]["spec"] |= places(waiting())
+    assert not corrected(document, back, WebhookFacts(by_agent=True)).operations

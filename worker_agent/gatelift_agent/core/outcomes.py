@@ -235,7 +235,7 @@ def _ending_failed(
 
 def _not_restored(world: World, placement: Placement, tracked: Tracked, event: WriteFailed) -> None:
     """Let an object stop without what the user had before: it is held back, and its quota does not wait for that."""
-    tracked.restore_tried, tracked.retry_at = True, 0.0
+    tracked.restore_tried = True
     text = f"it stops with what was added for its run: {event.message}; look at what it asks for before it runs again"
     world.note("warning", text, placement, object=str(tracked.ref))
     world.commands.append(EmitEvent(ref=tracked.ref, uid=tracked.uid, warning=True, reason=NOT_RESTORED, message=text))
