@@ -11,6 +11,7 @@ from typing import Any
 
 from scripts.crd_schema import ANYTHING, TIME, Schema, StructFacts
 
+from gatelift_kube.conditions import CONDITIONS_MAX
 from gatelift_kube.objects import gatelift as ours
 from gatelift_kube.objects import kueue as q
 from gatelift_kube.objects.core import Taint, Toleration
@@ -73,7 +74,7 @@ def bounded(kind: type, more: Mapping[str, Schema] | None = None) -> StructFacts
     return StructFacts(fields={name: {**BOUNDS[kind].get(name, {}), **more.get(name, {})} for name in sorted(names)})
 
 
-CONDITIONS: Schema = keyed(16, "type")
+CONDITIONS: Schema = keyed(CONDITIONS_MAX, "type")
 TOLERATIONS: Schema = atomic(8) | rules(
     ("self.all(x, has(x.key) || (has(x.operator) && x.operator == 'Exists'))", "without a key the operator must be Exists"),
     ("self.all(x, !has(x.tolerationSeconds) || (has(x.effect) && x.effect == 'NoExecute'))", "tolerationSeconds needs the effect NoExecute"),

@@ -6,12 +6,18 @@ whether a write is needed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+
 import msgspec
 
 from gatelift_kube.objects.meta import Condition
 
 MESSAGE_CHARS_MAX = 32768
 """metav1.Condition.message: the API server refuses longer ones."""
+
+CONDITIONS_MAX = 16
+"""How many a status may have: the CRDs are generated from this, and what is written is held to it (`fitting`)."""
 
 _CUT = " ..."
 
@@ -74,3 +80,22 @@ def without(conditions: tuple[Condition, ...], type_: str) -> tuple[Condition, .
     if find(conditions, type_) is None:
         return conditions
     return tuple(each for each in conditions if each.type != type_)
+
+
+def fitting(conditions: tuple[Condition, ...], ours: AbstractSet[str]) -> tuple[Condition, ...]:
+    """Return what of `conditions` has room in a status: of types that are not `ours` the first go, as many as must.
+
+    A list that is full of what somebody else has put there keeps nothing of ours out. Their order in the list is the
+    one in which they came; their times are what somebody wrote.
+    """
+    over = len(conditions) - CONDITIONS_MAX
+    if over <= 0:
+        return conditions
+    gone = [each.type for each in conditions if each.type not in ours][:over]
+    return tuple(each for each in conditions if each.type not in gone)
+
+
+def left_out(before: Iterable[Condition], after: Iterable[str], ours: AbstractSet[str]) -> tuple[str, ...]:
+    """Return the types of others that stood there before and do not stand among the types `after`."""
+    kept = frozenset(after)
+    return tuple(each.type for each in before if each.type not in ours and each.type not in kept)

@@ -14,7 +14,7 @@ from gatelift.core.link_values import (
 from gatelift.core.links import Links
 from gatelift.core.wall import Wall
 from gatelift_kube.resources import WORKER_CLUSTER
-from gatelift_kube.writes import Create, ObjectSeen, Patch, Synced
+from gatelift_kube.writes import Create, EmitEvent, ObjectSeen, Patch, Synced
 from gatelift_wire import limits
 from gatelift_wire import session as wire
 from gatelift_wire.inventory import InventoryEntry
@@ -48,6 +48,7 @@ class Manager:
         self.delivered: list[object] = []
         self.issued: list[IssueCertificate] = []
         self.notes: list[str] = []
+        self.told: list[EmitEvent] = []
         self.answers: list[AnswerEnrolment] = []
         self.writes = 0
         self.hold_writes = False
@@ -99,6 +100,8 @@ class Manager:
                     self.closed[command.stream_id] = command.close.reason
                 case IssueCertificate():
                     self.issued.append(command)
+                case EmitEvent():
+                    self.told.append(command)
                 case Note():
                     self.notes.append(command.text)
                 case AnswerEnrolment():

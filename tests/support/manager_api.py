@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gatelift.core.beginning import WATCHED
+from gatelift_admission.validation_workload import CHECK_STATES_MAX
 from gatelift_kube import resources
 from gatelift_kube.decoding import read_object
 from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import Create, Delete, ObjectSeen, Patch, PatchKind, WriteError
 
 Doc = dict[str, Any]
+CRD_CONDITIONS_MAX = 16
+"""As the CRDs have it; written anew, so that this does not follow a mistake of the product."""
 ALL = {f"{one.api_version}/{one.kind}": one for one in (*WATCHED, resources.COHORT, resources.PRIORITY_CLASS)}
 
 
@@ -163,7 +166,10 @@ def merged(old: Any, new: Any) -> Any:
 
 
 def required(status: Doc) -> None:
-    """Refuse what the CRDs refuse: conditions and check states without a required field."""
+    """Refuse what the CRDs refuse: conditions and check states without a required field, and too many of them."""
+    for name, most in (("conditions", CRD_CONDITIONS_MAX), ("admissionChecks", CHECK_STATES_MAX)):
+        if len(status.get(name, [])) > most:
+            raise ApiError(WriteError.INVALID, f"status.{name}: Too many: {len(status[name])}")
     for condition in status.get("conditions", []):
         ours = "observedGeneration" in condition  # a pod's conditions may do without
         if ours and not (condition.get("reason") and "message" in condition and condition.get("lastTransitionTime")):

@@ -16,7 +16,7 @@ from gatelift.core.link_values import LinkState
 from gatelift.core.state import Core
 from gatelift_admission.statuses import QueueFigures
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
-from gatelift_kube.conditions import FALSE, TRUE, put
+from gatelift_kube.conditions import FALSE, TRUE, fitting, put
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, FairSharingStatus, LocalQueue
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import (
@@ -48,7 +48,7 @@ def check(core: Core, key: ObjectKey, now: float) -> None:
         return
     if core.blocked(ref, Key(Look.CHECK, key), now):
         return
-    conditions = put(known.status.conditions, _activity(core, known), core.wall.text(now))
+    conditions = _with(known, _activity(core, known), core.wall.text(now))
     if conditions is not known.status.conditions:
         _write(core, ref, known, {"conditions": documents.conditions(conditions)})
 
@@ -127,7 +127,7 @@ def _show(
     )
     status = msgspec.structs.replace(
         known.status,
-        conditions=put(known.status.conditions, active, core.wall.text(now)),
+        conditions=_with(known, active, core.wall.text(now)),
         pending_workloads=figures.pending_workloads,
         reserving_workloads=figures.reserving_workloads,
         admitted_workloads=figures.admitted_workloads,
@@ -152,6 +152,11 @@ def cohort(core: Core, key: ObjectKey, now: float) -> None:
         return
     if known.status.fair_sharing is None or known.status.fair_sharing.weighted_share != share:
         _inform(core, ref, look, known, {"fairSharing": documents.share(share)}, now)
+
+
+def _with(known: AdmissionCheck | ClusterQueue | LocalQueue, active: Condition, wall: str) -> tuple[Condition, ...]:
+    """Return its conditions with Active, which has room whatever others have put there."""
+    return fitting(put(known.status.conditions, active, wall), frozenset({ACTIVE}))
 
 
 def _inform(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gatelift.core import cluster_status, fencing, identity, informing
+from gatelift.core import cluster_status, fencing, identity, informing, own_conditions
 from gatelift.core.cluster_status import Facts
 from gatelift.core.commands import Note
 from gatelift.core.link_values import LOCAL_CLUSTER, Vouching
@@ -23,7 +23,8 @@ from gatelift.core.linking import Leading, Outcome
 from gatelift.core.long_grants import LongGrants
 from gatelift.core.speaking import Door, TurnedAway
 from gatelift_kube.objects.gatelift import WorkerCluster
-from gatelift_kube.writes import WriteDone, WriteError, WriteFailed
+from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.writes import EmitEvent, WriteDone, WriteError, WriteFailed
 from gatelift_wire import session as wire
 from gatelift_wire.messages import Hello
 from gatelift_wire.moments import soonest
@@ -260,9 +261,16 @@ class ClusterRecord:
             out.commands.append(fencing.answer(write_id, found, shown_lost=self._lost(found)))
             return
         self._tell_left_out(out)
-        facts = replace(self.facts, **changes)
-        status = cluster_status.document(found, facts, self._leading.wall.text(now))
-        out.commands.append(cluster_status.patch(write_id, found, status))
+        facts, wall = replace(self.facts, **changes), self._leading.wall.text(now)
+        self._tell_foreign(own_conditions.told(cluster_status.leaves_out(found, facts, wall)), found, out)
+        out.commands.append(cluster_status.patch(write_id, found, cluster_status.document(found, facts, wall)))
+
+    def _tell_foreign(self, told: str, found: WorkerCluster, out: Outcome) -> None:
+        """Say at the object what of others has no room in its status any more."""
+        if told:
+            ref = ObjectRef(WORKER_CLUSTER, ObjectKey("", self.name))
+            uid, reason = found.metadata.uid, own_conditions.LEFT_OUT
+            out.commands.append(EmitEvent(ref=ref, uid=uid, warning=True, reason=reason, message=told))
 
     def _tell_left_out(self, out: Outcome) -> None:
         """Say once what of the worker's own words cannot be written."""

@@ -47,6 +47,20 @@ REPLACED = "Replaced"
 RESTORED = "Restored"
 SECOND_AGENT = "SecondAgent"
 TAKEN_OVER = "TakenOver"
+OURS = frozenset(
+    {
+        CONNECTED,
+        FENCED,
+        NO_NEW_WORK,
+        REPLACED,
+        RESTORED,
+        SECOND_AGENT,
+        TAKEN_OVER,
+        foreign_runs.CONDITION,
+        informing.CONDITION,
+    }
+)
+"""The types that are written here; what others put beside them goes where there is no room."""
 
 
 Cordon = tuple[str, str] | None
@@ -399,7 +413,12 @@ def _put(found: WorkerCluster, facts: Facts, wall: str) -> tuple[Condition, ...]
     kept = found.status.conditions
     for condition in _conditions(found, facts):
         kept = conditions.put(kept, condition, wall)
-    return kept
+    return conditions.fitting(kept, OURS)
+
+
+def leaves_out(found: WorkerCluster, facts: Facts, wall: str) -> tuple[str, ...]:
+    """Return the types of others' conditions that a write of these facts leaves out."""
+    return conditions.left_out(found.status.conditions, (each.type for each in _put(found, facts, wall)), OURS)
 
 
 def _same(found: WorkerCluster, new: Condition) -> bool:

@@ -486,13 +486,14 @@ def wake_one(core: Core) -> None:
             return
 
 
-def give_back(core: Core, attempt: Attempt, now: float) -> None:
-    """No cluster can take it: the reservation goes back to the engine, the workload waits and says why."""
+def give_back(core: Core, attempt: Attempt, now: float, why: tuple[str, str] | None = None) -> None:
+    """Give the reservation back to the engine; the workload waits and says why: no cluster can take it, or `why`."""
     settings = core.settings.dispatch
     withdraw(core, attempt, now)
     if attempt.state is AttemptState.OFFERED:
         attempt.follow(Internal.UNOFFER)
     core.failures.gave_up(attempt.uid, now, settings.give_up_base, settings.give_up_max)
-    core.out_of_clusters[attempt.uid] = None
-    attempt.waiting = (texts.WAITING_FOR_QUOTA, texts.no_cluster(attempt.why_not))
+    if why is None:
+        core.out_of_clusters[attempt.uid] = None
+    attempt.waiting = why or (texts.WAITING_FOR_QUOTA, texts.no_cluster(attempt.why_not))
     core.mark_attempt(attempt)

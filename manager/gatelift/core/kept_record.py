@@ -21,7 +21,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gatelift.core import epochs, record, texts
+from gatelift.core import epochs, own_conditions, record, texts
 from gatelift.core.attempts import LIVE, Attempt, AttemptState
 from gatelift.core.knowledge import newer
 from gatelift.core.link_values import LinkState
@@ -34,20 +34,6 @@ from gatelift_wire.keys import ANNOTATION_TERM
 from gatelift_wire.limits import LANDED_SECONDS
 
 PURPOSE = "put the record back"
-OURS = frozenset(
-    {
-        texts.QUOTA_RESERVED,
-        texts.ADMITTED,
-        texts.EVICTED,
-        texts.PREEMPTED,
-        texts.REQUEUED,
-        texts.BLOCKED_ON_GATES,
-        texts.DEACTIVATION_TARGET,
-        texts.PODS_READY,
-        epochs.EPOCH_USED,
-    }
-)
-"""Conditions that only Gatelift writes; Finished is final, whoever wrote it: what still runs is stopped."""
 _UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
 
 
@@ -135,7 +121,7 @@ def _put_back(known: WorkloadStatus, seen: WorkloadStatus) -> WorkloadStatus:
 
 
 def _of(conditions: Iterable[Condition], *, ours: bool) -> tuple[Condition, ...]:
-    return tuple(each for each in conditions if (each.type in OURS) is ours)
+    return tuple(each for each in conditions if (each.type in own_conditions.RECORD) is ours)
 
 
 def _is_placement(check: AdmissionCheckState) -> bool:

@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import documents, epochs, texts
+from gatelift.core import documents, epochs, own_conditions, texts
 from gatelift.core.attempts import Ending
 from gatelift.core.link_values import LOCAL_CLUSTER
-from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put, without
+from gatelift_kube.conditions import FALSE, TRUE, find, fitting, is_true, put, without
 from gatelift_kube.objects.kueue import (
     Admission,
     AdmissionCheckState,
@@ -125,8 +125,10 @@ def _with_epoch(workload: Workload, conditions: tuple[Condition, ...], epoch: in
 def status_write(workload: Workload, **changes: Any) -> bytes:
     """Return the whole of `/status` with `changes`, guarded by UID and version.
 
-    `changes` are fields of WorkloadStatus; None, or an empty tuple, takes a field out.
+    `changes` are fields of WorkloadStatus; None, or an empty tuple, takes a field out. What others have put among the
+    conditions goes where there is no room for ours.
     """
+    changes["conditions"] = fitting(changes.get("conditions", workload.status.conditions), own_conditions.WORKLOAD)
     meta = workload.metadata
     metadata = {
         "name": meta.name,

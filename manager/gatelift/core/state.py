@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gatelift.core import blobs
+from gatelift.core import blobs, own_conditions
 from gatelift.core.agenda import Agenda, Key, Look
 from gatelift.core.attempts import Attempt
 from gatelift.core.caution import Caution
@@ -192,6 +192,9 @@ class Core:
         kind, subresource = (PatchKind.REPLACE, "status") if status else (PatchKind.MERGE, "")
         meta, ref = workload.metadata, ref_of(workload)
         version = meta.resource_version
+        left_out = own_conditions.leaves_out(workload, body) if status else ""
+        if left_out:
+            self.event(ref, meta.uid, own_conditions.LEFT_OUT, left_out, warning=True)
         self.patch(ref, body, purpose, decided_on=version, subresource=subresource, kind=kind, uid=meta.uid)
 
     def create(self, ref: ObjectRef, body: bytes, purpose: str, *, owner: ObjectRef) -> None:

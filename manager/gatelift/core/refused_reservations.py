@@ -1,0 +1,42 @@
+"""A reservation whose write the API server does not take: given back, told, and tried again ever more rarely. Pure.
+
+What nobody can write is no reservation: kept in the engine it would hold quota that nothing uses, which no record shows
+and nobody else gets. Neighbours: `write_failures` calls, `requeueing` gives back what waits, `refused_ends` does the
+like for ends.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import dispatch
+from gatelift.core.attempts import AttemptState
+from gatelift.core.inflight import Outstanding
+from gatelift.core.shown_end import FOR_GOOD
+from gatelift.core.state import CHARGING, Core
+from gatelift_kube.plain_text import plain
+from gatelift_kube.writes import WriteFailed
+
+NOT_WRITTEN = "ReservationNotWritten"
+"""Reason of the event, and of QuotaReserved=False."""
+_UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
+
+
+def refused(core: Core, outstanding: Outstanding, event: WriteFailed, now: float) -> bool:
+    """Take that a write was refused; True when it was a reservation's that is given back for it.
+
+    The pause is that of a workload which no cluster takes, and doubles: the same write would be refused again, and what
+    refuses it (a policy, a webhook, what somebody has put into the status) may change without a word to us.
+    """
+    attempt = core.attempts.get(outstanding.uid)
+    if outstanding.purpose not in CHARGING or event.error not in FOR_GOOD:
+        return False
+    if attempt is None or attempt.state not in _UNPLACED:
+        return False
+    why = told(event.message or event.error.value)
+    core.event(outstanding.ref, outstanding.uid, NOT_WRITTEN, why, warning=True)
+    dispatch.give_back(core, attempt, now, (NOT_WRITTEN, why))
+    return True
+
+
+def told(why: str) -> str:
+    """Return what people are told, by the API server's own words."""
+    return f"the API server does not take its reservation, so its quota is for others; tried again later: {plain(why)}"
