@@ -52,7 +52,7 @@ def requeue_for(core: Core, known: Workload, reason: str, now: float) -> Requeue
         return readiness.requeue(core, known, count, now)
     if reason != texts.ADMISSION_CHECK:
         return None
-    named = verdicts.back_at(known)
+    named = verdicts.back_at(core, known)
     if named is not None:
         return Requeue(count=count, at=core.wall.text(max(now, core.wall.moment(named))))
     wait = backoff(_gave_up(known) + 1, core.settings.requeue_base, core.settings.requeue_max)
@@ -228,7 +228,8 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
         message = texts.evicted_by_checks([(check, outcome.message)]) if check else outcome.message
         reason = texts.ADMISSION_CHECK
         evicted = Ending(reason=reason, message=message)
-    by_cluster = reason == texts.ADMISSION_CHECK and not (verdicts.retries(known) or verdicts.taken_back(core, known))
+    by_check = verdicts.retries(core, known) or verdicts.taken_back(core, known)
+    by_cluster = reason == texts.ADMISSION_CHECK and not by_check
     body = record.release_write(
         known,
         evicted=evicted,

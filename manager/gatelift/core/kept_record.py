@@ -28,9 +28,8 @@ from gatelift.core.link_values import LinkState
 from gatelift.core.record import Record
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import is_true, without
-from gatelift_kube.objects.kueue import AdmissionCheckState, Workload, WorkloadStatus
+from gatelift_kube.objects.kueue import Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition
-from gatelift_wire.keys import ANNOTATION_TERM
 from gatelift_wire.limits import LANDED_SECONDS
 
 PURPOSE = "put the record back"
@@ -111,7 +110,7 @@ def _held(rec: Record) -> tuple[object, ...]:
 
 def _put_back(known: WorkloadStatus, seen: WorkloadStatus) -> WorkloadStatus:
     """Return the status that was known, with what others have said since that is theirs to say."""
-    ours = {check.name for check in known.admission_checks if _is_placement(check)}
+    ours = {check.name for check in known.admission_checks if record.names_winner(check)}
     said = {check.name: check for check in seen.admission_checks if check.name not in ours}
     return msgspec.structs.replace(
         known,
@@ -122,10 +121,6 @@ def _put_back(known: WorkloadStatus, seen: WorkloadStatus) -> WorkloadStatus:
 
 def _of(conditions: Iterable[Condition], *, ours: bool) -> tuple[Condition, ...]:
     return tuple(each for each in conditions if (each.type in own_conditions.RECORD) is ours)
-
-
-def _is_placement(check: AdmissionCheckState) -> bool:
-    return any(ANNOTATION_TERM in update.annotations for update in check.pod_set_updates)
 
 
 def write_back(core: Core, known: Workload, rec: Record, attempt: Attempt) -> bool:

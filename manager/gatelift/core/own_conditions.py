@@ -28,7 +28,7 @@ RECORD = frozenset(
     }
 )
 """Of a Workload: those that only Gatelift writes; Finished is final, whoever wrote it."""
-WORKLOAD = RECORD | {texts.FINISHED, texts.HELD}
+WORKLOAD = RECORD | {texts.FINISHED, texts.HELD, "WaitingForReplacementPods"}
 """Of a Workload: all that Gatelift or Kueue write."""
 
 LEFT_OUT = "ConditionsLeftOut"

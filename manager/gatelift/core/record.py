@@ -263,6 +263,11 @@ def waits_for_start(workload: Workload) -> Condition:
     return condition(workload, texts.PODS_READY, FALSE, texts.WAIT_FOR_START, texts.PODS_NOT_READY)
 
 
+def names_winner(check: AdmissionCheckState) -> bool:
+    """Say whether it is the check's state in which a placement stands."""
+    return any(ANNOTATION_TERM in update.annotations for update in check.pod_set_updates)
+
+
 def adoption_write(workload: Workload, term: int) -> bytes:
     """Write the same record in this leader's own term (R3)."""
     states = []

@@ -1,19 +1,26 @@
 """What the checks of other controllers say of what holds quota: go on, wait, come back later, never (KEP-993).
 
-Our own check (MultiKueue's) is written by this manager only and says Ready or Pending. Neighbours: `reconcile` asks in
+Only checks count that are asked for: those of the reservation, else those that its queue names. Whoever may write a
+status can add states of others, which hold nobody up and end nothing. Our own check (MultiKueue's) is written by this
+manager only and says Ready or Pending. Neighbours: `reconcile` asks in
 each pass over a workload with quota, `deactivation` carries out a rejection.
 """
 
 from __future__ import annotations
 
+import msgspec
+
 from gatelift.core import deactivation, dispatch, record, texts
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal
 from gatelift.core.record import Record
 from gatelift.core.state import Core
-from gatelift_admission.checks import required
+from gatelift_admission.checks import required, rules
 from gatelift_kube.conditions import is_true
-from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.kueue import Admission, Workload
 from gatelift_kube.timestamps import to_seconds
+
+NOT_ASKED = "The ClusterQueue does not ask for this check: what it says counts for nothing"
+_AGAINST = frozenset({texts.RETRY, texts.REJECTED})
 
 
 def against(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
@@ -27,14 +34,53 @@ def against(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
     return said is not None
 
 
+def demanded(core: Core, known: Workload) -> frozenset[str]:
+    """Return the checks whose word counts: those that it was reserved by; where it waits, all that its queue names."""
+    attempt = core.attempts.get(known.metadata.uid)
+    if attempt is not None and attempt.reserve is not None:
+        return frozenset(attempt.reserve.checks)
+    queue = core.knowledge.cluster_queues.get(core.knowledge.cluster_queue_of(known))
+    return frozenset(rules(queue.spec)) if queue is not None else frozenset()
+
+
+def recorded(core: Core, known: Workload, admission: Admission) -> tuple[str, ...]:
+    """Return the checks that a reservation found in a record was made by: of those that it shows, what its queue asks.
+
+    Also what says who the winner is, whether its queue asks for that still or not. All, where the queue is gone.
+    """
+    shown = known.status.admission_checks
+    queue = core.knowledge.cluster_queues.get(admission.cluster_queue)
+    if queue is None:
+        return tuple(check.name for check in shown)
+    asked = required(queue.spec, _flavors(admission))
+    return tuple(check.name for check in shown if check.name in asked or record.names_winner(check))
+
+
+def disregard(core: Core, known: Workload, now: float) -> bool:
+    """Put back to Pending what keeps a waiting workload out of its queue and that nobody asked; True on a write."""
+    if core.knowledge.cluster_queue_of(known) not in core.knowledge.cluster_queues:
+        return False
+    asked, wall = demanded(core, known), core.wall.text(now)
+    states = tuple(
+        msgspec.structs.replace(check, state=texts.PENDING, message=NOT_ASKED, last_transition_time=wall)
+        if check.state in _AGAINST and check.name not in asked
+        else check
+        for check in known.status.admission_checks
+    )
+    if states == known.status.admission_checks:
+        return False
+    core.patch_workload(known, record.status_write(known, admission_checks=states), "checks")
+    return True
+
+
 def given_by(core: Core, known: Workload, now: float) -> str | None:
     """Return the message of a Retry; "" after a Rejected, which is announced here; None if no check says either."""
-    no = _in_state(known, texts.REJECTED)
+    no = _in_state(core, known, texts.REJECTED)
     if no:
         if known.spec.active and deactivation.announced(known) is None:
             deactivation.rejected(core, known, texts.rejected_by_checks(no), now)
         return ""
-    later = _in_state(known, texts.RETRY)
+    later = _in_state(core, known, texts.RETRY)
     return texts.evicted_by_checks(later) if later else None
 
 
@@ -46,7 +92,7 @@ def taken_back(core: Core, known: Workload) -> list[tuple[str, str]]:
     """
     if not is_true(known.status.conditions, texts.ADMITTED):
         return []
-    pending = _in_state(known, texts.PENDING)
+    pending = _in_state(core, known, texts.PENDING)
     ours = dispatch.multikueue_check(core, (name for name, _ in pending)) if pending else ""
     return [(name, message) for name, message in pending if name != ours]
 
@@ -61,8 +107,7 @@ def keep_required(core: Core, known: Workload, rec: Record, attempt: Attempt, no
     queue = core.knowledge.cluster_queues.get(reserve.admission.cluster_queue) if reserve is not None else None
     if reserve is None or queue is None:
         return False
-    flavors = {name for one in reserve.admission.pod_set_assignments for name in one.flavors.values()}
-    now_required = required(queue.spec, flavors)
+    now_required = required(queue.spec, _flavors(reserve.admission))
     if set(now_required) == set(reserve.checks):
         return False
     if dispatch.multikueue_check(core, now_required) != dispatch.multikueue_check(core, reserve.checks):
@@ -76,20 +121,28 @@ def keep_required(core: Core, known: Workload, rec: Record, attempt: Attempt, no
     return rec.reserved
 
 
-def _in_state(known: Workload, state: str) -> list[tuple[str, str]]:
-    return [(check.name, check.message) for check in known.status.admission_checks if check.state == state]
+def _flavors(admission: Admission) -> set[str]:
+    return {name for one in admission.pod_set_assignments for name in one.flavors.values()}
 
 
-def retries(known: Workload) -> bool:
+def _in_state(core: Core, known: Workload, state: str) -> list[tuple[str, str]]:
+    asked = demanded(core, known)
+    found = (check for check in known.status.admission_checks if check.name in asked)
+    return [(check.name, check.message) for check in found if check.state == state]
+
+
+def retries(core: Core, known: Workload) -> bool:
     """Say whether a check of another controller is in state Retry."""
-    return any(check.state == texts.RETRY for check in known.status.admission_checks)
+    return bool(_in_state(core, known, texts.RETRY))
 
 
-def back_at(known: Workload) -> float | None:
+def back_at(core: Core, known: Workload) -> float | None:
     """Return the Unix time at which all checks in state Retry allow another try; None where none names a time."""
-    times = []
+    times, asked = [], demanded(core, known)
     for check in known.status.admission_checks:
-        if check.state != texts.RETRY or check.requeue_after_seconds is None or not check.last_transition_time:
+        if check.name not in asked or check.state != texts.RETRY:
+            continue
+        if check.requeue_after_seconds is None or not check.last_transition_time:
             continue
         try:
             times.append(to_seconds(check.last_transition_time) + check.requeue_after_seconds)
