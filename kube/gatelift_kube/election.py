@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gatelift_kube import timestamps
-from gatelift_kube.numbers import whole
+from gatelift_kube.numbers import signed
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.resources import LEASE, ObjectKey
 
@@ -36,6 +36,12 @@ ANNOTATION_SETTLED = "gatelift.dev/lease-settled"
 """The term whose holder is sure that what it leads by is the newest; another term's holder, and nobody, is not."""
 TENURES_MAX = 64
 """Holders that are listed: some weeks of daily restarts, in 2 KB."""
+COUNTER_MAX = 2**62
+"""Read up to here: far above what is written from a number that is believed, also by recoveries from edited ones."""
+COUNTED_MAX = 2**53
+"""Writes since the last one took over that nobody can have done: at ten a second they take 28 million years."""
+UNANSWERED_WRITES = 100
+"""Writes of a holder that landed without an answer in the ten seconds until it leads no more: a few at most."""
 UNSEEN_WRITES = 16
 """How many writes of a Lease may have gone unseen between two looks at it: its holder tries at most ten times in twice
 the retry time, as it tries again after a quarter of that, and somebody may have taken it over."""
@@ -122,6 +128,7 @@ class Election:
         self._warm = False
         self._settled: tuple[int, bool] | None = None
         self._went_back = ""
+        self._edited = ""
 
     @property
     def holder(self) -> str:
@@ -158,7 +165,7 @@ class Election:
         if lease is not None or now - self._looked_at > 2 * self.times.retry_seconds:
             self._deleted = None
         elif self._lease is not None:
-            self._deleted = counter_of(self._lease) + UNSEEN_WRITES, tenures_of(self._lease)
+            self._deleted = _believable(self._lease) + UNSEEN_WRITES, tenures_of(self._lease)
 
     def raise_floor(self, term: int) -> None:
         """Never use a term at or below `term`: somebody has recorded it."""
@@ -228,10 +235,17 @@ class Election:
         )
 
     def renewed(self, lease: Lease, sent_at: float, now: float) -> None:
-        """Take in that our renewal succeeded."""
+        """Take in that our renewal succeeded; one that is answered with a lower number extends nothing (`lost`)."""
         self.observe(lease, now)
+        if counter_of(lease) < self.standing.counter:
+            return
         until = sent_at + self.times.renew_seconds
         self.standing = replace(self.standing, valid_until=until, counter=counter_of(lease))
+
+    def take_edited(self) -> str:
+        """Return what people are told of a number in the Lease that no holder wrote, once; else an empty text."""
+        edited, self._edited = self._edited, ""
+        return edited
 
     def resigned(self) -> None:
         """Lead no more, from now on."""
@@ -259,10 +273,10 @@ class Election:
 
     def _count(self, step: Step, now: float) -> dict[str, str]:
         """Return the annotations of the next write."""
-        found = counter_of(self._lease)
         if step is Step.RENEW:
+            found = self._noticed(min(counter_of(self._lease), self.standing.counter + UNANSWERED_WRITES))
             return {ANNOTATION_COUNTER: str(found + 1), **self._settlement(self.standing.term, self._is_settled())}
-        before = tenures_of(self._lease)
+        found, before = self._noticed(_believable(self._lease)), tenures_of(self._lease)
         if step is Step.CREATE and self._deleted is not None and now - self._looked_at <= 2 * self.times.retry_seconds:
             found, before = self._deleted
         # Raised above all that a restored record does not know: who led before is of no account any more.
@@ -272,6 +286,15 @@ class Election:
         text = " ".join(f"{each.holder}:{each.found}" for each in tenures)
         counted = {ANNOTATION_COUNTER: str(found + 1), ANNOTATION_HOLDERS: text}
         return {**counted, **self._settlement(self._floor + 1, self._warm)}
+
+    def _noticed(self, believed: int) -> int:
+        """Return the number that is believed of the Lease's; where it says another one, somebody has edited it."""
+        says = counter_of(self._lease)
+        if says != believed:
+            self._edited = (
+                f"the Lease counts {says}, which no holder wrote: somebody edited it; counted on from {believed}"
+            )
+        return believed
 
     def _is_settled(self) -> bool:
         """Say whether our own lead is: as we were told in this term, else as we took it over."""
@@ -315,6 +338,12 @@ def counter_of(lease: Lease | None) -> int:
     return _number(lease.metadata.annotations.get(ANNOTATION_COUNTER, "")) if lease is not None else 0
 
 
+def _believable(lease: Lease | None) -> int:
+    """Return the number of a Lease, 0 where nobody can have come to it since the last one took over."""
+    number, tenures = counter_of(lease), tenures_of(lease)
+    return number if number - (tenures[-1].found if tenures else 0) <= COUNTED_MAX else 0
+
+
 def is_settled(lease: Lease | None) -> bool:
     """Say whether a Lease says that who holds it, or held it last, is settled: of another term it says nothing."""
     text = lease.metadata.annotations.get(ANNOTATION_SETTLED, "") if lease is not None else ""
@@ -333,4 +362,5 @@ def _is_digest(text: str) -> bool:
 
 
 def _number(text: str) -> int:
-    return whole(text) or 0
+    number = signed(text)
+    return number if number is not None and 0 <= number <= COUNTER_MAX else 0

@@ -123,6 +123,7 @@ class Elector:
             self._trouble(error)
             return
         self._well()
+        self._tell_edited()
         now = self._clock()
         if step is Step.RENEW:
             election.renewed(lease, sent_at, now)
@@ -152,6 +153,13 @@ class Elector:
         if self._troubles >= TROUBLES_TOLD:
             self._on_problem("")
         self._troubles = 0
+
+    def _tell_edited(self) -> None:
+        """Tell once of a number in the Lease that no holder wrote; it is put right by the write that has just gone."""
+        edited = self._election.take_edited()
+        if edited:
+            self._on_problem(f"Lease {self._ref.key}: {edited}; look who may write it")
+            self._on_problem("")
 
     async def _read(self) -> None:
         try:

@@ -381,3 +381,76 @@ def test_hd_67_whoever_cannot_know_that_it_was_deleted_begins_from_what_is_there
         stored.metadata["annotations"] = {ANNOTATION_COUNTER: "1"}
     take(election, left, now)
     assert election.standing.counter <= 2
+
+
+# --- edited by a person (HD-200) -----------------------------------------------------------------------------------
+
+EDITED = 999_999_999_999_999_990
+"""The largest numbers of 18 digits: ten renewals later there are 19."""
+
+
+def leading(counter: int) -> tuple[Stored, Election]:
+    stored, election = Stored(), candidate()
+    election.observe(None, -15.0)
+    take(election, stored, 0.0)
+    while election.standing.counter < counter:
+        renew(election, stored, 1.0)
+    return stored, election
+
+
+def test_hd_200_a_number_that_nobody_has_counted_to_is_put_back_by_the_holder_and_told() -> None:
+    """The symptom: ten renewals later it was written with 19 digits, read as 0, and nobody noticed."""
+    stored, election = leading(5)
+    election.observe(stored.count(EDITED), 2.0)
+    for second in range(3, 30):
+        renew(election, stored, float(second))
+        assert 5 < election.standing.counter == counter_of(stored.lease()) < 1000
+    assert not election.lost(29.0)
+    assert str(EDITED) in election.take_edited()
+    assert not election.take_edited(), "told once"
+
+
+def test_hd_200_what_was_written_and_never_answered_is_no_edit() -> None:
+    stored, election = leading(5)
+    for second in range(10):
+        body = election.body(Step.RENEW, 0.0, 2.0 + second / 10)
+        election.observe(stored.take(body), 2.0 + second / 10)
+    renew(election, stored, 4.0)
+    assert election.standing.counter == 16
+    assert not election.take_edited()
+
+
+def test_hd_200_who_takes_over_believes_no_number_that_nobody_can_have_come_to() -> None:
+    stored, election = held_by_another(40), candidate()
+    stored.count(EDITED)
+    election.observe(stored.lease(), 0.0)
+    take(election, stored, 15.0)
+    assert election.standing.counter == 1, "agents bring later ones, and a person is asked"
+    assert str(EDITED) in election.take_edited()
+
+
+def test_hd_200_a_recovery_from_such_a_number_comes_to_rest() -> None:
+    """The symptom: `recover --go-on` raised it to 19 digits, which read as 0, and all was halted anew."""
+    stored, election = held_by_another(40), candidate()
+    stored.count(EDITED)
+    floor = EDITED + 10**9
+    election.raise_counter(floor)
+    election.observe(stored.lease(), 0.0)
+    take(election, stored, 15.0)
+    renew(election, stored, 17.0)
+    assert election.standing.counter == counter_of(stored.lease()) == floor + 2
+    after = candidate("after")
+    after.observe(stored.lease(), 100.0)
+    take(after, stored, 115.0)
+    assert after.standing.counter == floor + 3
+    assert [each.found for each in after.standing.tenures] == [floor, floor + 2]
+
+
+def test_hd_200_a_renewal_that_is_answered_with_a_lower_number_extends_nothing() -> None:
+    stored, election = leading(5)
+    until = election.standing.valid_until
+    assert election.step(2.0) is Step.RENEW
+    stored.take(election.body(Step.RENEW, 0.0, 2.0))
+    election.renewed(stored.count(3), 2.0, 2.0)
+    assert (election.standing.counter, election.standing.valid_until) == (5, until)
+    assert election.lost(2.0) == "the Lease counts 3, we wrote 5: was it restored?"
