@@ -285,6 +285,20 @@ async def test_hd_77_a_standby_whose_lease_goes_back_is_told_so_though_it_never_
             assert "was it restored?" in standby.told[0]
 
 
+async def test_hd_200_a_leader_whose_number_was_edited_says_so_and_leads_on(server: FakeApiServer) -> None:
+    leader = Running(server, "a", counts=True)
+    async with started(leader):
+        await until(lambda: leader.told == ["acquired 1"])
+        found = server.find(LEASE, KEY.name, KEY.namespace)
+        assert found is not None
+        edited = {"metadata": {"annotations": {ANNOTATION_COUNTER: "9" * 17 + "0"}}, "spec": {**found["spec"]}}
+        server.put(LEASE, KEY.name, KEY.namespace, **edited)
+        await until(lambda: any("which no holder wrote" in each for each in leader.problems))
+        await until(lambda: not leader.elector.problem)
+        assert leader.told == ["acquired 1"]
+        assert leader.elector.standing.counter < 10_000
+
+
 async def test_hd_177_what_a_leader_says_of_its_lead_stands_in_the_lease_from_the_next_renewal_on(
     server: FakeApiServer,
 ) -> None:
