@@ -56,7 +56,7 @@ def test_hd_197_what_runs_ends_though_its_conditions_are_full(ends: Any, shown: 
     ends(world, agent)
     world.advance(20.0)
     found = world.find("Workload")
-    assert world.condition(found, shown)["status"] == "True"
+    assert world.condition(found, shown).get("status") == "True"
     assert not world.machine.core.ledger.holds(found["metadata"]["uid"])
     types = [one["type"] for one in found["status"]["conditions"]]
     assert len(types) <= MOST
