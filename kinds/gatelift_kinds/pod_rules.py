@@ -18,7 +18,7 @@ def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
     """Return the operations that take a new pod over, none if it is not to be queued.
 
     A pod with a suspending parent gets gate and hash only: the parent has done the rest. Otherwise the namespace has to
-    be selected, no queued owner may stand above it, and it needs a queue (or everything is managed). A pod of a queued
+    be selected, no queued owner may have made it, and it needs a queue (or everything is managed). A pod of a queued
     owner loses the label of those that are taken over: it would be queued once more, and nothing would hold it back.
     """
     if facts.by_agent:
@@ -39,7 +39,7 @@ def defaults(obj: Object, facts: WebhookFacts) -> tuple[Operation, ...]:
 
 def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a new pod, after defaulting."""
-    errors = [*rules.created(obj), *_markers(obj), *_marked_by_others(obj, facts)]
+    errors = [*rules.created(obj), *_markers(obj), *_marked_by_others(obj, facts), *_claimed(obj, facts)]
     if markers.MANAGED in rules.marks(obj) and not facts.owner_managed and not facts.by_agent:
         errors += rules.claims(obj.get("spec"), "spec")
     if markers.ELASTIC_JOB in rules.notes(obj):
@@ -113,6 +113,17 @@ def _marked_by_others(obj: Object, facts: WebhookFacts) -> list[FieldError]:
     if facts.by_agent or not facts.owner_managed or not marked or markers.POD_SUSPENDING_PARENT in rules.notes(obj):
         return []
     return [forbidden(label(markers.MANAGED), "the pod's owner is queued, not the pod: leave the label out")]
+
+
+def _claimed(obj: Object, facts: WebhookFacts) -> list[FieldError]:
+    """Return an error for a pod that pretends to be a queued Job's, where it does not wait for quota of its own."""
+    if facts.by_agent or not facts.owner_claimed or _gated(obj):
+        return []
+    text = (
+        "names a queued Job as its controller, and only the controller of Jobs makes pods of it: "
+        "leave the owner out, or give the pod a queue of its own"
+    )
+    return [forbidden("metadata.ownerReferences", text)]
 
 
 def _unmarked(obj: Object) -> tuple[Operation, ...]:

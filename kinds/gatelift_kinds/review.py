@@ -69,7 +69,9 @@ class WebhookFacts:
     default_priority_class: bool = False
     """A WorkloadPriorityClass called `default` exists and defaulting of it is on."""
     owner_managed: bool = False
-    """A pod's controller is itself queued: what holds that back holds the pod back."""
+    """A pod is made for its controller, which is itself queued: what holds that back holds the pod back."""
+    owner_claimed: bool = False
+    """A pod names a queued Job as its controller, which does not make it: nothing of that Job holds it back."""
     reserved_by: str = ""
     """The Workload of the object, while it holds quota and the object's queue is changed."""
     by_agent: bool = False

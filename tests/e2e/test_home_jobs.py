@@ -58,6 +58,30 @@ async def test_hd_1_what_starts_while_the_webhooks_do_not_hold_it_is_suspended_a
     await world.remove(JOB, name)
 
 
+async def test_hd_198_a_pod_that_says_it_is_a_waiting_jobs_waits_for_its_own_quota(world: World) -> None:
+    name = world.name("claimed")
+    await waiting(world, name)
+    uid = (await world.get("mgmt", JOB, name) or {})["metadata"]["uid"]
+    pod = world.pod(f"{name}-pod", queue="at-home", cpu="64", does=LONG)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid, "controller": True}
+    pod["metadata"]["ownerReferences"] = [owner]
+    await world.create(pod)
+    await world.condition(f"{name}-pod", "QuotaReserved", status="False")
+    found = await world.get("mgmt", POD, f"{name}-pod")
+    assert found is not None
+    assert {"name": "kueue.x-k8s.io/admission"} in found["spec"]["schedulingGates"]
+    await world.remove(POD, f"{name}-pod")
+    await world.remove(JOB, name)
+
+
+async def test_hd_198_pods_that_the_job_controller_makes_are_the_jobs(world: World) -> None:
+    name = world.name("makes-its-pods")
+    await world.create(world.job(name, pods=2, queue="at-home", cpu="10m", does=LONG))
+    await world.until(lambda: _running(world, name, 2), "its pods run, held back by nothing but it")
+    assert not any(one["spec"].get("schedulingGates") for one in await pods_of(world, name))
+    await world.remove(JOB, name)
+
+
 async def test_hd_2_growth_of_a_running_job_is_refused_and_a_suspended_one_is_queued_with_its_new_size(
     world: World,
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gatelift.webhooks.review import WARNING_CHARS_MAX
@@ -85,6 +87,21 @@ def test_hd_129_a_pod_of_a_queued_job_loses_the_label_of_those_that_are_taken_ov
     verdict = POD_KIND.validate_create(pod, OWNED)
     (text,) = told(verdict)
     assert text.startswith("metadata.labels[kueue.x-k8s.io/managed]: Forbidden: the pod's owner is queued, not the pod")
+
+
+CLAIMED = WebhookFacts(local_queues={"q": True}, owner_claimed=True)
+
+
+def test_hd_198_a_pod_that_claims_a_queued_job_is_queued_like_any_other_or_refused() -> None:
+    assert defaulted(POD_KIND, a_pod(Q), CLAIMED) == defaulted(
+        POD_KIND, a_pod(Q), WebhookFacts(local_queues={"q": True})
+    )
+    held = defaulted(POD_KIND, a_pod(Q), CLAIMED)
+    assert POD_KIND.validate_create(held, CLAIMED).allowed
+    for labels in (MARK, Q):
+        (text,) = told(POD_KIND.validate_create(a_pod(labels), CLAIMED))
+        assert text.startswith("metadata.ownerReferences: Forbidden: names a queued Job as its controller")
+    assert POD_KIND.validate_create(a_pod(MARK), replace(CLAIMED, by_agent=True)).allowed
 
 
 @pytest.mark.parametrize("labels", [Q, OTHER])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from gatelift.config import Configuration
 from gatelift.webhooks import owners
@@ -13,7 +16,7 @@ from gatelift.webhooks.app import Daemon, settings_of
 from gatelift_kinds import markers
 from gatelift_kinds.names import workload_name
 from gatelift_kube.client import Client
-from gatelift_kube.resources import JOB, WORKLOAD
+from gatelift_kube.resources import JOB, LOCAL_QUEUE, WORKLOAD
 from support.fake_apiserver import FakeApiServer
 from support.until import until
 from support.webhook_requests import Json, K, operations, owned, queued
@@ -21,6 +24,15 @@ from support.webhook_requests import Json, K, operations, owned, queued
 from .conftest import SETTINGS, Asking
 
 NOW = "2026-01-01T00:00:00Z"
+MANIFESTS = Path(__file__).parents[2] / "deploy" / "policies"
+BY_CONTROLLER: Json = {"username": "system:serviceaccount:kube-system:job-controller"}
+STRANGERS = [
+    pytest.param({"username": "a-tenant"}, id="a tenant"),
+    pytest.param({"username": "system:serviceaccount:team:job-controller"}, id="an account of that name of his own"),
+    pytest.param({"username": "system:serviceaccount:kube-system:replicaset-controller"}, id="another controller"),
+    pytest.param({"username": "system:node:n"}, id="a kubelet"),
+    pytest.param({}, id="nobody named"),
+]
 
 
 @pytest.mark.parametrize(
@@ -33,7 +45,90 @@ NOW = "2026-01-01T00:00:00Z"
 async def test_a_pod_is_taken_over_under(asking: Asking, server: FakeApiServer, labels: Json, taken: bool) -> None:
     server.put(JOB, "j", "team", metadata={"labels": labels})
     pod = queued(ownerReferences=owned("j", "uid-j"))
-    assert bool(operations(await asking.review("/mutate-pod", "Pod", pod))) is taken
+    assert bool(operations(await asking.review("/mutate-pod", "Pod", pod, userInfo=BY_CONTROLLER))) is taken
+
+
+@pytest.mark.parametrize("path", ["/mutate-pod", "/validate-pod"])
+@pytest.mark.parametrize("username", sorted(owners.JOB_CONTROLLERS))
+async def test_hd_198_a_pod_of_a_queued_job_is_made_by_the_controller_of_jobs(
+    asking: Asking, server: FakeApiServer, username: str, path: str
+) -> None:
+    server.put(JOB, "j", "team", metadata={"labels": {f"{K}queue-name": "near"}})
+    pod = queued(ownerReferences=owned("j", "uid-j"))
+    response = await asking.review(path, "Pod", pod, userInfo={"username": username})
+    assert response["allowed"]
+    assert not operations(response)
+
+
+@pytest.mark.parametrize("user", STRANGERS)
+async def test_hd_198_one_that_somebody_else_makes_waits_for_its_own_quota(
+    asking: Asking, server: FakeApiServer, user: Json
+) -> None:
+    """The Job may wait for ever, and its controller takes such an owner off: it would run on, charged to nobody."""
+    server.put(JOB, "j", "team", metadata={"labels": {f"{K}queue-name": "near"}})
+    pod = queued(ownerReferences=owned("j", "uid-j"))
+    changes = operations(await asking.review("/mutate-pod", "Pod", pod, userInfo=user))
+    assert changes["/spec/schedulingGates"] == [{"name": f"{K}admission"}]
+    gated = {**pod, "spec": {**pod["spec"], "schedulingGates": changes["/spec/schedulingGates"]}}
+    assert (await asking.review("/validate-pod", "Pod", gated, userInfo=user))["allowed"]
+
+
+async def test_hd_198_so_does_one_without_a_queue_where_a_default_queues_every_pod(
+    client: Client, server: FakeApiServer
+) -> None:
+    server.put(LOCAL_QUEUE, "default", "team", spec={"clusterQueue": "near"})
+    server.put(JOB, "j", "team", metadata={"labels": {f"{K}queue-name": "near"}})
+    pod: Json = {"metadata": {"ownerReferences": owned("j", "uid-j")}, "spec": {"containers": []}}
+    daemon = Daemon(client, SETTINGS)
+    await daemon.start()
+    try:
+        await until(lambda: not daemon.missing(), "the daemon is ready")
+        asking = Asking(server, daemon)
+        assert not operations(await asking.review("/mutate-pod", "Pod", pod, userInfo=BY_CONTROLLER))
+        changes = operations(await asking.review("/mutate-pod", "Pod", pod, userInfo={"username": "a-tenant"}))
+        assert changes["/spec/schedulingGates"] == [{"name": f"{K}admission"}]
+    finally:
+        await daemon.stop()
+
+
+@pytest.mark.parametrize("user", STRANGERS)
+async def test_hd_198_one_that_nothing_holds_back_is_refused_with_the_way_out(
+    asking: Asking, server: FakeApiServer, user: Json
+) -> None:
+    server.put(JOB, "j", "team", metadata={"labels": {f"{K}queue-name": "near"}})
+    pod: Json = {"metadata": {"labels": {f"{K}managed": "true"}, "ownerReferences": owned("j", "uid-j")}, "spec": {}}
+    response = await asking.review("/validate-pod", "Pod", pod, userInfo=user)
+    assert not response["allowed"]
+    text = response["status"]["message"]
+    assert text.startswith("metadata.ownerReferences: Forbidden: names a queued Job as its controller")
+    assert "leave the owner out" in text
+
+
+async def test_hd_198_what_was_found_for_somebody_else_is_not_kept_for_the_controller(
+    asking: Asking, server: FakeApiServer
+) -> None:
+    """A Job that waits may be given a queue, or lose it, until its controller makes the first pod."""
+    server.put(JOB, "j", "team", metadata={"labels": {}})
+    pod = queued(ownerReferences=owned("j", "uid-j"))
+    await asking.review("/mutate-pod", "Pod", pod)
+    server.put(JOB, "j", "team", metadata={"labels": {f"{K}queue-name": "near"}})
+    assert not operations(await asking.review("/mutate-pod", "Pod", pod, userInfo=BY_CONTROLLER))
+
+
+async def test_hd_198_of_a_change_nobody_asks_whose_the_pod_is(asking: Asking, server: FakeApiServer) -> None:
+    server.put(JOB, "j", "team", metadata={"labels": {f"{K}queue-name": "near"}})
+    pod = queued(ownerReferences=owned("j", "uid-j"))
+    assert (await asking.review("/validate-pod", "Pod", pod, pod))["allowed"]
+    assert not server.asked("GET", "/jobs/j")
+
+
+def test_hd_198_the_policies_and_the_webhooks_know_one_list_of_controllers_of_jobs() -> None:
+    for cluster in ("management", "worker"):
+        text = (MANIFESTS / cluster / "policies.yaml").read_text()
+        policies = [each for each in yaml.safe_load_all(text) if each["kind"] == "ValidatingAdmissionPolicy"]
+        variables = [each for policy in policies for each in policy["spec"].get("variables", [])]
+        (made,) = [each["expression"] for each in variables if each["name"] == "madeForAJob"]
+        assert set(re.findall(r"'(system:[^']+)'", made)) == owners.JOB_CONTROLLERS
 
 
 @pytest.mark.parametrize("kind", ["Job", "CronJob", "JobSet"])
@@ -78,14 +173,15 @@ async def test_is_41_in_managed_namespaces_unless_another_controller_queues_that
 async def test_an_owner_is_read_once_for_all_its_pods(asking: Asking, server: FakeApiServer) -> None:
     server.put(JOB, "j", "team", metadata={"labels": {}})
     for _ in range(3):
-        await asking.review("/mutate-pod", "Pod", queued(ownerReferences=owned("j", "uid-j")))
+        pod = queued(ownerReferences=owned("j", "uid-j"))
+        await asking.review("/mutate-pod", "Pod", pod, userInfo=BY_CONTROLLER)
     assert len(server.asked("GET", "/jobs/j")) == 1
 
 
 async def test_another_job_of_the_same_name_is_not_the_owner(asking: Asking, server: FakeApiServer) -> None:
     server.put(JOB, "j", "team", metadata={"labels": {f"{K}queue-name": "near"}})
     pod = queued(ownerReferences=owned("j", "uid-of-an-earlier-one"))
-    assert operations(await asking.review("/mutate-pod", "Pod", pod))
+    assert operations(await asking.review("/mutate-pod", "Pod", pod, userInfo=BY_CONTROLLER))
 
 
 async def test_a_pod_whose_owner_is_missing_is_refused_with_the_way_out(asking: Asking) -> None:
@@ -136,7 +232,7 @@ async def test_the_memory_of_owners_is_bounded(client: Client, server: FakeApiSe
     known = owners.Owners(client)
     for name in ("a", "b", "c"):
         server.put(JOB, name, "team")
-        await known.managed("team", queued(ownerReferences=owned(name, f"uid-{name}")))
+        await known.managed("team", queued(ownerReferences=owned(name, f"uid-{name}")), by_controller=True)
     assert len(known._kept) == 2
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gatelift.webhooks import configuration, queueing, review
 from gatelift.webhooks.envelope import BadReviewError
-from gatelift.webhooks.owners import Owners, OwnerUnknownError
+from gatelift.webhooks.owners import JOB_CONTROLLERS, Owners, OwnerUnknownError
 from gatelift.webhooks.reservations import Reservations, ReservationUnknownError
 from gatelift.webhooks.review import Question
 from gatelift.webhooks.surroundings import Surroundings
@@ -44,12 +44,10 @@ class Judge:
         if kind is None:
             return refused
         if question.operation == "UPDATE":  # whoever owns the object: what it belongs to does not let it go
-            by_agent = question.asked_by_gatelift(self._namespace)
-            facts = self._surroundings.facts(question.namespace, owner_managed=False, by_agent=by_agent)
-            correction = kind.corrected(question.old, question.new, facts)
+            correction = kind.corrected(question.old, question.new, self._facts(question))
             return review.allow(question.uid, correction.operations, correction.warnings)
         try:
-            facts = await self._facts(question)
+            facts = await self._facts_of_new(question)
         except OwnerUnknownError as error:
             return _unknown_owner(question, error)
         return review.allow(question.uid, kind.defaults(question.new, facts))
@@ -59,20 +57,18 @@ class Judge:
         kind, refused = self._kind(name, question)
         if kind is None:
             return refused
-        try:
-            facts = await self._facts(question)
-        except OwnerUnknownError as error:
-            if question.operation == "CREATE":
-                return _unknown_owner(question, error)
-            by_agent = question.asked_by_gatelift(self._namespace)
-            facts = self._surroundings.facts(question.namespace, owner_managed=False, by_agent=by_agent)
         if question.operation == "UPDATE":
             try:
                 kept = await self._reservations.kept_by(kind.resource, question.namespace, question.old, question.new)
             except ReservationUnknownError as error:
                 return _refuse(question, rules.label(markers.QUEUE_NAME), str(error))
-            verdict = kind.validate_update(question.old, question.new, replace(facts, reserved_by=kept))
+            facts = replace(self._facts(question), reserved_by=kept)
+            verdict = kind.validate_update(question.old, question.new, facts)
         else:
+            try:
+                facts = await self._facts_of_new(question)
+            except OwnerUnknownError as error:
+                return _unknown_owner(question, error)
             verdict = kind.validate_create(question.new, facts)
         if verdict.allowed:
             return review.allow(question.uid, warnings=verdict.warnings)
@@ -94,7 +90,7 @@ class Judge:
             raise _wrong_path(question, " or ".join(unserved.BY_KIND))
         if question.problem:
             return review.malformed(question)
-        facts = self._surroundings.facts(question.namespace, owner_managed=False, by_agent=False)
+        facts = self._facts(question)
         verdict = unserved.verdict(question.kind, question.old, question.new, self._elsewhere)
         if verdict.allowed or not facts.namespace_selected:
             return review.allow(question.uid)
@@ -108,14 +104,17 @@ class Judge:
             return None, review.malformed(question)
         return kind, b""
 
-    async def _facts(self, question: Question) -> WebhookFacts:
-        made_by_a_job = question.kind == POD_KIND.resource.kind  # Jobs make pods and nothing else
-        owner_managed = made_by_a_job and await self._owners.managed(question.namespace, question.new)
-        return self._surroundings.facts(
-            question.namespace,
-            owner_managed=owner_managed,
-            by_agent=question.asked_by_gatelift(self._namespace),
-        )
+    def _facts(self, question: Question) -> WebhookFacts:
+        return self._surroundings.facts(question.namespace, by_agent=question.asked_by_gatelift(self._namespace))
+
+    async def _facts_of_new(self, question: Question) -> WebhookFacts:
+        """Return besides whose a new object is. Who made one that is there no change of it tells, and none asks."""
+        facts = self._facts(question)
+        if question.kind != POD_KIND.resource.kind:  # Jobs make pods and nothing else
+            return facts
+        made = question.username in JOB_CONTROLLERS
+        queued = await self._owners.managed(question.namespace, question.new, by_controller=made)
+        return replace(facts, owner_managed=queued and made, owner_claimed=queued and not made)
 
 
 def _wrong_path(question: Question, kind: str) -> BadReviewError:

@@ -1,4 +1,8 @@
-"""Whether a pod's owner is queued: then the pod is the owner's business. Reads the owner, keeps the answer briefly."""
+"""Whether a pod's owner is queued, and who makes its pods. Reads the owner, keeps the answer briefly.
+
+That a pod names a queued Job as its controller says nothing by itself: anybody writes that of a new pod, also of a Job
+that waits. The pods of a Job, which its charge counts, are those that the controller of Jobs makes (decision 63).
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,16 @@ from gatelift_kube.resources import JOB, ObjectKey, ObjectRef
 
 READ_SECONDS_MAX = 3.0
 """Shorter than the API server waits for us, so that the refusal has our text."""
+JOB_CONTROLLERS = frozenset(
+    {
+        "system:serviceaccount:kube-system:job-controller",
+        "system:serviceaccount:openshift-infra:job-controller",
+        "system:kube-controller-manager",  # where its controllers have no accounts of their own
+    }
+)
+"""Who makes the pods of Jobs, by username; the policies of `deploy/policies` name the same ones."""
 KEPT_SECONDS = 60.0
-"""A queue's name on a Job may be added while it is suspended only, that is before it makes pods."""
+"""A queue's name on a Job may be added while it is suspended only, that is before its controller makes pods."""
 KEPT_MAX = 4096
 
 
@@ -32,14 +44,20 @@ class Owners:
         self._clock = clock
         self._kept: OrderedDict[str, tuple[float, bool]] = OrderedDict()
 
-    async def managed(self, namespace: str, document: dict[str, Any]) -> bool:
-        """Return whether the object's controller is queued. OwnerUnknownError: it is a Job that cannot be read."""
+    async def managed(self, namespace: str, document: dict[str, Any], *, by_controller: bool) -> bool:
+        """Return whether the object's controller is queued. OwnerUnknownError: it is a Job that cannot be read.
+
+        `by_controller`: the controller of Jobs asks, of which alone an answer is kept: before its first pod the Job may
+        still be given a queue, or lose it.
+        """
         owner = controller_of(document)
         if owner is None:
             return False
         api_version, kind, name, uid = owner
         if (api_version, kind) != (JOB.api_version, JOB.kind):
             return False
+        if not by_controller:
+            return await self._read(namespace, name, uid)
         kept = self._kept.get(uid)
         if kept is not None and self._clock() - kept[0] < KEPT_SECONDS:
             return kept[1]

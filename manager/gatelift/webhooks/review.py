@@ -62,6 +62,7 @@ class Question:
     new: Json
     old: Json
     groups: tuple[str, ...]
+    username: str = ""
     problem: str = ""
     """Why the object cannot even be looked at, "" if it can."""
 
@@ -82,6 +83,7 @@ def read(body: bytes | bytearray) -> Question:
         new=new,
         old=old,
         groups=tuple(request.user_info.groups or ()),
+        username=request.user_info.username,
         problem=_problem(request.kind.kind, new) or _problem(request.kind.kind, old),
     )
 

@@ -65,7 +65,7 @@ class Surroundings:
         late = [one.resource.plural for one in self._reflectors if not one.synced.is_set()]
         return f"not read yet: {', '.join(late)}" if late else ""
 
-    def facts(self, namespace: str, *, owner_managed: bool, by_agent: bool) -> WebhookFacts:
+    def facts(self, namespace: str, *, by_agent: bool) -> WebhookFacts:
         """Return what is known for an object of this namespace."""
         known = self.caches[NAMESPACE].get(ObjectKey("", namespace))
         labels = dict(known.metadata.labels) if isinstance(known, Namespace) else {}
@@ -76,7 +76,6 @@ class Surroundings:
             manage_without_queue=self._manage_without_queue,
             local_queues=self._local_queues(namespace),
             default_priority_class=self._default_priority_class and default_class,
-            owner_managed=owner_managed,
             by_agent=by_agent,
         )
 
