@@ -115,8 +115,8 @@ def verdict(kind: str, old: Object, new: Object, elsewhere: frozenset[tuple[str,
     with its group, that another controller queues (`integrations.externalFrameworks`).
     """
     maker, queue = BY_KIND[kind], rules.marks(new).get(markers.QUEUE_NAME)
-    if queue is None or queue == rules.marks(old).get(markers.QUEUE_NAME):
-        return Verdict()
+    if not queue or queue == rules.marks(old).get(markers.QUEUE_NAME):
+        return Verdict()  # an empty name is no queue, as in Kueue
     if (maker.kind, maker.group) in elsewhere or _is_child(new):
         return Verdict()
     if _is_queued(maker, new):

@@ -63,6 +63,12 @@ def test_what_was_labelled_before_may_be_changed_in_all_else_and_lose_the_label(
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_an_empty_name_is_no_queue(kind: str) -> None:
+    for old in ({}, made(None), made(Q)):
+        assert unserved.verdict(kind, old, made({markers.QUEUE_NAME: ""})).allowed
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_is_41_what_exists_scales_and_rolls_out_with_the_label_it_had(kind: str) -> None:
     before, after = made(Q), {**made(Q), "spec": {"replicas": 9}}
     assert unserved.verdict(kind, before, after).allowed
