@@ -24,7 +24,7 @@ from gatelift_kinds.kind import (
     UserChange,
 )
 from gatelift_kinds.patches import without_finalizer
-from gatelift_kinds.review import NO_CORRECTION, Correction, Verdict, WebhookFacts
+from gatelift_kinds.review import NO_CORRECTION, Change, Correction, Verdict, WebhookFacts
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKLOAD, Resource
@@ -235,6 +235,10 @@ class BareKind:
     def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Allow: the CRD's rules are all there are."""
         return Verdict()
+
+    def held_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
+        """Return nothing: nobody runs it."""
+        return ()
 
     def validate_update(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Allow: the CRD's rules are all there are."""

@@ -37,7 +37,7 @@ from gatelift_kinds.kind import (
 from gatelift_kinds.names import workload_name
 from gatelift_kinds.patches import Json, decode, encode, guards, stop_marked
 from gatelift_kinds.pods import count_pods, holds_resources
-from gatelift_kinds.review import Correction, Verdict, WebhookFacts
+from gatelift_kinds.review import Change, Correction, Verdict, WebhookFacts
 from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
@@ -396,6 +396,10 @@ class JobKind:
     def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Return what is wrong with a new Job."""
         return job_rules.validate_create(obj, facts)
+
+    def held_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
+        """Return what a run takes no notice of, while it is suspended."""
+        return job_rules.held_changes(old, new)
 
     def validate_update(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Return what is wrong with a change of a Job."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kinds import asked_for, job_fixed, job_partial, markers, rules, template_before
+from gatelift_kinds import asked_for, fixed, job_fixed, job_partial, markers, rules, template_before
 from gatelift_kinds.patches import Operation
-from gatelift_kinds.review import NO_CORRECTION, Correction, FieldError, Verdict, WebhookFacts
+from gatelift_kinds.review import NO_CORRECTION, Change, Correction, FieldError, Verdict, WebhookFacts
 from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label
 from gatelift_kube.numbers import whole
 
@@ -106,13 +106,18 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     warnings: tuple[str, ...] = ()
     if not facts.by_agent and _queued(old, new) and not _finished(old):
         if not (suspended or was_suspended):
-            errors += job_fixed.refused(old, new)
+            errors += fixed.refused(job_fixed.changes(old, new))
         elif suspended and was_suspended:
-            warnings = job_fixed.warned(old, new, facts.reserved_by)
+            warnings = fixed.warned(held_changes(old, new), facts.reserved_by)
     resized = () if suspended or was_suspended or facts.by_agent else _resized(old, new)
     errors += [one for one in resized if isinstance(one, FieldError)]
     verdict = Verdict(errors=tuple(errors), warnings=(*warnings, *(one for one in resized if isinstance(one, str))))
     return asked_for.joined(verdict, _asked_for(old, new, facts))
+
+
+def held_changes(old: Object, new: Object) -> tuple[Change, ...]:
+    """Return what is changed of a Job that waits, and taken no notice of by a run that begins at this moment."""
+    return job_fixed.changes(old, new) if _suspended(old) else ()
 
 
 def _asked_for(old: Object, new: Object, facts: WebhookFacts) -> Verdict:

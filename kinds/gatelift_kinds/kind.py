@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
-from gatelift_kinds.review import Correction, Verdict, WebhookFacts
+from gatelift_kinds.review import Change, Correction, Verdict, WebhookFacts
 from gatelift_kube.objects.core import Pod, Toleration
 from gatelift_kube.objects.kueue import PriorityClassRef, Workload
 from gatelift_kube.resources import Resource
@@ -394,6 +394,10 @@ class WebhookSide(Protocol):
 
     def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Return what is wrong with a new object, after defaulting."""
+        ...
+
+    def held_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
+        """Return what is changed of an object that is held back, and taken no notice of by a run that has begun."""
         ...
 
     def validate_update(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Verdict:

@@ -40,7 +40,7 @@ from gatelift_kinds.patches import (
     without_finalizer,
 )
 from gatelift_kinds.pods import over, unbound_and_deleting
-from gatelift_kinds.review import NO_CORRECTION, Correction, Verdict, WebhookFacts
+from gatelift_kinds.review import NO_CORRECTION, Change, Correction, Verdict, WebhookFacts
 from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
 from gatelift_kube.objects.core import Pod, PodTemplate
 from gatelift_kube.objects.kueue import PodSet, Workload
@@ -394,6 +394,10 @@ class PodKind:
     def validate_create(self, obj: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Return what is wrong with a new pod."""
         return pod_rules.validate_create(obj, facts)
+
+    def held_changes(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Change, ...]:
+        """Return what a run elsewhere takes no notice of, while the gate is there."""
+        return pod_rules.held_changes(old, new)
 
     def validate_update(self, old: Mapping[str, Any], new: Mapping[str, Any], facts: WebhookFacts) -> Verdict:
         """Return what is wrong with a change of a pod."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kinds import asked_for, markers, not_served, rules
+from gatelift_kinds import asked_for, fixed, markers, not_served, pod_fixed, rules
 from gatelift_kinds.patches import Operation, add_to_map
-from gatelift_kinds.review import FieldError, Verdict, WebhookFacts
+from gatelift_kinds.review import Change, FieldError, Verdict, WebhookFacts
 from gatelift_kinds.role_hash import role_hash
 from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label, required
 from gatelift_kube.numbers import whole
@@ -66,8 +66,20 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
                 annotation(markers.RETRIABLE_IN_GROUP), "an unretriable pod cannot become retriable: keep it false"
             )
         )
-    verdict = Verdict(errors=tuple(errors), warnings=_left_waiting(old, new, facts))
-    return asked_for.joined(verdict, _asked_for(old, new, facts))
+    late = () if facts.by_agent else held_changes(old, new)
+    if facts.runs_elsewhere:
+        errors += fixed.refused(late)
+        late = ()
+    warnings = (*_left_waiting(old, new, facts), *fixed.warned(late, facts.reserved_by))
+    return asked_for.joined(Verdict(errors=tuple(errors), warnings=warnings), _asked_for(old, new, facts))
+
+
+def held_changes(old: Object, new: Object) -> tuple[Change, ...]:
+    """Return what is changed of a pod at its gate, and taken no notice of by a run elsewhere.
+
+    Without the gate it runs here, and its kubelet acts on what may be changed.
+    """
+    return pod_fixed.changes(old, new) if _gated(old) else ()
 
 
 def _asked_for(old: Object, new: Object, facts: WebhookFacts) -> Verdict:

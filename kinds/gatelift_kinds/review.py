@@ -55,6 +55,16 @@ NO_CORRECTION = Correction()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One thing that a run that has begun takes no notice of: its path, the new value, and what is wrong with it."""
+
+    path: str
+    value: str | None
+    """None where it is too long to be shown."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookFacts:
     """What the webhook's caches say of an object's surroundings.
 
@@ -73,6 +83,8 @@ class WebhookFacts:
     owner_claimed: bool = False
     """A pod names a queued Job as its controller, which does not make it: nothing of that Job holds it back."""
     reserved_by: str = ""
-    """The Workload of the object, while it holds quota and the object's queue is changed."""
+    """The Workload of the object, while it holds quota and what that was given for is changed."""
+    runs_elsewhere: bool = False
+    """That Workload was given to another cluster, which has the object as it was then."""
     by_agent: bool = False
     """An agent made the object, for another manager: leave it alone."""

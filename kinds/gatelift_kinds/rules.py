@@ -57,8 +57,8 @@ def notes(obj: Object) -> Mapping[str, str]:
     return found
 
 
-def invalid(path: str, value: str, text: str) -> FieldError:
-    """Return an error about a value."""
+def invalid(path: str, value: str | None, text: str) -> FieldError:
+    """Return an error about a value; None is not shown."""
     return FieldError(kind=ErrorKind.INVALID, path=path, text=text, value=value)
 
 

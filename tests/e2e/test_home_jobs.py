@@ -161,6 +161,40 @@ async def test_hd_109_the_queue_of_a_pod_that_runs_elsewhere_is_not_changed(worl
     await world.remove(POD, name)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"activeDeadlineSeconds": 900}, {"tolerations": [{"key": "a", "operator": "Exists"}]}],
+    ids=["a deadline", "a toleration"],
+)
+async def test_hd_203_what_a_run_elsewhere_takes_no_notice_of_is_not_taken(world: World, change: Json) -> None:
+    name = world.name("fixed")
+    await world.create(world.pod(name, cpu="10m", does=LONG))
+    await world.condition(name, "Admitted")
+    found = await world.get("mgmt", POD, name)
+    assert found is not None
+    change = {
+        key: [*found["spec"].get(key, []), *value] if isinstance(value, list) else value
+        for key, value in change.items()
+    }
+    with pytest.raises(ApiError, match="is not passed on to the cluster where the pod runs"):
+        await world.patch(POD, name, {"spec": change})
+    await world.remove(POD, name)
+
+
+async def test_hd_203_what_runs_at_home_its_kubelet_acts_on(world: World) -> None:
+    name = world.name("acted-on")
+    await world.create(world.pod(name, queue="at-home", cpu="10m", does=LONG))
+    await world.condition(name, "Admitted")
+
+    async def let_go() -> bool:
+        found = await world.get("mgmt", POD, name)
+        return found is not None and not found["spec"].get("schedulingGates")
+
+    await world.until(let_go, "it is let go")
+    await world.patch(POD, name, {"spec": {"activeDeadlineSeconds": 900}})
+    await world.remove(POD, name)
+
+
 async def test_hd_109_what_waits_may_change_its_queue(world: World) -> None:
     name = world.name("waits")
     await waiting(world, name)

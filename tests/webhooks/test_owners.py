@@ -259,3 +259,30 @@ async def test_hd_170_what_is_changed_while_a_run_may_be_starting_is_warned_of(
     )
     assert same["allowed"]
     assert len(server.asked("GET", f"/workloads/{name}")) == 1, "it is read for such a change alone"
+
+
+@pytest.mark.parametrize(
+    ("cluster", "reserved", "allowed", "told"),
+    [
+        pytest.param("w1", "True", False, 0, id="it runs on a worker"),
+        pytest.param(None, "True", True, 1, id="no cluster is chosen yet"),
+        pytest.param("local", "True", True, 1, id="it is let go here"),
+        pytest.param("w1", "False", True, 0, id="it waits again"),
+    ],
+)
+async def test_hd_203_what_is_changed_of_a_pod_depends_on_where_its_workload_is(
+    asking: Asking, server: FakeApiServer, cluster: str | None, reserved: str, allowed: bool, told: int
+) -> None:
+    name = workload_name("Pod", "", "p", "uid-p")
+    condition = {"type": "QuotaReserved", "status": reserved, "reason": "x", "message": "", "lastTransitionTime": NOW}
+    server.put(WORKLOAD, name, "team", status={"conditions": [condition], "clusterName": cluster})
+    old = queued("far", name="p", uid="uid-p")
+    old["spec"]["schedulingGates"] = [{"name": f"{K}admission"}]
+    new = {**old, "spec": {**old["spec"], "activeDeadlineSeconds": 9}}
+    response = await asking.review("/validate-pod", "Pod", new, old)
+    assert response["allowed"] is allowed
+    assert len(response.get("warnings", [])) == told
+    if not allowed:
+        assert "spec.activeDeadlineSeconds" in response["status"]["message"]
+    assert (await asking.review("/validate-pod", "Pod", old, old))["allowed"]
+    assert len(server.asked("GET", f"/workloads/{name}")) == 1, "it is read for such a change alone"

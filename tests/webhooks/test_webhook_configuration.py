@@ -10,6 +10,7 @@ from gatelift.webhooks import configuration
 from gatelift.webhooks.configuration import Wanted
 from gatelift_kinds import unserved
 from gatelift_kube.objects.meta import LabelSelector
+from gatelift_sandbox.embedded import conditions
 
 BASE = Wanted(namespace="gatelift-system")
 SERVICE = {"namespace": "gatelift-system", "name": "gatelift-webhooks", "path": "/mutate-pod", "port": 443}
@@ -158,3 +159,24 @@ def test_a_selector_for_everything_never_reaches_kube_system_or_us() -> None:
     selector = LabelSelector(match_labels={"team": "a"})
     webhooks = configuration.mutating(Wanted(namespace="gatelift-system", unmarked_selector=selector))
     assert webhooks[1]["namespaceSelector"] == {"matchLabels": {"team": "a"}, "matchExpressions": [OUTSIDE]}
+
+
+GATES: dict[str, Any] = {"schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "asked"),
+    [
+        pytest.param(GATES, {**GATES, "activeDeadlineSeconds": 9}, True, id="HD-203: the spec of what is at its gate"),
+        pytest.param(GATES, GATES, False, id="HD-203: nothing of the spec, as its status or what a controller writes"),
+        pytest.param({}, {"activeDeadlineSeconds": 9}, False, id="HD-203: the spec of what runs here"),
+    ],
+)
+def test_of_a_pod_is_asked_about(before: dict[str, Any], after: dict[str, Any], asked: bool) -> None:
+    (pods,) = [one for one in configuration.validating(BASE) if one["name"] == "validate.pod.gatelift.dev"]
+    old: dict[str, Any] = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "q"}}, "spec": before}
+    new = {"metadata": old["metadata"], "spec": after}
+    user = {"username": "u", "groups": []}
+    request = {"operation": "UPDATE", "kind": {"kind": "Pod"}, "userInfo": user}
+    variables = {"object": new, "oldObject": old, "request": request}
+    assert all(conditions.holds(each["expression"], variables) for each in pods["matchConditions"]) is asked

@@ -208,7 +208,7 @@ def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Jso
             **_ASKING,
             **extra,
         }
-        common = [_not_ours(wanted.namespace), *([_changed()] if "UPDATE" in operations else [])]
+        common = [_not_ours(wanted.namespace), *([_changed(kind)] if "UPDATE" in operations else [])]
         made.append(
             {
                 **base,
@@ -303,15 +303,19 @@ def _not_ours(namespace: str) -> Json:
     }
 
 
-def _changed() -> Json:
-    """Return the condition for updates: a marker or a Job's spec has changed. What kubelets write is neither."""
+def _changed(kind: Kind) -> Json:
+    """Return the condition for updates: a marker or the spec has changed. What kubelets write is neither.
+
+    Of pods only those at a gate: what an API server lets be changed of their spec, a run elsewhere takes no notice of.
+    """
+    held = {POD: "has(oldObject.spec.schedulingGates) && ", JOB: ""}[kind]
     parts = [
         "request.operation == 'CREATE'",
         "(has(object.metadata.labels) != has(oldObject.metadata.labels))",
         "(has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels)",
         "(has(object.metadata.annotations) != has(oldObject.metadata.annotations))",
         "(has(object.metadata.annotations) && object.metadata.annotations != oldObject.metadata.annotations)",
-        "(request.kind.kind == 'Job' && object.spec != oldObject.spec)",
+        f"({held}object.spec != oldObject.spec)",
     ]
     return {"name": "changed", "expression": " || ".join(parts)}
 

@@ -59,10 +59,10 @@ class Judge:
             return refused
         if question.operation == "UPDATE":
             try:
-                kept = await self._reservations.kept_by(kind.resource, question.namespace, question.old, question.new)
+                kept = await self._reservations.kept_by(kind, question.namespace, question.old, question.new)
             except ReservationUnknownError as error:
                 return _refuse(question, rules.label(markers.QUEUE_NAME), str(error))
-            facts = replace(self._facts(question), reserved_by=kept)
+            facts = replace(self._facts(question), reserved_by=kept.workload, runs_elsewhere=kept.elsewhere)
             verdict = kind.validate_update(question.old, question.new, facts)
         else:
             try:

@@ -1,4 +1,6 @@
-"""Whether an object's Workload holds quota: then its queue's name stays. Reads the Workload, and keeps nothing.
+"""Whether an object's Workload holds quota, and elsewhere: then its queue's name stays, and what that cluster has.
+
+Reads the Workload, and keeps nothing.
 
 Asked only when a queue's name is changed or taken off, or what a run that begins takes with it; that is rare. An answer
 can be old as soon as it is given: what is admitted at that very moment and leaves its queue the manager stops.
@@ -6,20 +8,34 @@ can be old as soon as it is given: what is admitted at that very moment and leav
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.webhooks.owners import READ_SECONDS_MAX
-from gatelift_kinds import job_fixed, markers, rules
+from gatelift_kinds import markers, rules
+from gatelift_kinds.kind import Kind
 from gatelift_kinds.names import workload_name
 from gatelift_kube.client import Client
 from gatelift_kube.conditions import is_true
 from gatelift_kube.errors import KubeError, NotFoundError
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef, Resource
+from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 
 
 class ReservationUnknownError(Exception):
     """The Workload cannot be read; the text is one line for the user."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """The Workload that holds quota for an object, and whether that is another cluster's to run."""
+
+    workload: str = ""
+    elsewhere: bool = False
+
+
+NONE = Reservation()
 
 
 class Reservations:
@@ -28,32 +44,26 @@ class Reservations:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def kept_by(self, resource: Resource, namespace: str, old: dict[str, Any], new: dict[str, Any]) -> str:
-        """Return the Workload that holds quota while what it was given for is changed, "" if none.
-
-        ReservationUnknownError.
-        """
+    async def kept_by(self, kind: Kind[Any], namespace: str, old: dict[str, Any], new: dict[str, Any]) -> Reservation:
+        """Return the Workload that holds quota while what it was given for is changed. ReservationUnknownError."""
         before, after = rules.marks(old).get(markers.QUEUE_NAME, ""), rules.marks(new).get(markers.QUEUE_NAME, "")
-        if not before or (before == after and not _is_late(old, new)):
-            return ""
-        meta = old.get("metadata") or {}
+        if not before or (before == after and not kind.held_changes(old, new)):
+            return NONE
+        meta, resource = old.get("metadata") or {}, kind.resource
         name = workload_name(resource.kind, resource.group, str(meta.get("name", "")), str(meta.get("uid", "")))
         try:
             served = await self._client.get(ObjectRef(WORKLOAD, ObjectKey(namespace, name)), seconds=READ_SECONDS_MAX)
         except NotFoundError:
-            return ""
+            return NONE
         except KubeError as error:
             raise ReservationUnknownError(f"its Workload {name} cannot be read now ({error}): try again") from error
-        return name if _holds_quota(served.object) else ""
+        return _reservation(name, served.object)
 
 
-def _is_late(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Say whether a Job that waits is changed in what its run takes with it, should that begin at this moment."""
-    return bool((old.get("spec") or {}).get("suspend")) and bool(job_fixed.changes(old, new))
-
-
-def _holds_quota(workload: object) -> bool:
+def _reservation(name: str, workload: object) -> Reservation:
     if not isinstance(workload, Workload):
-        return False
+        return NONE
     conditions = workload.status.conditions
-    return is_true(conditions, "QuotaReserved") and not is_true(conditions, "Finished")
+    if not is_true(conditions, "QuotaReserved") or is_true(conditions, "Finished"):
+        return NONE
+    return Reservation(workload=name, elsewhere=workload.status.cluster_name not in {None, "", LOCAL_CLUSTER})
