@@ -208,6 +208,10 @@ class BareKind:
         """Return nothing."""
         return {}
 
+    def images(self, raw: bytes) -> str:
+        """Return nothing: it has none."""
+        return ""
+
     def pod_of_it(self, obj: Workload, raw: bytes) -> bytes | None:
         """Return None: it makes none."""
         return None

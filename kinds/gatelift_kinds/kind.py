@@ -361,6 +361,10 @@ class WorkerSide(Protocol[UserT_contra]):
         """Return what of a worker's object its charge follows from: nobody but the agent may change it there."""
         ...
 
+    def images(self, raw: bytes) -> str:
+        """Return the digest of what may be changed of a worker's object without a charge, and runs; "" for nothing."""
+        ...
+
     def pod_of_it(self, obj: UserT_contra, raw: bytes) -> bytes | None:
         """Return a pod as its controller makes them of a worker's object, as JSON; None where the object is the pod."""
         ...

@@ -365,6 +365,10 @@ class PodKind:
         """Return the digest of its requests."""
         return charged.of_pod(obj)
 
+    def images(self, raw: bytes) -> str:
+        """Return the digest of its images."""
+        return charged.images_of_pod(raw)
+
     def pod_of_it(self, obj: Pod, raw: bytes) -> bytes | None:
         """Return None: it is the pod."""
         return None

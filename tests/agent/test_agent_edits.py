@@ -228,6 +228,45 @@ def test_hd_3_requests_that_were_raised_while_the_agent_was_away_end_it_too() ->
     assert [each.reason for each in stage.peer.of(m.Evicted)] == ["WorkerObjectEdited"]
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_hd_203_an_image_that_is_changed_in_place_is_told_and_the_run_goes_on(restarts: bool) -> None:
+    """Nothing is charged for it, and who looks at it sees that somebody else than its user chose it."""
+    stage = Stage()
+    stage.start()
+    stage.place()
+    stage.run()
+    if restarts:
+        stage.crash()
+    container = stage.pod()["spec"]["containers"][0]
+    stage.change(POD, "p", {"spec": {"containers": [{**container, "image": "other"}]}})
+    if restarts:
+        stage.start()
+        stage.confirm()
+    stage.change(POD, "p", {"metadata": {"labels": {"seen": "again"}}})
+    stage.pass_seconds(5.0)
+    assert _told(stage) == ["WorkerObjectEdited"], "once"
+    assert "image" in stage.told[0].message
+    assert (stage.state(), stage.peer.of(m.Evicted)) == ("Running", [])
+    stage.finish()
+    assert [each.succeeded for each in stage.peer.of(m.Finished)] == [True]
+
+
+def test_hd_203_a_mark_of_before_images_were_known_is_no_edit() -> None:
+    stage = Stage()
+    stage.start()
+    stage.place()
+    stage.run()
+    stage.crash()
+    mark = msgspec.json.decode(stage.pod()["metadata"]["annotations"]["gatelift.dev/made"])
+    del mark["images"]
+    text = msgspec.json.encode(mark).decode()
+    stage.change(POD, "p", {"metadata": {"annotations": {"gatelift.dev/made": text}}})
+    stage.start()
+    stage.confirm()
+    stage.pass_seconds(5.0)
+    assert (stage.state(), _told(stage), stage.peer.of(m.Evicted)) == ("Running", [], [])
+
+
 # --- no edit -----------------------------------------------------------------------------------------------------
 
 

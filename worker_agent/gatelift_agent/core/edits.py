@@ -61,6 +61,23 @@ def learn(world: World, placement: Placement, tracked: Tracked) -> None:
         tracked.made = Made(_CREATED_GENERATION, {}) if touched else _now(world, placement, obj, tracked.raw)
 
 
+def tell_of_images(world: World, placement: Placement, tracked: Tracked) -> None:
+    """Tell people of each change of a pod's images: its user does not see it, and no charge follows from it.
+
+    So the run goes on. Asked before `edited`, which takes what it sees for what is right.
+    """
+    obj, made = tracked.object, tracked.made
+    if world.local or obj is None or made is None or not made.images:
+        return
+    generation = obj.metadata.generation
+    if generation and generation == made.generation:
+        return
+    images = world.kind(placement).images(tracked.raw)
+    if images != made.images:
+        tracked.made = Made(made.generation, made.charged, images)
+        _tell(world, placement, tracked, "spec.containers[*].image", "home does not see it, and it runs on")
+
+
 def edited(world: World, placement: Placement, tracked: Tracked) -> tuple[str, ...]:
     """Return the fields of `spec` that are not as they were made."""
     obj, made = tracked.object, tracked.made
@@ -96,7 +113,7 @@ def put_back(world: World, placement: Placement, tracked: Tracked, now: float) -
     if tracked.retry_at > now:
         world.wakes.ask(placement.key, tracked.retry_at)
     elif world.has_room(placement) and world.ask_patch(Purpose.PUT_BACK, placement, tracked, body, now):
-        _tell(world, placement, tracked, "it is put back, once")
+        _tell(world, placement, tracked, _fields(world, placement, tracked), "it is put back, once")
 
 
 def _leave(world: World, placement: Placement, tracked: Tracked, why: str, now: float) -> None:
@@ -104,11 +121,12 @@ def _leave(world: World, placement: Placement, tracked: Tracked, why: str, now: 
     starting.ask_word(world, placement, now)
     if not tracked.edit_told:
         tracked.edit_told = True
-        _tell(world, placement, tracked, f"pods would start if it were put back, which has to wait: {why}")
+        text = f"pods would start if it were put back, which has to wait: {why}"
+        _tell(world, placement, tracked, _fields(world, placement, tracked), text)
 
 
-def _tell(world: World, placement: Placement, tracked: Tracked, what: str) -> None:
-    text = f"{_fields(world, placement, tracked)} was changed by somebody else; {what}"
+def _tell(world: World, placement: Placement, tracked: Tracked, fields: str, what: str) -> None:
+    text = f"{fields} was changed by somebody else; {what}"
     world.note("warning", text, placement, object=str(tracked.ref))
     world.commands.append(EmitEvent(ref=tracked.ref, uid=tracked.uid, warning=True, reason=EDITED, message=text))
 
@@ -167,7 +185,7 @@ def with_mark(lift: bytes, tracked: Tracked) -> bytes:
 
 def _mark_of(made: Made) -> Made:
     """Return what a lift says was made: one change of the spec after it."""
-    return Made(made.generation + 1 if made.generation else 0, made.charged)
+    return Made(made.generation + 1 if made.generation else 0, made.charged, made.images)
 
 
 def _is_our_lift(world: World, placement: Placement, tracked: Tracked, obj: KubeObject) -> bool:
@@ -178,7 +196,9 @@ def _is_our_lift(world: World, placement: Placement, tracked: Tracked, obj: Kube
     made, mark = tracked.made, _marked(obj.metadata)
     if made is None or mark is None or tracked.lift_known or not world.kind(placement).lifted(obj):
         return False
-    return bool(made.charged) and mark == _mark_of(made) and mark.generation == obj.metadata.generation > 0
+    ours = _mark_of(made)  # the images are no part of it: a process before this one may not have written them
+    same = (mark.generation, mark.charged) == (ours.generation, ours.charged)
+    return bool(made.charged) and same and mark.generation == obj.metadata.generation > 0
 
 
 def _let_go(world: World, placement: Placement, tracked: Tracked) -> bool:
@@ -221,7 +241,8 @@ def _marked(meta: ObjectMeta) -> Made | None:
 
 
 def _now(world: World, placement: Placement, obj: KubeObject, raw: bytes) -> Made:
-    return Made(obj.metadata.generation, dict(world.kind(placement).charged(obj, raw)))
+    kind = world.kind(placement)
+    return Made(obj.metadata.generation, dict(kind.charged(obj, raw)), kind.images(raw))
 
 
 def _differs(name: str, now: Made, made: Made) -> bool:

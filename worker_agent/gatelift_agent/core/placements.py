@@ -128,6 +128,8 @@ class Made(msgspec.Struct, frozen=True):
 
     generation: int = 0
     charged: dict[str, str | int | None] = {}
+    images: str = ""
+    """Digest of a pod's images, "" where it has none or nobody knows: told of when it changes, and no more."""
 
 
 @dataclass(slots=True, kw_only=True)
