@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gatelift_kube import resources
-from gatelift_kube.resources import ObjectKey, ObjectRef
-from gatelift_wire.messages import Commit
-from support.builders_manager import NAMESPACE, Doc, a_pod, a_setting, kueue_object
-from support.manager_world import World, a_world
+import msgspec
+
+from gatelift.core.additions import with_additions
+from gatelift_kube.objects.kueue import Workload
+from gatelift_wire.messages import Commit, PodSetRequest
+from support.builders_manager import Doc, a_pod, a_setting, kueue_object
+from support.manager_world import World, a_world, workload_ref
 
 CHECKS = ("budget", "provision")
+NOW = "2026-01-01T00:00:00Z"
 
 
 def a_waiting_pod() -> World:
@@ -39,8 +42,7 @@ def say_ready(world: World, **updates: Any) -> None:
                 if check["name"] in updates:
                     check["podSetUpdates"] = [{"name": "main", **updates[check["name"]]}]
 
-    meta = world.find("Workload")["metadata"]
-    world.api.edit(ObjectRef(resources.WORKLOAD, ObjectKey(NAMESPACE, meta["name"])), write)
+    world.api.edit(workload_ref(world), write)
     world.advance(2.0)
 
 
@@ -62,6 +64,16 @@ def test_what_checks_want_on_the_pods_travels_with_the_commit() -> None:
         "annotations": {"cluster-autoscaler.kubernetes.io/consume": "p1"},
         "tolerations": [toleration],
     }
+
+
+def test_hd_202_a_check_that_nobody_asked_for_wants_nothing_on_the_pods() -> None:
+    """HD-202: whoever may write a status invents one, as late as between the placement's record and its commit."""
+    said = {"state": "Ready", "message": "", "lastTransitionTime": NOW}
+    updates = {"budget": {"nodeSelector": {"pool": "a"}}, "invented": {"nodeSelector": {"pool": "b"}}}
+    states = [{"name": name, **said, "podSetUpdates": [{"name": "main", **updates[name]}]} for name in updates]
+    workload = msgspec.convert({"metadata": {"name": "one"}, "status": {"admissionChecks": states}}, Workload)
+    [one] = with_additions((PodSetRequest(name="main", count=1),), workload, CHECKS)
+    assert json.loads(one.additions) == updates["budget"]
 
 
 def test_the_placement_record_stays_at_home() -> None:

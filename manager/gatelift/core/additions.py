@@ -1,12 +1,13 @@
 """What checks of other controllers want on the pods when they start: podSetUpdates of their states (KEP-993). Pure.
 
 They travel with the commit and are merged where the flavor's placement is: at the worker, or at `local`. Marks of our
-own in them are the placement record and stay at home. Neighbour: `placing`.
+own in them are the placement record and stay at home, and so do wishes of checks that nobody asked for. Neighbour:
+`placing`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,15 +21,17 @@ from gatelift_wire.messages import PodSetRequest
 OWN_DOMAIN = "gatelift.dev/"
 
 
-def with_additions(pod_sets: tuple[PodSetRequest, ...], workload: Workload) -> tuple[PodSetRequest, ...]:
-    """Return the pod sets with what all Ready checks want on their pods.
+def with_additions(
+    pod_sets: tuple[PodSetRequest, ...], workload: Workload, demanded: Collection[str]
+) -> tuple[PodSetRequest, ...]:
+    """Return the pod sets with what all Ready checks among those `demanded` (names) want on their pods.
 
     MergeConflictError: two checks contradict each other; Kueue gives such a workload up as well.
     """
     updates = [
         update
         for check in workload.status.admission_checks
-        if check.state == texts.READY
+        if check.state == texts.READY and check.name in demanded
         for update in check.pod_set_updates
     ]
     if not updates:

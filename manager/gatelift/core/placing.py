@@ -100,7 +100,8 @@ def _order(core: Core, known: Workload, attempt: Attempt, owner: Owner) -> tuple
     parts = owner.kind.parts(owner.object, owner.raw, record.granted(known))
     name = owner.object.metadata.name
     mark = "" if local else core.links.given(attempt.cluster, attempt.key, known.metadata.namespace, name)
-    asked = additions.with_additions(dispatch.pod_set_requests(attempt, known), known)
+    checks = attempt.reserve.checks if attempt.reserve is not None else ()
+    asked = additions.with_additions(dispatch.pod_set_requests(attempt, known), known, checks)
     commit = Commit(
         key=attempt.key,
         kind=owner.kind.name,
