@@ -248,7 +248,7 @@ def test_is_3_no_object_stops_a_rebuild_and_what_could_not_be_read_keeps_its_cha
     uid = uid_of(history, "bad")
     broken = Broken(monkeypatch, rebuilding, name, lambda *args: uid in repr(args))
     history.kill_agent(cluster)
-    history.passes(100.0)
+    history.passes(400.0)
     assert broken.raised
     assert history.runs("bad") == {cluster}, "nowhere else"
     assert history.leader.charges("travels") == 2500
