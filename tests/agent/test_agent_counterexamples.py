@@ -179,6 +179,21 @@ def test_h10_a_new_replica_lists_only_after_its_predecessors_writes_have_landed(
     assert not _is_lifted(stage)
 
 
+def test_h10_a_new_replica_speaks_to_nobody_before_all_its_lists_are_there() -> None:
+    """R8, R4: an inventory from half a list would say that a run is gone."""
+    stage = _started()
+    stage.place()
+    stage.crash()
+    stage.listing = False
+    stage.post(events.LeadershipGained(term=2, settle_seconds=10.0))
+    stage.lead()
+    stage.pass_seconds(60.0)
+    assert not stage.peer.open
+    stage.list_late()
+    stage.pass_seconds(3.0)
+    assert [entry.key for entry in stage.peer.inventories[-1]] == [KEY]
+
+
 def test_h11_a_refusal_waits_until_no_create_is_in_flight() -> None:
     stage = _started()
     _holding(stage, Create)

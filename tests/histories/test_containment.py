@@ -9,6 +9,7 @@ import pytest
 
 from gatelift.core import deciding, held, intake, reconcile, reports
 from gatelift_agent.core import orders, progress, rebuilding
+from gatelift_agent.core.placements import State
 from gatelift_kube.contained import PAUSE_SECONDS_MAX, Contained
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_wire.messages import Commit, Offer, Stop
@@ -162,6 +163,7 @@ def test_hd_95_a_placement_that_cannot_be_rebuilt_is_listed_as_running(monkeypat
     history.passes(100.0)
     assert broken.raised
     assert history.runs("bad") == {cluster}
+    assert [each.state for each in history.agent(cluster).machine.world.placements.values()] == [State.RUNNING]
     assert history.leader.charges("travels") == 500
 
 

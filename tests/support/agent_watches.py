@@ -28,6 +28,14 @@ class Watches:
     def __init__(self) -> None:
         self.watched: set[str] = set()
         self.watching = False
+        self.listing = True
+        """Whether namespaces are listed when they are asked for; what was asked for before waits for `list_late`."""
+        self._asked: tuple[str, ...] = ()
+
+    def list_late(self) -> None:
+        """List the namespaces that were asked for while nothing was listed."""
+        self.listing = True
+        self._list_namespaces(self._asked)
 
     def _changed(self, storage: tuple[str, str], change: Change) -> None:
         resource = _WATCHED.get(storage)
@@ -62,6 +70,9 @@ class Watches:
             self.events.append(Synced(resource))
 
     def _list_namespaces(self, namespaces: tuple[str, ...]) -> None:
+        self._asked = namespaces
+        if not self.listing:
+            return
         for namespace in sorted(set(namespaces) - self.watched):
             for resource in (POD, JOB):
                 for stored in self.store.all((resource.group, resource.plural)):
