@@ -29,7 +29,8 @@ GENERATED_LABELS = frozenset(
 
 OURS = "gatelift.dev/"
 _PARTS = (("metadata", "labels"), ("metadata", "annotations"), ("spec", "nodeSelector"), ("spec", "tolerations"))
-_PLACES = ("nodeSelector", "tolerations")
+PLACES = ("nodeSelector", "tolerations")
+"""Fields of a pod template's spec that a lift adds to."""
 _LABEL_VALUE = re.compile(LABEL_VALUE)
 
 
@@ -98,13 +99,13 @@ def kept_places(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Operati
     """
     spec = old.get("spec") or {}
     here, said = _places_of(old), _places_of(new)
-    if all(said.get(key) == here.get(key) for key in _PLACES):
+    if all(said.get(key) == here.get(key) for key in PLACES):
         return ()
     notes: Mapping[str, str] = (old.get("metadata") or {}).get("annotations") or {}
     before = _before(notes.get(ANNOTATION_BEFORE, ""), spec)["spec"]
     return tuple(
         {"op": "add", "path": pointer("spec", "template", "spec", key), "value": here[key]}
-        for key in _PLACES
+        for key in PLACES
         if here.get(key) and said.get(key) != here[key] and (said.get(key) or None) == before[key]
     )
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds import markers, unserved
+from gatelift_kinds import markers, template_before, unserved
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
@@ -231,12 +231,14 @@ def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Jso
 
 
 def _started_by_hand(wanted: Wanted, extra: Json) -> Json:
-    """Return the webhook of Jobs that somebody unsuspends, or whose pods he wants replaced beside those that stop.
+    """Return the webhook of Jobs that somebody unsuspends, or of which one that runs is to be otherwise than let go.
 
-    All other changes of Jobs pass without being asked about.
+    That is to replace its pods beside those that stop, or on other nodes. All other changes of Jobs pass without being
+    asked about.
     """
     sooner = f"{_replaced_when_ended('oldObject')} && !({_replaced_when_ended('object')})"
-    wanted_now = f"!({_suspended('object')}) && ({_suspended('oldObject')} || ({sooner}))"
+    elsewhere = " || ".join(_differs(f"spec.template.spec.{place}") for place in template_before.PLACES)
+    wanted_now = f"!({_suspended('object')}) && ({_suspended('oldObject')} || ({sooner}) || {elsewhere})"
     return {
         "clientConfig": _client(wanted, path("mutate", JOB.name)),
         "rules": [_rule(JOB, ("UPDATE",))],
@@ -246,7 +248,7 @@ def _started_by_hand(wanted: Wanted, extra: Json) -> Json:
         "namespaceSelector": {"matchExpressions": [_outside(wanted.namespace)]},
         "matchConditions": [
             _not_ours(wanted.namespace),
-            {"name": "unsuspended-or-replaced-sooner", "expression": wanted_now},
+            {"name": "unsuspended-or-otherwise-than-let-go", "expression": wanted_now},
             {"name": "marked", "expression": _marked()},
         ],
     }
@@ -254,6 +256,11 @@ def _started_by_hand(wanted: Wanted, extra: Json) -> Json:
 
 def _suspended(one: str) -> str:
     return f"(has({one}.spec.suspend) && {one}.spec.suspend == true)"
+
+
+def _differs(field: str) -> str:
+    new, old = f"object.{field}", f"oldObject.{field}"
+    return f"has({new}) != has({old}) || (has({new}) && {new} != {old})"
 
 
 def _replaced_when_ended(one: str) -> str:
