@@ -8,6 +8,9 @@ without a word: API servers send no bookmarks for a kind of which nothing ever c
 That a watch is opened says nothing of how far behind it is. Whoever has to know what is there now asks for it by
 `list_anew`: a list that begins after the call, whatever the watch does, and `Synced` behind what it shows.
 
+Versions never go back. Where a list shows that they did, the API server was put back to a backup under our feet, and
+all that was told of the time that is lost is wrong: `on_went_back` hears it once, before the list is told.
+
 Several parts of a process may need one kind. There is one watch for all: who comes later uses `follow`, which begins
 with a new list. Followers are handed the same objects and the same bytes.
 
@@ -30,7 +33,9 @@ from gatelift_kube import decoding
 from gatelift_kube.cache import Cache, key_of
 from gatelift_kube.client import ALL, PAGE_SIZE, WATCH_IDLE_SECONDS, WATCH_SECONDS, Client, Selection
 from gatelift_kube.clock import Clock, monotonic
+from gatelift_kube.decoding import Page
 from gatelift_kube.errors import ApiError, GoneError, KubeError, NotFoundError, SilentError, UndecodableError
+from gatelift_kube.history import History
 from gatelift_kube.resources import ObjectKey, Resource
 from gatelift_kube.workqueue import Backoff
 from gatelift_kube.writes import ApiEvent, KubeObject, ObjectGone, ObjectSeen, Synced
@@ -88,6 +93,7 @@ class Reflector:
         followed: bool = False,
         limits: ReflectorLimits | None = None,
         on_problem: Callable[[str], None] | None = None,
+        on_went_back: Callable[[str], None] | None = None,
         rng: random.Random | None = None,
         clock: Clock = monotonic,
     ) -> None:
@@ -109,6 +115,8 @@ class Reflector:
         self._with_raw = with_raw
         self._limits = limits or ReflectorLimits()
         self._on_problem = on_problem or (lambda _text: None)
+        self._on_went_back = on_went_back or (lambda _text: None)
+        self._history = History()
         self._rng = rng or random.Random()  # noqa: S311 - spreads reconnects, guards nothing
         self._clock = clock
         self._version = ""
@@ -218,6 +226,7 @@ class Reflector:
         ) as pages:
             async for page in pages:
                 self.heard_at = self._clock()
+                self._compare(page)
                 for unread in page.unread:
                     missing.discard(unread.key)
                     self._on_problem(unread.problem)
@@ -230,12 +239,20 @@ class Reflector:
             if gone is not None:
                 self._tell(ObjectGone(self.resource, gone))
         self._version = version
+        self._history.reached(version)
         if asked > self._answered_lists:
             self._answered_lists = asked
             self.synced.set()
             self._emit(Synced(self.resource))
         for number in coming:
             await self._replay(number)
+
+    def _compare(self, page: Page) -> None:
+        """Look for what cannot be, if the API server is where it was: before any of it is told."""
+        found = self._history.contradiction(self.cache, page.resource_version, [each.object for each in page.items])
+        self._history.unread(each.key for each in page.unread)
+        if found:
+            self._on_went_back(f"{self.resource.plural}: {found}: was the API server restored?")
 
     async def _replay(self, number: int) -> None:
         """Tell a new follower all that is known; nothing changes meanwhile, since nothing is listed or watched."""
@@ -289,10 +306,12 @@ class Reflector:
     def _follow(self, line: decoding.Line) -> None:
         if line.type == "BOOKMARK":
             self._version = decoding.bookmark_version(line.raw) or self._version
+            self._history.reached(self._version)
             return
         try:
             object_ = decoding.read_object(self.resource, line.raw)
         except UndecodableError as error:
+            self._history.unread([decoding.key_in(line.raw)])
             self._on_problem(f"{decoding.key_in(line.raw)}: {error}")
             return
         if line.type == "DELETED":
@@ -301,6 +320,7 @@ class Reflector:
         else:
             self._seen(object_, decoding.without_managed_fields(line.raw) if self._with_raw else b"")
         self._version = object_.metadata.resource_version or self._version
+        self._history.reached(self._version)
 
     def _seen(self, object_: KubeObject, raw: bytes) -> None:
         change = self.cache.put(object_)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kube.resources import JOB, POD
-from gatelift_kube.writes import Patch, WriteError
+from gatelift_kube.writes import Delete, ObjectGone, Patch, WriteError
 from gatelift_wire import messages as m
 from support.agent_drivers import running_job
 from support.agent_stage import Stage
-from support.agent_values import KEY, ORIGIN
+from support.agent_values import KEY, ORIGIN, decode
 
 OURS = {"gatelift.dev/origin": ORIGIN, "gatelift.dev/workload-uid": KEY.uid, "gatelift.dev/epoch": str(KEY.epoch)}
 
@@ -52,6 +52,26 @@ def test_hd_40_a_pod_of_a_job_that_is_really_gone_is_asked_for_once() -> None:
     stage.pass_seconds(60.0)
     assert len(stage.written(Patch, POD)) == 1
     assert len(stage.machine.world.objects.all_children()) == 1
+
+
+def test_hd_204_a_late_word_about_a_pod_that_is_known_to_be_gone_keeps_nothing_from_its_end() -> None:
+    """HD-204: the deletion is answered with 404 before the watch tells of it; the symptom: draining for ever."""
+    stage, cluster = running_job()
+    [first, *_] = stage.store.all(("", "pods"))
+    late = ObjectGone(POD, decode(POD, first))
+    stage.watching = False
+    stage.remove(POD, first.name, grace=0)
+    stage.watching = True
+    stage.change(JOB, "j", {"metadata": {"finalizers": None}})
+    stage.remove(JOB, "j")
+    stage.pass_seconds(15.0)
+    assert first.name in {write.ref.key.name for write in stage.written(Delete, POD)}
+    assert stage.peer.of(m.Evicted) == []
+    stage.post(late)
+    while cluster.react():
+        pass
+    stage.pass_seconds(60.0)
+    assert len(stage.peer.of(m.Evicted)) == 1
 
 
 def test_hd_40_a_deposed_replica_puts_no_label_of_a_pod_back() -> None:

@@ -45,7 +45,11 @@ class SimManager:
         self._unsynced = {resource for resource, _ in WATCHED}
         self._watches = [
             SimReflector(
-                self.port, resource, Selection(labels=parse_labels(selection.labels or "")), emit=self._from_watch
+                self.port,
+                resource,
+                Selection(labels=parse_labels(selection.labels or "")),
+                emit=self._from_watch,
+                went_back=lambda text: self.process.post(events.WentBack(text=text)),
             )
             for resource, selection in WATCHED
         ]

@@ -15,6 +15,7 @@ import msgspec
 
 from gatelift_kube.cache import Cache, key_of
 from gatelift_kube.errors import from_status, write_error
+from gatelift_kube.history import History
 from gatelift_kube.resources import JOB, POD, WORKLOAD, ObjectRef, Resource
 from gatelift_kube.writes import (
     WRITE_SECONDS_MAX,
@@ -192,6 +193,7 @@ class SimReflector:
         selection: Selection | None = None,
         *,
         emit: Post,
+        went_back: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._port = port
         self._time = port.cluster.timeline
@@ -200,6 +202,7 @@ class SimReflector:
         self._selection = selection or Selection()
         self._emit = emit
         self._cache = Cache()
+        self._history, self._went_back = History(), went_back
         self._version = -1
         self._watch: Watch | None = None
         self._reading = False
@@ -255,15 +258,21 @@ class SimReflector:
     def _list(self) -> None:
         store, cluster = self._port.cluster.store, self._port.cluster
         missing = set(self._cache.keys())
-        for stored in store.list(self._kind, self._selection).items:
-            found = cluster.typed(self.resource, stored)
+        listed = [
+            (cluster.typed(self.resource, each), each.raw) for each in store.list(self._kind, self._selection).items
+        ]
+        wrong = self._history.contradiction(self._cache, str(store.version), [found for found, _ in listed])
+        if wrong:
+            self._went_back(wrong)
+        for found, raw in listed:
             missing.discard(key_of(found))
-            self._seen(found, stored.raw)
+            self._seen(found, raw)
         for key in sorted(missing):
             gone = self._cache.drop(key)
             if gone is not None:
                 self._emit(ObjectGone(self.resource, gone))
         self._version = store.version
+        self._history.reached(str(store.version))
         if self._asked > self._answered:
             self._answered = self._asked
             self._emit(Synced(self.resource))
@@ -299,6 +308,7 @@ class SimReflector:
             else:
                 self._seen(found, event.stored.raw)
             self._version = max(self._version, event.stored.version)
+            self._history.reached(str(self._version))
 
     def _seen(self, found: Any, raw: bytes) -> None:
         change = self._cache.put(found)

@@ -12,7 +12,7 @@ import structlog
 
 from gatelift.core import beginning
 from gatelift.core.commands import Read, ReadAll
-from gatelift.core.events import Event, ReadAllDone, ReadDone, ReadFailed
+from gatelift.core.events import Event, ReadAllDone, ReadDone, ReadFailed, WentBack
 from gatelift_kinds import registry
 from gatelift_kube.budget import Budget
 from gatelift_kube.client import Client, Selection
@@ -101,7 +101,15 @@ class ManagementApi:
         self._recorder = EventRecorder(client, identity.controller, identity.instance, allowed=leads)
         self._executor = Executor(client, self._answered, limits=limits, record=self._recorder.record)
         self._reflectors = [
-            Reflector(client, resource, post, selection=selection, followed=resource in FOLLOWED, on_problem=problem)
+            Reflector(
+                client,
+                resource,
+                post,
+                selection=selection,
+                followed=resource in FOLLOWED,
+                on_problem=problem,
+                on_went_back=self._went_back,
+            )
             for resource, selection in WATCHED
         ]
         self._unmarked = Reflector(client, POD, self._unmarked_told, selection=UNMARKED, on_problem=problem)
@@ -153,6 +161,9 @@ class ManagementApi:
     def writes_held(self) -> int:
         """Writes that wait or are under way."""
         return self._executor.held
+
+    def _went_back(self, text: str) -> None:
+        self._post(WentBack(text=text))
 
     def _unmarked_told(self, event: ApiEvent) -> None:
         if is_told_of_unmarked(event):

@@ -148,6 +148,13 @@ class ReadFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WentBack:
+    """The API server shows what is older than what was told before: what this process knows is of a lost history."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClockRead:
     """The wall clock showed `unix_seconds` at the `now` of this event. For texts that people read only.
 
@@ -168,6 +175,7 @@ Event = (
     | ReadDone
     | ReadAllDone
     | ReadFailed
+    | WentBack
     | ClockRead
     | LeadershipGained
     | LeadershipExtended

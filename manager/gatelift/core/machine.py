@@ -57,6 +57,7 @@ from gatelift.core.events import (
     ReadDone,
     ReadFailed,
     Ticked,
+    WentBack,
 )
 from gatelift.core.inventories import Comparison
 from gatelift.core.knowledge import key_of
@@ -190,6 +191,8 @@ class Machine:
             case LeadershipLost():
                 self._pass_on(event, now)
                 core.stepped_down = True
+            case WentBack():
+                core.step_down(event.text)
             case ObjectSeen() | ObjectGone():
                 with Boundary(containment.object_failed, core, event, now=now):
                     self._object(event, now)

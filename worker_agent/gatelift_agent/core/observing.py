@@ -99,11 +99,16 @@ def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:
 def child_gone(world: World, pod: Pod, now: float) -> None:
     """Take that a pod of a Job is not there; its containers may run on all the same (P10)."""
     maker = world.objects.maker(pod)
-    if not world.objects.gone(POD, pod) or maker is None:
+    was_there = world.objects.gone(POD, pod)
+    if maker is None:
         return
     uid = pod.metadata.uid
     for placement in world.placements_of(maker, pod.metadata.namespace):
+        # Also of one that is known to be gone: a late word of the watch may have made it hidden since (HD-204).
         placement.hidden.pop(uid, None)
+        if not was_there:
+            world.look(placement.key)
+            continue
         _doubt(world, pod, now)
         if world.nodes.may_run(uid, now):
             placement.lost_children[uid] = pod
