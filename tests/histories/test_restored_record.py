@@ -127,6 +127,33 @@ def test_hd_77_no_manager_that_lived_through_a_restore_goes_on_with_what_it_reme
     history.until_runs("two")
 
 
+@pytest.mark.parametrize("lost", ["a change", "an object", "an object that went"])
+def test_hd_205_a_standby_that_slept_through_a_restore_does_not_lead_with_what_it_was_told_before(lost: str) -> None:
+    """HD-205: it saw no Lease that went back, and its watches had told it of the time that is lost.
+
+    The symptom: it waited for ever for a cluster whose record it could not write, or knew of no Workload that is there.
+    """
+    history = History(shown=False)
+    world = history.world
+    standby = world.start_manager()
+    history.pod("two", seconds=5.0)
+    history.until("it is finished", lambda: history.shows("two", "Finished"))
+    history.passes(30.0)
+    standby.pause()
+    copy, lease = history.home.store.copy(), replace(world.manager_lease)
+    if lost == "a change":
+        cordon(history, "b")
+    elif lost == "an object":
+        history.pod("one")
+    else:
+        history.delete("home", POD, "two")
+    history.passes(5.0)
+    home_put_back(world, copy, lease)
+    history.passes(1.0)
+    standby.wake()
+    history.until("it has ended", lambda: standby.process.dead, 60.0)
+
+
 def test_hd_77_a_leader_that_reads_an_older_version_than_it_wrote_on_ends_though_its_lease_is_as_it_was() -> None:
     """HD-77: nobody renewed the Lease between copy and restore; what the manager remembers is too new all the same."""
     history = History(shown=False)

@@ -145,6 +145,16 @@ class FakeApiServer:
         self._history.clear()
         self.compacted = self.version
 
+    def copy(self) -> tuple[int, dict[str, dict[str, Any]]]:
+        """Return a backup."""
+        return self.version, dict(self._objects)
+
+    def put_back(self, copy: tuple[int, dict[str, dict[str, Any]]], *, raised: int = 0) -> None:
+        """Restore a backup: objects have the versions that they had; the server's own may be raised above the last."""
+        self.version, self._objects = copy[0] + raised, dict(copy[1])
+        self.compact()
+        self.end_watches()
+
     def forget(self, resource: Resource, name: str, namespace: str = "") -> None:
         """Remove an object without a trace in the history, as if the watch had missed it."""
         self.version += 1

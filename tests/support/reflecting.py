@@ -34,6 +34,7 @@ class Followed:
     ) -> None:
         self.events: list[ApiEvent] = []
         self.problems: list[str] = []
+        self.went_back: list[str] = []
         self.reflector = Reflector(
             client,
             resource,
@@ -43,6 +44,7 @@ class Followed:
             followed=followed,
             limits=limits,
             on_problem=self.problems.append,
+            on_went_back=self.went_back.append,
         )
 
     def told(self) -> list[str]:
