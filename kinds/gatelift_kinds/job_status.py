@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from gatelift_kinds import shown_status
 from gatelift_kinds.kind import Outcome
-from gatelift_kinds.patches import Json, decode, encode, status_of, status_patch
+from gatelift_kinds.patches import Json, decode, encode, status_of, status_patch, stop_mark
 from gatelift_kube.objects.batch import Job
-from gatelift_wire.keys import ANNOTATION_STOPPING, PlacementKey
+from gatelift_wire.keys import PlacementKey
 
 STOP_ASKED = "gatelift.dev/StopAsked"
 """Condition type by which the agent asks the Job controller to say again that the Job is suspended."""
@@ -99,7 +99,7 @@ def suspend_body(obj: Job, key: PlacementKey, *, version: str = "") -> bytes:
     `version`: the one to which alone it applies. At `local` the Job outlives the placement: a patch whose answer was
     lost must not land when the next placement has been let go (R7).
     """
-    meta = {"uid": obj.metadata.uid, "annotations": {ANNOTATION_STOPPING: str(key)}}
+    meta = {"uid": obj.metadata.uid, "labels": stop_mark(key)}
     if version:
         meta["resourceVersion"] = version
     return encode({"metadata": meta, "spec": {"suspend": True}})

@@ -22,7 +22,7 @@ from gatelift_kinds.workload_document import needs_digest
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.resources import JOB, POD
-from gatelift_wire.keys import ANNOTATION_STOPPING, FINALIZER_REPORT
+from gatelift_wire.keys import FINALIZER_REPORT, LABEL_STOPPING
 
 CHANGED_NEEDS = "their resources were changed since the Job was admitted; it is queued anew as it is now"
 _GENERATED_ANNOTATIONS = frozenset({"batch.kubernetes.io/job-tracking"})
@@ -87,11 +87,11 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
     granted = start.count
     job_partial.check_size(obj, granted)
     _check_needs(obj, start.needs)
-    stopping = ANNOTATION_STOPPING in obj.metadata.annotations
+    stopping = LABEL_STOPPING in obj.metadata.labels
     operations: list[Operation] = [
         *guards(obj.metadata),
         *add_to_map(("metadata", "labels"), obj.metadata.labels, placing.owner_labels),
-        *([{"op": "remove", "path": pointer("metadata", "annotations", ANNOTATION_STOPPING)}] if stopping else []),
+        *([{"op": "remove", "path": pointer("metadata", "labels", LABEL_STOPPING)}] if stopping else []),
         *add_to_map(
             ("metadata", "annotations"),
             obj.metadata.annotations,

@@ -14,7 +14,7 @@ import msgspec
 from gatelift_kinds.kind import MergeConflictError
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.meta import ObjectMeta
-from gatelift_wire.keys import ANNOTATION_STOPPING, PlacementKey
+from gatelift_wire.keys import LABEL_STOPPING, PlacementKey
 
 Operation = dict[str, Any]
 Json = dict[str, Any]
@@ -86,13 +86,18 @@ def without_finalizer(meta: ObjectMeta, finalizer: str) -> bytes | None:
     return encode([*guards(meta, version=False), *removal]) if removal else None
 
 
+def stop_mark(key: PlacementKey) -> dict[str, str]:
+    """Return the label that says that this placement was stopped."""
+    return {LABEL_STOPPING: f"{key.uid}.{key.epoch}"}
+
+
 def stop_marked(meta: ObjectMeta, key: PlacementKey) -> bool:
     """Return whether the object says that this placement was stopped.
 
     The mark holds the Workload's UID: a user's object whose Workload was deleted gets another one, and its epochs begin
     anew.
     """
-    return meta.annotations.get(ANNOTATION_STOPPING) == str(key)
+    return meta.labels.items() >= stop_mark(key).items()
 
 
 def merged_selector(present: Mapping[str, str], added: Mapping[str, str], what: str) -> dict[str, str]:

@@ -36,6 +36,7 @@ from gatelift_kinds.patches import (
     remove_from_list,
     status_of,
     status_patch,
+    stop_mark,
     stop_marked,
     without_finalizer,
 )
@@ -46,7 +47,7 @@ from gatelift_kube.objects.core import Pod, PodTemplate
 from gatelift_kube.objects.kueue import PodSet, Workload
 from gatelift_kube.resources import JOB, POD, Resource
 from gatelift_kube.writes import PatchKind
-from gatelift_wire.keys import ANNOTATION_STOPPING, FINALIZER_REPORT, PlacementKey
+from gatelift_wire.keys import FINALIZER_REPORT, PlacementKey
 from gatelift_wire.messages import PodSetCounts
 
 _GATES = ("spec", "schedulingGates")
@@ -328,7 +329,7 @@ class PodKind:
             return DeleteStep()
         if stop_marked(obj.metadata, key):
             return None
-        mark = add_to_map(("metadata", "annotations"), obj.metadata.annotations, {ANNOTATION_STOPPING: str(key)})
+        mark = add_to_map(("metadata", "labels"), obj.metadata.labels, stop_mark(key))
         return PatchStep(body=encode([*guards(obj.metadata), *mark]), kind=PatchKind.JSON)
 
     def local_note(self, obj: Pod) -> str:

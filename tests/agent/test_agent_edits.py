@@ -166,7 +166,9 @@ def test_hd_3_a_job_that_somebody_suspends_is_evicted_after_our_own_stop(restart
         stage.change(JOB, "j", {"spec": {"suspend": True}})
     assert stage.peer.of(m.Evicted) == []
     assert stage.state() == "Draining"
-    assert stage.job()["metadata"]["annotations"]["gatelift.dev/stopping"] == str(KEY), "a write of ours (R7)"
+    assert stage.job()["metadata"]["labels"]["gatelift.dev/stopping"] == f"{KEY.uid}.{KEY.epoch}", (
+        "a write of ours (R7)"
+    )
     _end(stage, cluster)
     if restarts:  # pods that its controller deleted meanwhile were seen by nobody (HD-80)
         assert stage.peer.of(m.Evicted) == []

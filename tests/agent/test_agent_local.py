@@ -309,7 +309,7 @@ def test_hd_133_a_lift_that_lands_before_the_refusals_write_is_taken_up_and_not_
     assert stage.peer.of(m.Refused) == []
     assert [each.key for each in stage.peer.of(m.GatesLifted)] == [KEY]
     assert stage.written(Delete) == []
-    assert "gatelift.dev/stopping" not in stage.pod()["metadata"].get("annotations", {})
+    assert "gatelift.dev/stopping" not in stage.pod()["metadata"].get("labels", {})
     stage.finish()
     assert [each.succeeded for each in stage.peer.of(m.Finished)] == [True]
 

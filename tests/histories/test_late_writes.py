@@ -127,7 +127,7 @@ def test_hd_133_a_late_lift_that_lands_just_before_the_write_that_is_to_defeat_i
     assert found is not None
     assert found["metadata"]["uid"] == made["metadata"]["uid"]
     assert "deletionTimestamp" not in found["metadata"]
-    assert "gatelift.dev/stopping" not in found["metadata"].get("annotations", {})
+    assert "gatelift.dev/stopping" not in found["metadata"].get("labels", {})
     workload = history.workload("one", kind)
     assert workload is not None
     assert workload["metadata"]["annotations"]["gatelift.dev/epoch"] == "1", "it was never ended"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gatelift_kinds import markers
-from gatelift_kube.resources import POD
+from gatelift_kube.resources import POD, WORKLOAD
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from support.history import History
+from support.restoring import cordon
 from support.sim_cluster import Doc
 from support.sim_manager import SimManager
 
@@ -121,3 +122,26 @@ def test_hd_178_what_runs_and_lost_its_mark_before_the_next_leader_listened_stay
         history.passes(1.0)
         assert history.containers("one") == 1
         assert history.leader.charges("stays") == 500
+
+
+def test_hd_216_a_pod_that_lost_its_marks_is_let_go_with_its_workload_by_a_leader_that_never_saw_it() -> None:
+    """HD-216: nobody leads as both labels are taken off, and the Pod and its Workload deleted.
+
+    The symptom: the Workload went, and the pod kept our finalizer for ever, which no watch shows.
+    """
+    history = History(shown=False)
+    for cluster in history.workers:
+        cordon(history, cluster)
+    history.pod("one")
+    history.until("its Workload is there", lambda: history.workload("one") is not None)
+    workload = history.workload("one")
+    assert workload is not None
+    history.kill_leader()
+    marks = {"kueue.x-k8s.io/managed": None, "kueue.x-k8s.io/queue-name": None}
+    history.edit("home", POD, "one", {"metadata": {"labels": marks}})
+    history.delete("home", POD, "one")
+    history.delete("home", WORKLOAD, workload["metadata"]["name"])
+    history.until("another leads", history.leads)
+    history.until("the Workload is gone", lambda: history.workload("one") is None, 100.0)
+    history.passes(60.0)
+    assert not history.objects("home", POD)

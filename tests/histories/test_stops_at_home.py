@@ -21,8 +21,8 @@ def forge(history: History, kind: Resource, epoch: int) -> None:
     """Let somebody write our stop of an attempt on the user's object."""
     workload = history.workload("one", kind.kind)
     assert workload is not None
-    mark = f"{workload['metadata']['uid']}@{epoch}"
-    history.edit("home", kind, "one", {"metadata": {"annotations": {STOPPING: mark}}})
+    mark = f"{workload['metadata']['uid']}.{epoch}"
+    history.edit("home", kind, "one", {"metadata": {"labels": {STOPPING: mark}}})
 
 
 def made(history: History, kind: Resource) -> None:

@@ -202,7 +202,7 @@ def test_a_job_that_was_never_let_go_is_stopped_by_one_write_that_changes_it() -
     step = KIND.stop_step(job(before), KEY)
     assert isinstance(step, PatchStep)
     after = merged(before, step.body)
-    assert after["metadata"]["annotations"] != before["metadata"]["annotations"]
+    assert after["metadata"]["labels"] != before["metadata"]["labels"]
     assert KIND.stop_step(job(after), KEY) is None
     assert KIND.stopped(job(after), (), KEY)
     assert not KIND.liftable(job(after), KEY)
@@ -231,7 +231,7 @@ def test_a_job_that_ran_is_stopped_when_its_controller_has_said_so_anew() -> Non
 def test_hd_70_a_job_that_is_let_go_again_after_it_was_stopped_is_stopped_with_a_handshake_anew() -> None:
     again = of_worker()
     again["spec"]["suspend"] = False
-    again["metadata"].update(generation=4, annotations={"gatelift.dev/stopping": f"{KEY.uid}@3"})
+    again["metadata"].update(generation=4, labels={"gatelift.dev/stopping": f"{KEY.uid}.3"})
     asked = condition("gatelift.dev/StopAsked") | {"reason": f"Epoch3_{KEY.uid.replace('-', '_')}"}
     again["status"] = {"conditions": [asked, SUSPENDED], "active": 0}  # the controller has not seen it yet
     steps = []
@@ -255,7 +255,7 @@ def test_hd_70_a_job_that_is_let_go_again_after_it_was_stopped_is_stopped_with_a
 )
 def test_a_suspended_job_is_not_stopped_while(active: int, terminating: int, pods: tuple[Json, ...]) -> None:
     document = of_worker()
-    document["metadata"]["annotations"] = {"gatelift.dev/stopping": f"{KEY.uid}@3"}
+    document["metadata"]["labels"] = {"gatelift.dev/stopping": f"{KEY.uid}.3"}
     document["status"] = {"active": active, "terminating": terminating}
     assert not KIND.stopped(job(document), tuple(map(pod, pods)), KEY)
 
@@ -342,7 +342,7 @@ def test_a_job_can_run_at_home_again_with_another_epoch() -> None:
     assert KIND.liftable(job(stopped), again)
     second = run_at_home(stopped, Placing(key=again, origin="home", namespace="ns", starts=(START,)))
     assert second["metadata"]["labels"]["gatelift.dev/epoch"] == "4"
-    assert "gatelift.dev/stopping" not in second["metadata"]["annotations"]
+    assert "gatelift.dev/stopping" not in second["metadata"]["labels"]
 
 
 def test_a_job_that_waits_at_home_is_marked_and_left_suspended() -> None:

@@ -212,11 +212,9 @@ def test_a_selector_that_contradicts_the_flavor_is_told_with_both_values() -> No
         pytest.param((GATE, USER_GATE), {}, False, id="the user's gate first"),
         pytest.param((), {}, False, id="lifted already"),
         pytest.param((GATE,), {"deletionTimestamp": WALL}, False, id="being deleted"),
+        pytest.param((GATE,), {"labels": {"gatelift.dev/stopping": f"{KEY.uid}.3"}}, False, id="stopped in this epoch"),
         pytest.param(
-            (GATE,), {"annotations": {"gatelift.dev/stopping": f"{KEY.uid}@3"}}, False, id="stopped in this epoch"
-        ),
-        pytest.param(
-            (GATE,), {"annotations": {"gatelift.dev/stopping": f"{KEY.uid}@2"}}, True, id="stopped in an earlier one"
+            (GATE,), {"labels": {"gatelift.dev/stopping": f"{KEY.uid}.2"}}, True, id="stopped in an earlier one"
         ),
     ],
 )
@@ -261,13 +259,11 @@ def test_a_workers_pod_is_stopped_by_deletion_once() -> None:
         pytest.param("n", "Running", {"deletionTimestamp": WALL}, False, id="terminating on a node"),
         pytest.param("n", "Failed", {}, True, id="over"),
         pytest.param("", "Pending", {}, False, id="gated, nothing written to it"),
-        pytest.param(
-            "", "Pending", {"annotations": {"gatelift.dev/stopping": f"{KEY.uid}@3"}}, True, id="gated and marked"
-        ),
+        pytest.param("", "Pending", {"labels": {"gatelift.dev/stopping": f"{KEY.uid}.3"}}, True, id="gated and marked"),
         pytest.param(
             "",
             "Pending",
-            {"annotations": {"gatelift.dev/stopping": f"{KEY.uid}@2"}},
+            {"labels": {"gatelift.dev/stopping": f"{KEY.uid}.2"}},
             False,
             id="marked in another epoch",
         ),

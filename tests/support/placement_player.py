@@ -164,10 +164,10 @@ def _purpose(body: bytes) -> str:
         return "lift"
     if b"finalizers" in body:
         return "drop the report finalizer"
-    if b"gatelift.dev~1found" in body or b'"labels"' in body:
-        return "probe"
     if b"suspend" in body:
         return "suspend"
+    if b"gatelift.dev~1found" in body or b'"labels"' in body:
+        return "probe"
     return "stop handshake" if b"StopAsked" in body else "?"
 
 

@@ -101,7 +101,7 @@ def workers_job_suspended(world: SimWorld) -> bool:
 def _stands_there(world: SimWorld, name: str, worker: SimCluster, job: Doc) -> bool:
     """Say whether a worker's Job is one that the record places there, and no word of its end counts or may come."""
     status = status_of(world, name)
-    if said_fenced(world, name) or (STOPPING in job["metadata"].get("annotations", {}) and not is_lost(status)):
+    if said_fenced(world, name) or (STOPPING in job["metadata"].get("labels", {}) and not is_lost(status)):
         return False
     belongs = world.truth.whose.of(worker.name, job["metadata"]["uid"])
     record = world.truth.workloads.get(belongs.workload) if belongs is not None else None

@@ -19,10 +19,9 @@ def is_gone(core: Core, workload: Workload, now: float) -> bool:
     """Say whether the user's object of a Workload, which no cache has, is known to be gone.
 
     Its absence proves nothing while nobody saw it go, since a watch may stand still: it is read by a quorum read, one
-    at a time for each object, and the answer looks at the Workload again.
+    at a time for each object, and the answer looks at the Workload again. Also of a Workload that is being deleted: the
+    finalizer of a pod that lost its marks would stay for ever (HD-216).
     """
-    if workload.metadata.deletion_timestamp is not None:
-        return True
     for reference in owners_of(workload):
         resource = resource_of(core, reference)
         if resource is None or core.knowledge.saw_go(reference.uid):

@@ -30,8 +30,10 @@ PODS_AGAIN_SECONDS = 2.0
 UNREAD_SECONDS = 5.0
 """Pause after a list that failed; the client's own retries are behind it."""
 
-ANNOTATION_FOUND = "gatelift.dev/found"
-"""Set by a probe on an object whose create had no known outcome, or that one of two watches calls gone."""
+LABEL_FOUND = "gatelift.dev/found"
+"""Set by a probe on an object whose create had no known outcome, or that one of two watches calls gone.
+
+A label, as `LABEL_STOPPING` is."""
 
 
 def drain(world: World, placement: Placement, now: float) -> None:
@@ -148,7 +150,7 @@ def _probe(world: World, placement: Placement, tracked: Tracked, now: float) -> 
             meta["labels"] = labels
         said = known.metadata.resource_version if known is not None else world.objects.last_version(tracked.uid)
         if world.local and said:  # two watches show it by turns: its answer has to be younger than theirs
-            meta["annotations"] = {ANNOTATION_FOUND: said}
+            meta["labels"] = {**meta.get("labels", {}), LABEL_FOUND: said}
         body = {"metadata": meta}
         world.ask_patch(Purpose.PROBE, placement, tracked, msgspec.json.encode(body), now, kind=PatchKind.MERGE)
         return
@@ -156,7 +158,7 @@ def _probe(world: World, placement: Placement, tracked: Tracked, now: float) -> 
         {"op": "test", "path": f"/metadata/labels/{name.replace('/', '~1')}", "value": labels[name]}
         for name in (LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH)
     ]
-    found = {"op": "add", "path": f"/metadata/annotations/{ANNOTATION_FOUND.replace('/', '~1')}", "value": "true"}
+    found = {"op": "add", "path": f"/metadata/labels/{LABEL_FOUND.replace('/', '~1')}", "value": "true"}
     world.ask_patch(Purpose.PROBE, placement, tracked, msgspec.json.encode([*tests, found]), now)
 
 

@@ -19,7 +19,7 @@ from gatelift_kinds.patches import add_to_map, stop_marked
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.unreadable import UNREADABLE
 from gatelift_kube.writes import EmitEvent, KubeObject
-from gatelift_wire.keys import ANNOTATION_STOPPING
+from gatelift_wire.keys import LABEL_STOPPING
 
 ANNOTATION_MADE = "gatelift.dev/made"
 """JSON of what was made, as the worker answered it, and the `metadata.generation` that our lift gave it."""
@@ -164,7 +164,7 @@ def _stopped_at_home(world: World, placement: Placement, tracked: Tracked) -> En
     obj = tracked.object
     if obj is None or world.kind(placement).lifted(obj) or not stop_marked(obj.metadata, placement.key):
         return None
-    text = f"{tracked.ref} says in {ANNOTATION_STOPPING} that this attempt was stopped; it is queued anew"
+    text = f"{tracked.ref} says in {LABEL_STOPPING} that this attempt was stopped; it is queued anew"
     return Ending(kind=EndingKind.EVICTED, reason=STOPPED, message=text)
 
 

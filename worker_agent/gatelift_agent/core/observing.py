@@ -27,6 +27,7 @@ from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import POD, Resource
 from gatelift_kube.writes import KubeObject
+from gatelift_wire.keys import PlacementKey
 
 
 def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: float) -> None:
@@ -192,7 +193,19 @@ def vanish(world: World, tracked: Tracked, obj: KubeObject, now: float) -> None:
         _doubt(world, obj, now)
 
 
-def stray(world: World, held: Held) -> None:
+def strays_of(world: World, key: PlacementKey, *, ending: Ending | None = None) -> None:
+    """Stop what is here of a placement that the manager ends and this agent does not know (HD-215).
+
+    The create of a process before this one may have landed after this one has listed. With `ending` it is told as any
+    end; without, it is forgotten already.
+    """
+    for held in world.objects.own():
+        found = ownership.placed_as(held.object.metadata)
+        if found is not None and found[1] == key:
+            stray(world, held, ending=ending)
+
+
+def stray(world: World, held: Held, *, ending: Ending | None = None) -> None:
     """Remove an object of ours that lands after its placement was declared over: the late create of an answer UNKNOWN.
 
     Only an epoch that this process has used up proves that; what else carries our labels is left alone. Asked when an
@@ -213,8 +226,8 @@ def stray(world: World, held: Held) -> None:
         namespace=meta.namespace,
         name=meta.name,
         state=State.DRAINING,
-        ending=Ending(kind=EndingKind.STOPPED, reason=SUPERSEDED),
-        forget=True,
+        ending=ending or Ending(kind=EndingKind.STOPPED, reason=SUPERSEDED),
+        forget=ending is None,
         objects={tracked.name: tracked},
     )
     world.add(placement)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from gatelift_agent.core import edits, holds, late_lifts, naming, policy, progress, reports, retaking, shapes
+from gatelift_agent.core import edits, holds, late_lifts, naming, observing, policy, progress, reports, retaking, shapes
 from gatelift_agent.core.commands import InstallCertificate
 from gatelift_agent.core.placements import (
     ENDED,
@@ -302,6 +302,11 @@ def _confirm(world: World, key: PlacementKey) -> None:
 def _stop(world: World, stop: Stop) -> None:
     placement = world.placements.get(stop.key)
     world.epochs.use(stop.key)  # also of what was never seen: an offer or commit behind it comes too late (R5)
+    if placement is None:
+        ending = Ending(kind=EndingKind.STOPPED, reason=stop.reason, message=cut(stop.message))
+        observing.strays_of(world, stop.key, ending=ending)
+        if stop.key in world.placements:
+            return  # it says so when nothing of it is left
     if placement is None or placement.state is State.HELD:
         if placement is not None:
             holds.let_go(world, placement)
@@ -350,6 +355,8 @@ def _say_final(world: World, placement: Placement, stopped: Stop | None = None) 
 def _forget(world: World, key: PlacementKey) -> None:
     placement = world.placements.get(key)
     if placement is None:
+        world.epochs.use(key)
+        observing.strays_of(world, key)
         return
     if placement.state is State.HELD:
         holds.let_go(world, placement)
