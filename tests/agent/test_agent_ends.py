@@ -394,6 +394,8 @@ def test_hd_215_a_create_of_the_process_before_that_lands_after_the_lists_is_rem
     stage.pass_seconds(12.0)
     if isinstance(said, m.Stop):
         assert len(stage.peer.of(m.Stopped)) == 1
+        found = stage.document(POD, "p")
+        assert found is None or found["metadata"].get("deletionTimestamp"), "said when it is so"
         stage.send(m.Forget(key=KEY))
         stage.pass_seconds(2.0)
     assert stage.document(POD, "p") is None
