@@ -1,7 +1,11 @@
-"""Health, readiness and metrics over plain HTTP, on an address that only the cluster reaches. Decides nothing."""
+"""Health, readiness and metrics over plain HTTP, on an address that only the cluster reaches. Decides nothing.
+
+Metrics may be guarded: then they have a port of their own, with TLS, where a scrape shows a token (`metrics_access`).
+"""
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable
 
 from aiohttp import web
@@ -10,6 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from gatelift_kube.clock import Clock, monotonic
 from gatelift_kube.door import Door, Limits
+from gatelift_kube.metrics_access import Access, MetricsAccess
 from gatelift_kube.numbers import whole
 
 STOP_SECONDS = 2.0
@@ -18,6 +23,7 @@ LIMITS = Limits(connections_max=64, bytes_max=1, idle_seconds=75.0)
 """Probes of one node, and a few that scrape; nobody sends a body. Prometheus asks every minute at the latest."""
 SCRAPE_SHARE = 10
 """Figures are kept this many times as long as it took to make them, so that who asks without end gets a tenth of us."""
+_WAY_IN = "send the bearer token of a service account that may get the path /metrics"
 
 
 class ListenError(OSError):
@@ -33,23 +39,35 @@ class StatusServer:
         missing: Callable[[], str],
         refresh: Callable[[], None],
         clock: Clock = monotonic,
+        access: MetricsAccess | None = None,
     ) -> None:
-        """`missing` returns "" when ready; `refresh` sets gauges before a scrape."""
+        """`missing` returns "" when ready; `refresh` sets gauges before a scrape.
+
+        `access` decides who is given metrics; None: everybody.
+        """
         self._registry = registry
         self._missing = missing
         self._refresh = refresh
+        self._access = access
         self._door = Door("health and metrics", LIMITS)
         self._clock = clock
         self._figures = b""
         self._figures_until = 0.0
         self.address = ""
 
-    async def start(self, address: str) -> None:
-        """Listen on `host:port` (host may be empty, port 0 takes a free one). Raises ListenError."""
+    async def start(self, address: str, tls: ssl.SSLContext | None = None) -> None:
+        """Listen on `host:port` (host may be empty, port 0 takes a free one). Raises ListenError.
+
+        With `tls` metrics alone are served there. Guarded ones are served nowhere else: a token is not for the clear.
+        """
         app = web.Application()
-        app.router.add_get("/healthz", self._health)
-        app.router.add_get("/readyz", self._ready)
-        app.router.add_get("/metrics", self._metrics)
+        if tls is None:
+            app.router.add_get("/healthz", self._health)
+            app.router.add_get("/readyz", self._ready)
+        else:
+            self._door = Door("guarded metrics", LIMITS, lambda: tls)
+        if tls is not None or self._access is None:
+            app.router.add_get("/metrics", self._metrics)
         host, _, port = address.rpartition(":")
         try:
             host = host or "0.0.0.0"  # noqa: S104  # probes come from the node
@@ -70,7 +88,11 @@ class StatusServer:
         missing = self._missing()
         return web.Response(status=503 if missing else 200, text=(missing or "ok") + "\n")
 
-    async def _metrics(self, _request: web.Request) -> web.Response:
+    async def _metrics(self, request: web.Request) -> web.Response:
+        if self._access is not None:
+            said = await self._access.judge(request.headers.get("Authorization", ""))
+            if said is not Access.ALLOWED:
+                return web.Response(status=said.value, text=f"{said.name.lower()}: {_WAY_IN}\n")
         now = self._clock()
         if now >= self._figures_until:
             self._refresh()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import os
+import ssl
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from gatelift.core import commands, events
 from gatelift.core.recovery_values import floors
 from gatelift_admission.engine import is_compiled
 from gatelift_agent.app import LocalAgent, start_local_agent
-from gatelift_kube import collector
+from gatelift_kube import collector, self_signed
 from gatelift_kube.budget import Budget, budget
 from gatelift_kube.client import Client
 from gatelift_kube.clock import monotonic, wall
@@ -38,6 +39,7 @@ from gatelift_kube.config import ClusterConfig
 from gatelift_kube.election import ElectionTimes
 from gatelift_kube.leader import LeaderElector
 from gatelift_kube.machine_loop import MachineLoop
+from gatelift_kube.metrics_access import MetricsAccess
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.repetitions import problems
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey
@@ -96,6 +98,7 @@ class _Process:
         self._client = client
         self._log = structlog.get_logger("gatelift")
         self._metrics = Metrics(local_queues=config.metrics.local_queue_metrics.enable)
+        self._access = MetricsAccess(client) if config.gatelift.metrics_authentication else None
         self._instance = f"{os.environ.get('POD_NAME', 'manager')}-{uuid.uuid4().hex[:8]}"
         self._machine = new_machine(config, origin, self._instance)
         self._loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
@@ -156,7 +159,12 @@ class _Process:
             await _listening("gatelift.enrolListen", self._enrol.start, gatelift.enrol_listen)
             status = await self._serve(self._config.health.health_probe_bind_address)
             if self._config.metrics.bind_address not in METRICS_OFF:
-                self._manager.metrics_address = await self._serve(self._config.metrics.bind_address)
+                tls = (
+                    self_signed.context("gatelift-manager", dt.datetime.now(dt.UTC))
+                    if self._access is not None
+                    else None
+                )
+                self._manager.metrics_address = await self._serve(self._config.metrics.bind_address, tls)
             self._supervisor.spawn("candidacy", self._become_candidate())
             manager = self._manager
             manager.agents_port, manager.enrol_port = self._agents.port, self._enrol.port
@@ -167,10 +175,10 @@ class _Process:
         finally:
             await self._end()
 
-    async def _serve(self, address: str) -> str:
-        """Serve health and metrics at an address; both ports serve both, as the agent's do."""
-        server = StatusServer(self._metrics.registry, self._missing, self._refresh)
-        await server.start(address)
+    async def _serve(self, address: str, tls: ssl.SSLContext | None = None) -> str:
+        """Serve health and metrics at an address; both serve both, as the agent's, unless metrics are guarded."""
+        server = StatusServer(self._metrics.registry, self._missing, self._refresh, access=self._access)
+        await server.start(address, tls)
         self._servers.append(server)
         return server.address
 

@@ -90,6 +90,7 @@ IN_USE = frozenset(
         "objectRetentionPolicies",
         "featureGates",
         "gatelift.listen",
+        "gatelift.metricsAuthentication",
         "gatelift.webhookClientCa",
         "gatelift.enrolListen",
         "gatelift.apiInFlight",

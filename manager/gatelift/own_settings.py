@@ -106,6 +106,7 @@ class Gatelift(EnvironmentSettings):
     api_in_flight: int = Field(default=64, ge=1, le=1024)
     debug_invariants: bool = False
     webhook_client_ca: str = ""
+    metrics_authentication: bool = False
 
     @field_validator("listen", "enrol_listen", "advertise")
     @classmethod

@@ -122,3 +122,10 @@ def test_a_mistake_is_one_line_with_path_rule_and_way_out(tmp_path: Path, case: 
 def test_a_file_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(configuration.ConfigError, match="name a readable file"):
         configuration.load(tmp_path / "missing.yaml")
+
+
+def test_is_26_guarded_metrics_need_a_port_of_their_own(tmp_path: Path) -> None:
+    guarded = {**GOOD, "metricsAuthentication": True}
+    with pytest.raises(configuration.ConfigError, match=r"must be an address .* write 0\.0\.0\.0:8080"):
+        _load(tmp_path, guarded)
+    assert _load(tmp_path, {**guarded, "metrics": "0.0.0.0:8080"}).metrics_authentication

@@ -267,11 +267,72 @@ def test_what_hosts_install_is_in_an_order_that_works() -> None:
 # --- networks ---
 
 
+def network_policies(folder: str) -> list[Json]:
+    """Return the policies of a folder, as its kustomization has them."""
+    return list(yaml.safe_load_all((DEPLOY / folder / "policies.yaml").read_text()))
+
+
+def test_is_26_each_daemon_has_a_network_policy_and_nobody_dials_an_agent() -> None:
+    policies = [*network_policies("network-policies"), *network_policies("network-policies/worker")]
+    daemons = {one["metadata"]["name"] for one in of_kind("Deployment")}
+    assert {one["metadata"]["name"] for one in policies} == daemons
+    (agent,) = [one for one in policies if one["metadata"]["name"] == "gatelift-agent"]
+    assert all("from" in rule for rule in agent["spec"]["ingress"])
+    for one in policies:
+        assert one["spec"]["policyTypes"] == ["Ingress"]
+
+
+def test_is_26_the_webhooks_are_open_to_addresses_since_no_policy_selects_an_api_server() -> None:
+    (webhooks,) = [one for one in network_policies("network-policies") if one["metadata"]["name"].endswith("webhooks")]
+    (rule,) = [one for one in webhooks["spec"]["ingress"] if {"port": "webhooks", "protocol": "TCP"} in one["ports"]]
+    blocks = [one["ipBlock"] for one in rule["from"] if "ipBlock" in one]
+    assert blocks
+    assert all(block["except"] for block in blocks), "pods of this cluster are kept out"
+
+
+SECURED = {"management": {"gatelift-manager", "gatelift-webhooks"}, "worker": {"gatelift-agent"}}
+
+
+@pytest.mark.parametrize("side", SECURED)
+def test_is_26_the_component_guards_the_metrics_of_each_daemon_and_lets_it_ask(side: str) -> None:
+    folder = DEPLOY / "components" / "metrics-authentication" / side
+    component = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    patches = [yaml.safe_load(one["patch"]) for one in component["patches"]]
+    assert {one["metadata"]["name"] for one in patches} == SECURED[side]
+    deployments = {one["metadata"]["name"]: one for one in of_kind("Deployment")}
+    for patch in patches:
+        (changed,) = patch["spec"]["template"]["spec"]["containers"]
+        (container,) = deployments[patch["metadata"]["name"]]["spec"]["template"]["spec"]["containers"]
+        assert changed["name"] == container["name"]
+        (variable,) = changed["env"]
+        prefix = "GATELIFT_AGENT_" if side == "worker" else "GATELIFT_"
+        assert variable == {"name": f"{prefix}METRICS_AUTHENTICATION", "value": "true"}
+        assert {"name": "metrics", "containerPort": 8080} in container["ports"]
+    access = list(yaml.safe_load_all((folder / "access.yaml").read_text()))
+    (binding,) = [one for one in access if one["kind"] == "ClusterRoleBinding"]
+    assert {one["name"] for one in binding["subjects"]} == SECURED[side]
+    roles = {one["metadata"]["name"]: one["rules"] for one in access if one["kind"] == "ClusterRole"}
+    assert roles["gatelift-metrics-reader"] == [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
+    asked = {(rule["resources"][0], *rule["verbs"]) for rule in roles["gatelift-metrics-authentication"]}
+    assert asked == {("tokenreviews", "create"), ("subjectaccessreviews", "create")}
+    assert (
+        f"#   - ../../components/metrics-authentication/{side}"
+        in (DEPLOY / "overlays" / side / "kustomization.yaml").read_text()
+    )
+
+
+def test_is_26_an_image_is_built_on_bases_that_are_named_by_digest() -> None:
+    lines = (DEPLOY / "Dockerfile").read_text().splitlines()
+    assert [line for line in lines if line.startswith("FROM ")] == ["FROM ${BUILDER} AS build", "FROM ${BASE}"]
+    assert not [line for line in lines if line.startswith("ARG ") and "=" in line], "no default without a digest"
+    assert any("*@sha256:*) ;;" in line for line in lines), "a base by tag fails the build"
+
+
 def test_hd_117_network_policies_fit_the_daemons_and_leave_the_agents_way_in_open() -> None:
     workloads = {one["metadata"]["name"]: one["spec"]["template"] for one in of_kind("Deployment")}
-    policies = list(yaml.safe_load_all((DEPLOY / "network-policies" / "policies.yaml").read_text()))
+    policies = network_policies("network-policies")
     assert {one["metadata"]["name"] for one in policies} == {"gatelift-manager", "gatelift-webhooks"}
-    for policy in policies:
+    for policy in [*policies, *network_policies("network-policies/worker")]:
         template = workloads[policy["metadata"]["name"]]
         assert policy["spec"]["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
         listens = template["spec"]["containers"][0]["ports"]

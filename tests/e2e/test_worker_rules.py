@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from gatelift.cli.manifests import ACCEPTING, WORKER, agent_binding, load_manifests
+from gatelift.cli.manifests import ACCEPTING, WORKER, agent_binding, deploy_folder, load_manifests
+from gatelift_kube.client import Client
+from gatelift_kube.config import from_kubeconfig
+from gatelift_kube.metrics_access import Access, MetricsAccess
 from gatelift_sandbox.provider import Cluster
 from support.baseline import AT_HOME, BEYOND_BASELINE, Case
 from support.e2e_rules import GATELIFT, control_plane, refused
@@ -110,6 +116,44 @@ async def test_is_20_the_api_server_holds_the_agent_to_baseline_as_its_own_polic
         await kubectl(*dry, manifest=judged(f"home-{number}", case))
     for case in BEYOND_BASELINE.values():
         await kubectl(*dry[:3], "--dry-run=server", *AS_AGENT, manifest=judged("unlabelled", case))
+
+
+COMPONENT = deploy_folder() / "components/metrics-authentication/worker"
+
+
+async def test_is_26_metrics_are_for_who_may_get_their_path(kubectl: Kubectl, cluster: Cluster) -> None:
+    access = list(yaml.safe_load_all((COMPONENT / "access.yaml").read_text()))
+    await kubectl.apply(*access)
+    for name in ("scraper", "stranger"):
+        await kubectl("create", "serviceaccount", name)
+    role = ("--clusterrole=gatelift-metrics-reader", "--serviceaccount=default:scraper")
+    await kubectl("create", "clusterrolebinding", "scrapes", *role)
+    for review in ("tokenreviews.authentication.k8s.io", "subjectaccessreviews.authorization.k8s.io"):
+        assert "yes" in await kubectl("auth", "can-i", "create", review, AS_AGENT[0])
+    tokens = {name: (await kubectl("create", "token", name)).strip() for name in ("scraper", "stranger")}
+    async with Client.connect(await from_kubeconfig(str(cluster.kubeconfig))) as client:
+        asked = MetricsAccess(client)
+        assert await asked.judge(f"Bearer {tokens['scraper']}") is Access.ALLOWED
+        assert await asked.judge(f"Bearer {tokens['stranger']}") is Access.DENIED
+        assert await asked.judge("Bearer eyJhbGciOiJub25lIn0.e30.") is Access.UNKNOWN
+
+
+@pytest.mark.parametrize("side", ["management", "worker"])
+async def test_is_26_an_overlay_that_asks_for_it_guards_its_metrics(
+    kubectl: Kubectl, tmp_path: Path, side: str
+) -> None:
+    shutil.copytree(deploy_folder(), tmp_path / "deploy")
+    overlay = tmp_path / "deploy/overlays" / side / "kustomization.yaml"
+    overlay.write_text(
+        overlay.read_text().replace("# components:", "components:").replace("#   - ../../c", "  - ../../c")
+    )
+    made = list(yaml.safe_load_all(await kubectl("kustomize", str(overlay.parent))))
+    guarded = {
+        one["metadata"]["name"]
+        for one in made
+        if one["kind"] == "Deployment" and "METRICS_AUTHENTICATION" in json.dumps(one["spec"])
+    }
+    assert guarded == {one["metadata"]["name"] for one in made if one["kind"] == "Deployment"}
 
 
 EDITS = [

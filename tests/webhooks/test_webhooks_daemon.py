@@ -333,6 +333,37 @@ async def test_a_running_daemon_renews_its_certificate(server: FakeApiServer, cl
         await daemon.stop()
 
 
+async def test_is_26_guarded_metrics_are_served_by_tls_to_who_shows_a_token_alone(
+    client: Client, server: FakeApiServer
+) -> None:
+    settings = replace(SETTINGS, status_address="127.0.0.1:0", guards_metrics=True, metrics_address="127.0.0.1:0")
+    daemon = Daemon(client, settings)
+    await daemon.start()
+    try:
+        async with aiohttp.ClientSession() as session:
+            async with session.get(f"http://{daemon.status_address}/metrics") as answer:
+                assert answer.status == 404
+            async with session.get(f"https://{daemon.metrics_address}/metrics", ssl=False) as answer:
+                assert answer.status == 401
+    finally:
+        await daemon.stop()
+
+
+@pytest.mark.parametrize("off", ["", "0"])
+async def test_is_26_guarded_metrics_without_a_port_are_served_nowhere(
+    client: Client, server: FakeApiServer, off: str
+) -> None:
+    daemon = Daemon(client, replace(SETTINGS, status_address="127.0.0.1:0", guards_metrics=True, metrics_address=off))
+    await daemon.start()
+    try:
+        assert daemon.metrics_address == ""
+        async with aiohttp.ClientSession() as session:
+            async with session.get(f"http://{daemon.status_address}/metrics") as answer:
+                assert answer.status == 404
+    finally:
+        await daemon.stop()
+
+
 async def test_health_and_readiness_are_served_in_the_clear(client: Client, server: FakeApiServer) -> None:
     settings = replace(SETTINGS, status_address="127.0.0.1:0")
     daemon = Daemon(client, settings)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import os
+import ssl
 import uuid
 import zlib
 from collections.abc import Callable
@@ -36,13 +37,14 @@ from gatelift_agent.core import commands, events
 from gatelift_agent.core.machine import Machine
 from gatelift_agent.local_agent import LocalAgent, start_local_agent
 from gatelift_agent.runtime.perform import Performer
-from gatelift_kube import collector
+from gatelift_kube import collector, self_signed
 from gatelift_kube.budget import budget
 from gatelift_kube.client import Client
 from gatelift_kube.clock import boottime
 from gatelift_kube.config import ClusterConfig
 from gatelift_kube.leader import LeaderElector
 from gatelift_kube.machine_loop import MachineLoop
+from gatelift_kube.metrics_access import MetricsAccess
 from gatelift_kube.repetitions import problems
 from gatelift_kube.status_server import StatusServer
 from gatelift_kube.tasks import Supervisor, spawn
@@ -97,6 +99,7 @@ class _Process:
         self._client = client
         self._log = structlog.get_logger("gatelift.agent").bind(cluster=config.cluster)
         self._metrics = Metrics()
+        self._access = MetricsAccess(client) if config.metrics_authentication else None
         self._instance = f"{os.environ.get('POD_NAME', config.cluster)}-{uuid.uuid4().hex[:8]}"
         self._supervisor = Supervisor(agent.fail)
         self._machine = Machine(
@@ -171,7 +174,8 @@ class _Process:
             self._supervisor.spawn("certificate", self._keep_certificate())
             self._agent.status_address = await self._serve(config.health)
             if config.metrics:
-                await self._serve(config.metrics)
+                tls = self_signed.context("gatelift-agent", dt.datetime.now(dt.UTC)) if self._access else None
+                await self._serve(config.metrics, tls)
             name = config.leader_election.name
             self._free_term = await leadership.vacant_term(self._client, config.namespace, name)
             self._elector.start()
@@ -181,9 +185,9 @@ class _Process:
         finally:
             await self._end()
 
-    async def _serve(self, address: str) -> str:
-        server = StatusServer(self._metrics.registry, self._missing, self._refresh)
-        await server.start(address)
+    async def _serve(self, address: str, tls: ssl.SSLContext | None = None) -> str:
+        server = StatusServer(self._metrics.registry, self._missing, self._refresh, access=self._access)
+        await server.start(address, tls)
         self._servers.append(server)
         return server.address
 

@@ -156,6 +156,8 @@ class Configuration(EnvironmentSettings):
     health: str = "0.0.0.0:8081"
     metrics: str = ""
     """Address of the metrics; empty: beside health."""
+    metrics_authentication: bool = False
+    """Give metrics by TLS to bearers of a token that may get the path /metrics alone; they need an address then."""
 
     @field_validator("cluster")
     @classmethod
@@ -205,6 +207,12 @@ class Configuration(EnvironmentSettings):
         if value:
             tokens.parse(value)
         return value
+
+    @model_validator(mode="after")
+    def _guarded_metrics_have_a_port(self) -> Configuration:
+        if self.metrics_authentication and not self.metrics:
+            raise ValueError("metrics: must be an address where metricsAuthentication is true; write 0.0.0.0:8080")
+        return self
 
     @model_validator(mode="after")
     def _token_names_us(self) -> Configuration:

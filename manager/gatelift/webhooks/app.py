@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 import structlog
 
-from gatelift.config import Configuration, kind_and_group
+from gatelift.config import METRICS_OFF, Configuration, kind_and_group
 from gatelift.selector_settings import managed_namespaces
 from gatelift.webhooks.certificates import Material
 from gatelift.webhooks.configuration import SERVICE, Wanted
@@ -23,8 +23,10 @@ from gatelift.webhooks.secret import MaterialStore
 from gatelift.webhooks.server import WebhookServer
 from gatelift.webhooks.surroundings import Surroundings
 from gatelift.webhooks.tls import ServingTls
+from gatelift_kube import self_signed
 from gatelift_kube.client import Client
 from gatelift_kube.errors import KubeError
+from gatelift_kube.metrics_access import MetricsAccess
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.repetitions import watch_problems
 from gatelift_kube.status_server import StatusServer
@@ -41,8 +43,9 @@ DEFAULT_CLASS_GATE = "WorkloadPriorityClassDefaulting"
 class Settings:
     """Where to listen and what to take over.
 
-    `url` is the address that the API server shall call, "" for the Service. `status_address` serves health and
-    readiness, "" for none. `client_ca` names a file of CAs: only who has a certificate of theirs is listened to.
+    `url` is the address that the API server shall call, "" for the Service. `status_address` serves health, readiness
+    and metrics, "" for none; metrics that are guarded have `metrics_address`, and no other. `client_ca` names a file of
+    CAs: only who has a certificate of theirs is listened to.
     """
 
     namespace: str = "gatelift-system"
@@ -51,6 +54,8 @@ class Settings:
     url: str = ""
     names: tuple[str, ...] = ()
     status_address: str = ""
+    guards_metrics: bool = False
+    metrics_address: str = ""
     client_ca: str = ""
     manage_without_queue: bool = False
     default_priority_class: bool = True
@@ -73,6 +78,8 @@ def settings_of(configuration: Configuration, *, url: str = "", names: tuple[str
         url=url,
         names=names,
         status_address=configuration.health.health_probe_bind_address,
+        guards_metrics=configuration.gatelift.metrics_authentication,
+        metrics_address=configuration.metrics.bind_address,
         client_ca=configuration.gatelift.webhook_client_ca,
         manage_without_queue=configuration.manage_jobs_without_queue_name,
         default_priority_class=configuration.feature_gates.get(DEFAULT_CLASS_GATE, True),
@@ -114,12 +121,19 @@ class Daemon:
             client, settings.namespace, (*service, *settings.names), wall or (lambda: datetime.now(UTC))
         )
         self._injection = Injection(client)
-        self._status = StatusServer(metrics.registry, self.missing, lambda: None)
+        access = MetricsAccess(client) if settings.guards_metrics else None
+        self._status = StatusServer(metrics.registry, self.missing, lambda: None, access=access)
+        self._guarded = StatusServer(metrics.registry, self.missing, lambda: None, access=access)
 
     @property
     def port(self) -> int:
         """Return the port that reviews are taken on."""
         return self._server.port
+
+    @property
+    def metrics_address(self) -> str:
+        """Return where guarded metrics are served, "" where they are not."""
+        return self._guarded.address
 
     @property
     def status_address(self) -> str:
@@ -141,6 +155,8 @@ class Daemon:
         await self._server.start(self._settings.host, self._settings.port)
         if self._settings.status_address:
             await self._status.start(self._settings.status_address)
+        if self._settings.guards_metrics and self._settings.metrics_address not in METRICS_OFF:
+            await self._guarded.start(self._settings.metrics_address, self_signed.context(SERVICE, datetime.now(UTC)))
         self._supervisor.spawn("keep", self._keep())
         self._log.info("webhooks listen", port=self._server.port, url=self._settings.url or f"Service {SERVICE}")
 
@@ -149,6 +165,7 @@ class Daemon:
         await self._supervisor.stop()
         await self._server.stop()
         await self._status.stop()
+        await self._guarded.stop()
 
     async def _keep(self) -> None:
         """Keep certificate and configurations as they should be, at each change of what they depend on."""
