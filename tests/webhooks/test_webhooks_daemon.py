@@ -357,9 +357,9 @@ async def test_is_26_guarded_metrics_without_a_port_are_served_nowhere(
     await daemon.start()
     try:
         assert daemon.metrics_address == ""
-        async with aiohttp.ClientSession() as session:
-            async with session.get(f"http://{daemon.status_address}/metrics") as answer:
-                assert answer.status == 404
+        url = f"http://{daemon.status_address}/metrics"
+        async with aiohttp.ClientSession() as session, session.get(url) as answer:
+            assert answer.status == 404
     finally:
         await daemon.stop()
 
