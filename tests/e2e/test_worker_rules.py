@@ -86,7 +86,9 @@ async def confined(kubectl: Kubectl) -> str:
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "confined", "labels": ACCEPTING}},
         agent_binding("confined"),
     )
-    await kubectl("wait", "-n", "confined", "--for=create", "serviceaccount/default", f"--timeout={WAIT_SECONDS:g}s")
+    async with asyncio.timeout(WAIT_SECONDS):
+        while await kubectl.get("serviceaccount", "default", "confined") is None:  # its controller may be starting
+            await asyncio.sleep(POLL_SECONDS)
     return "confined"
 
 
