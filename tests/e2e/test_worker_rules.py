@@ -87,7 +87,7 @@ async def confined(kubectl: Kubectl) -> str:
         agent_binding("confined"),
     )
     async with asyncio.timeout(WAIT_SECONDS):
-        while await kubectl.get("serviceaccount", "default", "confined") is None:  # its controller may be starting
+        while await kubectl.get("serviceaccount", "default", "confined") is None:  # noqa: ASYNC110 - it may be starting
             await asyncio.sleep(POLL_SECONDS)
     return "confined"
 
