@@ -23,8 +23,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gatelift_kube import timestamps
-from gatelift_kube.numbers import signed
+from gatelift_kube.numbers import signed, whole
 from gatelift_kube.objects.core import Lease
+from gatelift_kube.plain_text import plain
 from gatelift_kube.resources import LEASE, ObjectKey
 
 NEVER = -math.inf
@@ -34,10 +35,22 @@ ANNOTATION_HOLDERS = "gatelift.dev/lease-holders"
 """Who took over, and at which number, oldest first: `DIGEST:NUMBER`, separated by blanks."""
 ANNOTATION_SETTLED = "gatelift.dev/lease-settled"
 """The term whose holder is sure that what it leads by is the newest; another term's holder, and nobody, is not."""
+ANNOTATION_TERM = "gatelift.dev/lease-term"
+"""The term that its last holder took it in, beside `leaseTransitions`: where that was edited, it goes on from here."""
 TENURES_MAX = 64
 """Holders that are listed: some weeks of daily restarts, in 2 KB."""
 COUNTER_MAX = 2**62
 """Read up to here: far above what is written from a number that is believed, also by recoveries from edited ones."""
+BELIEVED_MAX = 2**61
+"""Who takes over believes no number above this: what is counted on from it, for ever, can still be read."""
+FLOOR_MAX = COUNTER_MAX - 2**54
+"""Recoveries have it counted on from no higher number: what is counted on from there can be read, too."""
+TERM_MAX = 2**31 - 1
+"""`leaseTransitions` has 32 bits: an API server refuses every take with a higher one."""
+TERM_BELIEVED_MAX = 2**30
+"""Believed of whoever says so; with a takeover a second it takes 34 years. Above it only a holder's own mark counts."""
+SHOWN_CHARACTERS_MAX = 40
+"""Of what stands in place of a number, in texts for people."""
 COUNTED_MAX = 2**53
 """Writes since the last one took over that nobody can have done: at ten a second they take 28 million years."""
 UNANSWERED_WRITES = 100
@@ -116,7 +129,7 @@ class Election:
         self.identity = identity
         self.times = times
         self.standing = Standing()
-        self._floor = floor
+        self._floor = floor if floor <= TERM_BELIEVED_MAX else 0
         self._lease: Lease | None = None
         self._seen_since = NEVER
         self._vacant_from = NEVER
@@ -124,6 +137,10 @@ class Election:
         self._counter_floor = 0
         self._deleted: tuple[int, tuple[Tenure, ...]] | None = None
         self._grew_after = NEVER
+        self._counted: int | None = None
+        self._counted_at = NEVER
+        self._written = 0
+        self._is_older = False
         self._looked_at = NEVER
         self._warm = False
         self._settled: tuple[int, bool] | None = None
@@ -146,15 +163,30 @@ class Election:
         if version != known or self._seen_since == NEVER:
             self._seen_since = now
         self._note_deletion(lease, now)
-        before, after = counter_of(self._lease), counter_of(lease)
-        if self._lease is not None and after != before:
-            # Some time after our last look at it. One that went back proves nothing.
-            self._grew_after = self._looked_at if after > before else NEVER
-            if after < before and self._counts and self._deleted is None:
-                self._went_back = f"the Lease counts {after}, it counted {before}: was it restored?"
+        self._note_count(lease, now)
         self._lease, self._looked_at = lease, now
         if lease is not None:
-            self._floor = max(self._floor, lease.spec.lease_transitions or 0)
+            self._floor = max(self._floor, believed_term(lease))
+
+    def _note_count(self, lease: Lease | None, now: float) -> None:
+        """Compare the number with the one seen before; one that nobody can have counted to is as none, not as 0."""
+        before = self._counted if self._lease is not None else None
+        self._is_older = self._is_older or _is_older(lease, self._lease)
+        after = counter_of(lease) if _is_counted(lease) else None
+        if after is None:
+            if self._is_older and before is not None:
+                self._outlived(lease, before)
+            return
+        if before is not None and after != before:
+            # Some time after our last look at it. One that went back proves nothing.
+            self._grew_after = self._counted_at if after > before else NEVER
+            if after < before:
+                self._outlived(lease, before)
+        self._counted, self._counted_at = after, now
+
+    def _outlived(self, lease: Lease | None, before: int) -> None:
+        if self._counts and self._deleted is None:
+            self._went_back = f"the Lease counts {_shown(lease)}, it counted {before}: was it restored?"
 
     def _note_deletion(self, lease: Lease | None, now: float) -> None:
         """Keep what a Lease counted that was deleted, as long as looks at it follow each other closely.
@@ -168,12 +200,12 @@ class Election:
             self._deleted = _believable(self._lease) + UNSEEN_WRITES, tenures_of(self._lease)
 
     def raise_floor(self, term: int) -> None:
-        """Never use a term at or below `term`: somebody has recorded it."""
-        self._floor = max(self._floor, term)
+        """Never use a term at or below `term`: somebody has recorded it; what nobody can have come to is no term."""
+        self._floor = max(self._floor, term if term <= TERM_BELIEVED_MAX else 0)
 
     def raise_counter(self, number: int) -> None:
         """Go on from `number` at least when the Lease is taken next."""
-        self._counter_floor = max(self._counter_floor, number)
+        self._counter_floor = max(self._counter_floor, min(number, FLOOR_MAX))
 
     def settle(self, term: int, *, settled: bool) -> None:
         """Have the Lease say so from the next renewal in that term on; until then it says what we took over (`warm`).
@@ -207,7 +239,10 @@ class Election:
         if self._lease is None:
             return "the Lease was deleted"
         if self._is_held_by_us() and not self._is_ours():
-            return f"the Lease counts {counter_of(self._lease)}, we wrote {self.standing.counter}: was it restored?"
+            return f"the Lease counts {_shown(self._lease)}, we wrote {self.standing.counter}: was it restored?"
+        if self.holder == self.identity and not self._is_ours():
+            term = self._lease.spec.lease_transitions or 0
+            return f"the Lease is in term {term}, we took it in {self.standing.term}: was it edited, or restored?"
         if not self._is_ours():
             return f"the Lease is held by {self.holder or 'nobody'}"
         if not self.standing.leads(now):
@@ -225,7 +260,9 @@ class Election:
 
     def acquired(self, lease: Lease, sent_at: float, now: float) -> None:
         """Take in that our create or take succeeded; the request was sent at `sent_at`."""
+        self._counted = self._written  # in place of what it said before: that may have been edited
         self.observe(lease, now)
+        self._is_older = False
         self.standing = Standing(
             lease.spec.lease_transitions or 0,
             sent_at + self.times.renew_seconds,
@@ -239,6 +276,7 @@ class Election:
         self.observe(lease, now)
         if counter_of(lease) < self.standing.counter:
             return
+        self._is_older = False
         until = sent_at + self.times.renew_seconds
         self.standing = replace(self.standing, valid_until=until, counter=counter_of(lease))
 
@@ -274,9 +312,12 @@ class Election:
     def _count(self, step: Step, now: float) -> dict[str, str]:
         """Return the annotations of the next write."""
         if step is Step.RENEW:
-            found = self._noticed(min(counter_of(self._lease), self.standing.counter + UNANSWERED_WRITES))
+            # As many writes of ours may have landed unanswered, also below a number that cannot be read any more.
+            most = self.standing.counter + UNANSWERED_WRITES
+            found = self._noticed(min(counter_of(self._lease), most) if is_readable(self._lease) else most)
             return {ANNOTATION_COUNTER: str(found + 1), **self._settlement(self.standing.term, self._is_settled())}
         found, before = self._noticed(_believable(self._lease)), tenures_of(self._lease)
+        self._notice_term()
         if step is Step.CREATE and self._deleted is not None and now - self._looked_at <= 2 * self.times.retry_seconds:
             found, before = self._deleted
         # Raised above all that a restored record does not know: who led before is of no account any more.
@@ -284,17 +325,25 @@ class Election:
         found = max(found, self._counter_floor)
         tenures = (*before, Tenure(holder_digest(self.identity), found))[-TENURES_MAX:]
         text = " ".join(f"{each.holder}:{each.found}" for each in tenures)
-        counted = {ANNOTATION_COUNTER: str(found + 1), ANNOTATION_HOLDERS: text}
+        self._written = found + 1
+        counted = {ANNOTATION_COUNTER: str(found + 1), ANNOTATION_HOLDERS: text, ANNOTATION_TERM: str(self._floor + 1)}
         return {**counted, **self._settlement(self._floor + 1, self._warm)}
 
     def _noticed(self, believed: int) -> int:
         """Return the number that is believed of the Lease's; where it says another one, somebody has edited it."""
-        says = counter_of(self._lease)
-        if says != believed:
+        if counter_of(self._lease) != believed or not is_readable(self._lease):
+            said = _shown(self._lease)
             self._edited = (
-                f"the Lease counts {says}, which no holder wrote: somebody edited it; counted on from {believed}"
+                f"the Lease counts {said}, which no holder wrote: somebody edited it; counted on from {believed}"
             )
         return believed
+
+    def _notice_term(self) -> None:
+        """Tell of a term that no holder took the Lease in."""
+        said = (self._lease.spec.lease_transitions or 0) if self._lease is not None else 0
+        if self._lease is not None and said != believed_term(self._lease):
+            text = f"the Lease is in term {said}, which nobody can have come to: somebody edited it"
+            self._edited = f"{text}; {self._floor + 1} is next" + (f"; {self._edited}" if self._edited else "")
 
     def _is_settled(self) -> bool:
         """Say whether our own lead is: as we were told in this term, else as we took it over."""
@@ -317,7 +366,11 @@ class Election:
         return {"resourceVersion": self._lease.metadata.resource_version} if self._lease is not None else {}
 
     def _is_ours(self) -> bool:
-        return self._is_held_by_us() and counter_of(self._lease) >= self.standing.counter
+        if not self._is_held_by_us():
+            return False
+        if not is_readable(self._lease):
+            return not self._is_older  # no holder wrote that, so no backup has it, but one of that very moment
+        return counter_of(self._lease) >= self.standing.counter
 
     def _is_held_by_us(self) -> bool:
         lease = self._lease
@@ -338,10 +391,49 @@ def counter_of(lease: Lease | None) -> int:
     return _number(lease.metadata.annotations.get(ANNOTATION_COUNTER, "")) if lease is not None else 0
 
 
+def is_readable(lease: Lease | None) -> bool:
+    """Say whether a Lease has no number, or one as holders write it; anything else was put there by somebody else."""
+    text = lease.metadata.annotations.get(ANNOTATION_COUNTER) if lease is not None else None
+    return text is None or str(_number(text)) == text
+
+
+def believed_term(lease: Lease) -> int:
+    """Return the term that a Lease has come to: what its holder marked, where it says what nobody can have come to."""
+    said = lease.spec.lease_transitions or 0
+    if 0 <= said <= TERM_BELIEVED_MAX:
+        return said
+    marked = _number(lease.metadata.annotations.get(ANNOTATION_TERM, ""))
+    return marked if marked < TERM_MAX else 0
+
+
+def _shown(lease: Lease | None) -> str:
+    """Return what stands in a Lease as its number, for people."""
+    text = lease.metadata.annotations.get(ANNOTATION_COUNTER) if lease is not None else None
+    if text is None:
+        return "nothing"
+    return text if is_readable(lease) else f'"{plain(text, SHOWN_CHARACTERS_MAX)}"'
+
+
+def _is_counted(lease: Lease | None) -> bool:
+    """Say whether somebody can have come to the number of a Lease since those took over whom it lists."""
+    found = [each.found for each in tenures_of(lease)]
+    jump = found[-1] - found[-2] if len(found) > 1 else 0
+    began = found[-1] if found else 0
+    return is_readable(lease) and jump <= COUNTED_MAX and counter_of(lease) - began <= COUNTED_MAX
+
+
 def _believable(lease: Lease | None) -> int:
-    """Return the number of a Lease, 0 where nobody can have come to it since the last one took over."""
-    number, tenures = counter_of(lease), tenures_of(lease)
-    return number if number - (tenures[-1].found if tenures else 0) <= COUNTED_MAX else 0
+    """Return the number of a Lease, 0 where nobody can have come to it."""
+    number = counter_of(lease)
+    return number if number <= BELIEVED_MAX and _is_counted(lease) else 0
+
+
+def _is_older(lease: Lease | None, known: Lease | None) -> bool:
+    """Say whether a Lease has a version below the one that was known before: its history is another one."""
+    if lease is None or known is None:
+        return False
+    version, before = whole(lease.metadata.resource_version), whole(known.metadata.resource_version)
+    return version is not None and before is not None and version < before
 
 
 def is_settled(lease: Lease | None) -> bool:

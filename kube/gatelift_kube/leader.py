@@ -66,9 +66,11 @@ class Elector:
         clock: Clock = monotonic,
         wall_clock: Clock = wall,
         on_problem: Callable[[str], None] = lambda _text: None,
+        on_edited: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._client = client
         self._on_problem = on_problem
+        self._on_edited = on_edited
         self._troubles = 0
         self._election = election
         self._on_acquired = on_acquired
@@ -158,8 +160,7 @@ class Elector:
         """Tell once of a number in the Lease that no holder wrote; it is put right by the write that has just gone."""
         edited = self._election.take_edited()
         if edited:
-            self._on_problem(f"Lease {self._ref.key}: {edited}; look who may write it")
-            self._on_problem("")
+            self._on_edited(f"Lease {self._ref.key}: {edited}; look who may write it")
 
     async def _read(self) -> None:
         try:
@@ -229,7 +230,8 @@ class Elector:
 class LeaderElector:
     """Runs for the Lease `namespace/name` as `identity` (unique to this process) on a thread of its own.
 
-    `on_acquired(term)`, `on_lost(reason)` and `on_problem(text)` are posted to the event loop that called `start`.
+    `on_acquired(term)`, `on_lost(reason)`, `on_problem(text)` and `on_edited(text)`, of numbers in the Lease that no
+    holder wrote, are posted to the event loop that called `start`.
     `floor` is the highest term known from elsewhere: a Lease that was deleted must not make terms go back; `floors`
     reads that, and from which number it counts on, each time before the Lease is taken. `counts`: see `election`.
     """
@@ -250,11 +252,13 @@ class LeaderElector:
         clock: Clock = monotonic,
         user_agent: str = "gatelift-elector",
         on_problem: Callable[[str], None] = lambda _text: None,
+        on_edited: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self.problem = ""
         """Why nobody is elected, or a lead cannot be kept, and the way out; "" while the Lease is read and written."""
         self.identity = identity
         self._told_of = on_problem
+        self._on_edited = on_edited
         self._config = config
         self._clock = clock
         self._user_agent = user_agent
@@ -348,6 +352,7 @@ class LeaderElector:
                 floors=self._floors,
                 clock=self._clock,
                 on_problem=lambda text: self._post(self._problem, text),
+                on_edited=lambda text: self._post(self._on_edited, text),
             )
             self._own = asyncio.get_running_loop()
             if self._stopping.is_set():  # stopped before the thread was ready

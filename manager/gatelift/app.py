@@ -129,6 +129,7 @@ class _Process:
             floors=_floors,
             counts=True,
             on_problem=problems(self._log, "not elected"),
+            on_edited=problems(self._log, "Lease edited"),
         )
         self._local = LocalStream(self._loop.post)
         self._local_agent: LocalAgent | None = None

@@ -152,6 +152,7 @@ class _Process:
             counts=True,
             user_agent="gatelift-agent-elector",
             on_problem=problems(self._log, "not elected"),
+            on_edited=problems(self._log, "Lease edited"),
         )
         self._free_term = leadership.UNKNOWN_TERM
         self._taking_over: asyncio.Task[None] | None = None

@@ -24,11 +24,13 @@ from gatelift.core.recovery_asked import Known, served_by, without
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVERY,
     COUNTED_SINCE,
+    COUNTER_FOUND_MAX,
     COUNTER_JUMP,
     Finding,
     Found,
     Stage,
     Told,
+    believed,
     is_told_to_stop,
     told,
     word,
@@ -142,22 +144,23 @@ def shown(core: Core, upcall: CounterShown) -> None:
         text = texts.seal_unverified(upcall.cluster)
         core.note(text, warning=True, cluster=upcall.cluster)
         _tell(core, upcall.cluster, texts.SEAL_UNVERIFIED, text)
-    later = upcall.proof is Proof.FORMER and upcall.term > core.term and state.stage is Stage.WAITING
+    counter, term = min(upcall.counter, COUNTER_FOUND_MAX), believed(upcall.term)
+    later = upcall.proof is Proof.FORMER and term > core.term and state.stage is Stage.WAITING
     if upcall.proof is not Proof.RESTORED and not later:
         return
     finding, why = state.finding, texts.restored(upcall.cluster)
-    if finding is None or upcall.counter > finding.counter + COUNTED_SINCE:
+    if finding is None or counter > finding.counter + COUNTED_SINCE:
         # Or counted after a recovery from what is found: restored once more, so what persons said is of the former
         # restore; epochs were used since, and clusters have come back.
         since = core.wall.text(core.now)
         state.raising = False
         state.to_raise.clear()
-        state.finding = Finding(why=why, since=since, counter=upcall.counter, term=upcall.term)
+        state.finding = Finding(why=why, since=since, counter=counter, term=term)
         state.ask_all()
         core.note(why, warning=True, cluster=upcall.cluster)
         _tell(core, LOCAL_CLUSTER, texts.RESTORED, why)
     else:
-        counter, term = max(finding.counter, upcall.counter), max(finding.term, upcall.term)
+        counter, term = max(finding.counter, counter), max(finding.term, term)
         state.finding = msgspec.structs.replace(finding, counter=counter, term=term)
     _settle(core)
     core.agenda.mark(LOOK)

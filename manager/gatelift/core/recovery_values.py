@@ -14,6 +14,7 @@ import msgspec
 
 from gatelift.core.link_values import LOCAL_CLUSTER, PlacementsInventoried
 from gatelift.core.recovery_asked import Asked, Without
+from gatelift_kube.election import FLOOR_MAX, TERM_BELIEVED_MAX
 from gatelift_kube.numbers import whole
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import ObjectKey
@@ -29,8 +30,6 @@ ANNOTATION_STOP_UNEXPLAINED = "gatelift.dev/stop-unexplained"
 
 EPOCHS_MAX = 10**15 - 1
 """What people may raise epochs to (15 digits); ours have three more."""
-NUMBER_MAX = 2**62
-"""A counter or term above this is none of ours."""
 COUNTER_JUMP = 10**9
 """How far a recovery moves the counter above the highest that was shown: sixty years of renewals, so that whatever the
 clusters hold that could not be asked is below it."""
@@ -38,6 +37,8 @@ TEXT_BYTES_MAX = 256 * 1024
 """Annotations of one object may have so much in all."""
 
 
+COUNTER_FOUND_MAX = FLOOR_MAX - COUNTER_JUMP
+"""What was found is never above this: what a recovery raises from there can be read, and so is above what was found."""
 COUNTED_SINCE = COUNTER_JUMP // 2
 """A number so far above what a restore was found by was counted after a recovery from it: what was lost then is at most
 thirty years of renewals above, and what came after begins at the jump."""
@@ -106,9 +107,17 @@ def told(found: WorkerCluster) -> Told | None:
     except UNREADABLE:
         return None
     finding = read.finding
-    if finding is not None and not (0 <= finding.counter <= NUMBER_MAX and 0 <= finding.term <= NUMBER_MAX):
+    if finding is None:
+        return read
+    if finding.counter < 0 or finding.term < 0:
         return None
-    return read
+    counter, term = min(finding.counter, COUNTER_FOUND_MAX), believed(finding.term)
+    return msgspec.structs.replace(read, finding=msgspec.structs.replace(finding, counter=counter, term=term))
+
+
+def believed(term: int) -> int:
+    """Return a term that stands somewhere, or is said; 0 for one that nobody can have come to."""
+    return term if 0 < term <= TERM_BELIEVED_MAX else 0
 
 
 def word(found: WorkerCluster) -> Word | None:
@@ -133,7 +142,7 @@ def floors(clusters: Iterable[WorkerCluster]) -> tuple[int, int]:
     """Return the term that the next one must exceed, and the counter from which it counts on, by what stands here."""
     terms, counter = [0], 0
     for found in clusters:
-        terms.append(found.status.term)
+        terms.append(believed(found.status.term))
         if found.metadata.name == LOCAL_CLUSTER:
             read, said = told(found), word(found)
             finding = read.finding if read is not None else None
