@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 import yaml
 
-from gatelift.core import cluster_status, own_conditions
+from gatelift.core import cluster_status, own_conditions, refused_reservations
 from gatelift.core.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
+from gatelift.core.inflight import Outstanding
 from gatelift_kube import conditions
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import Create, Delete, ObjectSeen, Patch, WriteError
+from gatelift_kube.writes import Create, Delete, ObjectSeen, Patch, WriteError, WriteFailed
 from support.builders_manager import NAMESPACE, Doc, a_pod, a_setting
 from support.links_bench import Manager
 from support.manager_agents import ScriptedAgent
@@ -187,3 +188,29 @@ def test_hd_197_a_check_or_queue_says_that_it_is_active_though_its_conditions_ar
     world.api.edit(ref, lambda found: found["status"].update(full))
     world.advance(20.0)
     assert world.condition(world.api.objects[ref], "Active")["status"] == "True"
+
+
+@pytest.mark.parametrize("error", [WriteError.NOT_DONE, WriteError.FORBIDDEN, WriteError.QUOTA])
+def test_hd_197_a_reservation_that_was_turned_away_for_the_moment_is_kept_and_written_again(error: WriteError) -> None:
+    world = a_world(a_setting(cpu=1))
+    refusing_reservations(world, error)
+    world.api.apply(a_pod("work").document())
+    world.advance(2.0)
+    workload = world.find("Workload")
+    assert world.machine.core.ledger.holds(workload["metadata"]["uid"])
+    assert not [event for event in world.emitted if event.reason == "ReservationNotWritten"]
+    world.fail = None
+    world.advance(60.0)
+    assert world.condition(world.find("Workload"), "Admitted").get("status") == "True"
+
+
+def test_hd_197_a_late_no_to_the_write_of_what_is_placed_by_now_gives_nothing_back() -> None:
+    """A write whose answer was lost has landed, and the same again is refused: what it placed is known by then."""
+    world, _ = a_running_pod()
+    core, uid = world.machine.core, world.find("Workload")["metadata"]["uid"]
+    late = Outstanding(ref=workload_ref(world), purpose="winner", uid=uid)
+    no = WriteFailed(write_id=1, error=WriteError.DENIED, message="no")
+    assert not refused_reservations.refused(core, late, no, world.now)
+    world.advance(30.0)
+    assert core.ledger.holds(uid)
+    assert not [event for event in world.emitted if event.reason == "ReservationNotWritten"]

@@ -105,7 +105,7 @@ def _is_late_end(core: Core, attempt: Attempt, after: Record, returned: int) -> 
 
 
 def _held(rec: Record) -> tuple[object, ...]:
-    return rec.reserved, rec.admitted, rec.cluster, rec.written_epoch
+    return rec.reserved, rec.admitted, rec.cluster, rec.written_epoch, rec.admitted_by
 
 
 def _put_back(known: WorkloadStatus, seen: WorkloadStatus) -> WorkloadStatus:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import epochs, texts
+from gatelift.core import admitted_by, epochs, texts
 from gatelift_kube.conditions import CONDITIONS_MAX, left_out
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.plain_text import plain
@@ -25,6 +25,7 @@ RECORD = frozenset(
         texts.DEACTIVATION_TARGET,
         texts.PODS_READY,
         epochs.EPOCH_USED,
+        admitted_by.ADMITTED_BY,
     }
 )
 """Of a Workload: those that only Gatelift writes; Finished is final, whoever wrote it."""

@@ -168,7 +168,7 @@ def _stands(attempt: Attempt, rec: Record) -> bool:
     return attempt.live and not rec.written_epoch
 
 
-def _reserve_of(core: Core, known: Workload) -> Reserve | None:
+def _reserve_of(known: Workload) -> Reserve | None:
     """Return the engine's decision as the object shows it."""
     admission = known.status.admission
     if admission is None:
@@ -178,7 +178,7 @@ def _reserve_of(core: Core, known: Workload) -> Reserve | None:
         uid=known.metadata.uid,
         key=ObjectKey(known.metadata.namespace, known.metadata.name),
         admission=admission,
-        checks=verdicts.recorded(core, known, admission),
+        checks=verdicts.recorded(known),
         wait_seconds=0.0,
         flavors_considered="",
         message=said.message if said is not None else "",
@@ -190,7 +190,7 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
     """Take over what the record says: a winner is known from the moment it is written, whoever saw the answer."""
     if attempt.state is AttemptState.PENDING and rec.reserved and not rec.finished:
         core.ledger.charge(rec.uid, attempt.epoch, now)
-        attempt.reserve = _reserve_of(core, known)
+        attempt.reserve = _reserve_of(known)
         attempt.reservation_told = True
         attempt.reserved_at = now
         attempt.follow(Internal.RESERVE)

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import documents, epochs, own_conditions, texts
+from gatelift.core import admitted_by, documents, epochs, own_conditions, texts
 from gatelift.core.attempts import Ending
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift_kube.conditions import FALSE, TRUE, find, fitting, is_true, put, without
@@ -58,6 +58,7 @@ class Record:
     cluster: str
     term: int
     policy: DisconnectPolicy
+    admitted_by: tuple[str, ...]
     epoch_used: bool
     """It has no reservation and marks its epoch as used: that must be raised first."""
 
@@ -83,6 +84,7 @@ def read(workload: Workload, *, travels: bool) -> Record:
         cluster=cluster,
         term=epochs.number(marks.get(ANNOTATION_TERM, "")),
         policy=policy_of(marks.get(ANNOTATION_DISCONNECT, "")) or DisconnectPolicy.WAIT,
+        admitted_by=admitted_by.names(workload),
         epoch_used=not quota_reserved and used >= annotated,
     )
 
@@ -206,7 +208,8 @@ def admission_write(
         epoch = choice if isinstance(choice, int) else choice.epoch
         conditions = _with_epoch(workload, conditions, epoch, wall)
     reserved = condition(workload, texts.QUOTA_RESERVED, TRUE, texts.QUOTA_RESERVED, message)
-    conditions = put(conditions, reserved, wall)
+    others = (name for name in checks if isinstance(choice, int) or name != choice.check)
+    conditions = admitted_by.told(put(conditions, reserved, wall), others, workload.metadata.generation, wall)
     admitted = condition(workload, texts.ADMITTED, TRUE, texts.ADMITTED, texts.WORKLOAD_ADMITTED)
     status: dict[str, Any] = {
         "conditions": _with(put(conditions, admitted, wall), besides, wall),
@@ -357,6 +360,7 @@ def release_write(
     if evicted is not None:
         conditions = _evicted(workload, (evicted.reason, evicted.message), evicted.preempted, wall)
     conditions = without(conditions, texts.HELD)  # why it waits is said there from now on
+    conditions = without(conditions, admitted_by.ADMITTED_BY)
     conditions = put(conditions, condition(workload, texts.QUOTA_RESERVED, FALSE, reason, message), wall)
     if find(conditions, texts.ADMITTED) is not None:
         lost = texts.WORKLOAD_HAS_NO_RESERVATION

@@ -1,16 +1,17 @@
 """What the checks of other controllers say of what holds quota: go on, wait, come back later, never (KEP-993).
 
-Only checks count that are asked for: those of the reservation, else those that its queue names. Whoever may write a
-status can add states of others, which hold nobody up and end nothing. Our own check (MultiKueue's) is written by this
-manager only and says Ready or Pending. Neighbours: `reconcile` asks in
-each pass over a workload with quota, `deactivation` carries out a rejection.
+Only checks count that are asked for: of what waits those that its queue names, of what holds quota those by which it
+was reserved, of what is admitted those by which it was admitted; and none that its queue asks for no longer. Whoever
+may write a status can add states of others, which hold nobody up and end nothing. Our own check (MultiKueue's) is
+written by this manager only, says Ready or Pending, and ends nothing. Neighbours: `reconcile` asks in each pass over a
+workload with quota, `deactivation` carries out a rejection, `admitted_by` is what the record says.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import deactivation, dispatch, record, texts
+from gatelift.core import admitted_by, deactivation, dispatch, record, texts
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal
 from gatelift.core.record import Record
 from gatelift.core.state import Core
@@ -35,25 +36,32 @@ def against(core: Core, known: Workload, attempt: Attempt, now: float) -> bool:
 
 
 def demanded(core: Core, known: Workload) -> frozenset[str]:
-    """Return the checks whose word counts: those that it was reserved by; where it waits, all that its queue names."""
-    attempt = core.attempts.get(known.metadata.uid)
-    if attempt is not None and attempt.reserve is not None:
-        return frozenset(attempt.reserve.checks)
-    queue = core.knowledge.cluster_queues.get(core.knowledge.cluster_queue_of(known))
-    return frozenset(rules(queue.spec)) if queue is not None else frozenset()
+    """Return the checks whose word counts: of what holds quota, those of others that gave it and are asked for still.
 
-
-def recorded(core: Core, known: Workload, admission: Admission) -> tuple[str, ...]:
-    """Return the checks that a reservation found in a record was made by: of those that it shows, what its queue asks.
-
-    Also what says who the winner is, whether its queue asks for that still or not. All, where the queue is gone.
+    Where it waits, all that its queue names. Of what is admitted the record says it, to each leader alike.
     """
-    shown = known.status.admission_checks
-    queue = core.knowledge.cluster_queues.get(admission.cluster_queue)
+    attempt = core.attempts.get(known.metadata.uid)
+    reserve = attempt.reserve if attempt is not None else None
+    if reserve is None:
+        queue = core.knowledge.cluster_queues.get(core.knowledge.cluster_queue_of(known))
+        return frozenset(rules(queue.spec)) if queue is not None else frozenset()
+    queue = core.knowledge.cluster_queues.get(reserve.admission.cluster_queue)
     if queue is None:
-        return tuple(check.name for check in shown)
-    asked = required(queue.spec, _flavors(admission))
-    return tuple(check.name for check in shown if check.name in asked or record.names_winner(check))
+        return frozenset()
+    admitted = is_true(known.status.conditions, texts.ADMITTED)
+    gave = frozenset(admitted_by.names(known) if admitted else reserve.checks)
+    ours = dispatch.multikueue_check(core, reserve.checks)
+    return gave.intersection(required(queue.spec, _flavors(reserve.admission))) - {ours}
+
+
+def recorded(known: Workload) -> tuple[str, ...]:
+    """Return the checks that a reservation found in a record was made by; of an admission, as far as it says.
+
+    What is not admitted yet may show others' states beside: `keep_required` asks for what the queue asks before it is.
+    """
+    if is_true(known.status.conditions, texts.ADMITTED):
+        return admitted_by.names(known)
+    return tuple(check.name for check in known.status.admission_checks)
 
 
 def disregard(core: Core, known: Workload, now: float) -> bool:
@@ -92,9 +100,7 @@ def taken_back(core: Core, known: Workload) -> list[tuple[str, str]]:
     """
     if not is_true(known.status.conditions, texts.ADMITTED):
         return []
-    pending = _in_state(core, known, texts.PENDING)
-    ours = dispatch.multikueue_check(core, (name for name, _ in pending)) if pending else ""
-    return [(name, message) for name, message in pending if name != ours]
+    return _in_state(core, known, texts.PENDING)
 
 
 def keep_required(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> bool:
