@@ -21,6 +21,9 @@ from gatelift_kube.unreadable import UNREADABLE
 ANNOTATION_BEFORE = "gatelift.dev/parallelism-before"
 """On a Job that runs with fewer pods at once than its user asked for: JSON of what `spec` said before."""
 
+FIELDS = ("parallelism", "completions")
+"""Fields of a Job's spec that are lowered."""
+
 COUNT_MAX = 2**31 - 1
 """Kubernetes counts pods in int32."""
 BEFORE_CHARS_MAX = 256
@@ -58,14 +61,36 @@ def lowered_from(obj: Job) -> Before | None:
 
     Whoever may edit the Job can write the annotation. So it never makes a Job smaller than its `spec`.
     """
-    before, present = before_of(obj.metadata.annotations), now(obj)
+    indexed = obj.spec.completion_mode == "Indexed"
+    return _lowered_from(before_of(obj.metadata.annotations), now(obj), indexed=indexed)
+
+
+def _lowered_from(before: Before | None, present: Before, *, indexed: bool) -> Before | None:
     if before is None or before.parallelism < present.parallelism:
         return None
     if before.completions == present.completions:
         return before
-    if before.completions is None or present.completions is None or obj.spec.completion_mode != "Indexed":
+    if before.completions is None or present.completions is None or not indexed:
         return None
     return before if before.completions >= present.completions else None
+
+
+def kept_size(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Operation, ...]:
+    """Return the operations that leave a running Job its size, where an update says how it was before we lowered it.
+
+    That is what a manifest does which is applied again.
+    """
+    spec = old.get("spec") or {}
+    notes: Mapping[str, str] = (old.get("metadata") or {}).get("annotations") or {}
+    present, said = of_spec(spec), of_spec(new.get("spec") or {})
+    before = _lowered_from(before_of(notes), present, indexed=spec.get("completionMode") == "Indexed")
+    if before is None:
+        return ()
+    return tuple(
+        {"op": "add", "path": pointer("spec", name), "value": getattr(present, name)}
+        for name in FIELDS
+        if getattr(said, name) != getattr(present, name) and getattr(said, name) == getattr(before, name)
+    )
 
 
 def before_of(annotations: Mapping[str, str]) -> Before | None:

@@ -24,6 +24,10 @@ STAYS_PATIENT = (
     "spec.podReplacementPolicy: stays Failed while the Job runs: a pod that stops still counts against its quota; "
     "leave the field out of what you apply"
 )
+STAYS_SMALL = (
+    "spec.parallelism: stays {} while the Job runs: it was admitted with fewer pods than it asks for; "
+    "suspend it, and it is queued again with all it asks for"
+)
 _KEPT = {
     job_partial.ANNOTATION_BEFORE: "with fewer pods than it asks for",
     template_before.ANNOTATION_BEFORE: "in this cluster",
@@ -70,8 +74,9 @@ def corrected(old: Object, new: Object, facts: WebhookFacts) -> Correction:
             operation: Operation = {"op": "add", "path": "/spec/suspend", "value": True}
             return Correction(operations=(operation,), warnings=(STAYS_SUSPENDED,))
         patient = _replacement(old, new)
-        places = template_before.kept_places(old, new)
-        return Correction(operations=(*patient.operations, *places), warnings=patient.warnings)
+        places, size = template_before.kept_places(old, new), job_partial.kept_size(old, new)
+        warnings = (*patient.warnings, *((STAYS_SMALL.format(_size(old).parallelism),) if size else ()))
+        return Correction(operations=(*patient.operations, *places, *size), warnings=warnings)
     return NO_CORRECTION
 
 
@@ -101,15 +106,16 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
         errors += _template(new, facts)
     elif not _template(old, facts):
         errors += _template(new, facts)
-    if not suspended and not was_suspended:
-        errors += _partial_running(old, new)
+    fixed_size = () if suspended or was_suspended else _partial_running(old, new)
+    errors += fixed_size
     warnings: tuple[str, ...] = ()
     if not facts.by_agent and _queued(old, new) and not _finished(old):
         if not (suspended or was_suspended):
             errors += fixed.refused(job_fixed.changes(old, new))
         elif suspended and was_suspended:
             warnings = fixed.warned(held_changes(old, new), facts.reserved_by)
-    resized = () if suspended or was_suspended or facts.by_agent else _resized(old, new)
+    unasked = suspended or was_suspended or facts.by_agent
+    resized = () if unasked or any(one.path == "spec.parallelism" for one in fixed_size) else _resized(old, new)
     errors += [one for one in resized if isinstance(one, FieldError)]
     verdict = Verdict(errors=tuple(errors), warnings=(*warnings, *(one for one in resized if isinstance(one, str))))
     return asked_for.joined(verdict, _asked_for(old, new, facts))

@@ -127,6 +127,25 @@ async def test_hd_199_a_manifest_with_tolerations_is_applied_again_while_its_job
     await world.remove(JOB, name)
 
 
+async def test_hd_212_a_manifest_is_applied_again_while_its_job_runs_with_fewer_pods(world: World) -> None:
+    name = world.name("fewer-applied-again")
+    job = world.job(name, pods=6, queue="at-home", cpu="1", does=LONG)
+    job["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "1"}
+    await world.create(job)
+    await world.until(lambda: _let_go(world, name), "it is let go")
+    runs = await world.get("mgmt", JOB, name)
+    assert runs is not None
+    assert runs["spec"]["parallelism"] < 6
+    await world.patch(JOB, name, {"spec": {"parallelism": 6}})
+    found = await world.get("mgmt", JOB, name)
+    assert found is not None
+    assert found["spec"] == runs["spec"]
+    with pytest.raises(ApiError, match="is immutable while a partially admitted Job runs") as refused:
+        await world.patch(JOB, name, {"spec": {"parallelism": 5}})
+    assert "cannot grow" not in str(refused.value), "said once"
+    await world.remove(JOB, name)
+
+
 NO_QUEUE: Json = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}}
 
 

@@ -217,3 +217,54 @@ def test_hd_132_a_job_that_runs_goes_on_so() -> None:
     assert "podReplacementPolicy: stays Failed" in correction.warnings[0]
     assert not corrected(document, document, WebhookFacts()).operations
     assert not corrected(document, edited, WebhookFacts(by_agent=True)).operations
+
+
+def running_with_fewer(count: int = 4, *, sync: bool = False) -> tuple[Json, Json]:
+    """Return a Job as its manifest says it, and as it runs with fewer pods at once."""
+    document = a_modest_job("2", sync=sync, parallelism=6, completions=6, completionMode="Indexed")
+    document["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
+    return document, at_home(document, count)
+
+
+def after_webhooks(old: Json, new: Json, facts: WebhookFacts = WebhookFacts()) -> Json:  # noqa: B008 - frozen
+    """Return what is stored of an update of which nothing is refused."""
+    stored = patched(new, json.dumps(corrected(old, new, facts).operations).encode())
+    assert not validate_update(old, stored, facts).errors
+    return stored
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_hd_212_a_manifest_that_is_applied_again_changes_nothing_of_a_job_that_runs_with_fewer(sync: bool) -> None:
+    manifest, runs = running_with_fewer(sync=sync)
+    said = {key: manifest["spec"][key] for key in ("parallelism", "completions")}
+    applied = merged(runs, json.dumps({"spec": said}).encode())
+    assert applied != runs
+    assert after_webhooks(runs, applied) == runs
+    [warning] = corrected(runs, applied, WebhookFacts()).warnings
+    assert "spec.parallelism: stays 4 while the Job runs" in warning
+    assert "suspend it" in warning
+    assert not corrected(runs, runs, WebhookFacts()).warnings
+
+
+@pytest.mark.parametrize("wanted", [3, 5, 7, None])
+def test_hd_212_another_size_is_refused_once_as_ever(wanted: int | None) -> None:
+    _, runs = running_with_fewer()
+    edited = merged(runs, json.dumps({"spec": {"parallelism": wanted}}).encode())
+    assert not corrected(runs, edited, WebhookFacts()).operations
+    verdict = validate_update(runs, edited, WebhookFacts())
+    [error] = [str(one) for one in verdict.errors]
+    assert "is immutable while a partially admitted Job runs: suspend it first" in error
+    assert not verdict.warnings, "it is not stopped by what is not taken"
+
+
+def test_hd_212_a_job_that_is_suspended_gatelifts_own_writes_and_a_note_of_less_are_left_alone() -> None:
+    manifest, runs = running_with_fewer()
+    size = {"parallelism": 6}
+    stops = merged(runs, json.dumps({"spec": {**size, "suspend": True}}).encode())
+    assert not corrected(runs, stops, WebhookFacts()).operations
+    back = merged(runs, json.dumps({"spec": size}).encode())
+    assert not corrected(runs, back, WebhookFacts(by_agent=True)).operations
+    runs["metadata"]["annotations"][BEFORE] = '{"parallelism":2}'
+    lower = merged(runs, b'{"spec": {"parallelism": 2, "completions": null}}')
+    assert not corrected(runs, lower, WebhookFacts()).operations, "no lowering of ours says so"
+    assert manifest["spec"]["parallelism"] == 6

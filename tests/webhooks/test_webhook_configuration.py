@@ -105,21 +105,27 @@ def test_only_marked_objects_are_asked_about() -> None:
     assert "oldObject != null" in marked
 
 
-def test_hd_1_hd_132_hd_199_only_what_lets_a_queued_job_run_otherwise_is_asked_about_of_updates() -> None:
+def test_hd_1_hd_132_hd_199_hd_212_only_what_lets_a_queued_job_run_otherwise_is_asked_about_of_updates() -> None:
     (asked,) = [one for one in configuration.mutating(BASE) if "UPDATE" in one["rules"][0]["operations"]]
     assert asked["rules"][0]["resources"] == ["jobs"], "not its status, which is its controller's"
     assert asked["failurePolicy"] == "Fail"
     conditions = {one["name"]: one["expression"] for one in asked["matchConditions"]}
     was = "(has(oldObject.spec.podReplacementPolicy) && oldObject.spec.podReplacementPolicy == 'Failed')"
     places = [f"spec.template.spec.{place}" for place in ("nodeSelector", "tolerations")]
-    moved = (
-        f"has(object.{one}) != has(oldObject.{one}) || (has(object.{one}) && object.{one} != oldObject.{one})"
-        for one in places
+    moved, sized = (
+        " || ".join(
+            f"has(object.{one}) != has(oldObject.{one}) || (has(object.{one}) && object.{one} != oldObject.{one})"
+            for one in fields
+        )
+        for fields in (places, ["spec.parallelism", "spec.completions"])
+    )
+    lowered = (
+        "has(oldObject.metadata.annotations) && 'gatelift.dev/parallelism-before' in oldObject.metadata.annotations"
     )
     assert conditions["unsuspended-or-otherwise-than-let-go"] == (
         "!((has(object.spec.suspend) && object.spec.suspend == true))"
         " && ((has(oldObject.spec.suspend) && oldObject.spec.suspend == true)"
-        f" || ({was} && !({was.replace('oldObject', 'object')})) || {' || '.join(moved)})"
+        f" || ({was} && !({was.replace('oldObject', 'object')})) || {moved} || ({lowered} && ({sized})))"
     )
     assert "'system:serviceaccounts:gatelift-system' in request.userInfo.groups" in conditions["not-gatelift"]
     assert "queue-name" in conditions["marked"]

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds import markers, template_before, unserved
+from gatelift_kinds import job_partial, markers, template_before, unserved
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
@@ -233,12 +233,16 @@ def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Jso
 def _started_by_hand(wanted: Wanted, extra: Json) -> Json:
     """Return the webhook of Jobs that somebody unsuspends, or of which one that runs is to be otherwise than let go.
 
-    That is to replace its pods beside those that stop, or on other nodes. All other changes of Jobs pass without being
-    asked about.
+    That is to replace its pods beside those that stop, or on other nodes, or to run more of them at once. All other
+    changes of Jobs pass without being asked about.
     """
     sooner = f"{_replaced_when_ended('oldObject')} && !({_replaced_when_ended('object')})"
     elsewhere = " || ".join(_differs(f"spec.template.spec.{place}") for place in template_before.PLACES)
-    wanted_now = f"!({_suspended('object')}) && ({_suspended('oldObject')} || ({sooner}) || {elsewhere})"
+    note = job_partial.ANNOTATION_BEFORE
+    lowered = f"has(oldObject.metadata.annotations) && '{note}' in oldObject.metadata.annotations"
+    larger = f"({lowered} && ({' || '.join(_differs(f'spec.{field}') for field in job_partial.FIELDS)}))"
+    otherwise = f"({sooner}) || {elsewhere} || {larger}"
+    wanted_now = f"!({_suspended('object')}) && ({_suspended('oldObject')} || {otherwise})"
     return {
         "clientConfig": _client(wanted, path("mutate", JOB.name)),
         "rules": [_rule(JOB, ("UPDATE",))],
