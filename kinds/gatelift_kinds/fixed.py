@@ -15,6 +15,8 @@ from gatelift_kinds.rules import Object, invalid
 
 RUNS_ELSEWHERE = "is not passed on to the cluster where the {kind} runs: {way_out}"
 
+CLUSTER = "{cluster}"
+
 
 def changed_fields(old: Object, new: Object, fields: Iterable[str], text: str) -> tuple[Change, ...]:
     """Return the changes of fields of `spec`; what is not there is as good as empty."""
@@ -26,9 +28,9 @@ def changed_fields(old: Object, new: Object, fields: Iterable[str], text: str) -
     )
 
 
-def refused(changes: Iterable[Change]) -> tuple[FieldError, ...]:
-    """Return an error for each change of what runs."""
-    return tuple(invalid(each.path, each.value, each.text) for each in changes)
+def refused(changes: Iterable[Change], cluster: str = "") -> tuple[FieldError, ...]:
+    """Return an error for each change of what runs, in the cluster of that name."""
+    return tuple(invalid(each.path, each.value, each.text.replace(CLUSTER, cluster)) for each in changes)
 
 
 def warned(changes: Iterable[Change], workload: str) -> tuple[str, ...]:

@@ -19,11 +19,17 @@ RUNS_ELSEWHERE = fixed.RUNS_ELSEWHERE.format(
     kind="pod", way_out="make a new pod, or deactivate its Workload first (spec.active: false)"
 )
 
+DEBUGGED_ELSEWHERE = fixed.RUNS_ELSEWHERE.format(
+    kind="pod", way_out=f"debug it there, in worker cluster {fixed.CLUSTER} (status.clusterName of its Workload)"
+)
+"""`kubectl debug`, by the subresource `pods/ephemeralcontainers`, which nobody else writes."""
+
 
 def changes(old: Object, new: Object) -> tuple[Change, ...]:
     """Return what is changed that a run elsewhere takes no notice of."""
     found = fixed.changed_fields(old, new, FIELDS, RUNS_ELSEWHERE)
-    return (*found, *(each for field in CONTAINERS for each in _images(field, old, new)))
+    debugged = fixed.changed_fields(old, new, ("ephemeralContainers",), DEBUGGED_ELSEWHERE)
+    return (*found, *debugged, *(each for field in CONTAINERS for each in _images(field, old, new)))
 
 
 def _images(field: str, old: Object, new: Object) -> Iterable[Change]:

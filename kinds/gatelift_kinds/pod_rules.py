@@ -67,8 +67,8 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
             )
         )
     late = () if facts.by_agent else held_changes(old, new)
-    if facts.runs_elsewhere:
-        errors += fixed.refused(late)
+    if facts.runs_on:
+        errors += fixed.refused(late, facts.runs_on)
         late = ()
     warnings = (*_left_waiting(old, new, facts), *fixed.warned(late, facts.reserved_by))
     return asked_for.joined(Verdict(errors=tuple(errors), warnings=warnings), _asked_for(old, new, facts))

@@ -62,6 +62,7 @@ class Change:
     value: str | None
     """None where it is too long to be shown."""
     text: str
+    """`{cluster}` in it stands for the name of the cluster where it runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ class WebhookFacts:
     """A pod names a queued Job as its controller, which does not make it: nothing of that Job holds it back."""
     reserved_by: str = ""
     """The Workload of the object, while it holds quota and what that was given for is changed."""
-    runs_elsewhere: bool = False
-    """That Workload was given to another cluster, which has the object as it was then."""
+    runs_on: str = ""
+    """The other cluster that Workload was given to, which has the object as it was then; "" where there is none."""
     by_agent: bool = False
     """An agent made the object, for another manager: leave it alone."""

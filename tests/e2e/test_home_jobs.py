@@ -200,6 +200,16 @@ async def test_hd_203_what_a_run_elsewhere_takes_no_notice_of_is_not_taken(world
     await world.remove(POD, name)
 
 
+async def test_hd_213_a_pod_that_runs_elsewhere_is_debugged_there(world: World) -> None:
+    name = world.name("debugged")
+    await world.create(world.pod(name, cpu="10m", does=LONG))
+    await world.condition(name, "Admitted")
+    debugger = {"spec": {"ephemeralContainers": [{"name": "debugger", "image": "tools"}]}}
+    with pytest.raises(ApiError, match="debug it there, in worker cluster"):
+        await world.patch(POD, name, debugger, subresource="ephemeralcontainers")
+    await world.remove(POD, name)
+
+
 async def test_hd_203_what_runs_at_home_its_kubelet_acts_on(world: World) -> None:
     name = world.name("acted-on")
     await world.create(world.pod(name, queue="at-home", cpu="10m", does=LONG))

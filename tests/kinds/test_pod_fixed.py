@@ -12,7 +12,7 @@ from gatelift_kinds.pod_rules import validate_update
 from support.webhook_documents import ELSEWHERE, FACTS, GATED, Json, Q, a_pod, told
 
 HOLDS = replace(ELSEWHERE, reserved_by="pod-x-12345")
-RUNS = replace(HOLDS, runs_elsewhere=True)
+RUNS = replace(HOLDS, runs_on="west")
 TOLERATION: Json = {"key": "a", "operator": "Exists"}
 CHANGES = [
     pytest.param({"activeDeadlineSeconds": 9}, "activeDeadlineSeconds", ': "9"', id="HD-203 a deadline"),
@@ -76,3 +76,25 @@ def test_what_gatelift_writes_and_everything_else_is_left_alone() -> None:
     )
     own_gate = changed(old, {"schedulingGates": [*GATED["schedulingGates"], {"name": "mine"}]})
     assert validate_update(own_gate, old, RUNS).allowed, "a gate of the user's own is taken off there, too"
+
+
+DEBUG = {"ephemeralContainers": [{"name": "debugger", "image": "tools"}]}
+
+
+def test_hd_213_an_ephemeral_container_of_what_runs_elsewhere_is_refused_with_the_cluster_to_debug_it_in() -> None:
+    old = a_gated()
+    (text,) = told(validate_update(old, changed(old, DEBUG), RUNS))
+    assert text == (
+        "spec.ephemeralContainers: Invalid value: is not passed on to the cluster where the pod runs: "
+        "debug it there, in worker cluster west (status.clusterName of its Workload)"
+    )
+
+
+def test_hd_213_of_what_waits_it_is_warned_of_and_of_what_runs_here_it_is_a_matter_of_the_kubelet() -> None:
+    old = a_gated()
+    held = validate_update(old, changed(old, DEBUG), HOLDS)
+    assert held.allowed
+    assert len(held.warnings) == 1
+    here = a_gated(schedulingGates=[])
+    verdict = validate_update(here, changed(here, DEBUG), RUNS)
+    assert (verdict.errors, verdict.warnings) == ((), ())

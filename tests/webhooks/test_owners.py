@@ -284,5 +284,8 @@ async def test_hd_203_what_is_changed_of_a_pod_depends_on_where_its_workload_is(
     assert len(response.get("warnings", [])) == told
     if not allowed:
         assert "spec.activeDeadlineSeconds" in response["status"]["message"]
+        debug = {**old, "spec": {**old["spec"], "ephemeralContainers": [{"name": "debugger"}]}}
+        response = await asking.review("/validate-pod", "Pod", debug, old)
+        assert "in worker cluster w1" in response["status"]["message"], "HD-213"
     assert (await asking.review("/validate-pod", "Pod", old, old))["allowed"]
-    assert len(server.asked("GET", f"/workloads/{name}")) == 1, "it is read for such a change alone"
+    assert len(server.asked("GET", f"/workloads/{name}")) == 1 + (not allowed), "it is read for such a change alone"

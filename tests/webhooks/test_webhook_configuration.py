@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ def test_pods_and_jobs_are_mutated_when_made_and_validated_when_made_or_changed(
         (configuration.mutating(BASE), ["CREATE"]),
         (configuration.validating(BASE), ["CREATE", "UPDATE"]),
     ):
-        assert [one["rules"][0]["resources"] for one in webhooks[:2]] == [["pods"], ["jobs"]]
+        assert [one["rules"][0]["resources"][0] for one in webhooks[:2]] == ["pods", "jobs"]
         assert [one["rules"][0]["operations"] for one in webhooks[:2]] == [operations, operations]
 
 
@@ -94,6 +95,19 @@ def test_hd_169_so_are_kinds_of_crds_in_whatever_version_whether_they_are_instal
     for plural, group in kueues.items():
         assert (asked[plural]["apiGroups"], asked[plural]["apiVersions"]) == ([group], ["*"])
         assert asked[plural]["scope"] == "Namespaced", "and no subresource: status and scale are their controllers'"
+
+
+def test_hd_213_ephemeral_containers_are_asked_about_of_marked_pods_at_a_gate_alone() -> None:
+    """Which kubelets never write; so an outage of ours keeps nobody from debugging anything else."""
+    every = configuration.validating(replace(BASE, unmarked_namespaces=("a",)))
+    asked = [one for one in every if one["rules"][0]["resources"][0] == "pods"]
+    [marked] = [one for one in asked if "pods/ephemeralcontainers" in one["rules"][0]["resources"]]
+    assert marked["name"] == "validate.pod.gatelift.dev"
+    assert len(asked) > 1
+    conditions = {one["name"]: one["expression"] for one in marked["matchConditions"]}
+    assert "(has(oldObject.spec.schedulingGates) && object.spec != oldObject.spec)" in conditions["changed"]
+    assert "queue-name" in conditions["marked"]
+    assert all("/" not in one for each in configuration.mutating(BASE) for one in each["rules"][0]["resources"])
 
 
 def test_only_marked_objects_are_asked_about() -> None:

@@ -80,9 +80,11 @@ class Kind:
     group: str
     plural: str
     version: str = "v1"
+    subresources: tuple[str, ...] = ()
+    """By which users change the spec, and controllers and kubelets never do."""
 
 
-POD = Kind(name="pod", group="", plural="pods")
+POD = Kind(name="pod", group="", plural="pods", subresources=("ephemeralcontainers",))
 JOB = Kind(name="job", group="batch", plural="jobs")
 KINDS = (POD, JOB)
 UNSERVED = "unserved"
@@ -202,16 +204,19 @@ def _unserved(wanted: Wanted) -> list[Json]:
 def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Json) -> list[Json]:
     made: list[Json] = []
     for kind in KINDS:
+        rule = _rule(kind, operations)
         base: Json = {
             "clientConfig": _client(wanted, path(verb, kind.name)),
-            "rules": [_rule(kind, operations)],
+            "rules": [rule],
             **_ASKING,
             **extra,
         }
+        by_users = [f"{kind.plural}/{one}" for one in kind.subresources if "UPDATE" in operations]
         common = [_not_ours(wanted.namespace), *([_changed(kind)] if "UPDATE" in operations else [])]
         made.append(
             {
                 **base,
+                "rules": [{**rule, "resources": [*rule["resources"], *by_users]}],
                 "name": f"{verb}.{kind.name}.gatelift.dev",
                 "namespaceSelector": {"matchExpressions": [_outside(wanted.namespace)]},
                 "matchConditions": [*common, {"name": "marked", "expression": _marked()}],

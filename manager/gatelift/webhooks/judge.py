@@ -62,7 +62,7 @@ class Judge:
                 kept = await self._reservations.kept_by(kind, question.namespace, question.old, question.new)
             except ReservationUnknownError as error:
                 return _refuse(question, rules.label(markers.QUEUE_NAME), str(error))
-            facts = replace(self._facts(question), reserved_by=kept.workload, runs_elsewhere=kept.elsewhere)
+            facts = replace(self._facts(question), reserved_by=kept.workload, runs_on=kept.cluster)
             verdict = kind.validate_update(question.old, question.new, facts)
         else:
             try:

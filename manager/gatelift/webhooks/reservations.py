@@ -29,10 +29,10 @@ class ReservationUnknownError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """The Workload that holds quota for an object, and whether that is another cluster's to run."""
+    """The Workload that holds quota for an object, and the other cluster whose it is to run, "" where there is none."""
 
     workload: str = ""
-    elsewhere: bool = False
+    cluster: str = ""
 
 
 NONE = Reservation()
@@ -66,4 +66,5 @@ def _reservation(name: str, workload: object) -> Reservation:
     conditions = workload.status.conditions
     if not is_true(conditions, "QuotaReserved") or is_true(conditions, "Finished"):
         return NONE
-    return Reservation(workload=name, elsewhere=workload.status.cluster_name not in {None, "", LOCAL_CLUSTER})
+    cluster = workload.status.cluster_name or ""
+    return Reservation(workload=name, cluster="" if cluster == LOCAL_CLUSTER else cluster)
