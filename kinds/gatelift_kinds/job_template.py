@@ -96,7 +96,7 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
             ("metadata", "annotations"),
             obj.metadata.annotations,
             {
-                template_before.ANNOTATION_BEFORE: template_before.note(before),
+                template_before.ANNOTATION_BEFORE: template_before.note(before, after),
                 **job_partial.local_marks(obj, granted),
             },
         ),

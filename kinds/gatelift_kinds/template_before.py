@@ -1,7 +1,8 @@
 """What a Job's pod template was before it was let go at `local`: noted in an annotation, and put back. Pure.
 
 Whoever may edit the Job can write the annotation, or take it off. So it says what to take away, and nothing else: all
-that a lift does is add, hence whatever was there before is a part of what is there now. That the template holds
+that a lift does is add, hence whatever was there before is a part of what is there now. It says what was added, besides
+what was before: whatever else its user has changed since is his own, and stays. That the template holds
 additions of ours stands a second time in its placement's mark (`placed_mark`), which nobody can change while it runs.
 """
 
@@ -44,11 +45,15 @@ class _Places(msgspec.Struct, rename="camel"):
     tolerations: list[dict[str, str | int | None]] | None = None
 
 
-class _Kept(msgspec.Struct):
-    """What the annotation keeps."""
-
+class _Parts(msgspec.Struct):
     metadata: _Marks = msgspec.field(default_factory=_Marks)
     spec: _Places = msgspec.field(default_factory=_Places)
+
+
+class _Kept(_Parts):
+    """What the annotation keeps: the parts as they were, and what the lift has added; older ones do not say that."""
+
+    added: _Parts | None = None
 
 
 def changed(obj: Job) -> bool:
@@ -62,12 +67,23 @@ def _marked(obj: Job) -> bool:
     return any((mark.job, mark.job_uid) == (name, uid) for mark in placed_mark.read(obj.spec.template.spec.tolerations))
 
 
-def note(template: Json) -> str:
-    """Return what the annotation says of a template to which nothing was added yet."""
+def note(before: Json, after: Json) -> str:
+    """Return what the annotation says of a template: what it was, and what a lift makes of it."""
     kept: dict[str, Json] = {section: {} for section, _ in _PARTS}
+    added: dict[str, Json] = {section: {} for section, _ in _PARTS}
     for section, key in _PARTS:
-        kept[section][key] = (template.get(section) or {}).get(key)
-    return msgspec.json.encode(kept, order="sorted").decode()
+        was, now = ((template.get(section) or {}).get(key) for template in (before, after))
+        kept[section][key] = was
+        added[section][key] = _more(was or {}, now or {}) or None
+    return msgspec.json.encode({**kept, "added": added}, order="sorted").decode()
+
+
+def _more(was: Any, now: Any) -> Any:
+    """Return what of a part is new, without our own marks: these are known wherever they stand."""
+    if isinstance(now, list):
+        known = {toleration_key(one) for one in was}
+        return [one for one in placed_mark.without(now) if toleration_key(one) not in known]
+    return _without_ours({key: value for key, value in now.items() if was.get(key) != value})
 
 
 def note_patch(obj: Job, raw: bytes, said: str) -> bytes:
@@ -76,7 +92,8 @@ def note_patch(obj: Job, raw: bytes, said: str) -> bytes:
     What a flavor has added is told from what the user had by nobody then, and stays.
     """
     spec: Json = decode(raw)["spec"]
-    noted = said or note(_before("", spec))
+    before = _before("", spec)
+    noted = said or note(before, before)
     meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
     return encode({"metadata": {**meta, "annotations": {ANNOTATION_BEFORE: noted}}})
 
@@ -142,12 +159,20 @@ def _before(said: str, spec: Json) -> Json:
     if kept is not None:
         fixed = GENERATED_LABELS | _selected_by(spec)
         stay = {key: value for key, value in labels.items() if key in fixed}
-        labels = {**_restored(kept.metadata.labels, labels, values=_LABEL_VALUE), **stay}
-        annotations = _restored(kept.metadata.annotations, annotations)
-        chosen = (kept.spec.node_selector or {}).items()
+        added, since = kept.added or _Parts(), kept.added is not None
+        own_labels = _own(labels, added.metadata.labels, since=since)
+        own_annotations = _own(annotations, added.metadata.annotations, since=since)
+        labels = {**_restored(kept.metadata.labels, labels, values=_LABEL_VALUE), **own_labels, **stay}
+        annotations = {**_restored(kept.metadata.annotations, annotations), **own_annotations}
+        chosen = {**(kept.spec.node_selector or {}), **_own(selector, added.spec.node_selector, since=since)}.items()
         selector = {key: value for key, value in selector.items() if (key, value) in chosen}
         tolerated = {toleration_key(one) for one in kept.spec.tolerations or ()}
-        tolerations = [one for one in tolerations if toleration_key(one) in tolerated]
+        brought = {toleration_key(one) for one in added.spec.tolerations or ()}
+        tolerations = [
+            one
+            for one in tolerations
+            if toleration_key(one) in tolerated or (since and toleration_key(one) not in brought)
+        ]
     return {
         "metadata": {"labels": _without_ours(labels), "annotations": _without_ours(annotations)},
         "spec": {"nodeSelector": selector or None, "tolerations": tolerations or None},
@@ -159,6 +184,11 @@ def _read(said: str) -> _Kept | None:
         return msgspec.json.decode(said.encode(), type=_Kept)
     except UNREADABLE:
         return None
+
+
+def _own(present: Mapping[str, str], added: Mapping[str, str] | None, *, since: bool) -> dict[str, str]:
+    """Return what of it no lift has added, none where the annotation does not say: as it was, or its user's since."""
+    return {key: value for key, value in present.items() if since and (added or {}).get(key) != value}
 
 
 def _restored(

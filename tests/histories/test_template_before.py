@@ -98,3 +98,25 @@ def still_runs(history: History) -> None:
     workload = history.workload("one", "Job") or {}
     assert workload["metadata"]["annotations"]["gatelift.dev/epoch"] == "1"
     assert not workload["status"].get("schedulingStats", {}).get("evictions")
+
+
+def test_hd_214_what_its_user_adds_to_a_template_right_after_the_lift_is_what_it_starts_with_next() -> None:
+    """The Job controller has set no start time yet, so the API server takes both; a restore must not take it off."""
+    history = History()
+    history.job("one", "stays")
+    history.until("it is let go", lambda: before(history) != "" and not job(history)["spec"]["suspend"], 60.0)
+    mine = {"metadata": {"labels": {"mine": "new"}}, "spec": {"nodeSelector": {"disk": "ssd"}}}
+    history.edit("home", JOB, "one", {"spec": {"suspend": True}})
+    history.edit("home", JOB, "one", {"spec": {"template": mine}})
+    history.until("it starts again", lambda: epoch(history) == "2" and not job(history)["spec"]["suspend"], 120.0)
+    assert labels(history)["mine"] == "new"
+    assert job(history)["spec"]["template"]["spec"]["nodeSelector"] == {"disk": "ssd"}
+    [pod_set] = (history.workload("one", "Job") or {})["spec"]["podSets"]
+    assert pod_set["template"]["metadata"]["labels"]["mine"] == "new"
+    assert pod_set["template"]["spec"]["nodeSelector"] == {"disk": "ssd"}
+    assert not [key for key in pod_set["template"]["metadata"]["labels"] if key.startswith("gatelift.dev/")]
+
+
+def epoch(history: History) -> str:
+    """Return the attempt for which the Job was let go last."""
+    return str(job(history)["metadata"]["labels"].get("gatelift.dev/epoch", ""))

@@ -173,3 +173,53 @@ def test_hd_199_what_gatelift_writes_is_not_corrected() -> None:
     document, back = lifted(), lifted()
     back["spec"]["template"]["spec"] |= places(waiting())
     assert not corrected(document, back, WebhookFacts(by_agent=True)).operations
+
+
+def changed_after(document: Json, changes: Json) -> Json:
+    """Return a Job that its user has suspended and whose template he has changed since it was let go."""
+    return merged(document, json.dumps({"spec": {"suspend": True, "template": changes}}).encode())
+
+
+def test_hd_214_what_its_user_has_added_since_the_lift_stays_and_what_the_lift_added_goes() -> None:
+    document = lifted()
+    tolerations = [*places(document)["tolerations"], {"key": "mine", "operator": "Exists"}]
+    wanted = {
+        "metadata": {"labels": {"mine": "new", "app": "y"}, "annotations": {"note": "other", "mine": "new"}},
+        "spec": {"nodeSelector": {"disk": "ssd", "zone": "y"}, "tolerations": tolerations},
+    }
+    after = restored(changed_after(document, wanted), document["metadata"]["annotations"][NOTE])
+    assert after["metadata"]["labels"] == {"app": "y", "team": "user", "mine": "new", **GENERATED}
+    assert after["metadata"]["annotations"] == {"note": "other", "mine": "new"}
+    assert after["spec"]["nodeSelector"] == {"zone": "y", "disk": "ssd"}
+    assert [one["key"] for one in after["spec"]["tolerations"]] == ["gpu", "mine"]
+
+
+def test_hd_214_what_its_user_has_written_over_or_taken_off_is_his_too() -> None:
+    document = lifted()
+    wanted = {
+        "metadata": {"labels": {"team": "mine", "app": None}, "annotations": {"ticket": "10", "note": None}},
+        "spec": {"nodeSelector": {"pool": "b", "zone": None}, "tolerations": None},
+    }
+    after = restored(changed_after(document, wanted), document["metadata"]["annotations"][NOTE])
+    assert after["metadata"]["labels"] == {"team": "mine", **GENERATED}
+    assert after["metadata"]["annotations"] == {"ticket": "10"}
+    assert after["spec"]["nodeSelector"] == {"pool": "b"}
+    assert "tolerations" not in after["spec"]
+
+
+def test_hd_214_a_note_that_does_not_say_what_was_added_is_read_as_ever() -> None:
+    document = lifted()
+    note = json.loads(document["metadata"]["annotations"][NOTE])
+    del note["added"]
+    edited = changed_after(document, {"metadata": {"labels": {"mine": "new"}}})
+    assert restored(edited, json.dumps(note)) == waiting()["spec"]["template"]
+
+
+@pytest.mark.parametrize("added", [{}, {"metadata": {"labels": {"app": "x", "a b": "?"}}, "spec": {"tolerations": []}}])
+def test_hd_214_what_is_forged_of_it_brings_nothing_in(added: Json) -> None:
+    document = lifted()
+    before = {"metadata": {"labels": {"app": "a b", "new": "1"}}}
+    template = restored(document, json.dumps({**before, "added": added}))
+    left = {} if added else {"app": "x"}
+    assert template["metadata"]["labels"] == {**left, "team": "check", **GENERATED}
+    assert template["spec"]["nodeSelector"] == {"zone": "z", "pool": "a"}
