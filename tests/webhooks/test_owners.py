@@ -270,7 +270,7 @@ async def test_hd_170_what_is_changed_while_a_run_may_be_starting_is_warned_of(
         pytest.param("w1", "False", True, 0, id="it waits again"),
     ],
 )
-async def test_hd_203_what_is_changed_of_a_pod_depends_on_where_its_workload_is(
+async def test_hd_203_hd_213_what_is_changed_of_a_pod_depends_on_where_its_workload_is(
     asking: Asking, server: FakeApiServer, cluster: str | None, reserved: str, allowed: bool, told: int
 ) -> None:
     name = workload_name("Pod", "", "p", "uid-p")
