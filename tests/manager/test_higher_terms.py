@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from gatelift.core import higher_terms
 from gatelift.core.commands import Read
-from gatelift.core.events import LeadershipExtended, LeadershipGained, ReadDone, ReadFailed, Ticked
-from gatelift_kube.resources import LEASE, WORKLOAD
-from gatelift_kube.writes import Create, Delete, Patch
+from gatelift.core.events import (
+    Event,
+    LeadershipExtended,
+    LeadershipGained,
+    ReadDone,
+    ReadFailed,
+    TermUnconfirmed,
+    Ticked,
+)
+from gatelift.core.link_values import FencedByPerson, HigherTermRead, LinksOutcome
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.resources import LEASE, WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.writes import Create, Delete, ObjectSeen, Patch
 from gatelift_wire.messages import Offer
 from support.builders_manager import Doc, a_pod, a_setting
 from support.manager_world import World, a_world
@@ -195,3 +206,82 @@ def test_hd_171_an_answer_that_comes_after_the_lead_ran_out_is_acted_on_when_it_
     world.give(LeadershipExtended(valid_until=1e9))
     world.settle()
     assert terms(world) == {str(world.term)}
+
+
+# --- in a WorkerCluster (HD-207) ------------------------------------------------------------------------------------
+
+
+def cluster(world: World, term: int = FORGED, version: str = "9") -> WorkerCluster:
+    """Return a version of the WorkerCluster, as the machine has seen it."""
+    metadata = {"name": "a", "uid": "a-uid", "resourceVersion": version}
+    found = msgspec.convert({"metadata": metadata, "spec": {}, "status": {"term": term}}, WorkerCluster)
+    world.give(ObjectSeen(WORKER_CLUSTER, found, b""))
+    return found
+
+
+def unconfirmed(world: World) -> list[WorkerCluster]:
+    """Return what the links were told of from now on."""
+    told: list[WorkerCluster] = []
+    handle = world.links.handle
+
+    def listens(event: Event, now: float, *, record_revision: int) -> LinksOutcome:
+        if isinstance(event, TermUnconfirmed):
+            told.append(event.found)
+        return handle(event, now, record_revision=record_revision)
+
+    world.links.handle = listens  # type: ignore[method-assign]
+    return told
+
+
+def test_hd_207_a_term_in_a_cluster_that_no_leader_has_written_ends_nobody_and_is_told() -> None:
+    world = running()
+    told, found = unconfirmed(world), cluster(world)
+    world.upcall(HigherTermRead(cluster="a", term=FORGED, found=found))
+    world.settle()
+    assert (world.stepped_down, told) == ([], [found])
+    (event,) = [each for each in world.emitted if each.reason == "RecordPutBack"]
+    assert "term 999999" in event.message
+    world.api.apply(a_pod("three").document())
+    world.settle()
+    assert len(world.all("Workload")) == 3
+
+
+def test_hd_207_while_the_lease_is_asked_about_a_cluster_nothing_is_written_and_nobody_is_told_anything() -> None:
+    world = running()
+    world.read_fails = unanswered(world)
+    told, found = unconfirmed(world), cluster(world)
+    world.upcall(HigherTermRead(cluster="a", term=FORGED, found=found))
+    world.upcall(HigherTermRead(cluster="a", term=FORGED, found=found))
+    world.settle()
+    before = done(world)
+    world.api.apply(a_pod("three").document())
+    world.advance(10 * higher_terms.AGAIN_SECONDS)
+    assert (done(world), told, world.stepped_down) == (before, [], [])
+    world.read_fails = None
+    world.advance(higher_terms.AGAIN_SECONDS)
+    world.settle()
+    assert told
+    assert len(world.all("Workload")) == 3
+
+
+def test_hd_207_of_a_version_that_is_not_the_last_one_any_more_the_links_are_told_nothing() -> None:
+    world = running()
+    told, found = unconfirmed(world), cluster(world)
+    cluster(world, version="10")
+    world.upcall(HigherTermRead(cluster="a", term=FORGED, found=found))
+    world.settle()
+    assert (world.stepped_down, told) == ([], [])
+
+
+def test_hd_207_what_a_link_says_while_the_lease_is_asked_waits() -> None:
+    world = running()
+    world.read_fails = unanswered(world)
+    found = cluster(world)
+    world.links.pending.append(HigherTermRead(cluster="a", term=FORGED, found=found))
+    world.links.pending.append(FencedByPerson(cluster="b", through_session=1, who="ada"))
+    world.give(Ticked())
+    world.settle()
+    assert not any("a person says" in note.text for note in world.notes)
+    world.read_fails = None
+    world.advance(higher_terms.AGAIN_SECONDS)
+    assert any("a person says" in note.text for note in world.notes)

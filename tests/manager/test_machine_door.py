@@ -17,6 +17,7 @@ from gatelift.core.link_values import HigherTermRead
 from gatelift_admission.engine import Engine
 from gatelift_admission.model import CycleResult
 from gatelift_kube import resources
+from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, WORKLOAD_PRIORITY_CLASS, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Patch, Synced
 from gatelift_wire.messages import Commit, Offer
@@ -61,10 +62,13 @@ def test_a_lost_lead_ends_everything() -> None:
     assert world.machine.next_deadline() is None
 
 
-def test_a_higher_term_at_a_cluster_makes_it_step_down() -> None:
+def test_a_higher_term_at_a_cluster_makes_it_step_down_when_the_lease_is_anothers() -> None:
     world = a_world(a_setting())
-    world.upcall(HigherTermRead(cluster="a", term=9))
-    assert world.stepped_down == ["term 9 was read at cluster a, ours is 1"]
+    world.deposed(9)
+    world.upcall(HigherTermRead(cluster="a", term=9, found=WorkerCluster()))
+    world.settle()
+    (why,) = world.stepped_down
+    assert why == "term 9 was read at cluster a, ours is 1; the Lease is in term 9, held by another"
     world.api.apply(a_pod().document())
     world.settle()
     assert not world.all("Workload")

@@ -14,10 +14,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from gatelift.core import cluster_status, fencing, identity, informing, own_conditions
 from gatelift.core.cluster_status import Facts
 from gatelift.core.commands import Note
-from gatelift.core.link_values import LOCAL_CLUSTER, Vouching
+from gatelift.core.link_values import LOCAL_CLUSTER, HigherTermRead, Vouching
 from gatelift.core.link_writes import Purpose, Write, changes_of, latest
 from gatelift.core.linking import Leading, Outcome
 from gatelift.core.long_grants import LongGrants
@@ -67,6 +69,8 @@ class ClusterRecord:
         self._not_before = 0.0
         self._informs_at = 0.0
         self._told_left_out = ""
+        self._forged_version = ""
+        """The version of the object whose term no leader has written: the next write puts ours in its place."""
 
     @property
     def write_id(self) -> int | None:
@@ -75,8 +79,8 @@ class ClusterRecord:
 
     # --- what is known ---------------------------------------------------------------------------------------------
 
-    def lead(self, now: float) -> None:
-        """Begin from the object as it is now, whatever was seen or done before."""
+    def lead(self, now: float) -> tuple[HigherTermRead, ...]:
+        """Begin from the object as it is now, whatever was seen or done before; say where its term is above ours."""
         self._begin_anew()
         if self.object is not None:
             self.facts.adopt(self.object)
@@ -84,6 +88,27 @@ class ClusterRecord:
             self._written_session = max(self._written_session, self.object.status.session)
             self._settled_before = self.object.status.settled_session
         self.grants.led(now)
+        return self.higher(self.object) if self.object is not None else ()
+
+    def higher(self, found: WorkerCluster) -> tuple[HigherTermRead, ...]:
+        """Return that a version's term is above ours (R3), () where it is not, or we do not lead."""
+        if not found.status.term > self._leading.term > 0:
+            return ()
+        return (HigherTermRead(cluster=self.name, term=found.status.term, found=found),)
+
+    def unconfirmed(self, found: WorkerCluster) -> tuple[WorkerCluster, ...]:
+        """Return as what a version counts that no leader has written, by the Lease; () where a later one is known.
+
+        Of a term before ours, so that our own is written first; but what we wrote just before it is still ours: nobody
+        has led since.
+        """
+        known, term = self.object, self._leading.term
+        if not self.higher(found) or latest(known, found) is not found:
+            return ()
+        before = known.status.term if known is not None and known.metadata.uid == found.metadata.uid else 0
+        counts = msgspec.structs.replace(found.status, term=before if before <= term else term - 1)
+        self._forged_version = found.metadata.resource_version
+        return (msgspec.structs.replace(found, status=counts),)
 
     def step_down(self) -> None:
         """Keep nothing but the object."""
@@ -323,7 +348,7 @@ class ClusterRecord:
         the answer to a word that does not count goes before *lost*, so that no word lies there that comes to count.
         """
         found = self.object
-        if found is None:
+        if found is None or found.status.term > self._leading.term:  # R3
             return None
         if self.greeting is not None:
             return Purpose.SESSION
@@ -339,6 +364,8 @@ class ClusterRecord:
             return Purpose.UNREACHABLE
         if self.doubted_term:
             return Purpose.DOUBT
+        if found.metadata.resource_version == self._forged_version:
+            return Purpose.TERM
         if self.awaits_comparison:
             return None  # so that it is shown as served together with what its inventory has shown
         return Purpose.INFO if cluster_status.differs(found, self.facts) else None

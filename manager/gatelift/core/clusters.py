@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift.core import dispatch, predecessors, recovery, reports
+from gatelift.core import dispatch, higher_terms, predecessors, recovery, reports
 from gatelift.core.agenda import Key, Look
 from gatelift.core.link_values import (
     ClusterChanged,
@@ -64,7 +64,7 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
             )
             _look_at_all(core, upcall.cluster)
         case HigherTermRead():
-            core.step_down(f"term {upcall.term} was read at cluster {upcall.cluster}, ours is {core.term}")
+            higher_terms.read(core, upcall, now)
 
 
 def _session(opened: LinkOpened) -> tuple[tuple[str, str], ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gatelift_kube.election import Tenure
+from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_kube.writes import ApiEvent, KubeObject
 from gatelift_wire.messages import Frame
@@ -89,6 +90,13 @@ class BreakOff:
 
     cluster: str
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermUnconfirmed:
+    """This version of a WorkerCluster shows a term above ours, and by the Lease no leader has written it."""
+
+    found: WorkerCluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +193,7 @@ Event = (
     | StreamViolated
     | StreamClosed
     | BreakOff
+    | TermUnconfirmed
     | EnrolmentAsked
     | CertificateIssued
     | Ticked

@@ -4,7 +4,7 @@ A leader has taken the Lease, which raised its term, before it writes any record
 begins after such a record was seen, and finds the Lease ours in our own term, proves that no leader wrote it: whoever
 did got around the policy. Then that record alone is written anew, in our term. Any other answer ends us. Until there is
 one we look at nothing, decide nothing, write no record and tell no cluster anything but what keeps its session; what a
-link writes is guarded by the term in its own WorkerCluster.
+link writes is guarded by the version of its own WorkerCluster. A WorkerCluster in a higher term is asked about alike.
 
 Neighbours: `reconcile` and `machine`, who ask; `kept_record`, for what else is changed in a record.
 """
@@ -14,12 +14,13 @@ from __future__ import annotations
 from gatelift.core import record, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.commands import Read
-from gatelift.core.events import LeadershipGained, ReadDone, ReadFailed
+from gatelift.core.events import LeadershipGained, ReadDone, ReadFailed, TermUnconfirmed
+from gatelift.core.link_values import HigherTermRead
 from gatelift.core.record import Record
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.objects.kueue import Workload
-from gatelift_kube.resources import LEASE, ObjectKey, ObjectRef
+from gatelift_kube.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef
 
 PURPOSE = "put the term back"
 AGAIN_SECONDS = 1.0
@@ -52,6 +53,24 @@ def hold(core: Core, known: Workload, rec: Record, now: float) -> bool:
     return True
 
 
+def read(core: Core, upcall: HigherTermRead, now: float) -> None:
+    """Take that a WorkerCluster shows a term above ours: the same question, and the same answers."""
+    doubts = core.caution.terms
+    why = f"term {upcall.term} was read at cluster {upcall.cluster}, ours is {core.term}"
+    if doubts.lease is None or upcall.found is None:
+        core.step_down(why)
+        return
+    doubts.why = why
+    doubts.clusters[upcall.cluster] = upcall.found
+    _ask(core, now)
+
+
+def take_unconfirmed(core: Core) -> list[TermUnconfirmed]:
+    """Return what the links are to be told of WorkerClusters, once."""
+    found, core.caution.terms.unconfirmed = core.caution.terms.unconfirmed, []
+    return [TermUnconfirmed(found=each) for each in found]
+
+
 def look(core: Core, now: float) -> None:
     """Ask again where no answer came."""
     due = core.caution.terms.next_deadline()
@@ -77,6 +96,15 @@ def answered(core: Core, event: ReadDone | ReadFailed, now: float) -> bool:
     for uid, version in doubts.asked.items():
         _forged(core, uid, version)
     doubts.asked = {}
+    for found in doubts.clusters.values():
+        text = texts.term_put_back(found.status.term, core.term)
+        ref = ObjectRef(WORKER_CLUSTER, ObjectKey("", found.metadata.name))
+        core.event(ref, found.metadata.uid, texts.RECORD_PUT_BACK, text, warning=True)
+        core.note(text, warning=True, cluster=found.metadata.name)
+        known = core.caution.recovery.clusters.get(found.metadata.name)
+        if known is not None and known.metadata == found.metadata:  # of a later one the links say so themselves
+            doubts.unconfirmed.append(found)
+    doubts.clusters = {}
     for cluster in sorted(core.owed):  # what fell due meanwhile
         core.agenda.mark(Key(Look.CLUSTER, ObjectKey("", cluster)))
     return True

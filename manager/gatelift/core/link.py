@@ -6,7 +6,7 @@ events here), `gatelift_wire.session` (the machine inside).
 
 from __future__ import annotations
 
-from gatelift.core import cluster_status, foreign_runs, identity, informing
+from gatelift.core import cluster_status, foreign_runs, identity, informing, link_writes
 from gatelift.core.cluster_record import ClusterRecord
 from gatelift.core.cluster_status import Cordon, Facts
 from gatelift.core.commands import CloseStream, Note, SendFrame
@@ -15,7 +15,6 @@ from gatelift.core.link_values import (
     ClusterChanged,
     ClusterView,
     FencedByPerson,
-    HigherTermRead,
     LinkBroken,
     LinkLost,
     LinkOpened,
@@ -181,7 +180,7 @@ class Link:
         self._suspect, self._fenced_told = False, (0, "")
         recorded = self.object.status.lease_seconds if self.object is not None else 0
         self._take(self._session.lead(self._leading.term, now, recorded_grant_seconds=recorded), now, out)
-        self._record.lead(now)
+        out.upcalls += self._record.lead(now)
         self._pump(now, out)
 
     def step_down(self, now: float, out: Outcome) -> None:
@@ -191,9 +190,8 @@ class Link:
 
     def seen(self, found: WorkerCluster, now: float, out: Outcome) -> None:
         """Take the WorkerCluster as it is now."""
-        if found.status.term > self._leading.term > 0:
-            # R3: somebody leads in a later term; whoever reads it steps down.
-            out.upcalls.append(HigherTermRead(cluster=self.name, term=found.status.term))
+        if higher := self._record.higher(found):  # R3
+            out.upcalls += higher
             return
         anew = self.object is None or self.object.metadata.uid != found.metadata.uid
         self._record.adopt(found)
@@ -203,6 +201,11 @@ class Link:
         out.upcalls.append(ClusterChanged(cluster=self.name))
         self._tell_fenced(out)
         self._pump(now, out)
+
+    def unconfirmed(self, found: WorkerCluster, now: float, out: Outcome) -> None:
+        """Take that no leader has written the higher term of this version: it is written over."""
+        for known in self._record.unconfirmed(found):
+            self.seen(known, now, out)
 
     def gone(self, now: float, out: Outcome) -> None:
         """Take that the WorkerCluster object was deleted: its agent is not expected any more."""
@@ -338,12 +341,9 @@ class Link:
                 self._grant(now, out)
             case Purpose.DOUBT:
                 doubted, self._record.doubted_term = self._record.doubted_term, 0
-                text = (
-                    f"its agent says that it has seen term {doubted}, which nobody wrote here (ours is "
-                    f"{self._leading.term}): it is not served; is it an agent of another or of a restored manager?"
-                )
+                text = link_writes.doubted(doubted, self._leading.term)
                 out.commands.append(Note(level="warning", text=text, cluster=self.name))
-            case Purpose.FENCED | Purpose.INFO:
+            case Purpose.FENCED | Purpose.TERM | Purpose.INFO:
                 self._settled(now, out)  # and a word is told from what the status says
 
     def _settled(self, now: float, out: Outcome) -> None:

@@ -16,7 +16,7 @@ from typing import Protocol
 from gatelift.core.commands import Command
 from gatelift.core.counter import Proof
 from gatelift.core.events import Event
-from gatelift_kube.objects.gatelift import ForeignRun, Predecessor
+from gatelift_kube.objects.gatelift import ForeignRun, Predecessor, WorkerCluster
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import CapacityEntry, DisconnectPolicy, Message, Report
@@ -231,13 +231,15 @@ class FencedByPerson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HigherTermRead:
-    """A higher term than our own stands in WorkerCluster.status (R3): step down, write nothing.
+    """A higher term than our own stands in WorkerCluster.status (R3): the Lease is asked (`higher_terms`).
 
+    `found` is the version that shows it; nothing is written there until that is answered.
     An agent that says it saw one is not believed: its word only makes the links look (by a conditional write).
     """
 
     cluster: str
     term: int
+    found: WorkerCluster | None = None
 
 
 Upcall = (

@@ -26,6 +26,7 @@ class Purpose(enum.Enum):
     FENCED = "fenced"
     UNREACHABLE = "unreachable"
     DOUBT = "doubt"
+    TERM = "term"
     INFO = "info"
 
 
@@ -37,6 +38,14 @@ class Write:
     purpose: Purpose
     changes: Mapping[str, Any]
     stream_id: int = 0
+
+
+def doubted(term: int, ours: int) -> str:
+    """Return what is told of a term that an agent says it has seen, and no leader wrote."""
+    return (
+        f"its agent says that it has seen term {term}, which nobody wrote here (ours is {ours}): it is not served; "
+        "is it an agent of another or of a restored manager?"
+    )
 
 
 def changes_of(

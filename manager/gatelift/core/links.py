@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from gatelift.core import events, given
 from gatelift.core.cluster_record import RETRY_SECONDS
@@ -88,6 +89,10 @@ class Links:
                 self._stream(event, now, out)
             case events.BreakOff():
                 self._break_off(event.cluster, event.text, now, out)
+            case events.TermUnconfirmed():
+                link = self._links.get(event.found.metadata.name)
+                if link is not None:
+                    self._apart(link, partial(link.unconfirmed, event.found), now, out)
             case events.EnrolmentAsked():
                 self._enrolment(event, now, out)
             case events.CertificateIssued():

@@ -238,7 +238,7 @@ class Machine:
         """Take what the links said, in order; False when a large inventory needs another call to be compared."""
         core = self.core
         self._upcalls.extend(core.caution.recovery.take_again())
-        while self._upcalls:
+        while self._upcalls and not core.stands_still:
             head = self._upcalls[0]
             done = True
             with Boundary(self._break_off, head.cluster, now=now):
@@ -352,6 +352,8 @@ class Machine:
     def _read(self, event: ReadDone | ReadAllDone | ReadFailed, now: float) -> None:
         core = self.core
         if not isinstance(event, ReadAllDone) and higher_terms.answered(core, event, now):
+            for unconfirmed in higher_terms.take_unconfirmed(core):
+                self._pass_on(unconfirmed, now)
             return
         if isinstance(event, ReadAllDone):
             for obj, raw in event.objects:

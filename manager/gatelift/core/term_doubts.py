@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import ObjectRef
 
 
@@ -16,8 +17,12 @@ class TermDoubts:
     holder: str = ""
     asked: dict[str, str] = field(default_factory=dict)
     """UID -> version of each Workload that showed a higher term when the question was asked."""
+    clusters: dict[str, WorkerCluster] = field(default_factory=dict)
+    """The WorkerClusters that show one, as they were seen before the question was asked."""
+    unconfirmed: list[WorkerCluster] = field(default_factory=list)
+    """Of those what no leader has written, by the answer: the links are to be told."""
     why: str = ""
-    """Which Workload raised the question; "" when none is open."""
+    """Which Workload or cluster raised the question; "" when none is open."""
     read_id: int = 0
     """The read that is out, 0 for none."""
     asks_at: float = 0.0
