@@ -208,9 +208,9 @@ class BareKind:
         """Return nothing."""
         return {}
 
-    def images(self, raw: bytes) -> str:
+    def uncharged(self, raw: bytes) -> Mapping[str, str]:
         """Return nothing: it has none."""
-        return ""
+        return {}
 
     def pod_of_it(self, obj: Workload, raw: bytes) -> bytes | None:
         """Return None: it makes none."""

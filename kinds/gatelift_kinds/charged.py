@@ -6,7 +6,7 @@ Values are small, since they are also written on the object: a long part stands 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -37,22 +37,34 @@ class _Image(msgspec.Struct):
     image: str | None = None
 
 
-class _Images(msgspec.Struct, rename="camel"):
+class _Uncharged(msgspec.Struct, rename="camel"):
     init_containers: tuple[_Image, ...] = ()
     containers: tuple[_Image, ...] = ()
+    active_deadline_seconds: int | None = None
+    tolerations: tuple[Any, ...] | None = None
+    ephemeral_containers: tuple[Any, ...] | None = None
 
 
 class _Pod(msgspec.Struct):
-    spec: _Images = msgspec.field(default_factory=_Images)
+    spec: _Uncharged = msgspec.field(default_factory=_Uncharged)
 
 
-_IMAGES = msgspec.json.Decoder(_Pod)
+_UNCHARGED = msgspec.json.Decoder(_Pod)
 
 
-def images_of_pod(raw: bytes) -> str:
-    """Return the digest of the images of a pod's containers: changed in place, and nothing is charged for them."""
-    spec = _IMAGES.decode(raw).spec
-    return _digest([[one.image for one in those] for those in (spec.init_containers, spec.containers)])
+def uncharged_of_pod(raw: bytes) -> Mapping[str, str]:
+    """Return digests, by field, of what of a pod is changed in place, and charged for by nobody; what is empty has one.
+
+    DecodeError where `raw` is no pod.
+    """
+    spec = _UNCHARGED.decode(raw).spec
+    images = [[one.image for one in those] for those in (spec.init_containers, spec.containers)]
+    return {
+        "containers[*].image": _digest(images),
+        "activeDeadlineSeconds": _digest(spec.active_deadline_seconds),
+        "tolerations": _digest(spec.tolerations or ()),
+        "ephemeralContainers": _digest(spec.ephemeral_containers or ()),
+    }
 
 
 def of_job(job: Job, raw: bytes) -> Charged:

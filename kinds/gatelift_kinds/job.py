@@ -361,9 +361,9 @@ class JobKind:
         """Return parallelism, completions and the digest of the template."""
         return charged.of_job(obj, raw)
 
-    def images(self, raw: bytes) -> str:
-        """Return nothing: images are of its template, which is charged as a whole."""
-        return ""
+    def uncharged(self, raw: bytes) -> Mapping[str, str]:
+        """Return nothing: these are of its template, which is charged as a whole."""
+        return {}
 
     def pod_of_it(self, obj: Job, raw: bytes) -> bytes | None:
         """Return a pod of its template, owned by it."""

@@ -361,8 +361,11 @@ class WorkerSide(Protocol[UserT_contra]):
         """Return what of a worker's object its charge follows from: nobody but the agent may change it there."""
         ...
 
-    def images(self, raw: bytes) -> str:
-        """Return the digest of what may be changed of a worker's object without a charge, and runs; "" for nothing."""
+    def uncharged(self, raw: bytes) -> Mapping[str, str]:
+        """Return digests, by field of `spec`, of what may be changed of a worker's object without a charge, and runs.
+
+        "Nothing" has a digest as well: a field that is missing here is one that nobody knows of.
+        """
         ...
 
     def pod_of_it(self, obj: UserT_contra, raw: bytes) -> bytes | None:

@@ -366,9 +366,9 @@ class PodKind:
         """Return the digest of its requests."""
         return charged.of_pod(obj)
 
-    def images(self, raw: bytes) -> str:
-        """Return the digest of its images."""
-        return charged.images_of_pod(raw)
+    def uncharged(self, raw: bytes) -> Mapping[str, str]:
+        """Return the digests of its images, deadline, tolerations and ephemeral containers."""
+        return charged.uncharged_of_pod(raw)
 
     def pod_of_it(self, obj: Pod, raw: bytes) -> bytes | None:
         """Return None: it is the pod."""

@@ -253,6 +253,51 @@ def test_hd_203_an_image_that_is_changed_in_place_is_told_and_the_run_goes_on(re
     assert [each.succeeded for each in stage.peer.of(m.Finished)] == [True]
 
 
+CHANGES = {
+    "activeDeadlineSeconds": 77,
+    "tolerations": [{"key": "zz", "operator": "Exists"}],
+}
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("fields", [*((one,) for one in CHANGES), tuple(CHANGES)], ids="+".join)
+def test_hd_213_what_else_is_changed_in_place_at_a_worker_is_told_there(
+    fields: tuple[str, ...], restarts: bool
+) -> None:
+    stage = Stage()
+    stage.start()
+    stage.place()
+    stage.run()
+    if restarts:
+        stage.crash()
+    stage.change(POD, "p", {"spec": {one: CHANGES[one] for one in fields}})
+    if restarts:
+        stage.start()
+        stage.confirm()
+    stage.change(POD, "p", {"metadata": {"labels": {"seen": "again"}}})
+    stage.pass_seconds(5.0)
+    assert _told(stage) == ["WorkerObjectEdited"], "once, for all of them"
+    text = ", ".join(f"spec.{one}" for one in fields)
+    assert stage.told[0].message.startswith(f"{text} was changed by somebody else; home does not see it")
+    assert (stage.state(), stage.peer.of(m.Evicted)) == ("Running", [])
+
+
+def test_hd_213_a_field_that_a_mark_does_not_know_of_is_no_edit() -> None:
+    stage = Stage()
+    stage.start()
+    stage.place()
+    stage.run()
+    stage.crash()
+    mark = msgspec.json.decode(stage.pod()["metadata"]["annotations"]["gatelift.dev/made"])
+    del mark["uncharged"]["tolerations"]
+    text = msgspec.json.encode(mark).decode()
+    stage.change(POD, "p", {"metadata": {"annotations": {"gatelift.dev/made": text}}, "spec": {"tolerations": []}})
+    stage.start()
+    stage.confirm()
+    stage.pass_seconds(5.0)
+    assert (stage.state(), _told(stage)) == ("Running", [])
+
+
 def test_hd_203_a_mark_of_before_images_were_known_is_no_edit() -> None:
     stage = Stage()
     stage.start()
@@ -260,7 +305,7 @@ def test_hd_203_a_mark_of_before_images_were_known_is_no_edit() -> None:
     stage.run()
     stage.crash()
     mark = msgspec.json.decode(stage.pod()["metadata"]["annotations"]["gatelift.dev/made"])
-    del mark["images"]
+    del mark["uncharged"]
     text = msgspec.json.encode(mark).decode()
     stage.change(POD, "p", {"metadata": {"annotations": {"gatelift.dev/made": text}}})
     stage.start()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gatelift_kinds import charged
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from support.builders_manager import a_job
 from support.kind_objects import Json, a_pod, job, patched, pod, raw
@@ -123,3 +124,21 @@ def test_hd_134_what_is_put_back_starts_pods_where_any_number_grows_and_it_is_le
     wanted = _charged(_job(parallelism=2, completions=4))
     edited = job(_job(**{"parallelism": 2, "completions": 4, "suspend": False, **spec}))
     assert JOB_KIND.put_back_starts(edited, wanted) is starts
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("activeDeadlineSeconds", 9),
+        ("tolerations", [{"key": "a", "operator": "Exists"}]),
+        ("ephemeralContainers", [{"name": "debugger", "image": "tools"}]),
+    ],
+)
+def test_hd_213_what_is_changed_in_place_and_charged_for_by_nobody_is_told_apart(field: str, value: Any) -> None:
+    plain = {"spec": {"containers": [{"name": "c", "image": "a"}]}}
+    before = charged.uncharged_of_pod(json.dumps(plain).encode())
+    empty = json.dumps({"spec": {**plain["spec"], "tolerations": [], "ephemeralContainers": None}}).encode()
+    assert charged.uncharged_of_pod(empty) == before
+    after = charged.uncharged_of_pod(json.dumps({"spec": {**plain["spec"], field: value}}).encode())
+    assert [name for name in before if before[name] != after[name]] == [field]
+    assert len(json.dumps(dict(before))) < 256, "a mark has room for it"

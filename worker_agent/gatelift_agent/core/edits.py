@@ -61,21 +61,23 @@ def learn(world: World, placement: Placement, tracked: Tracked) -> None:
         tracked.made = Made(_CREATED_GENERATION, {}) if touched else _now(world, placement, obj, tracked.raw)
 
 
-def tell_of_images(world: World, placement: Placement, tracked: Tracked) -> None:
-    """Tell people of each change of a pod's images: its user does not see it, and no charge follows from it.
+def tell_of_uncharged(world: World, placement: Placement, tracked: Tracked) -> None:
+    """Tell people of each change of what no charge follows from, such as a pod's images: its user does not see it.
 
     So the run goes on. Asked before `edited`, which takes what it sees for what is right.
     """
     obj, made = tracked.object, tracked.made
-    if world.local or obj is None or made is None or not made.images:
+    if world.local or obj is None or made is None or not made.uncharged:
         return
     generation = obj.metadata.generation
     if generation and generation == made.generation:
         return
-    images = world.kind(placement).images(tracked.raw)
-    if images != made.images:
-        tracked.made = Made(made.generation, made.charged, images)
-        _tell(world, placement, tracked, "spec.containers[*].image", "home does not see it, and it runs on")
+    now = dict(world.kind(placement).uncharged(tracked.raw))
+    fields = [name for name, digest in now.items() if made.uncharged.get(name, digest) != digest]
+    if fields:
+        tracked.made = Made(made.generation, made.charged, now)
+        told = ", ".join(f"spec.{name}" for name in fields)
+        _tell(world, placement, tracked, told, "home does not see it, and it runs on")
 
 
 def edited(world: World, placement: Placement, tracked: Tracked) -> tuple[str, ...]:
@@ -185,7 +187,7 @@ def with_mark(lift: bytes, tracked: Tracked) -> bytes:
 
 def _mark_of(made: Made) -> Made:
     """Return what a lift says was made: one change of the spec after it."""
-    return Made(made.generation + 1 if made.generation else 0, made.charged, made.images)
+    return Made(made.generation + 1 if made.generation else 0, made.charged, made.uncharged)
 
 
 def _is_our_lift(world: World, placement: Placement, tracked: Tracked, obj: KubeObject) -> bool:
@@ -196,7 +198,7 @@ def _is_our_lift(world: World, placement: Placement, tracked: Tracked, obj: Kube
     made, mark = tracked.made, _marked(obj.metadata)
     if made is None or mark is None or tracked.lift_known or not world.kind(placement).lifted(obj):
         return False
-    ours = _mark_of(made)  # the images are no part of it: a process before this one may not have written them
+    ours = _mark_of(made)  # what is not charged is no part of it: a process before this one may not have written it
     same = (mark.generation, mark.charged) == (ours.generation, ours.charged)
     return bool(made.charged) and same and mark.generation == obj.metadata.generation > 0
 
@@ -242,7 +244,7 @@ def _marked(meta: ObjectMeta) -> Made | None:
 
 def _now(world: World, placement: Placement, obj: KubeObject, raw: bytes) -> Made:
     kind = world.kind(placement)
-    return Made(obj.metadata.generation, dict(kind.charged(obj, raw)), kind.images(raw))
+    return Made(obj.metadata.generation, dict(kind.charged(obj, raw)), dict(kind.uncharged(raw)))
 
 
 def _differs(name: str, now: Made, made: Made) -> bool:

@@ -128,8 +128,8 @@ class Made(msgspec.Struct, frozen=True):
 
     generation: int = 0
     charged: dict[str, str | int | None] = {}
-    images: str = ""
-    """Digest of a pod's images, "" where it has none or nobody knows: told of when it changes, and no more."""
+    uncharged: dict[str, str] = {}
+    """Digests of what nothing is charged for, by field; without one where nobody knows. Told of when it changes."""
 
 
 @dataclass(slots=True, kw_only=True)

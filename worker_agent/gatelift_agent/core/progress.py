@@ -106,7 +106,7 @@ def _advance(world: World, placement: Placement, now: float) -> None:
             relabelling.put_labels_back(world, placement, tracked, now)
             relabelling.put_note_back(world, placement, tracked, now)
             edits.learn(world, placement, tracked)
-            edits.tell_of_images(world, placement, tracked)
+            edits.tell_of_uncharged(world, placement, tracked)
             edits.put_back(world, placement, tracked, now)
     hidden.ask(world, placement, now)
     orphans.taken_off_run(world, placement, now)
