@@ -282,6 +282,26 @@ def test_hd_213_what_else_is_changed_in_place_at_a_worker_is_told_there(
     assert (stage.state(), stage.peer.of(m.Evicted)) == ("Running", [])
 
 
+def test_hd_213_what_was_told_is_not_told_again_after_a_restart() -> None:
+    stage = Stage()
+    stage.start()
+    stage.place()
+    stage.run()
+    for change in ({"activeDeadlineSeconds": 77}, {"tolerations": CHANGES["tolerations"]}):
+        before = len(stage.told)
+        stage.change(POD, "p", {"spec": change})
+        stage.pass_seconds(30.0)
+        assert len(stage.told) == before + 1
+        stage.crash()
+        stage.start()
+        stage.confirm()
+        stage.pass_seconds(30.0)
+        assert len(stage.told) == before + 1
+    assert (stage.state(), stage.peer.of(m.Evicted)) == ("Running", [])
+    stage.finish()
+    assert [each.succeeded for each in stage.peer.of(m.Finished)] == [True]
+
+
 def test_hd_213_a_field_that_a_mark_does_not_know_of_is_no_edit() -> None:
     stage = Stage()
     stage.start()

@@ -19,6 +19,7 @@ class Purpose(enum.Enum):
     LABELS = "put labels back"
     NOTE = "note again what is to be restored"
     PUT_BACK = "put an edit back"
+    TOLD = "note what was told of an edit"
     LIFT = "lift"
     HOLD = "hold back what its user let go"
     GATES = "user gates"

@@ -18,7 +18,7 @@ from gatelift_agent.core.world import World
 from gatelift_kinds.patches import add_to_map, stop_marked
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.unreadable import UNREADABLE
-from gatelift_kube.writes import EmitEvent, KubeObject
+from gatelift_kube.writes import EmitEvent, KubeObject, PatchKind
 from gatelift_wire.keys import LABEL_STOPPING
 
 ANNOTATION_MADE = "gatelift.dev/made"
@@ -76,8 +76,31 @@ def tell_of_uncharged(world: World, placement: Placement, tracked: Tracked) -> N
     fields = [name for name, digest in now.items() if made.uncharged.get(name, digest) != digest]
     if fields:
         tracked.made = Made(made.generation, made.charged, now)
+        tracked.uncharged_told = now
         told = ", ".join(f"spec.{name}" for name in fields)
         _tell(world, placement, tracked, told, "home does not see it, and it runs on")
+
+
+def keep_told(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+    """Ask for the write of what was told into the mark, so that no process after this one tells it again.
+
+    Once for what was told: without the mark, or where the write fails, a restart says it once more and no harm is done.
+    """
+    obj = tracked.object
+    if obj is None or tracked.uncharged_told is None or tracked.asked or not world.leadership.acts(now):
+        return
+    mark = _marked(obj.metadata)
+    if mark is None:
+        return  # not let go yet: the lift writes it
+    if tracked.retry_at > now:
+        world.wakes.ask(placement.key, tracked.retry_at)
+        return
+    text = _encoded(Made(mark.generation, mark.charged, tracked.uncharged_told))
+    body = {"metadata": {"uid": obj.metadata.uid, "annotations": {ANNOTATION_MADE: text}}}
+    if world.has_room(placement) and world.ask_patch(
+        Purpose.TOLD, placement, tracked, msgspec.json.encode(body), now, kind=PatchKind.MERGE
+    ):
+        tracked.uncharged_told = None
 
 
 def edited(world: World, placement: Placement, tracked: Tracked) -> tuple[str, ...]:
@@ -181,8 +204,11 @@ def with_mark(lift: bytes, tracked: Tracked) -> bytes:
     obj, made = tracked.object, tracked.made
     if obj is None or made is None:
         return lift
-    mark = msgspec.json.encode(_mark_of(made), order="sorted").decode()
-    return _annotated(lift, obj.metadata, {ANNOTATION_MADE: mark})
+    return _annotated(lift, obj.metadata, {ANNOTATION_MADE: _encoded(_mark_of(made))})
+
+
+def _encoded(made: Made) -> str:
+    return msgspec.json.encode(made, order="sorted").decode()
 
 
 def _mark_of(made: Made) -> Made:

@@ -110,7 +110,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
         case Purpose.PUT_BACK:
             if event.error in {WriteError.INVALID, WriteError.DENIED, WriteError.FORBIDDEN}:
                 progress.end(world, placement, edits.edit_ending(world, placement, tracked))
-        case Purpose.LABELS | Purpose.NOTE | Purpose.HOLD:
+        case Purpose.LABELS | Purpose.NOTE | Purpose.HOLD | Purpose.TOLD:
             if event.error in {WriteError.FORBIDDEN, WriteError.DENIED}:
                 world.note("warning", f"cannot {asked.purpose.value}: {event.message}; it is tried again", placement)
         case Purpose.LIFT | Purpose.GATES:

@@ -179,6 +179,8 @@ class Tracked:
     """An edit of somebody else was put back; the next one ends the run."""
     edit_told: bool = False
     """People were told of an edit that stays until it may be put back."""
+    uncharged_told: dict[str, str] | None = None
+    """Digests that people were told of (`Made.uncharged`), until the mark is asked to say so."""
     lift_asked: bool = False
     """A write that lets it go was asked for: whatever was seen of it last, it may run."""
     stop_written: bool = False

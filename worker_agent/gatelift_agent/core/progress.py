@@ -108,6 +108,7 @@ def _advance(world: World, placement: Placement, now: float) -> None:
             edits.learn(world, placement, tracked)
             edits.tell_of_uncharged(world, placement, tracked)
             edits.put_back(world, placement, tracked, now)
+            edits.keep_told(world, placement, tracked, now)
     hidden.ask(world, placement, now)
     orphans.taken_off_run(world, placement, now)
     doubts.count(world, placement, now)
