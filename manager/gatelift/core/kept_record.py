@@ -21,7 +21,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gatelift.core import epochs, own_conditions, record, texts
+from gatelift.core import epochs, own_conditions, reclaimed, record, texts
 from gatelift.core.attempts import LIVE, Attempt, AttemptState
 from gatelift.core.knowledge import newer
 from gatelift.core.link_values import LinkState
@@ -151,9 +151,21 @@ def _is_awaited(core: Core, attempt: Attempt) -> bool:
 
 
 def charged(core: Core, known: Workload) -> Workload:
-    """Return a Workload as the engine is to know it: what a stranger has finished is charged until it has stopped."""
+    """Return a Workload as the engine is to know it: what a stranger has finished is charged until it has stopped.
+
+    And what a stranger has freed is charged, too (HD-210).
+    """
     attempt = core.attempts.get(known.metadata.uid)
+    if core.knowledge.readings[ref_of(known).key][0] is not None:
+        known = reclaimed.believed(known, attempt)
     if attempt is None or attempt.state not in LIVE or not is_true(known.status.conditions, texts.FINISHED):
         return known
     status = msgspec.structs.replace(known.status, conditions=without(known.status.conditions, texts.FINISHED))
     return msgspec.structs.replace(known, status=status)
+
+
+def charge_anew(core: Core, attempt: Attempt, now: float) -> None:
+    """Charge by what a cluster has just reported, where the record frees quota of it already."""
+    known = core.knowledge.workload_of(attempt.uid)
+    if known is not None and known.status.reclaimable_pods:
+        core.ledger.engine.workload_changed(charged(core, known), now)

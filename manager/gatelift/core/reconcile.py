@@ -23,6 +23,7 @@ from gatelift.core import (
     placing,
     priorities,
     readiness,
+    reclaimed,
     record,
     recovery,
     reports,
@@ -213,8 +214,9 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         placing.lose(core, attempt)
     if attempt.state is AttemptState.LOST:
         endings.fenced(core, attempt)
-    beside = unrecorded.charge(core, known)
-    core.ledger.engine.set_unreachable(rec.uid, unreachable=beside or attempt.state is AttemptState.LOST)
+    kept = unrecorded.charge(core, known) or attempt.state is AttemptState.LOST
+    kept = kept or reclaimed.unheard(known, attempt, kind)
+    core.ledger.engine.set_unreachable(rec.uid, unreachable=kept)
 
 
 def settle_queueing(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
@@ -363,21 +365,12 @@ def _admit_bare(core: Core, known: Workload, rec: Record, attempt: Attempt, disp
 def _reclaim(core: Core, known: Workload, attempt: Attempt, now: float) -> None:
     """Write the pods that need quota no longer (KEP-78), by the word of the cluster where they run, of this epoch.
 
-    Never more than are over: what holds resources there keeps its quota, whatever has been counted as done. Until the
-    cluster has reported, what was written in this epoch stays (a release takes it away). Counted from what was asked
-    for, as Kueue reads them: of 8 asked and 5 granted 6 are over when 2 are left to run.
+    Until the cluster has reported, what was written in this epoch stays (a release takes it away).
     """
-    said = attempt.counts
-    if said is None or known.status.admission is None:
+    if attempt.counts is None or known.status.admission is None:
         return
     if core.resting.rests(ref_of(known), RECLAIM, core.agenda, attempt.look, now):
         return
-    granted = record.granted(known)
-    held = {one.name: one.remaining for one in said.pod_sets}
-    asked = {pod_set.name: max(pod_set.count, granted.get(pod_set.name, 0)) for pod_set in known.spec.pod_sets}
-    over = {name: min(count, granted.get(name, 0) - held[name]) for name, count in said.reclaimable if name in held}
-    due = tuple(
-        (name, count + asked[name] - granted[name]) for name, count in over.items() if name in asked and count > 0
-    )
+    due = reclaimed.due(known, attempt)
     if due != tuple((one.name, one.count) for one in known.status.reclaimable_pods if one.count):
         core.patch_workload(known, record.reclaim_write(known, due), RECLAIM)

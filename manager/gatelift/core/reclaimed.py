@@ -1,0 +1,60 @@
+"""Pods of a placement that need quota no longer (KEP-78): by the word of the cluster where they ran, and no other.
+
+`status.reclaimablePods` is where that is written, and anybody may write it who may write a status. So it frees no more
+than the cluster has reported of this epoch: nothing of what waits, and nothing of what runs before its cluster has been
+heard by this leader. Until then such a one is charged in full, and is nobody's to preempt for it. That of a Workload
+without an owner is its controller's to write, and believed. Pure.
+Neighbours: `reconcile` has it written, `kept_record` asks what to charge, `reports` takes what a cluster says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from gatelift.core import record
+from gatelift.core.attempts import LIVE, Attempt
+from gatelift_kinds.kind import Kind
+from gatelift_kube.objects.kueue import ReclaimablePod, Workload
+
+
+def due(known: Workload, attempt: Attempt) -> tuple[tuple[str, int], ...]:
+    """Return the pods per pod set that need quota no longer, as the cluster has reported; none where it has not.
+
+    Never more than are over: what holds resources there keeps its quota, whatever has been counted as done. Counted
+    from what was asked for, as Kueue reads them: of 8 asked and 5 granted 6 are over when 2 are left to run.
+    """
+    said = attempt.counts
+    if said is None or known.status.admission is None:
+        return ()
+    granted = record.granted(known)
+    held = {one.name: one.remaining for one in said.pod_sets}
+    asked = {pod_set.name: max(pod_set.count, granted.get(pod_set.name, 0)) for pod_set in known.spec.pod_sets}
+    over = {name: min(count, granted.get(name, 0) - held[name]) for name, count in said.reclaimable if name in held}
+    return tuple(
+        (name, count + asked[name] - granted[name]) for name, count in over.items() if name in asked and count > 0
+    )
+
+
+def unheard(known: Workload, attempt: Attempt, kind: Kind[Any] | None) -> bool:
+    """Say whether the record frees quota of what runs, and its cluster has not told this leader of it yet.
+
+    A cluster tells it of what has pods of its own; of a single pod nothing is ever free.
+    """
+    if kind is None or not kind.pods_are_children or not known.status.reclaimable_pods:
+        return False
+    return attempt.state in LIVE and attempt.counts is None
+
+
+def believed(known: Workload, attempt: Attempt | None) -> Workload:
+    """Return the Workload of a user's object as it is to be charged: no more is free than is known to be over."""
+    if not known.status.reclaimable_pods:
+        return known
+    most = dict(due(known, attempt)) if attempt is not None and attempt.state in LIVE else {}
+    pods = tuple(
+        ReclaimablePod(one.name, min(one.count, most[one.name]))
+        for one in known.status.reclaimable_pods
+        if one.name in most
+    )
+    return msgspec.structs.replace(known, status=msgspec.structs.replace(known.status, reclaimable_pods=pods))
