@@ -296,8 +296,8 @@ class JobKind:
         return PatchStep(body=template_before.restore_patch(obj, raw), kind=PatchKind.JSON, restores=True)
 
     def local_note(self, obj: Job) -> str:
-        """Return the annotation."""
-        return obj.metadata.annotations.get(template_before.ANNOTATION_BEFORE, "")
+        """Return the annotation, if it is the one that was written with the lift."""
+        return template_before.genuine(obj)
 
     def local_note_patch(self, obj: Job, raw: bytes, said: str) -> bytes | None:
         """Return the patch of the annotation."""

@@ -81,7 +81,8 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
     MergeConflictError: the flavor contradicts the template, or its pods are more, or need else, than was admitted.
     """
     before: Json = decode(raw)["spec"]["template"]
-    mark = placed_mark.toleration(placing, obj.metadata.name, obj.metadata.uid)
+    note = template_before.note(before, _started(before, markers.DEFAULT_POD_SET, placing, ()))
+    mark = placed_mark.toleration(placing, obj.metadata.name, obj.metadata.uid, note)
     after = _started(before, markers.DEFAULT_POD_SET, placing, mark)
     start = placing.start(markers.DEFAULT_POD_SET)
     granted = start.count
@@ -96,7 +97,7 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
             ("metadata", "annotations"),
             obj.metadata.annotations,
             {
-                template_before.ANNOTATION_BEFORE: template_before.note(before, after),
+                template_before.ANNOTATION_BEFORE: note,
                 **job_partial.local_marks(obj, granted),
             },
         ),

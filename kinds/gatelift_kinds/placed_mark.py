@@ -2,11 +2,13 @@
 
 Labels, annotations, finalizers and owners of a running pod are anybody's to edit who may patch it. The API server lets
 tolerations be added and never taken off or changed. So the template of a placed Job carries one, and each of its pods
-says for as long as it lives which placement it runs for.
+says for as long as it lives which placement it runs for. At `local` it says of which note of the template before it was
+made with, too (`template_before`): that annotation is anybody's to write who may edit the Job.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,25 +22,37 @@ VALUE_MAX = 63
 """What the API server takes as the value, and as the name in the key, of a toleration."""
 PREFIX_MAX = 253
 """What it takes before the `/` of the key."""
+DIGEST_LETTERS = 32
+"""Of SHA-256 in hexadecimal: 128 bits, half of what a part of a name has room for."""
 MARKS_MAX = 8
 """Marks of one pod that are read: ours is one, and whoever adds more must not make reading long."""
 
 
 class Mark(NamedTuple):
-    """The placement that a pod was made for, by the Job of this name; `job_uid` "" where it was not known then."""
+    """The placement that a pod was made for, by the Job of this name; `job_uid` "" where it was not known then.
+
+    `noted` is the digest of what was noted with it, "" where nothing was.
+    """
 
     origin: str
     key: PlacementKey
     job: str
     job_uid: str
+    noted: str = ""
 
 
-def toleration(placing: Placing, job: str, job_uid: str = "") -> tuple[Toleration, ...]:
+def digest(note: str) -> str:
+    """Return the digest by which a mark names a note."""
+    return hashlib.sha256(note.encode()).hexdigest()[:DIGEST_LETTERS]
+
+
+def toleration(placing: Placing, job: str, job_uid: str = "", note: str = "") -> tuple[Toleration, ...]:
     """Return the mark of a Job's pods; none where it has no room for what it has to say.
 
     UIDs of an API server are 36 letters long, and names of Jobs at most 63: there it always has.
     """
     origin = f"{placing.origin}.{job_uid}" if job_uid else placing.origin
+    origin += f".{digest(note)}" if job_uid and note else ""
     prefix, value = f"{origin}.{DOMAIN}", f"{placing.key.uid}.{placing.key.epoch}"
     if "." in placing.origin + job_uid or len(prefix) > PREFIX_MAX or max(len(value), len(job)) > VALUE_MAX:
         return ()
@@ -56,13 +70,19 @@ def read(tolerations: Iterable[Toleration]) -> tuple[Mark, ...]:
     return tuple(mark for mark, _ in zip(filter(None, found), range(MARKS_MAX), strict=False))
 
 
+def of_json(tolerations: Iterable[dict[str, Any]]) -> tuple[Toleration, ...]:
+    """Return what `read` needs of tolerations as an object's JSON has them."""
+    return tuple(Toleration(key=str(each.get("key", "")), value=str(each.get("value", ""))) for each in tolerations)
+
+
 def _is_mark(key: str) -> bool:
     return key.partition("/")[0].endswith(f".{DOMAIN}")
 
 
 def _read(toleration: Toleration) -> Mark | None:
     prefix, _, job = toleration.key.partition("/")
-    origin, _, job_uid = prefix.removesuffix(f".{DOMAIN}").partition(".")
+    origin, _, rest = prefix.removesuffix(f".{DOMAIN}").partition(".")
+    job_uid, _, noted = rest.partition(".")
     uid, _, epoch = toleration.value.rpartition(".")
     number = whole(epoch)
-    return Mark(origin, PlacementKey(uid, number), job, job_uid) if origin and job and uid and number else None
+    return Mark(origin, PlacementKey(uid, number), job, job_uid, noted) if origin and job and uid and number else None

@@ -2,14 +2,15 @@
 
 Whoever may edit the Job can write the annotation, or take it off. So it says what to take away, and nothing else: all
 that a lift does is add, hence whatever was there before is a part of what is there now. It says what was added, besides
-what was before: whatever else its user has changed since is his own, and stays. That the template holds
-additions of ours stands a second time in its placement's mark (`placed_mark`), which nobody can change while it runs.
+what was before: whatever else its user has changed since is his own, and stays. That the template holds additions of
+ours stands a second time in its placement's mark (`placed_mark`), which nobody can change while it runs, and so does a
+digest of the annotation. Another annotation says nothing: then only our marks are taken away.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ import msgspec
 from gatelift_kinds import job_partial, markers, placed_mark
 from gatelift_kinds.patches import Json, Operation, decode, encode, guards, pointer, toleration_key
 from gatelift_kube.objects.batch import Job
+from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.gatelift_bounds import LABEL_VALUE
 from gatelift_kube.unreadable import UNREADABLE
 
@@ -67,6 +69,20 @@ def _marked(obj: Job) -> bool:
     return any((mark.job, mark.job_uid) == (name, uid) for mark in placed_mark.read(obj.spec.template.spec.tolerations))
 
 
+def genuine(obj: Job) -> str:
+    """Return what the annotation says, if it is the one that was written with the lift; "" where it is not."""
+    meta = obj.metadata
+    said = meta.annotations.get(ANNOTATION_BEFORE, "")
+    return said if _is_genuine(said, meta.name, meta.uid, obj.spec.template.spec.tolerations) else ""
+
+
+def _is_genuine(said: str, name: str, uid: str, tolerations: Iterable[Toleration]) -> bool:
+    """Say whether the placement's mark names this note; one from before marks did names none, and is believed."""
+    found = [mark.noted for mark in placed_mark.read(tolerations) if (mark.job, mark.job_uid) == (name, uid)]
+    named = [noted for noted in found if noted]
+    return not named or placed_mark.digest(said) in named
+
+
 def note(before: Json, after: Json) -> str:
     """Return what the annotation says of a template: what it was, and what a lift makes of it."""
     kept: dict[str, Json] = {section: {} for section, _ in _PARTS}
@@ -86,14 +102,16 @@ def _more(was: Any, now: Any) -> Any:
     return _without_ours({key: value for key, value in now.items() if was.get(key) != value})
 
 
-def note_patch(obj: Job, raw: bytes, said: str) -> bytes:
+def note_patch(obj: Job, raw: bytes, said: str) -> bytes | None:
     """Return the merge patch, for this version, that notes `said` again; "": what is there now but for our marks.
 
-    What a flavor has added is told from what the user had by nobody then, and stays.
+    What a flavor has added is told from what the user had by nobody then, and stays. None where that is noted.
     """
     spec: Json = decode(raw)["spec"]
     before = _before("", spec)
     noted = said or note(before, before)
+    if obj.metadata.annotations.get(ANNOTATION_BEFORE) == noted:
+        return None
     meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
     return encode({"metadata": {**meta, "annotations": {ANNOTATION_BEFORE: noted}}})
 
@@ -101,7 +119,7 @@ def note_patch(obj: Job, raw: bytes, said: str) -> bytes:
 def restore_patch(obj: Job, raw: bytes) -> bytes:
     """Return the JSON patch that puts the template back as it was before it was let go."""
     spec: Json = decode(raw)["spec"]
-    before = _before(obj.metadata.annotations.get(ANNOTATION_BEFORE, ""), spec)
+    before = _before(genuine(obj), spec)
     noted = ANNOTATION_BEFORE in obj.metadata.annotations
     removed = [{"op": "remove", "path": pointer("metadata", "annotations", ANNOTATION_BEFORE)}] if noted else []
     restored = [*set_parts(spec["template"], before), *removed, *job_partial.local_restore(obj)]
@@ -118,8 +136,11 @@ def kept_places(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Operati
     here, said = _places_of(old), _places_of(new)
     if all(said.get(key) == here.get(key) for key in PLACES):
         return ()
-    notes: Mapping[str, str] = (old.get("metadata") or {}).get("annotations") or {}
-    before = _before(notes.get(ANNOTATION_BEFORE, ""), spec)["spec"]
+    meta: Json = old.get("metadata") or {}
+    noted: str = (meta.get("annotations") or {}).get(ANNOTATION_BEFORE, "")
+    marks = placed_mark.of_json(here.get("tolerations") or ())
+    same = _is_genuine(noted, str(meta.get("name", "")), str(meta.get("uid", "")), marks)
+    before = _before(noted if same else "", spec)["spec"]
     return tuple(
         {"op": "add", "path": pointer("spec", "template", "spec", key), "value": here[key]}
         for key in PLACES

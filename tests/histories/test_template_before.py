@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from gatelift_kube.resources import JOB, WORKLOAD
+from support.builders_manager import a_job
 from support.history import History
+from support.sim_cluster import TEAM
 
 BEFORE = "gatelift.dev/template-before"
 NOTHING = '{"metadata":{},"spec":{}}'
@@ -120,3 +122,30 @@ def test_hd_214_what_its_user_adds_to_a_template_right_after_the_lift_is_what_it
 def epoch(history: History) -> str:
     """Return the attempt for which the Job was let go last."""
     return str(job(history)["metadata"]["labels"].get("gatelift.dev/epoch", ""))
+
+
+@pytest.mark.parametrize("said", FORGED, ids=IDS)
+def test_hd_211_what_a_user_had_is_left_to_him_by_an_agent_that_never_saw_the_note(said: str | None) -> None:
+    """The symptom: the next agent took `{}` for what there was, and the stop took the user's own parts away."""
+    history = History()
+    document = a_job("one", parallelism=1, cpu="500m")
+    document["metadata"]["namespace"] = TEAM
+    document["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "stays"
+    del document["spec"]["managedBy"], document["status"]
+    document["spec"]["template"]["metadata"].setdefault("labels", {})["app"] = "x"
+    document["spec"]["template"]["spec"]["tolerations"] = [{"key": "gpu", "operator": "Exists"}]
+    history.home.create(JOB, document)
+    history.until_runs("one", "Job")
+    history.passes(5.0)
+    history.kill_leader()
+    write_before(history, said)
+    history.passes(120.0)
+    still_runs(history)
+    set_active(history, active=False)
+    history.until("its quota is free", lambda: not history.shows("one", "QuotaReserved", "Job"), 90.0)
+    history.passes(10.0)
+    template = job(history)["spec"]["template"]
+    assert [one["key"] for one in template["spec"]["tolerations"]] == ["gpu"]
+    assert labels(history)["app"] == "x"
+    assert not [key for key in labels(history) if key.startswith("gatelift.dev/")]
+    assert before(history) == ""

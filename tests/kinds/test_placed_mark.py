@@ -89,4 +89,5 @@ def test_at_home_the_template_is_marked_with_the_jobs_uid_too_and_put_back() -> 
     user = with_tolerations(STALE)
     after = patched(user, KIND.local_lift_patch(job(user), raw(user), PLACING))
     (mark,) = placed_mark.read(job(after).spec.template.spec.tolerations)
-    assert mark == Mark("home", KEY, "j", user["metadata"]["uid"])
+    noted = placed_mark.digest(after["metadata"]["annotations"]["gatelift.dev/template-before"])
+    assert mark == Mark("home", KEY, "j", user["metadata"]["uid"], noted)

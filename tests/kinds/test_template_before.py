@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gatelift_kinds import template_before
+from gatelift_kinds import placed_mark, template_before
 from gatelift_kinds.job_rules import corrected
 from gatelift_kinds.kind import Placing, PodSetStart
 from gatelift_kinds.registry import JOB_KIND as KIND
@@ -41,6 +41,16 @@ def lifted() -> Json:
     return patched(document, KIND.local_lift_patch(job(document), raw(document), PLACING))
 
 
+def lifted_without_digest() -> Json:
+    """Return one that was let go before marks named their note."""
+    document = lifted()
+    mark = document["spec"]["template"]["spec"]["tolerations"][-1]
+    noted = placed_mark.digest(document["metadata"]["annotations"][NOTE])
+    assert f".{noted}." in mark["key"]
+    mark["key"] = mark["key"].replace(f".{noted}", "")
+    return document
+
+
 def restored(document: Json, said: str | None) -> Json:
     """Return the template after the annotation was written (None: taken off) and the Job was put back."""
     noted = merged(document, json.dumps({"metadata": {"annotations": {NOTE: said}}}).encode())
@@ -65,11 +75,11 @@ def test_hd_195_what_cannot_be_read_takes_our_marks_away_and_nothing_else(said: 
 
 @pytest.mark.parametrize("said", ["{}", '{"metadata":{},"spec":{}}', '{"metadata":{"labels":{"job-name":"other"}}}'])
 def test_hd_195_what_the_api_server_generated_stays_whatever_is_said(said: str) -> None:
-    assert restored(lifted(), said)["metadata"]["labels"] == GENERATED
+    assert restored(lifted_without_digest(), said)["metadata"]["labels"] == GENERATED
 
 
 def test_hd_195_a_job_keeps_the_labels_that_it_selects_its_pods_by() -> None:
-    document = lifted()
+    document = lifted_without_digest()
     expressions = [{"key": "team", "operator": "In", "values": ["check"]}]
     document["spec"] |= {
         "manualSelector": True,
@@ -91,8 +101,31 @@ def test_hd_195_a_job_keeps_the_labels_that_it_selects_its_pods_by() -> None:
     ],
 )
 def test_hd_195_nothing_is_brought_in_that_does_not_stand_there(section: str, key: str, forged: Json) -> None:
-    template = restored(lifted(), json.dumps({section: {key: forged}}))
+    template = restored(lifted_without_digest(), json.dumps({section: {key: forged}}))
     assert template[section].get(key, {}) == (GENERATED if key == "labels" else {})
+
+
+@pytest.mark.parametrize("said", ["{}", '{"metadata":{},"spec":{}}', '{"spec":{"tolerations":[{"key":"gpu"}]}}'])
+def test_hd_211_what_the_mark_does_not_name_takes_nothing_of_the_users_away(said: str) -> None:
+    assert restored(lifted(), said) == restored(lifted(), None)
+    assert [one["key"] for one in restored(lifted(), said)["spec"]["tolerations"]] == ["gpu", "spot"]
+
+
+def test_hd_211_the_mark_of_another_job_names_no_note_of_this_one() -> None:
+    document = lifted()
+    before = document["metadata"]["annotations"][NOTE]
+    document["spec"]["template"]["spec"]["tolerations"][-1]["key"] = "home.uid-k.0.placed-as.gatelift.dev/k"
+    assert restored(document, before) == waiting()["spec"]["template"]
+
+
+def test_hd_211_what_is_noted_for_want_of_the_right_note_is_noted_once() -> None:
+    document = lifted()
+    document["metadata"]["annotations"][NOTE] = "{}"
+    assert KIND.local_note(job(document)) == ""
+    body = KIND.local_note_patch(job(document), raw(document), "")
+    assert body is not None
+    again = merged(document, body)
+    assert KIND.local_note_patch(job(again), raw(again), "") is None
 
 
 def test_hd_196_a_job_that_runs_is_known_without_the_note_and_a_copy_of_it_is_not() -> None:
@@ -208,7 +241,7 @@ def test_hd_214_what_its_user_has_written_over_or_taken_off_is_his_too() -> None
 
 
 def test_hd_214_a_note_that_does_not_say_what_was_added_is_read_as_ever() -> None:
-    document = lifted()
+    document = lifted_without_digest()
     note = json.loads(document["metadata"]["annotations"][NOTE])
     del note["added"]
     edited = changed_after(document, {"metadata": {"labels": {"mine": "new"}}})
@@ -217,7 +250,7 @@ def test_hd_214_a_note_that_does_not_say_what_was_added_is_read_as_ever() -> Non
 
 @pytest.mark.parametrize("added", [{}, {"metadata": {"labels": {"app": "x", "a b": "?"}}, "spec": {"tolerations": []}}])
 def test_hd_214_what_is_forged_of_it_brings_nothing_in(added: Json) -> None:
-    document = lifted()
+    document = lifted_without_digest()
     before = {"metadata": {"labels": {"app": "a b", "new": "1"}}}
     template = restored(document, json.dumps({**before, "added": added}))
     left = {} if added else {"app": "x"}
