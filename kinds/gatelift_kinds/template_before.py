@@ -77,10 +77,10 @@ def genuine(obj: Job) -> str:
 
 
 def _is_genuine(said: str, name: str, uid: str, tolerations: Iterable[Toleration]) -> bool:
-    """Say whether the placement's mark names this note; one from before marks did names none, and is believed."""
+    """Say whether the placement's mark names this note: beside one that names none it is believed, without one not."""
     found = [mark.noted for mark in placed_mark.read(tolerations) if (mark.job, mark.job_uid) == (name, uid)]
     named = [noted for noted in found if noted]
-    return not named or placed_mark.digest(said) in named
+    return bool(found) and (not named or placed_mark.digest(said) in named)
 
 
 def note(before: Json, after: Json) -> str:

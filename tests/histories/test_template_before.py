@@ -10,6 +10,7 @@ from gatelift_kube.resources import JOB, WORKLOAD
 from support.builders_manager import a_job
 from support.history import History
 from support.sim_cluster import TEAM
+from support.sim_world import STOP_SECONDS
 
 BEFORE = "gatelift.dev/template-before"
 NOTHING = '{"metadata":{},"spec":{}}'
@@ -124,17 +125,23 @@ def epoch(history: History) -> str:
     return str(job(history)["metadata"]["labels"].get("gatelift.dev/epoch", ""))
 
 
-@pytest.mark.parametrize("said", FORGED, ids=IDS)
-def test_hd_211_what_a_user_had_is_left_to_him_by_an_agent_that_never_saw_the_note(said: str | None) -> None:
-    """The symptom: the next agent took `{}` for what there was, and the stop took the user's own parts away."""
-    history = History()
+def a_job_with_its_own(history: History, **annotations: str) -> None:
+    """Make a Job at home whose template has a label and a toleration of its user's."""
     document = a_job("one", parallelism=1, cpu="500m")
     document["metadata"]["namespace"] = TEAM
     document["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "stays"
     del document["spec"]["managedBy"], document["status"]
     document["spec"]["template"]["metadata"].setdefault("labels", {})["app"] = "x"
     document["spec"]["template"]["spec"]["tolerations"] = [{"key": "gpu", "operator": "Exists"}]
+    document["spec"]["template"]["metadata"]["annotations"] = annotations
     history.home.create(JOB, document)
+
+
+@pytest.mark.parametrize("said", FORGED, ids=IDS)
+def test_hd_211_what_a_user_had_is_left_to_him_by_an_agent_that_never_saw_the_note(said: str | None) -> None:
+    """The symptom: the next agent took `{}` for what there was, and the stop took the user's own parts away."""
+    history = History()
+    a_job_with_its_own(history)
     history.until_runs("one", "Job")
     history.passes(5.0)
     history.kill_leader()
@@ -149,3 +156,21 @@ def test_hd_211_what_a_user_had_is_left_to_him_by_an_agent_that_never_saw_the_no
     assert labels(history)["app"] == "x"
     assert not [key for key in labels(history) if key.startswith("gatelift.dev/")]
     assert before(history) == ""
+
+
+@pytest.mark.parametrize("kill", [False, True])
+def test_hd_211_nor_is_it_taken_away_where_the_note_is_changed_while_it_stops(*, kill: bool) -> None:
+    history = History()
+    a_job_with_its_own(history, **{STOP_SECONDS: "30"})
+    history.until_runs("one", "Job")
+    history.passes(5.0)
+    set_active(history, active=False)
+    history.until("it is suspended", lambda: job(history)["spec"]["suspend"] is True, 60.0)
+    write_before(history, "{}")
+    if kill:
+        history.kill_leader()
+    history.until("its quota is free", lambda: not history.shows("one", "QuotaReserved", "Job"), 300.0)
+    history.passes(10.0)
+    template = job(history)["spec"]["template"]
+    assert [one["key"] for one in template["spec"]["tolerations"]] == ["gpu"]
+    assert labels(history)["app"] == "x"

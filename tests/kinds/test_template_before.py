@@ -112,10 +112,15 @@ def test_hd_211_what_the_mark_does_not_name_takes_nothing_of_the_users_away(said
 
 
 def test_hd_211_the_mark_of_another_job_names_no_note_of_this_one() -> None:
-    document = lifted()
+    document = lifted_without_digest()
     before = document["metadata"]["annotations"][NOTE]
-    document["spec"]["template"]["spec"]["tolerations"][-1]["key"] = "home.uid-k.0.placed-as.gatelift.dev/k"
+    tolerations = document["spec"]["template"]["spec"]["tolerations"]
+    tolerations.append({**tolerations[-1], "key": "home.uid-k.0.placed-as.gatelift.dev/k"})
     assert restored(document, before) == waiting()["spec"]["template"]
+
+
+def test_hd_211_a_note_on_what_is_put_back_already_takes_nothing_away() -> None:
+    assert restored(waiting(), "{}") == waiting()["spec"]["template"]
 
 
 def test_hd_211_what_is_noted_for_want_of_the_right_note_is_noted_once() -> None:
