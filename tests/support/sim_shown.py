@@ -135,9 +135,6 @@ class Shown:
         known = core.knowledge.workload_of(meta["uid"])
         if engine.state.entries[meta["uid"]].ghost and known is not None and unrecorded.runs(core, known):
             due = charged  # a cluster says that it runs, and no record does: what it had nobody can tell
-        if charged != due and attempt is not None and attempt.state in LIVE and attempt.counts is None:
-            due = _granted({**document, "status": {**document["status"], "reclaimablePods": []}})
-            # its cluster has not been heard by this leader: charged in full until then (decision 65)
         if charged != due:
             found.append(f"Workload {meta['name']} is shown with {due}; the engine charges {charged}")
         found += _held_otherwise(core, document)

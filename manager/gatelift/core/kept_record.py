@@ -162,10 +162,3 @@ def charged(core: Core, known: Workload) -> Workload:
         return known
     status = msgspec.structs.replace(known.status, conditions=without(known.status.conditions, texts.FINISHED))
     return msgspec.structs.replace(known, status=status)
-
-
-def charge_anew(core: Core, attempt: Attempt, now: float) -> None:
-    """Charge by what a cluster has just reported, where the record frees quota of it already."""
-    known = core.knowledge.workload_of(attempt.uid)
-    if known is not None and known.status.reclaimable_pods:
-        core.ledger.engine.workload_changed(charged(core, known), now)

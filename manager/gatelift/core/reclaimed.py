@@ -1,21 +1,19 @@
 """Pods of a placement that need quota no longer (KEP-78): by the word of the cluster where they ran, and no other.
 
 `status.reclaimablePods` is where that is written, and anybody may write it who may write a status. So it frees no more
-than the cluster has reported of this epoch: nothing of what waits, and nothing of what runs before its cluster has been
-heard by this leader. Until then such a one is charged in full, and is nobody's to preempt for it. That of a Workload
-without an owner is its controller's to write, and believed. Pure.
+than the cluster has reported of this epoch, and nothing of what waits. What a leader finds in the record is believed
+until it has heard the cluster: charged in full, others would be preempted for what is free (decision 65). That of a
+Workload without an owner is its controller's to write, and believed. Pure.
 Neighbours: `reconcile` has it written, `kept_record` asks what to charge, `reports` takes what a cluster says.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from gatelift.core import record
+from gatelift.core import record, texts
 from gatelift.core.attempts import LIVE, Attempt
-from gatelift_kinds.kind import Kind
+from gatelift_kube.conditions import is_true
 from gatelift_kube.objects.kueue import ReclaimablePod, Workload
 
 
@@ -37,19 +35,9 @@ def due(known: Workload, attempt: Attempt) -> tuple[tuple[str, int], ...]:
     )
 
 
-def unheard(known: Workload, attempt: Attempt, kind: Kind[Any] | None) -> bool:
-    """Say whether the record frees quota of what runs, and its cluster has not told this leader of it yet.
-
-    A cluster tells it of what has pods of its own; of a single pod nothing is ever free.
-    """
-    if kind is None or not kind.pods_are_children or not known.status.reclaimable_pods:
-        return False
-    return attempt.state in LIVE and attempt.counts is None
-
-
 def believed(known: Workload, attempt: Attempt | None) -> Workload:
     """Return the Workload of a user's object as it is to be charged: no more is free than is known to be over."""
-    if not known.status.reclaimable_pods:
+    if not known.status.reclaimable_pods or _is_found(known, attempt):
         return known
     most = dict(due(known, attempt)) if attempt is not None and attempt.state in LIVE else {}
     pods = tuple(
@@ -58,3 +46,10 @@ def believed(known: Workload, attempt: Attempt | None) -> Workload:
         if one.name in most
     )
     return msgspec.structs.replace(known, status=msgspec.structs.replace(known.status, reclaimable_pods=pods))
+
+
+def _is_found(known: Workload, attempt: Attempt | None) -> bool:
+    """Say whether it was admitted under an earlier leader, and its cluster has told this one nothing of it yet."""
+    if attempt is None:
+        return is_true(known.status.conditions, texts.ADMITTED)
+    return attempt.state in LIVE and attempt.counts is None and attempt.reserved_for is None

@@ -214,9 +214,8 @@ def _catch_up(core: Core, attempt: Attempt, known: Workload, rec: Record, kind: 
         placing.lose(core, attempt)
     if attempt.state is AttemptState.LOST:
         endings.fenced(core, attempt)
-    kept = unrecorded.charge(core, known) or attempt.state is AttemptState.LOST
-    kept = kept or reclaimed.unheard(known, attempt, kind)
-    core.ledger.engine.set_unreachable(rec.uid, unreachable=kept)
+    beside = unrecorded.charge(core, known)
+    core.ledger.engine.set_unreachable(rec.uid, unreachable=beside or attempt.state is AttemptState.LOST)
 
 
 def settle_queueing(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:

@@ -13,7 +13,6 @@ from gatelift.core import (
     endings,
     epochs,
     few_lines,
-    kept_record,
     mirror,
     placing,
     predecessors,
@@ -118,7 +117,6 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             _keep(core, attempt, (message,))
         case CountsReport():
             attempt.counts = message
-            kept_record.charge_anew(core, attempt, now)
             core.mark_attempt(attempt)
         case Finished():
             _keep(core, attempt, message.objects)
