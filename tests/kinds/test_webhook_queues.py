@@ -99,8 +99,9 @@ def test_hd_198_a_pod_that_claims_a_queued_job_is_queued_like_any_other_or_refus
     held = defaulted(POD_KIND, a_pod(Q), CLAIMED)
     assert POD_KIND.validate_create(held, CLAIMED).allowed
     for labels in (MARK, Q):
-        (text,) = told(POD_KIND.validate_create(a_pod(labels), CLAIMED))
-        assert text.startswith("metadata.ownerReferences: Forbidden: names a queued Job as its controller")
+        said = told(POD_KIND.validate_create(a_pod(labels), CLAIMED))
+        assert len(said) == 1
+        assert said[0].startswith("metadata.ownerReferences: Forbidden: names a queued Job as its controller")
     assert POD_KIND.validate_create(a_pod(MARK), replace(CLAIMED, by_agent=True)).allowed
 
 

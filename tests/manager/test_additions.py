@@ -69,7 +69,7 @@ def test_what_checks_want_on_the_pods_travels_with_the_commit() -> None:
 def test_hd_202_a_check_that_nobody_asked_for_wants_nothing_on_the_pods() -> None:
     """HD-202: whoever may write a status invents one, as late as between the placement's record and its commit."""
     said = {"state": "Ready", "message": "", "lastTransitionTime": NOW}
-    updates = {"budget": {"nodeSelector": {"pool": "a"}}, "invented": {"nodeSelector": {"pool": "b"}}}
+    updates = {"budget": {"nodeSelector": {"pool": "a"}}, "invented": {"labels": {"team": "x"}}}
     states = [{"name": name, **said, "podSetUpdates": [{"name": "main", **updates[name]}]} for name in updates]
     workload = msgspec.convert({"metadata": {"name": "one"}, "status": {"admissionChecks": states}}, Workload)
     [one] = with_additions((PodSetRequest(name="main", count=1),), workload, CHECKS)
