@@ -125,6 +125,7 @@ WAYS: dict[Purpose, list[tuple[Act, Act]]] = {
     Purpose.PROBE: [(_running, _unlabelled), (_nothing, _name_is_taken)],
     Purpose.LABELS: [(_running, lambda stage: stage.change(POD, "p", {"metadata": {"labels": {LABEL_EPOCH: "2"}}}))],
     Purpose.PUT_BACK: [(_job_runs, lambda stage: stage.change(JOB, "j", {"spec": {"parallelism": 6}}))],
+    Purpose.TOLD: [(_running, lambda stage: stage.change(POD, "p", {"spec": {"activeDeadlineSeconds": 77}}))],
     Purpose.LIFT: [(_nothing, _create), (_nothing, lambda stage: stage.place(kind="Job", name="j"))],
     Purpose.GATES: [(_nothing, _gates)],
     Purpose.STOP: [(_running, _stop), (_job_runs, _stop), (_nothing, _create_and_stop)],
