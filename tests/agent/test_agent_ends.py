@@ -402,6 +402,25 @@ def test_hd_215_a_create_of_the_process_before_that_lands_after_the_lists_is_rem
     assert stage.state() == "none"
 
 
+def test_hd_215_a_job_that_is_found_so_is_listed_with_its_pod_set_while_it_stops() -> None:
+    """HD-215: without a name for what it counts the inventory was no message, and the agent ended."""
+    stage = _started()
+    stage.hold = lambda write: isinstance(write, Create) and write.ref.resource == JOB
+    stage.place(kind="Job", name="j")
+    create = stage.held[0].command
+    stage.hold = lambda _write: False
+    stage.restart()
+    stage._write(create, answered=False)
+    stage.settle()
+    stage.hold = lambda write: write.ref.resource == JOB
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+    stage.cut_stream()
+    stage.mend(resume=False)
+    (entry,) = stage.peer.inventories[-1]
+    assert (entry.key, entry.state) == (KEY, "Draining")
+    assert [name for name, *_ in entry.counts] == ["main"]
+
+
 def test_a_stale_watch_event_does_not_bring_back_what_was_removed() -> None:
     stage = _running()
     stage.finish()

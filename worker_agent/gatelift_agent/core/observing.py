@@ -219,7 +219,7 @@ def stray(world: World, held: Held, *, ending: Ending | None = None) -> None:
     origin, key = found
     if key in world.placements or origin != world.standing.origin or not world.epochs.is_used(key):
         return
-    tracked = Tracked(ref=held.ref, uid=meta.uid, object=held.object, raw=held.raw)
+    tracked = Tracked(ref=held.ref, pod_set=ownership.pod_set(meta), uid=meta.uid, object=held.object, raw=held.raw)
     placement = Placement(
         key=key,
         kind=kind.name,
