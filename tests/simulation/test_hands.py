@@ -107,12 +107,14 @@ def test_hd_1_pods_that_do_not_stop_are_noticed_and_those_made_later_are_not_exe
         hands.look(STOP_SECONDS_MAX + 1.0, able=False, runs=lambda uid: uid == "pod", unheard=lambda _: 0)
 
 
-def test_hd_1_a_pod_that_has_stopped_is_exempt_no_more() -> None:
+def test_hd_1_a_pod_that_is_gone_is_exempt_no_more_and_no_earlier() -> None:
     hands = Hands()
     hands.let_go("job", "Job work")
     hands.made("job", "pod")
     hands.put_back("job")
     hands.look(1.0, able=True, runs=lambda _: False, unheard=lambda _: 0)
+    assert "pod" in hands, "its Workload may be made only now: until then nothing is known to run of it"
+    hands.gone("pod")
     assert "pod" not in hands
 
 

@@ -62,6 +62,10 @@ class Hands:
         if root in self._roots:
             self._pods.setdefault(pod, Pod(root))
 
+    def gone(self, pod: str) -> None:
+        """Take that a pod is over, or no more: as long as it is there it is exempt, also while no Workload names it."""
+        self._pods.pop(pod, None)
+
     def put_back(self, root: str) -> None:
         """Take that an object is held back again, or over."""
         self._roots.pop(root, None)
@@ -79,12 +83,10 @@ class Hands:
             if known.since is not None and now - known.since > allowed:
                 text = f"a person let it go, and nobody has put it back for {now - known.since:.0f} s"
                 raise TruthError(f"{known.name} ({root}): {text}")
-        for uid, pod in tuple(self._pods.items()):
+        for uid, pod in self._pods.items():
             if pod.root in self._roots:
                 pod.stops_since = None
                 continue
             pod.stops_since = now if pod.stops_since is None else pod.stops_since
-            if not runs(uid):
-                del self._pods[uid]
-            elif now - pod.stops_since > STOP_SECONDS_MAX:
+            if runs(uid) and now - pod.stops_since > STOP_SECONDS_MAX:
                 raise TruthError(f"pod {uid} of {pod.root}, which was put back, runs for {now - pod.stops_since:.0f} s")

@@ -311,8 +311,10 @@ class Truth:
 
     def _take_hands(self, meta: Doc, belongs: Belongs, *, free: bool, by_hand: bool) -> None:
         """Follow the Jobs that people let go at home; what is nobody's but theirs runs as they like."""
-        if meta["uid"] != belongs.root:
+        if meta["uid"] != belongs.root and free:
             self.hands.made(belongs.root, meta["uid"])
+        elif meta["uid"] != belongs.root:
+            self.hands.gone(meta["uid"])
         elif not free:
             self.hands.put_back(belongs.root)
         elif by_hand:
