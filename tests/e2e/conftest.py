@@ -34,6 +34,7 @@ MODULES_OF = {
         "test_image.py",
         "test_kinds_on_real_servers.py",
         "test_orphans.py",
+        "test_pods_at_home.py",
         "test_recovery.py",
         "test_validation_rules.py",
         "test_workload_status_rules.py",

@@ -58,22 +58,6 @@ async def test_hd_1_what_starts_while_the_webhooks_do_not_hold_it_is_suspended_a
     await world.remove(JOB, name)
 
 
-async def test_hd_198_a_pod_that_says_it_is_a_waiting_jobs_waits_for_its_own_quota(world: World) -> None:
-    name = world.name("claimed")
-    await waiting(world, name)
-    uid = (await world.get("mgmt", JOB, name) or {})["metadata"]["uid"]
-    pod = world.pod(f"{name}-pod", queue="at-home", cpu="64", does=LONG)
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid, "controller": True}
-    pod["metadata"]["ownerReferences"] = [owner]
-    await world.create(pod)
-    await world.condition(f"{name}-pod", "QuotaReserved", status="False")
-    found = await world.get("mgmt", POD, f"{name}-pod")
-    assert found is not None
-    assert {"name": "kueue.x-k8s.io/admission"} in found["spec"]["schedulingGates"]
-    await world.remove(POD, f"{name}-pod")
-    await world.remove(JOB, name)
-
-
 async def test_hd_198_pods_that_the_job_controller_makes_are_the_jobs(world: World) -> None:
     name = world.name("makes-its-pods")
     await world.create(world.job(name, pods=2, queue="at-home", cpu="10m", does=LONG))
@@ -197,16 +181,6 @@ async def test_hd_203_what_a_run_elsewhere_takes_no_notice_of_is_not_taken(world
     }
     with pytest.raises(ApiError, match="is not passed on to the cluster where the pod runs"):
         await world.patch(POD, name, {"spec": change})
-    await world.remove(POD, name)
-
-
-async def test_hd_213_a_pod_that_runs_elsewhere_is_debugged_there(world: World) -> None:
-    name = world.name("debugged")
-    await world.create(world.pod(name, cpu="10m", does=LONG))
-    await world.condition(name, "Admitted")
-    debugger = {"spec": {"ephemeralContainers": [{"name": "debugger", "image": "tools"}]}}
-    with pytest.raises(ApiError, match="debug it there, in worker cluster"):
-        await world.patch(POD, name, debugger, subresource="ephemeralcontainers")
     await world.remove(POD, name)
 
 
