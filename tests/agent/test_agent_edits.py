@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -302,35 +303,30 @@ def test_hd_213_what_was_told_is_not_told_again_after_a_restart() -> None:
     assert [each.succeeded for each in stage.peer.of(m.Finished)] == [True]
 
 
-def test_hd_213_a_field_that_a_mark_does_not_know_of_is_no_edit() -> None:
+def _restarted_with(forget: Callable[[dict[str, Any]], object], **changes: Any) -> Stage:
+    """Return a stage on which a pod's mark has lost something, and its spec was changed, while no agent ran."""
     stage = Stage()
     stage.start()
     stage.place()
     stage.run()
     stage.crash()
     mark = msgspec.json.decode(stage.pod()["metadata"]["annotations"]["gatelift.dev/made"])
-    del mark["uncharged"]["tolerations"]
+    forget(mark)
     text = msgspec.json.encode(mark).decode()
-    stage.change(POD, "p", {"metadata": {"annotations": {"gatelift.dev/made": text}}, "spec": {"tolerations": []}})
+    stage.change(POD, "p", {"metadata": {"annotations": {"gatelift.dev/made": text}}, **changes})
     stage.start()
     stage.confirm()
     stage.pass_seconds(5.0)
+    return stage
+
+
+def test_hd_213_a_field_that_a_mark_does_not_know_of_is_no_edit() -> None:
+    stage = _restarted_with(lambda mark: mark["uncharged"].pop("tolerations"), spec={"tolerations": []})
     assert (stage.state(), _told(stage)) == ("Running", [])
 
 
 def test_hd_203_a_mark_of_before_images_were_known_is_no_edit() -> None:
-    stage = Stage()
-    stage.start()
-    stage.place()
-    stage.run()
-    stage.crash()
-    mark = msgspec.json.decode(stage.pod()["metadata"]["annotations"]["gatelift.dev/made"])
-    del mark["uncharged"]
-    text = msgspec.json.encode(mark).decode()
-    stage.change(POD, "p", {"metadata": {"annotations": {"gatelift.dev/made": text}}})
-    stage.start()
-    stage.confirm()
-    stage.pass_seconds(5.0)
+    stage = _restarted_with(lambda mark: mark.pop("uncharged"))
     assert (stage.state(), _told(stage), stage.peer.of(m.Evicted)) == ("Running", [], [])
 
 
