@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gatelift_kube.resources import JOB, POD
-from support.sim_persons import is_lost, say_fenced, status_of
+from support.sim_persons import is_lost, say_fenced, say_nothing_of_before_runs, status_of
 
 if TYPE_CHECKING:
     from gatelift.core.state import Core
@@ -50,7 +50,8 @@ def _answers_a_recovery(world: SimWorld, name: str, doubted: int) -> bool:
     waits = any(name in core.caution.recovery.unvouched for core in _leading(world))
     if not waits:
         return False
-    say_fenced(world, name, doubted - 1)
+    if not say_nothing_of_before_runs(world, name):
+        say_fenced(world, name, doubted - 1)
     return True
 
 

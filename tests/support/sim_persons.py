@@ -15,6 +15,7 @@ import msgspec
 
 from gatelift.cli.recover import EPOCHS_ABOVE
 from gatelift.core import epochs
+from gatelift.core.recovery_asked import ANNOTATION_FENCED_GONE, Without, without
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVER,
     ANNOTATION_STOP_UNEXPLAINED,
@@ -73,6 +74,19 @@ def say_fenced(world: SimWorld, name: str, session: int) -> None:
     finding = (told(local) or Told()).finding if local is not None else None
     said = {FENCED_THROUGH: str(session), FENCED_BY: "a person", FENCED_AFTER: finding.since if finding else None}
     world.home.change(WORKER_CLUSTER, name, {"metadata": {"annotations": said}})
+
+
+def say_nothing_of_before_runs(world: SimWorld, name: str) -> bool:
+    """Say so, as the same verb does, where a recovery asks about an object that the name has no more; else False."""
+    local = _local(world)
+    shown = (told(local) or Told()) if local is not None else Told()
+    if local is None or shown.finding is None or name not in shown.clusters or not shown.clusters[name].gone:
+        return False
+    said, since = without(local), shown.finding.since
+    world.time.say("person", f"says that nothing of before runs on {name}, after the finding of {since}")
+    names = {**(said.names if said.since == since else {}), name: "a person"}
+    _annotate(world, "local", ANNOTATION_FENCED_GONE, msgspec.json.encode(Without(since=since, names=names)).decode())
+    return True
 
 
 def fence(world: SimWorld, name: str) -> bool:
