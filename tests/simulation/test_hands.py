@@ -8,6 +8,8 @@ from gatelift.core import owners
 from gatelift_agent.core import edits
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from support.history import History, as_a_process_of_ours
+from support.sim_attribution import QUEUE
+from support.sim_endings import unsettled
 from support.sim_hands import PUT_BACK_SECONDS_MAX, STOP_SECONDS_MAX, UNHEARD_SECONDS, Hands
 from support.sim_objects import holds
 from support.sim_truth import TruthError
@@ -33,6 +35,21 @@ def test_hd_1_what_nobody_puts_back_is_noticed(monkeypatch: pytest.MonkeyPatch) 
     waiting_and_let_go(history)
     with pytest.raises(TruthError, match="a person let it go, and nobody has put it back"):
         history.passes(PUT_BACK_SECONDS_MAX + 5.0)
+
+
+def test_hd_1_what_is_taken_out_of_its_queue_after_it_was_let_go_is_an_object_as_anybody_makes_them() -> None:
+    history = History()
+    history.job("work", "stays", cpu="1", pods=5, seconds=300.0)
+    history.passes(10.0)
+    history.leader.kill()
+    history.edit("home", JOB, "work", {"spec": {"suspend": False}})
+    history.passes(1.0)
+    history.edit("home", JOB, "work", {"metadata": {"labels": {QUEUE: None}}})
+    history.world.start_manager()
+    history.until("nothing is recorded of it", lambda: history.workload("work", "Job") is None, 60.0)
+    history.passes(PUT_BACK_SECONDS_MAX + STOP_SECONDS_MAX)
+    assert len(history.objects("home", POD)) == 5
+    assert not [each for each in unsettled(history.world) if "work" in each]
 
 
 def test_hd_1_the_seconds_begin_when_somebody_leads_who_could() -> None:

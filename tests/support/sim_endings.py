@@ -40,7 +40,12 @@ def unsettled(world: SimWorld) -> list[str]:
         and each["metadata"]["uid"] not in owned
         and not is_over(each)
     ]
-    problems += [f"{work} runs, and nobody granted it, since {since}" for work, since in world.account.ghosts().items()]
+    in_no_queue = world.truth.hands.in_no_queue()
+    problems += [
+        f"{work} runs, and nobody granted it, since {since}"
+        for work, since in world.account.ghosts().items()
+        if str(work) not in in_no_queue
+    ]
     return [*problems, *strays(world, live)]
 
 

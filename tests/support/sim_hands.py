@@ -27,6 +27,8 @@ class LetGo:
     since: float | None = None
     unheard: int = 0
     """How many writes of it had got no answer until then."""
+    managed: bool = True
+    """Whether it is still in a queue: else it is an object as anybody makes them, which nobody is to put back."""
 
 
 @dataclass(slots=True)
@@ -57,6 +59,15 @@ class Hands:
         """Take that a person let an object go, admitted or not: it lacks what a lift adds, its labels first of all."""
         self._roots[root] = LetGo(name)
 
+    def seen(self, root: str, *, managed: bool) -> None:
+        """Take whether an object that runs by hand is still one of a queue."""
+        if root in self._roots:
+            self._roots[root].managed = managed
+
+    def in_no_queue(self) -> set[str]:
+        """Return the names of those taken out of their queue after they were let go: they run as they like."""
+        return {known.name for known in self._roots.values() if not known.managed}
+
     def made(self, root: str, pod: str) -> None:
         """Take that a pod was made for an object."""
         if root in self._roots:
@@ -77,8 +88,9 @@ class Hands:
         """
         for root, known in self._roots.items():
             lost = unheard(known.name)
-            if not able or known.since is None:
-                known.since, known.unheard = now if able else None, lost
+            due = able and known.managed
+            if not due or known.since is None:
+                known.since, known.unheard = now if due else None, lost
             allowed = PUT_BACK_SECONDS_MAX + UNHEARD_SECONDS * max(0, lost - known.unheard - 1)
             if known.since is not None and now - known.since > allowed:
                 text = f"a person let it go, and nobody has put it back for {now - known.since:.0f} s"

@@ -319,6 +319,8 @@ class Truth:
             self.hands.put_back(belongs.root)
         elif by_hand:
             self.hands.let_go(belongs.root, str(belongs.work))
+        else:
+            self.hands.seen(belongs.root, managed=_is_managed(meta))
 
     def _let_go(self, key: str, meta: Doc, belongs: Belongs) -> Belongs:
         """Return what an object runs as that was let go just now, checked against the record."""
