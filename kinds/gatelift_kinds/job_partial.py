@@ -27,7 +27,7 @@ FIELDS = ("parallelism", "completions")
 COUNT_MAX = 2**31 - 1
 """Kubernetes counts pods in int32."""
 BEFORE_CHARS_MAX = 256
-"""Longest annotation that is read: ours has two numbers."""
+"""Longest annotation that is read: ours has four numbers."""
 
 TRUE = frozenset({"1", "t", "T", "true", "True", "TRUE"})
 """What Kueue reads as true in an annotation."""
@@ -38,6 +38,13 @@ class Before(msgspec.Struct, frozen=True):
 
     parallelism: int = 1
     completions: int | None = None
+
+
+class Note(Before, frozen=True):
+    """The same, as it stands in the annotation."""
+
+    lowered: dict[str, int] | None = None
+    """What was written in its place, by field; None in a note that was written before this was kept."""
 
 
 def now(obj: Job) -> Before:
@@ -65,7 +72,8 @@ def lowered_from(obj: Job) -> Before | None:
     return _lowered_from(before_of(obj.metadata.annotations), now(obj), indexed=indexed)
 
 
-def _lowered_from(before: Before | None, present: Before, *, indexed: bool) -> Before | None:
+def _lowered_from(note: Note | None, present: Before, *, indexed: bool) -> Before | None:
+    before = note and _unless_changed(note, present)
     if before is None or before.parallelism < present.parallelism:
         return None
     if before.completions == present.completions:
@@ -75,17 +83,21 @@ def _lowered_from(before: Before | None, present: Before, *, indexed: bool) -> B
     return before if before.completions >= present.completions else None
 
 
+def _unless_changed(note: Note, present: Before) -> Before | None:
+    """Return what it had, but for what its user has changed since we wrote it; None where that is all of it."""
+    if note.lowered is None:
+        return note
+    ours = [name for name in FIELDS if name in note.lowered and note.lowered[name] == getattr(present, name)]
+    return msgspec.structs.replace(present, **{name: getattr(note, name) for name in ours}) if ours else None
+
+
 def kept_size(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Operation, ...]:
     """Return the operations that leave a running Job its size, where an update says how it was before we lowered it.
 
     That is what a manifest does which is applied again.
     """
-    spec = old.get("spec") or {}
-    notes: Mapping[str, str] = (old.get("metadata") or {}).get("annotations") or {}
-    present, said = of_spec(spec), of_spec(new.get("spec") or {})
-    before = _lowered_from(before_of(notes), present, indexed=spec.get("completionMode") == "Indexed")
-    if before is None:
-        return ()
+    present, before = of_spec(old.get("spec") or {}), asked_in(old)
+    said = of_spec(new.get("spec") or {})
     return tuple(
         {"op": "add", "path": pointer("spec", name), "value": getattr(present, name)}
         for name in FIELDS
@@ -93,7 +105,15 @@ def kept_size(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Operation
     )
 
 
-def before_of(annotations: Mapping[str, str]) -> Before | None:
+def asked_in(document: Mapping[str, Any]) -> Before:
+    """Return parallelism and completions of a decoded Job as its user asked for them (`asked`)."""
+    spec = document.get("spec") or {}
+    notes: Mapping[str, str] = (document.get("metadata") or {}).get("annotations") or {}
+    present = of_spec(spec)
+    return _lowered_from(before_of(notes), present, indexed=spec.get("completionMode") == "Indexed") or present
+
+
+def before_of(annotations: Mapping[str, str]) -> Note | None:
     """Return what the annotation keeps, None where it is absent or cannot be read."""
     kept = annotations.get(ANNOTATION_BEFORE)
     if kept is None:
@@ -101,7 +121,7 @@ def before_of(annotations: Mapping[str, str]) -> Before | None:
     if len(kept) > BEFORE_CHARS_MAX:
         return None
     try:
-        found = msgspec.json.decode(kept.encode(), type=Before)
+        found = msgspec.json.decode(kept.encode(), type=Note)
     except UNREADABLE:
         return None
     return found if found.parallelism >= 0 and (found.completions or 0) >= 0 else None
@@ -158,7 +178,7 @@ def home_change(obj: Job, granted: int | None) -> Json:
     fields = lowered(obj, granted)
     if not fields:
         return {}
-    return {"metadata": {"annotations": {ANNOTATION_BEFORE: _kept(obj)}}, "spec": fields}
+    return {"metadata": {"annotations": {ANNOTATION_BEFORE: _kept(obj, fields)}}, "spec": fields}
 
 
 def home_restore(obj: Job) -> Json:
@@ -175,7 +195,8 @@ def home_restore(obj: Job) -> Json:
 
 def local_marks(obj: Job, granted: int | None) -> dict[str, str]:
     """Return the annotation that a Job gets which is lowered when it starts at `local`."""
-    return {ANNOTATION_BEFORE: _kept(obj)} if lowered(obj, granted) else {}
+    fields = lowered(obj, granted)
+    return {ANNOTATION_BEFORE: _kept(obj, fields)} if fields else {}
 
 
 def local_operations(obj: Job, granted: int | None) -> list[Operation]:
@@ -197,5 +218,6 @@ def local_restore(obj: Job) -> list[Operation]:
     return operations
 
 
-def _kept(obj: Job) -> str:
-    return msgspec.json.encode(asked(obj)).decode()
+def _kept(obj: Job, fields: dict[str, int]) -> str:
+    before = asked(obj)
+    return msgspec.json.encode(Note(before.parallelism, before.completions, fields)).decode()

@@ -197,8 +197,8 @@ def _partial(obj: Object) -> list[FieldError]:
     if minimum is not None:
         path = annotation(markers.JOB_MIN_PARALLELISM)
         count = min(parallelism, spec.get("completions") or parallelism)
-        before = job_partial.before_of(notes)
-        if before is not None:  # lowered by us: a Job that runs with the least may be suspended as it is
+        before = job_partial.asked_in(obj)
+        if before != job_partial.of_spec(spec):  # lowered by us: it may be suspended as it is
             count = job_partial.pods_at_once(before)
         least = whole(minimum)
         if least is None:

@@ -65,6 +65,20 @@ def test_hd_131_nor_is_it_started_when_it_says_so_after_its_admission(queue: str
 
 
 @QUEUES
+def test_hd_218_a_job_that_runs_with_fewer_and_is_suspended_with_a_new_size_is_queued_with_that(queue: str) -> None:
+    history = History(shown=False)
+    asked = 40  # more than there is room for
+    queued(history, queue, parallelism=asked, annotations={"kueue.x-k8s.io/job-min-parallelism": "1"})
+    history.until("it runs with fewer", lambda: 1 < history.containers("work", "Job") < asked, 120.0)
+    room = charged(history)
+    history.until("all of them run", lambda: history.containers("work", "Job") == room)
+    history.edit("home", JOB, "work", {"spec": {"suspend": True, "parallelism": room - 1}})
+    history.until("it runs with its new size", lambda: history.containers("work", "Job") == room - 1, 120.0)
+    (work,) = history.objects("home", JOB)
+    assert (work["spec"]["parallelism"], charged(history)) == (room - 1, room - 1)
+
+
+@QUEUES
 def test_hd_132_a_deleted_pod_is_replaced_when_it_has_stopped(queue: str) -> None:
     history = History(shown=False)
     history.job("work", queue, pods=2, stops_in=25.0)

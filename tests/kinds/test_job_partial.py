@@ -126,6 +126,64 @@ def test_at_home_it_is_lowered_with_the_start_and_put_back_with_the_template(syn
     assert BEFORE not in after["metadata"]["annotations"]
 
 
+def stopped_at_home(document: Json) -> Json:
+    """Return a Job as it is after it was stopped at home and its pods are gone."""
+    after = {**document, "metadata": {**document["metadata"], "generation": 3}}
+    after["status"] = {"startTime": WALL, "conditions": [], "active": 0}
+    while (step := KIND.local_stop_step(job(after), raw(after), KEY)) is not None:
+        assert isinstance(step, PatchStep)
+        after = (patched if "json-patch" in step.kind.value else merged)(after, step.body)
+        if step.subresource == "status":
+            after["status"]["conditions"].append({"type": "Suspended", "status": "True", "reason": "JobSuspended"})
+    return after
+
+
+def back_at_home(document: Json) -> Json:
+    """Return a user's Job as it is when it runs elsewhere no more."""
+    for back in KIND.unplaced_steps(job(document), raw(document), WALL):
+        if not back.subresource:
+            document = merged(document, back.body)
+    return document
+
+
+@pytest.mark.parametrize("home", [True, False], ids=["at home", "elsewhere"])
+@pytest.mark.parametrize(
+    ("said", "size"),
+    [
+        pytest.param({"parallelism": 3}, (3, 6), id="fewer pods"),
+        pytest.param({"parallelism": 6}, (6, 6), id="as many as asked for"),
+        pytest.param({"parallelism": 2, "completions": 2}, (2, 2), id="and completions"),
+        pytest.param({"parallelism": 9, "completions": 9}, (9, 9), id="more pods"),
+        pytest.param({}, (6, 6), id="nothing"),
+    ],
+)
+@pytest.mark.parametrize("sync", [False, True])
+def test_hd_218_what_its_user_changes_as_he_suspends_it_is_not_put_back(
+    sync: bool, said: Json, size: tuple[int, int], home: bool
+) -> None:
+    before = a_modest_job(sync=sync, parallelism=6, completions=6, completionMode="Indexed", suspend=True)
+    if home:
+        runs = at_home(before, 4)
+    else:
+        before["spec"] |= ELSEWHERE
+        step = KIND.placed_step(job(before), KEY, {"main": 4})
+        assert step is not None
+        runs = merged(before, step.body)
+    assert runs["spec"]["parallelism"] == 4
+    edited = merged(runs, json.dumps({"spec": {**said, "suspend": True}}).encode())
+    [pod_set] = workload_document(edited)["spec"]["podSets"]
+    assert pod_set["count"] == min(size), "it is queued anew so"
+    after = (stopped_at_home if home else back_at_home)(edited)
+    assert BEFORE not in after["metadata"]["annotations"]
+    assert (after["spec"]["parallelism"], after["spec"]["completions"]) == size
+
+
+def test_hd_218_a_note_without_what_it_was_lowered_to_is_put_back_as_it_was() -> None:
+    runs = at_home(a_modest_job(parallelism=6, completions=6), 4)
+    runs["metadata"]["annotations"][BEFORE] = '{"parallelism":6,"completions":6}'
+    assert stopped_at_home(merged(runs, b'{"spec": {"suspend": true}}'))["spec"]["parallelism"] == 6
+
+
 def test_all_pods_ready_are_as_many_as_run_at_once_now() -> None:
     running = at_home(a_modest_job(), 3)
     assert KIND.pods_ready(job({**running, "status": {"ready": 3}}))
