@@ -1,9 +1,10 @@
-"""Whose run a Job's pod is, said where nobody can take it back: by a toleration of a taint that no node has. Pure.
+"""Whose run a pod is, said where nobody can take it back: by a toleration of a taint that no node has. Pure.
 
 Labels, annotations, finalizers and owners of a running pod are anybody's to edit who may patch it. The API server lets
 tolerations be added and never taken off or changed. So the template of a placed Job carries one, and each of its pods
 says for as long as it lives which placement it runs for. At `local` it says of which note of the template before it was
-made with, too (`template_before`): that annotation is anybody's to write who may edit the Job.
+made with, too (`template_before`): that annotation is anybody's to write who may edit the Job. A pod that is an object
+of its own says it of itself: at a worker as it is made, by its name, and at `local` as it is let go, by its UID.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 from gatelift_kinds.kind import Placing
 from gatelift_kube.numbers import whole
 from gatelift_kube.objects.core import Toleration
+from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_wire.keys import PlacementKey
 
 DOMAIN = "placed-as.gatelift.dev"
@@ -30,6 +32,8 @@ MARKS_MAX = 8
 
 class Mark(NamedTuple):
     """The placement that a pod was made for, by the Job of this name; `job_uid` "" where it was not known then.
+
+    Of a pod that is an object of its own both are its own (`of_pod`).
 
     `noted` is the digest of what was noted with it, "" where nothing was.
     """
@@ -59,6 +63,11 @@ def toleration(placing: Placing, job: str, job_uid: str = "", note: str = "") ->
     return (Toleration(key=f"{prefix}/{job}", operator="Equal", value=value, effect="NoSchedule"),)
 
 
+def of_pod(placing: Placing, name: str, uid: str = "") -> tuple[Toleration, ...]:
+    """Return the mark of a pod that is an object of its own; `uid` where it is there already."""
+    return toleration(placing, _pod(placing.namespace, name), uid)
+
+
 def without(tolerations: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the tolerations of a template without marks: those of a template that was copied from another run."""
     return [each for each in tolerations if not _is_mark(str(each.get("key", "")))]
@@ -68,6 +77,16 @@ def read(tolerations: Iterable[Toleration]) -> tuple[Mark, ...]:
     """Return the marks among the tolerations of a pod. What does not read as one is none."""
     found = (_read(each) for each in tolerations if _is_mark(each.key))
     return tuple(mark for mark, _ in zip(filter(None, found), range(MARKS_MAX), strict=False))
+
+
+def is_of_pod(mark: Mark, meta: ObjectMeta) -> bool:
+    """Say whether a mark is that of this very pod (`of_pod`), not of a Job's pods, nor of one that it is a copy of."""
+    return mark.job == _pod(meta.namespace, meta.name) and mark.job_uid in {"", meta.uid}
+
+
+def _pod(namespace: str, name: str) -> str:
+    """Return what stands for the name of a pod, which may be too long, and is no Job's: those have no `_`."""
+    return f"pod_{digest(f'{namespace}/{name}')}"
 
 
 def of_json(tolerations: Iterable[dict[str, Any]]) -> tuple[Toleration, ...]:

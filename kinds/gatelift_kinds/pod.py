@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import charged, job_template, markers, pod_rules, shown_status
+from gatelift_kinds import charged, job_template, markers, placed_mark, pod_rules, shown_status
 from gatelift_kinds.kind import (
     ALL_GRANTED,
     Charged,
@@ -255,7 +255,8 @@ class PodKind:
         marks, spec = decode(part.metadata), decode(part.spec)
         start = placing.start(part.pod_set)
         selector = merged_selector(spec.get("nodeSelector") or {}, start.node_selector, "spec.nodeSelector")
-        tolerations = merged_tolerations(spec.get("tolerations") or [], start.tolerations)
+        own = placed_mark.of_pod(placing, part.name)
+        tolerations = merged_tolerations(placed_mark.without(spec.get("tolerations") or []), (*start.tolerations, *own))
         if selector:
             spec["nodeSelector"] = selector
         if tolerations:
@@ -303,7 +304,8 @@ class PodKind:
         labels = {**start.labels, markers.POD_SET: markers.DEFAULT_POD_SET, **placing.owner_labels}
         merged_selector(obj.spec.node_selector, start.node_selector, "spec.nodeSelector")
         present = spec.get("tolerations") or []
-        tolerations = merged_tolerations(present, start.tolerations)
+        own = placed_mark.of_pod(placing, obj.metadata.name, obj.metadata.uid)
+        tolerations = merged_tolerations(present, (*start.tolerations, *own))
         operations: list[Operation] = [
             *guards(obj.metadata),
             *add_to_map(("metadata", "labels"), obj.metadata.labels, labels),

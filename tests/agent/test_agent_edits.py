@@ -254,10 +254,8 @@ def test_hd_203_an_image_that_is_changed_in_place_is_told_and_the_run_goes_on(re
     assert [each.succeeded for each in stage.peer.of(m.Finished)] == [True]
 
 
-CHANGES = {
-    "activeDeadlineSeconds": 77,
-    "tolerations": [{"key": "zz", "operator": "Exists"}],
-}
+ANOTHER = [{"key": "zz", "operator": "Exists"}]
+CHANGES: dict[str, Any] = {"activeDeadlineSeconds": 77, "tolerations": ANOTHER}
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -271,7 +269,8 @@ def test_hd_213_what_else_is_changed_in_place_at_a_worker_is_told_there(
     stage.run()
     if restarts:
         stage.crash()
-    stage.change(POD, "p", {"spec": {one: CHANGES[one] for one in fields}})
+    changes = CHANGES | {"tolerations": [*stage.pod()["spec"]["tolerations"], *ANOTHER]}
+    stage.change(POD, "p", {"spec": {one: changes[one] for one in fields}})
     if restarts:
         stage.start()
         stage.confirm()
@@ -288,8 +287,10 @@ def test_hd_213_what_was_told_is_not_told_again_after_a_restart() -> None:
     stage.start()
     stage.place()
     stage.run()
-    for change in ({"activeDeadlineSeconds": 77}, {"tolerations": CHANGES["tolerations"]}):
+    for field in CHANGES:
         before = len(stage.told)
+        change = CHANGES | {"tolerations": [*stage.pod()["spec"]["tolerations"], *ANOTHER]}
+        change = {field: change[field]}
         stage.change(POD, "p", {"spec": change})
         stage.pass_seconds(30.0)
         assert len(stage.told) == before + 1
@@ -321,7 +322,7 @@ def _restarted_with(forget: Callable[[dict[str, Any]], object], **changes: Any) 
 
 
 def test_hd_213_a_field_that_a_mark_does_not_know_of_is_no_edit() -> None:
-    stage = _restarted_with(lambda mark: mark["uncharged"].pop("tolerations"), spec={"tolerations": []})
+    stage = _restarted_with(lambda mark: mark["uncharged"].pop("tolerations"))
     assert (stage.state(), _told(stage)) == ("Running", [])
 
 

@@ -13,7 +13,7 @@ from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from support.agent_drivers import Cluster
 from support.agent_stage import Stage
-from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
+from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN, ORIGIN_WITHOUT_MARKS, POD_SPEC
 
 OURS = {"gatelift.dev/origin": ORIGIN, "gatelift.dev/workload-uid": KEY.uid, "gatelift.dev/epoch": str(KEY.epoch)}
 GATE = {"name": "kueue.x-k8s.io/admission"}
@@ -155,6 +155,7 @@ def test_hd_40_labels_of_the_users_own_pod_that_runs_are_put_back() -> None:
 def test_hd_40_the_labels_of_a_later_attempt_that_is_known_are_no_edit() -> None:
     """At `local` one Job lives through many attempts."""
     stage = Stage(mode=Mode.LOCAL)
+    stage.origin = ORIGIN_WITHOUT_MARKS
     stage.start()
     meta = {"name": "j", "namespace": NAMESPACE_NAME, "labels": {"kueue.x-k8s.io/queue-name": "queue"}}
     stage.create(JOB, {"metadata": meta, "spec": JOB_SPEC})

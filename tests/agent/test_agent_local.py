@@ -15,7 +15,7 @@ from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
 from support.agent_drivers import Cluster
 from support.agent_stage import Stage
-from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME, POD_SPEC, commit_messages
+from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN_WITHOUT_MARKS, POD_SPEC, commit_messages
 
 GATE = {"name": "kueue.x-k8s.io/admission"}
 
@@ -185,7 +185,9 @@ def test_after_a_restart_what_was_let_go_is_known_by_its_labels() -> None:
 
 def _runs_without_labels() -> Stage:
     """Return a stage whose agent was restarted after somebody took our labels off the pod that runs."""
-    stage = _stage()
+    stage = Stage(mode=Mode.LOCAL)
+    stage.origin = ORIGIN_WITHOUT_MARKS
+    stage.start()
     _user_pod(stage)
     stage.place()
     stage.run()

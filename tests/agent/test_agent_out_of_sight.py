@@ -17,7 +17,7 @@ from gatelift_wire import messages as m
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from gatelift_wire.refusals import Refusal
 from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, POD_SPEC, commit_messages, decode
+from support.agent_values import KEY, NAMESPACE_NAME, ORIGIN_WITHOUT_MARKS, POD_SPEC, commit_messages, decode
 
 GATE = {"name": "kueue.x-k8s.io/admission"}
 OURS = (LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH)
@@ -38,6 +38,7 @@ def pod_of_a_user(stage: Stage, name: str = "p", *, gated: bool = True, labels: 
 def at_home() -> Stage:
     """Return a stage at `local` with a user's pod that waits."""
     stage = Stage(mode=Mode.LOCAL)
+    stage.origin = ORIGIN_WITHOUT_MARKS
     stage.start()
     pod_of_a_user(stage)
     return stage

@@ -31,7 +31,11 @@ from gatelift_agent.core.placements import (
 from gatelift_agent.core.settings import FlavorCapacity
 from gatelift_agent.core.templates import Templates
 from gatelift_agent.core.wakes import Wakes
-from gatelift_kube.objects.core import Node, NodeSpec, Pod, Taint
+from gatelift_kinds import placed_mark
+from gatelift_kinds.kind import Placing
+from gatelift_kinds.markers import ADMISSION_GATE
+from gatelift_kinds.registry import POD_KIND
+from gatelift_kube.objects.core import Node, NodeSpec, Pod, PodSpec, SchedulingGate, Taint
 from gatelift_kube.objects.meta import ObjectMeta, OwnerReference
 from gatelift_kube.resources import POD, ObjectKey, ObjectRef
 from gatelift_wire.keys import PlacementKey
@@ -170,11 +174,55 @@ def _labels(origin: str = "o", uid: str = "w-1", epoch: str = "1") -> dict[str, 
     ],
 )
 def test_an_object_is_ours_when_origin_workload_and_epoch_match(labels: dict[str, str], owner: ownership.Owner) -> None:
-    assert ownership.owner(ObjectMeta(labels=labels), KEY, "o") is owner
+    assert ownership.owner(Pod(metadata=ObjectMeta(labels=labels)), KEY, "o") is owner
 
 
 def test_nothing_is_ours_while_the_origin_is_unknown() -> None:
-    assert ownership.owner(ObjectMeta(labels=_labels(origin="")), KEY, "") is ownership.Owner.FOREIGN
+    assert ownership.owner(Pod(metadata=ObjectMeta(labels=_labels(origin=""))), KEY, "") is ownership.Owner.FOREIGN
+
+
+# --- marks of pods that are objects of their own -------------------------------------------------------------------
+
+LATER = PlacementKey("w-2", 3)
+
+
+def _marked(*marks: tuple[PlacementKey, str], uid: str = "u-1", **meta: Any) -> Pod:
+    """Return a pod of its own that was let go, with these marks, each for a UID ("": of when that was not known)."""
+    placings = [(Placing(key=key, origin="o", namespace="ns"), of) for key, of in marks]
+    found = [one for placing, of in placings for one in placed_mark.of_pod(placing, "p", of)]
+    return Pod(
+        metadata=ObjectMeta(**{"name": "p", "namespace": "ns", "uid": uid, **meta}), spec=PodSpec(tolerations=(*found,))
+    )
+
+
+@pytest.mark.parametrize("of", ["u-1", ""])
+def test_hd_219_a_mark_says_whose_a_pod_is_before_its_labels(of: str) -> None:
+    pod = _marked((LATER, of), labels=_labels())
+    assert ownership.placed_as(pod) == ("o", LATER)
+    assert ownership.let_go_as(POD_KIND, pod) == ("o", LATER)
+    assert ownership.marks(pod) == (), "it is no pod of a Job"
+
+
+@pytest.mark.parametrize(
+    "pod",
+    [
+        pytest.param(_marked((LATER, "u-1"), (PlacementKey("w-9", 1), "u-1"), labels=_labels()), id="two marks"),
+        pytest.param(_marked((LATER, "u-1"), uid="u-2", labels=_labels()), id="of the pod that had its name before"),
+        pytest.param(_marked((LATER, ""), name="q", labels=_labels()), id="of the pod that it is a copy of"),
+        pytest.param(_marked((LATER, ""), namespace="other", labels=_labels()), id="of a namesake elsewhere"),
+    ],
+)
+def test_hd_219_what_is_no_mark_of_its_own_or_one_of_two_says_nothing(pod: Pod) -> None:
+    assert ownership.placed_as(pod) == ("o", KEY)
+    assert ownership.let_go_as(POD_KIND, pod) == ("o", KEY)
+
+
+def test_hd_219_what_is_held_back_at_home_has_no_mark_that_counts() -> None:
+    pod = _marked((LATER, "u-1"), labels=_labels())
+    gated = msgspec.structs.replace(
+        pod, spec=msgspec.structs.replace(pod.spec, scheduling_gates=(SchedulingGate(ADMISSION_GATE),))
+    )
+    assert ownership.let_go_as(POD_KIND, gated) == ("o", KEY)
 
 
 def test_a_pods_count_and_pod_set_come_from_its_annotations() -> None:

@@ -69,6 +69,7 @@ class Stage(Watches):
     def __init__(self, *, mode: Mode = Mode.REMOTE, policy: Policy | None = None, **settings: Any) -> None:
         super().__init__()
         self.now = START
+        self.origin = ORIGIN
         self.store = Store(Ids())
         self.mode = mode
         self._policy = policy or Policy(any_namespace=mode is Mode.LOCAL)
@@ -408,7 +409,9 @@ class Stage(Watches):
                     return
                 peer.number += 1
                 allowed = self.resume
-                self._peer_outputs(session.welcome(stream_id, peer.number, ORIGIN, self.now, resume_allowed=allowed))
+                self._peer_outputs(
+                    session.welcome(stream_id, peer.number, self.origin, self.now, resume_allowed=allowed)
+                )
             case wire.Welcomed(resumed=False):
                 peer.request += 1
                 self._peer_outputs(session.ask_inventory(peer.request, self.now))

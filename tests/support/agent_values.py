@@ -21,6 +21,8 @@ from gatelift_wire.keys import PlacementKey
 from gatelift_wire.session_manager import ManagerSession
 
 ORIGIN = "origin-1"
+ORIGIN_WITHOUT_MARKS = "origin.1"
+"""One that leaves no room for marks of what is let go, which nobody can take off: labels alone tell then."""
 NAMESPACE_NAME = "team-a"
 KEY = PlacementKey("w-1", 1)
 MANAGED = "kueue.x-k8s.io/managed"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from support.sim_world import SimWorld
 
 OURS = "gatelift.dev/"
+PLACED_AS = "gatelift.dev/placed-as"
 STOPPING = "gatelift.dev/stopping"
 """On what an agent stops."""
 
@@ -52,24 +53,36 @@ def workloads_finalizer_edited(world: SimWorld) -> bool:
 
 
 def workers_label_edited(world: SimWorld) -> bool:
-    """Take a label of ours off an object on a worker, or change it."""
+    """Take a label of ours off an object on a worker, or change it; or what else says there what it was placed as."""
     _, worker = a_worker(world)
     found = some(world, ours(worker))
     if found is None:
         return False
     resource, document = found
+    if world.time.chance(0.25) and PLACED_AS in document["metadata"].get("annotations", {}):
+        said = some(world, [None, "origin-1/somebody/1", "elsewhere/somebody/1"])
+        return changed(worker, resource, document, {"metadata": {"annotations": {PLACED_AS: said}}})
     label = some(world, sorted(key for key in document["metadata"]["labels"] if key.startswith(OURS)))
     value = some(world, [None, "7", "somebody"])
     return changed(worker, resource, document, {"metadata": {"labels": {label: value}}})
 
 
 def homes_label_edited(world: SimWorld) -> bool:
-    """Take the labels of ours off a user's pod."""
-    found = some(world, [each for each in world.home.all(POD) if not _gated(each)])
+    """Take the labels of ours off a user's pod or Job that was let go, or change them."""
+    pods = [(POD, each) for each in world.home.all(POD) if not _gated(each)]
+    jobs = [(JOB, each) for each in world.home.all(JOB) if not each["spec"].get("suspend")]
+    found = some(world, [each for each in (*pods, *jobs) if _ours_of(each[1])])
     if found is None:
         return False
-    off = {key: None for key in found["metadata"].get("labels", {}) if key.startswith(OURS)}
-    return changed(world.home, POD, found, {"metadata": {"labels": off}})
+    resource, document = found
+    labels = _ours_of(document)
+    edited = some(world, [labels, *([one] for one in labels)])
+    value = some(world, [None, None, "7", "somebody"])
+    return changed(world.home, resource, document, {"metadata": {"labels": dict.fromkeys(edited or (), value)}})
+
+
+def _ours_of(document: Doc) -> list[str]:
+    return sorted(key for key in document["metadata"].get("labels", {}) if key.startswith(OURS))
 
 
 def epoch_edited(world: SimWorld) -> bool:

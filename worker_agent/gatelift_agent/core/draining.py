@@ -172,7 +172,7 @@ def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> b
     if tracked.object is None:
         return not doubts.may_run(world, placement, tracked.uid, now)
     kind, obj = world.kind(placement), tracked.object
-    if world.local and kind.lifted(obj) and ownership.key_of(obj.metadata) not in {None, placement.key}:
+    if world.local and kind.lifted(obj) and not ownership.may_be_for(kind, obj, placement.key):
         return True  # let go for another Workload since: nothing of this one is left, and a late lift of it fails
     step = None if kind.outcome(obj) is not None else _next_step(world, placement, tracked)
     if isinstance(step, PatchStep) and step.restores and tracked.restore_tried:

@@ -36,7 +36,7 @@ def _origin(obj: KubeObject) -> str:
     mark = next(iter(ownership.marks(obj)), None)
     if mark is not None:
         return mark.origin
-    found = ownership.placed_as(obj.metadata)
+    found = ownership.placed_as(obj)
     return found[0] if found is not None else obj.metadata.labels.get(LABEL_ORIGIN, "")
 
 

@@ -78,4 +78,4 @@ def _is_meant(world: World, placement: Placement, held: Held, one: ObjectTemplat
     meta = held.object.metadata
     if world.local:
         return meta.uid == one.template
-    return ownership.owner(meta, placement.key, world.standing.origin) is Owner.OURS
+    return ownership.owner(held.object, placement.key, world.standing.origin) is Owner.OURS

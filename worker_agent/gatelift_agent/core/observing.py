@@ -57,7 +57,7 @@ def take(world: World, placement: Placement, tracked: Tracked, held: Held, now: 
     """Take the object at a tracked place, if it is the placement's; another object there means that ours is gone."""
     meta = held.object.metadata
     world.look(placement.key)
-    if _is_mine(world, placement, tracked, meta):
+    if _is_mine(world, placement, tracked, held.object):
         tracked.object, tracked.raw, tracked.uid = held.object, held.raw, meta.uid
         tracked.missing = tracked.vanished = False
         tracked.doubt_until = tracked.blocked_since = None
@@ -66,13 +66,14 @@ def take(world: World, placement: Placement, tracked: Tracked, held: Held, now: 
         vanish(world, tracked, tracked.object, now)
 
 
-def _is_mine(world: World, placement: Placement, tracked: Tracked, meta: ObjectMeta) -> bool:
+def _is_mine(world: World, placement: Placement, tracked: Tracked, obj: KubeObject) -> bool:
     """Say whether it is the placement's: by its UID once that is known, whatever its labels say by then."""
+    meta = obj.metadata
     if tracked.uid:
         return tracked.uid == meta.uid
     if any(each.objects[meta.name].uid == meta.uid for each in world.placements_at(tracked.ref)):
         return False
-    return world.local or ownership.owner(meta, placement.key, world.standing.origin) is Owner.OURS
+    return world.local or ownership.owner(obj, placement.key, world.standing.origin) is Owner.OURS
 
 
 def gone(world: World, resource: Resource, obj: KubeObject, now: float) -> None:
@@ -200,7 +201,7 @@ def strays_of(world: World, key: PlacementKey, *, ending: Ending | None = None) 
     end; without, it is forgotten already.
     """
     for held in world.objects.own():
-        found = ownership.placed_as(held.object.metadata)
+        found = ownership.placed_as(held.object)
         if found is not None and found[1] == key:
             stray(world, held, ending=ending)
 
@@ -212,7 +213,7 @@ def stray(world: World, held: Held, *, ending: Ending | None = None) -> None:
     object is seen of which no placement knows, and of what stands where one had its object when it is known no more.
     """
     meta = held.object.metadata
-    found = ownership.placed_as(meta)
+    found = ownership.placed_as(held.object)
     kind = registry.kind_of(held.ref.resource)
     if world.local or not world.ready or found is None or kind is None:
         return

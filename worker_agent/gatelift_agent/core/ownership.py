@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gatelift_kinds import markers, placed_mark
+from gatelift_kinds.kind import Kind
 from gatelift_kinds.placed_mark import Mark
 from gatelift_kube.numbers import whole
 from gatelift_kube.objects.batch import Job
@@ -57,12 +58,31 @@ def key_of(meta: ObjectMeta) -> PlacementKey | None:
     return _key(meta.labels.get(LABEL_WORKLOAD_UID, ""), meta.labels.get(LABEL_EPOCH, ""))
 
 
-def placed_as(meta: ObjectMeta) -> tuple[str, PlacementKey] | None:
-    """Return origin and placement of a worker's object: by our annotation, and by the labels of one without it."""
+def placed_as(obj: KubeObject) -> tuple[str, PlacementKey] | None:
+    """Return origin and placement of a worker's object: by its mark, our annotation, or the labels of one without it.
+
+    Only the mark is nobody's to change; one that says two things says nothing.
+    """
+    own = _own_marks(obj)
+    if len(own) == 1:
+        return own.pop()
+    meta = obj.metadata
     parts = meta.annotations.get(ANNOTATION_PLACED_AS, "").split("/")
     marked = _key(parts[1], parts[2]) if len(parts) == _PLACED_AS_PARTS else None
     origin, key = (parts[0], marked) if marked is not None else (meta.labels.get(LABEL_ORIGIN, ""), key_of(meta))
     return (origin, key) if origin and key is not None else None
+
+
+def _own_marks(obj: KubeObject) -> set[tuple[str, PlacementKey]]:
+    """Return the runs for which an object says by its marks that it was placed, or let go, itself."""
+    meta = obj.metadata
+    if isinstance(obj, Job):
+        every = placed_mark.read(obj.spec.template.spec.tolerations)
+        return {(mark.origin, mark.key) for mark in every if mark.job == meta.name and mark.job_uid in {"", meta.uid}}
+    if isinstance(obj, Pod):
+        every = placed_mark.read(obj.spec.tolerations)
+        return {(mark.origin, mark.key) for mark in every if placed_mark.is_of_pod(mark, meta)}
+    return set()
 
 
 def placed_as_text(origin: str, key: PlacementKey) -> str:
@@ -95,9 +115,29 @@ def marks(obj: KubeObject) -> tuple[Mark, ...]:
     """
     if isinstance(obj, Job):
         return placed_mark.read(obj.spec.template.spec.tolerations)
-    if not isinstance(obj, Pod) or not obj.spec.tolerations:
+    if not isinstance(obj, Pod) or not obj.spec.tolerations or _is_placed(obj.metadata):
         return ()
-    return () if _is_placed(obj.metadata) else placed_mark.read(obj.spec.tolerations)
+    found = placed_mark.read(obj.spec.tolerations)
+    return () if any(placed_mark.is_of_pod(mark, obj.metadata) for mark in found) else found
+
+
+def let_go_as(kind: Kind[Any], obj: KubeObject) -> tuple[str, PlacementKey] | None:
+    """Return origin and placement for which a user's own object was let go at `local`, None where nothing says so.
+
+    By its mark, which nobody can take off or change while it runs, and labels anybody. By its labels where it is held
+    back, where it has no mark (there was no room for one), and where somebody has put others beside it.
+    """
+    meta, own = obj.metadata, _own_marks(obj) if kind.let_go_here(obj) else set()
+    if len(own) == 1:
+        return own.pop()
+    key = key_of(meta)
+    return (meta.labels.get(LABEL_ORIGIN, ""), key) if key is not None else None
+
+
+def may_be_for(kind: Kind[Any], obj: KubeObject, key: PlacementKey) -> bool:
+    """Say whether nothing says that a user's own object was let go at `local` for another placement than this one."""
+    found = let_go_as(kind, obj)
+    return found is None or found[1] == key
 
 
 def controlled_by(meta: ObjectMeta, uid: str) -> bool:
@@ -110,9 +150,9 @@ def _is_placed(meta: ObjectMeta) -> bool:
     return ANNOTATION_PLACED_AS in meta.annotations or meta.labels.get(markers.MANAGED) == markers.MANAGED_VALUE
 
 
-def owner(meta: ObjectMeta, key: PlacementKey, origin: str) -> Owner:
+def owner(obj: KubeObject, key: PlacementKey, origin: str) -> Owner:
     """Return whose an object is that stands where the placement wants one."""
-    found = placed_as(meta)
+    found = placed_as(obj)
     if found is None or found[0] != origin:
         return Owner.FOREIGN
     return Owner.OURS if found[1] == key else Owner.LEFTOVER

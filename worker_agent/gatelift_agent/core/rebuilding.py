@@ -18,7 +18,6 @@ from gatelift_kinds import registry
 from gatelift_kinds.placed_mark import Mark
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef
-from gatelift_kube.writes import KubeObject
 from gatelift_wire.keys import LABEL_ORIGIN, PlacementKey
 
 ALL_PODS = ObjectRef(POD, ObjectKey("", ""))
@@ -116,24 +115,21 @@ def _own_by_key(world: World, now: float, namespace: str = "") -> dict[Placement
     by_key: dict[PlacementKey, list[Held]] = {}
     for held in world.objects.own():
         with _Apart(world, held.ref, now):
-            key = _key_of(world, held.object)
+            key = _key_of(world, held)
             if key is not None and namespace in {"", held.ref.key.namespace}:
                 by_key.setdefault(key, []).append(held)
     return by_key
 
 
-def _key_of(world: World, obj: KubeObject) -> PlacementKey | None:
-    """Return the placement of an object of this origin, None for all others. The user's own say it by labels alone.
+def _key_of(world: World, held: Held) -> PlacementKey | None:
+    """Return the placement of an object of this origin, None for all others.
 
     A pod that was made for a Job is none: it is its Job's, which `orphans` finds.
     """
-    meta, marks = obj.metadata, ownership.marks(obj)
-    if isinstance(obj, Pod) and marks:
+    obj, kind = held.object, registry.kind_of(held.ref.resource)
+    if kind is None or (isinstance(obj, Pod) and ownership.marks(obj)):
         return None
-    if world.local:
-        return ownership.key_of(meta) if meta.labels.get(LABEL_ORIGIN) == world.standing.origin else None
-    own = next((mark for mark in marks if mark.job == meta.name), None)  # a Job, by its template
-    found = (own.origin, own.key) if own is not None else ownership.placed_as(meta)
+    found = ownership.let_go_as(kind, obj) if world.local else ownership.placed_as(obj)
     return found[1] if found is not None and found[0] == world.standing.origin else None
 
 

@@ -28,9 +28,11 @@ def relabelled(world: World, placement: Placement, tracked: Tracked) -> bool:
         return False
     if not world.local:
         return True
-    return world.kind(placement).let_go_here(obj) and ownership.key_of(obj.metadata) not in world.placements.keys() - {
-        placement.key
-    }
+    kind = world.kind(placement)
+    if not kind.let_go_here(obj):
+        return False
+    found = ownership.let_go_as(kind, obj)
+    return found is None or found[1] not in world.placements.keys() - {placement.key}
 
 
 def put_labels_back(world: World, placement: Placement, tracked: Tracked, now: float) -> None:

@@ -94,9 +94,10 @@ def _was_let_go(world: World, placement: Placement, tracked: Tracked) -> bool:
     obj = tracked.object
     if obj is None or tracked.asked or tracked.stop_written or tracked.deleted_by_us:
         return False
-    if stop_marked(obj.metadata, placement.key) or not world.kind(placement).let_go_here(obj):
+    kind = world.kind(placement)
+    if stop_marked(obj.metadata, placement.key) or not kind.let_go_here(obj):
         return False
-    return ownership.key_of(obj.metadata) in {None, placement.key}
+    return ownership.may_be_for(kind, obj, placement.key)
 
 
 def _found(world: World, commit: Commit, name: str) -> Held | None:
