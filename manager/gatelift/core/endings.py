@@ -26,7 +26,7 @@ from gatelift.core.dispatch_values import backoff
 from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LinkState
 from gatelift.core.record import Record, Requeue
-from gatelift.core.refused_ends import EVICT_AND_RELEASE, FINISH, RELEASE
+from gatelift.core.refused_ends import EVICT_AND_RELEASE, FINISH, RELEASE, SAID
 from gatelift.core.state import Core
 from gatelift_kinds import kind as kinds
 from gatelift_kinds.made_for import is_orphan
@@ -312,3 +312,15 @@ def superseded(core: Core, attempt: Attempt, now: float) -> None:
     elif attempt.state is AttemptState.ENDED:
         core.ledger.release(attempt.uid, now)
         placing.forget(core, attempt, now)
+
+
+def vanished(core: Core, attempt: Attempt) -> None:
+    """Answer the end of an attempt whose Workload is gone before that was written: no record asks for it any more.
+
+    What its cluster did not tell itself (a person said so, or a list did not show it) is to stop, should it be there;
+    what ended at the user's own object is answered when it is told.
+    """
+    if attempt.state is not AttemptState.ENDED or not attempt.cluster or attempt.forgotten or attempt.unreported:
+        return
+    told = attempt.outcome is not None and attempt.outcome.how in SAID
+    placing.drop_stray(core, attempt.cluster, attempt.key, core.now, over=told)

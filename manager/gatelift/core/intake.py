@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gatelift.core import (
+    endings,
     in_use,
     kept_record,
     owners,
@@ -228,6 +229,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     core.knowledge.drop_workload(key)
     core.ledger.engine.workload_removed(uid)
     core.drop_attempt(uid)
+    core.caution.set_aside.discard(uid)
     recovery.raised(core, key)
     reports.forget_ahead(core, uid)
     core.caution.terms.forged.pop(uid, None)
@@ -240,13 +242,19 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
 
 
 def _still_placed(core: Core, key: ObjectKey, known: kueue.Workload) -> None:
-    """Remember a placement whose Workload is gone without a word that it has stopped, and have it stopped."""
+    """Remember a placement whose Workload is gone without a word that it has stopped, and have it stopped.
+
+    What has told its end is answered at once: that waited for a record that nobody writes any more.
+    """
     attempt, rec = core.attempts.get(known.metadata.uid), core.knowledge.readings[key][1]
+    unmade = not core.rebuilt or known.metadata.uid in core.caution.set_aside
     if attempt is not None and attempt.live:
         cluster, placed = attempt.cluster, attempt.key
-    elif attempt is None and not core.rebuilt and core.leads(core.now) and rec.reserved and rec.cluster:
+    elif attempt is None and unmade and core.leads(core.now) and rec.reserved and rec.cluster:
         cluster, placed = rec.cluster, PlacementKey(rec.uid, rec.epoch)  # gone before its attempt was made
     else:
+        if attempt is not None:
+            endings.vanished(core, attempt)
         for cluster, ahead in core.caution.named(known.metadata.uid):
             if ahead.level and not ahead.over:
                 _vanished(core, known, None, cluster, ahead.key)
