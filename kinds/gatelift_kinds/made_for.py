@@ -22,7 +22,12 @@ OWNER_CHARS_MAX = 1024
 
 def written(resource: Resource, meta: ObjectMeta) -> str:
     """Return what the annotation says of an object: apiVersion, kind, name and uid, as JSON."""
-    named = {"apiVersion": resource.api_version, "kind": resource.kind, "name": meta.name, "uid": meta.uid}
+    return said_of(OwnerReference(resource.api_version, resource.kind, meta.name, meta.uid))
+
+
+def said_of(owner: OwnerReference) -> str:
+    """Return what the annotation says of an object that a Workload names as its owner."""
+    named = {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}
     return msgspec.json.encode(named).decode()
 
 

@@ -1,14 +1,15 @@
-"""Scripted histories (HD-136): who may write `workloads/status` takes the record of a run away, around the policy."""
+"""Scripted histories (HD-136): who may write Workloads takes the record of a run, or its owner, past the policy."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 
-from gatelift_kube.resources import POD, WORKLOAD
+from gatelift_kube.resources import JOB, POD, WORKLOAD
 from support.history import History
-from support.sim_cluster import Doc
+from support.sim_cluster import TEAM, Doc
 from support.sim_objects import holds
 
 QUEUES = ["travels", "stays"]
@@ -64,6 +65,59 @@ def test_a_record_that_is_changed_while_its_run_is_held_stays_charged_and_is_wri
     assert (history.leader, history.runs("one"), record_of(history)) == (leader, where, before)
     history.pod("two", queue)
     history.until_runs("two")
+
+
+def regrant(history: History, kind: str, how: str) -> None:
+    """Write something else into what is granted, around the policy."""
+    workload = history.workload("one", kind)
+    assert workload is not None
+    admission: Doc = copy.deepcopy(workload["status"]["admission"])
+    (assigned,) = admission["podSetAssignments"]
+    if how == "another queue":
+        admission["clusterQueue"] = {"stays": "travels", "travels": "stays"}[admission["clusterQueue"]]
+    elif how == "no pods":
+        assigned["count"] = 0
+    elif how == "another flavor":
+        assigned["flavors"] = {"cpu": "other"}
+    else:
+        assigned["resourceUsage"] = {"cpu": how}
+    history.edit("home", WORKLOAD, workload["metadata"]["name"], {"status": {"admission": admission}}, "status")
+
+
+@pytest.mark.parametrize("how", ["no pods", "0", "1m", "another queue", "another flavor"])
+@pytest.mark.parametrize("kind", ["Pod", "Job"])
+@pytest.mark.parametrize("queue", QUEUES)
+def test_hd_227_what_is_granted_to_what_runs_is_changed_by_nobody_else(queue: str, kind: str, how: str) -> None:
+    history = History(shown=False)
+    make: Any = history.job if kind == "Job" else history.pod
+    make("one", queue, cpu="2")
+    cluster = history.until_runs("one", kind)
+    history.passes(5.0)
+    before, leader = (history.workload("one", kind) or {})["status"]["admission"], history.leader
+    history.pod("two", queue, cpu="1")
+    history.passes(5.0)
+    beside = history.containers("two")
+    for _ in range(3):
+        regrant(history, kind, how)
+        history.passes(3.0)
+        assert leader.charges(queue) == 2000 + 1000 * beside
+        assert (history.workload("one", kind) or {})["status"]["admission"] == before
+    history.passes(30.0)
+    assert (history.leader, history.runs("one", kind), history.containers("two")) == (leader, {cluster}, beside)
+
+
+@pytest.mark.parametrize("how", ["no pods", "0", "another queue"])
+@pytest.mark.parametrize("queue", QUEUES)
+def test_hd_227_who_saw_it_as_a_leader_died_puts_it_back(queue: str, how: str) -> None:
+    history = running(queue, cpu="2")
+    standby = history.world.start_manager()
+    history.passes(20.0)
+    before = record_of(history)
+    history.leader.kill()
+    regrant(history, "Pod", how)
+    history.until("the next one leads", standby.elector.leads, 60.0)
+    history.until("its status is what it was", lambda: record_of(history) == before, 60.0)
+    assert standby.charges(queue) == 2000
 
 
 @pytest.mark.parametrize("queue", QUEUES)
@@ -175,3 +229,43 @@ def test_hd_175_what_a_leader_gave_back_is_free_for_the_next_one(queue: str) -> 
     history.passes(30.0)
     assert is_given_back()
     assert not history.runs("one")
+
+
+NOBODYS: Doc = {"ownerReferences": None, "annotations": {"gatelift.dev/owner": None}}
+ANOTHERS: Doc = {
+    "annotations": {"gatelift.dev/owner": '{"apiVersion":"v1","kind":"Pod","name":"zwei","uid":"never-there"}'}
+}
+
+
+@pytest.mark.parametrize("metadata", [NOBODYS, ANOTHERS], ids=["nobody's", "another's"])
+@pytest.mark.parametrize("dies", [False, True], ids=["under a leader", "as a leader dies"])
+@pytest.mark.parametrize("kind", ["Pod", "Job"])
+@pytest.mark.parametrize("queue", QUEUES)
+def test_hd_228_a_workload_stays_the_objects_that_it_was_made_for(
+    queue: str, kind: str, metadata: Doc, dies: bool
+) -> None:
+    history = History(shown=False)
+    make: Any = history.job if kind == "Job" else history.pod
+    make("one", queue, stops_in=15)
+    history.until_runs("one", kind)
+    if dies:
+        history.world.start_manager()
+        history.passes(30.0)
+        history.kill_leader()
+    workload = history.workload("one", kind)
+    assert workload is not None
+    name, owner = workload["metadata"]["name"], workload["metadata"]["annotations"]["gatelift.dev/owner"]
+    history.edit("home", WORKLOAD, name, {"metadata": metadata})
+    if dies:
+        history.until("the other one leads", history.leads)
+
+    def said() -> str:
+        found = history.home.look(WORKLOAD, name, TEAM)
+        return str(found["metadata"].get("annotations", {}).get("gatelift.dev/owner")) if found is not None else ""
+
+    history.until("it names its own again", lambda: said() == owner, 60.0)
+    history.passes(60.0)
+    assert (history.containers("one", kind), history.leader.charges(queue)) == (1, 500)
+    history.delete("home", JOB if kind == "Job" else POD, "one")
+    history.until("nothing of it is left", lambda: not history.leader.charges(queue) and not said(), 120.0)
+    assert not history.containers("one", kind)

@@ -106,7 +106,8 @@ class Account:
         page.charges.pop(uid, None)
         if amount and not removed:
             page.charges[uid] = amount
-            page.queues[uid] = queue
+            if not by_hand or uid not in page.queues:  # a person's word takes nothing from one queue to another
+                page.queues[uid] = queue
         page.queue = next((page.queues[each] for each in reversed(page.charges)), page.queue)
         page.queue = page.queue or document["spec"].get("queueName", "")
         self._settle(owner[0], page, now, by_hand=by_hand or removed)  # a record that goes too soon `sim_truth` judges

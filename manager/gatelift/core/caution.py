@@ -54,6 +54,8 @@ class Caution:
 
     Whether a leader before may have done it: then it is left alone until its cluster was heard, or is lost.
     """
+    changed_owners: set[str] = field(default_factory=set)
+    """UIDs of Workloads that somebody else gave to another object, or to none (`kept_owner`)."""
     predecessors_write_until: float = 0.0
     """Until when a write of a leader before may land."""
     terms: TermDoubts = field(default_factory=TermDoubts)

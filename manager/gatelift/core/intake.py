@@ -10,6 +10,7 @@ from typing import Any
 from gatelift.core import (
     endings,
     in_use,
+    kept_owner,
     kept_record,
     owners,
     placing,
@@ -199,6 +200,7 @@ def workload_seen(core: Core, obj: kueue.Workload, now: float) -> None:
     known = core.knowledge.workloads.get(key)
     if known is not None and known.metadata.uid != obj.metadata.uid:
         workload_gone(core, key, known.metadata.uid)
+    obj = kept_owner.believed(core, obj, known)
     kind = owners.kind_of(core, obj)
     rec = record.read(obj, travels=kind is not None)
     believed = kept_record.believed(core, obj, rec)
@@ -230,6 +232,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     core.ledger.engine.workload_removed(uid)
     core.drop_attempt(uid)
     core.caution.set_aside.discard(uid)
+    core.caution.changed_owners.discard(uid)
     recovery.raised(core, key)
     reports.forget_ahead(core, uid)
     core.caution.terms.forged.pop(uid, None)

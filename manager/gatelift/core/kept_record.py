@@ -28,8 +28,9 @@ from gatelift.core.link_values import LinkState
 from gatelift.core.record import Record
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import is_true, without
-from gatelift_kube.objects.kueue import Workload, WorkloadStatus
+from gatelift_kube.objects.kueue import Admission, Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition
+from gatelift_kube.unknown_fields import known_part
 from gatelift_wire.limits import LANDED_SECONDS
 
 PURPOSE = "put the record back"
@@ -54,7 +55,9 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
     if attempt is None:
         changed = _is_taken(before, after, known, seen)
     elif core.leads(core.now):
-        changed = before.reserved and _is_changed(attempt, before, after, epochs.used(seen))
+        changed = before.reserved and (
+            _is_changed(attempt, before, after, epochs.used(seen)) or _is_regranted(attempt, before, after, known, seen)
+        )
     else:
         return seen
     if not changed:
@@ -83,7 +86,8 @@ def _is_taken(before: Record, after: Record, known: Workload, seen: Workload) ->
     if not (before.reserved and before.cluster) or before.finished or after.finished:
         return False
     is_over = epochs.returned(seen) >= before.epoch or epochs.annotated(seen) > epochs.annotated(known)
-    return not is_over and after.written_epoch <= before.epoch and _held(before) != _held(after)
+    granted_otherwise = after.reserved and granted(known) != granted(seen)
+    return not is_over and after.written_epoch <= before.epoch and (_held(before) != _held(after) or granted_otherwise)
 
 
 def _is_changed(attempt: Attempt, before: Record, after: Record, used: int) -> bool:
@@ -94,6 +98,22 @@ def _is_changed(attempt: Attempt, before: Record, after: Record, used: int) -> b
     if attempt.state in LIVE:
         return _held(before) != _held(after)
     return attempt.state in _UNPLACED and not (after.reserved or after.finished) and used < attempt.epoch
+
+
+def _is_regranted(attempt: Attempt, before: Record, after: Record, known: Workload, seen: Workload) -> bool:
+    """Say whether a version grants something else in the same epoch: what is charged, or to whom (HD-227).
+
+    A reservation is granted once; another one is of a later epoch.
+    """
+    if attempt.state not in LIVE | _UNPLACED or not after.reserved or before.written_epoch != after.written_epoch:
+        return False
+    return granted(known) != granted(seen)
+
+
+def granted(workload: Workload) -> Admission | None:
+    """Return what is granted, without what others keep beside it."""
+    admission = workload.status.admission
+    return known_part(admission) if admission is not None else None
 
 
 def _is_late_end(core: Core, attempt: Attempt, after: Record, returned: int) -> bool:

@@ -17,6 +17,7 @@ from gatelift.core import (
     held,
     higher_terms,
     kept_out,
+    kept_owner,
     kept_record,
     outgrown,
     owners,
@@ -62,7 +63,9 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     attempt = attempt_for(core, known, rec, kind, now)
     if not rec.finished:
         settle_queueing(core, known, rec, attempt, now)
-    if kept_record.write_back(core, known, rec, attempt) or recovery.raise_epoch(core, known, rec):
+    if kept_owner.write_back(core, known) or kept_record.write_back(core, known, rec, attempt):
+        return
+    if recovery.raise_epoch(core, known, rec):
         return
     reports.drop_raised(core, rec.uid, rec.highest_epoch, now)
     if owner is not None or kind is None or seeking.is_gone(core, known, now):

@@ -187,6 +187,11 @@ def listing(names: list[str]) -> str:
 
 
 RECORD_PUT_BACK = "RecordPutBack"
+OWNER_PUT_BACK = "OwnerPutBack"
+OWNER_PUT_BACK_TEXT = (
+    "it names no longer the object that it was made for; that is written back: a Workload goes with its object, and is "
+    "nobody else's"
+)
 LABELS_NOT_BELIEVED = "LabelsNotBelieved"
 
 
