@@ -122,6 +122,8 @@ class Shown:
         attempt = core.attempts.get(meta["uid"])
         if shown is Phase.FINISHED and attempt is not None and attempt.state in LIVE:
             return []  # by a stranger, or a dead leader's late write: charged until its cluster was heard (decision 35)
+        if shown is Phase.FINISHED and attempt is not None and not any(engine.charged(meta["uid"]).values()):
+            return []  # so it was, and has been heard since: its quota is free, and the record says all there is to say
         if core.caution.changed_records.get(meta["uid"]):
             return []  # an end that a leader before has written: charged until its cluster was heard (decision 48)
         if shown is not phase:

@@ -152,8 +152,10 @@ class Truth:
         stored = change.after
         uid = stored.uid
         if change.removed:
-            self.workloads.pop(uid, None)
+            last = self.workloads.pop(uid, None)
             self._held.pop(uid, None)
+            if last is not None and uid in self._stripped and holds(last, "QuotaReserved"):
+                self._lost.add((uid, *place_of(last)))  # what it granted may be let go until its cluster hears of that
             if self._granted_lives(uid) and not by_hand and uid not in self._stripped:
                 raise TruthError(f"workload {stored.name} ({uid}) is gone while {self.live(uid)} may run")
             return
