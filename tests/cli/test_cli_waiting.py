@@ -138,6 +138,17 @@ def test_who_may_not_list_all_is_told_what_he_cannot_see(stage: Stage) -> None:
     assert "outlook" not in blind.out
 
 
+def test_is_43_one_that_waits_for_a_cluster_is_not_said_to_fit_now(stage: Stage) -> None:
+    a_cluster(stage)
+    a_workload(stage, "waits", "1")
+    document = stage.server.find(WORKLOAD, "waits", "team")
+    assert document is not None
+    why = condition("QuotaReserved", "False", "NoClusterAvailable")
+    stage.server.put(WORKLOAD, "waits", "team", spec=document["spec"], status={"conditions": [why]})
+    said = told(stage, "waits")
+    assert said["outlook"].startswith("waits for a worker cluster, not for quota: tried again when one changes")
+
+
 SETTINGS = """
 apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration

@@ -54,7 +54,7 @@ def cpus(*, nominal: int, used: int = 0, largest: int | None = None) -> tuple[Ca
         ({"allowed_namespaces": ("other",)}, "namespace team is not in spec.allowedNamespaces of WorkerCluster a"),
         (
             {"accepted_namespaces": frozenset({"other"})},
-            "namespace team does not accept work there (label gatelift.dev/accept=true)",
+            "namespace team is not there, or accepts no work (label gatelift.dev/accept=true)",
         ),
         ({"capacity": cpus(nominal=0)}, "never fits: 1 cpu asked, 0 in all"),
         ({}, ""),
@@ -266,7 +266,7 @@ def test_when_no_cluster_can_take_it_the_quota_goes_back_and_each_reason_is_on_t
     world = bidding("ab", a=BidKind.REFUSED, b=BidKind.REFUSED)
     world.advance(1.0)
     reserved = world.condition(world.find("Workload"), "QuotaReserved")
-    assert (reserved["status"], reserved["reason"]) == ("False", "WaitingForQuota")
+    assert (reserved["status"], reserved["reason"]) == ("False", "NoClusterAvailable")
     assert reserved["message"] == "No worker cluster can take it: a: QuotaBusy; b: QuotaBusy"
     (key,) = {message.key for _, message in world.messages(Offer)}
     assert world.machine.core.ledger.engine.charged(key.uid) == {}

@@ -29,6 +29,8 @@ from gatelift_kube.objects.kueue import Admission, Workload
 from gatelift_kube.plain_text import plain
 from gatelift_kube.resources import WORKLOAD
 
+NO_CLUSTER_OUTLOOK = "waits for a worker cluster, not for quota: tried again when one changes, and every few minutes"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
@@ -83,7 +85,10 @@ async def _explained(client: Client, namespace: str, name: str, config: Path | N
     told = replace(told, halted=await halted(client))
     if told.quota:
         return told
-    return replace(told, waiting=waiting_of(await replica(client, config), workload.metadata.uid))
+    waiting = waiting_of(await replica(client, config), workload.metadata.uid)
+    if waiting is not None and told.reason == texts.NO_CLUSTER:
+        waiting = replace(waiting, outlook=NO_CLUSTER_OUTLOOK)
+    return replace(told, waiting=waiting)
 
 
 async def _find(client: Client, namespace: str, name: str) -> Workload:

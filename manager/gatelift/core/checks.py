@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import dispatch, documents, in_use
+from gatelift.core import documents, in_use, targets
 from gatelift.core.agenda import Key, Look
 from gatelift.core.link_values import LinkState
 from gatelift.core.state import Core
@@ -70,7 +70,7 @@ def _activity(core: Core, known: AdmissionCheck) -> Condition:
             message=f"Cannot load the AdmissionChecks parameters: {named}",
             observed_generation=generation,
         )
-    clusters = dispatch.targets(core, (known.metadata.name,)).clusters
+    clusters = targets.targets(core, (known.metadata.name,)).clusters
     missing = [name for name in clusters if core.view(name) is None]
     usable: list[str] = []
     inactive: list[str] = []
@@ -78,7 +78,7 @@ def _activity(core: Core, known: AdmissionCheck) -> Condition:
         view = core.view(name)
         if view is not None:
             (usable if view.state is LinkState.CONNECTED and view.open else inactive).append(name)
-    problem = dispatch.selector_problem(config)
+    problem = targets.selector_problem(config)
     parts = [problem] if problem else []
     if missing:
         parts.append(f"Missing clusters: [{' '.join(missing)}]")

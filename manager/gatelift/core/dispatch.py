@@ -7,20 +7,18 @@ has quota and no winner; `reports` brings the bids.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gatelift.core import readiness, record, texts
+from gatelift.core import readiness, record, targets, telling, texts
 from gatelift.core.attempts import Attempt, AttemptState, Internal, Round
 from gatelift.core.knowledge import Owner
-from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinkState
+from gatelift.core.link_values import ClusterView, LinkState
 from gatelift.core.open_offers import ANSWER_SECONDS_MAX
 from gatelift.core.state import Core, ref_of
 from gatelift_admission import amounts
 from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
-from gatelift_kinds.markers import MULTIKUEUE_MANAGER
-from gatelift_kube.objects.kueue import MultiKueueConfig, Workload
+from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.selectors import matches
 from gatelift_wire.keys import ANNOTATION_CLUSTER, ANNOTATION_DISCONNECT
 from gatelift_wire.messages import BidKind, DisconnectPolicy, Message, Offer, PodSetRequest, Withdraw
@@ -28,66 +26,8 @@ from gatelift_wire.refusals import Refusal
 
 NO_CREDIT = "takes no more placements at the moment"
 NO_ANSWER = "did not answer in time"
-SELECTOR_PROBLEM_CHARS_MAX = 300
-"""A selector may be long; of what is wrong with it the beginning says which part it is."""
-
 LOOKS_DOUBLED = 4
 """How often the wait for answers doubles: from 0.3 to 4.8 s, about the patience with clusters that say nothing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Targets:
-    """Clusters that the queue names, and the check that names them ("" for `local`)."""
-
-    clusters: tuple[str, ...]
-    check: str = ""
-    problem: str = ""
-
-
-def multikueue_check(core: Core, names: Iterable[str]) -> str:
-    """Return the one of these admission checks that dispatches, "" if none."""
-    for name in names:
-        check = core.knowledge.checks.get(name)
-        if check is not None and check.spec.controller_name == MULTIKUEUE_MANAGER:
-            return name
-    return ""
-
-
-def targets(core: Core, checks: tuple[str, ...]) -> Targets:
-    """Return which clusters may run a workload that needs these checks; no dispatching check means `local`."""
-    name = multikueue_check(core, checks)
-    if not name:
-        return Targets(clusters=(LOCAL_CLUSTER,))
-    config = core.knowledge.config_of(core.knowledge.checks[name])
-    if config is None:
-        return Targets(clusters=(), check=name, problem=f"admission check {name} names no existing MultiKueueConfig")
-    chosen = dict.fromkeys(config.spec.clusters)
-    selector = config.metadata.annotations.get(ANNOTATION_CLUSTER_SELECTOR, "")
-    if selector:
-        chosen.update(dict.fromkeys(_selected(core, selector)))
-    return Targets(clusters=tuple(chosen), check=name)
-
-
-def selector_problem(config: MultiKueueConfig) -> str:
-    """Return why the selector of a MultiKueueConfig selects nothing, "" where it can be read or is not there."""
-    try:
-        parse_selector(config.metadata.annotations.get(ANNOTATION_CLUSTER_SELECTOR, ""))
-    except ValueError as error:
-        return f"annotation {ANNOTATION_CLUSTER_SELECTOR} selects nothing: {str(error)[:SELECTOR_PROBLEM_CHARS_MAX]}"
-    return ""
-
-
-def _selected(core: Core, selector: str) -> tuple[str, ...]:
-    try:
-        parsed = parse_selector(selector)
-    except ValueError:
-        return ()
-    found = []
-    for name in core.links.clusters():
-        view = core.view(name)
-        if view is not None and name != LOCAL_CLUSTER and matches(parsed, dict(view.labels)):
-            found.append(name)
-    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,13 +94,17 @@ def unfit(view: ClusterView | None, want: Wanted) -> str:
         return f"does not serve kind {want.kind}"
     if view.allowed_namespaces and want.namespace not in view.allowed_namespaces:
         return f"namespace {want.namespace} is not in spec.allowedNamespaces of WorkerCluster {view.name}"
-    if view.accepted_namespaces is not None and want.namespace not in view.accepted_namespaces:
-        return f"namespace {want.namespace} does not accept work there (label gatelift.dev/accept=true)"
     if want.only and want.only != view.name:
         return f"the workload asks for cluster {want.only}"
     if want.selector and not _selects(want.selector, view):
         return f"the workload asks for clusters with {want.selector}"
-    return _too_small(view, want)
+    shut = view.accepted_namespaces is not None and want.namespace not in view.accepted_namespaces
+    return _too_small(view, want) or (closed(want.namespace) if shut else "")
+
+
+def closed(namespace: str) -> str:
+    """Return what the manager knows of a namespace in which a cluster takes no work: not whether it is there at all."""
+    return f"namespace {namespace} is not there, or accepts no work (label gatelift.dev/accept=true)"
 
 
 def _selects(selector: str, view: ClusterView) -> bool:
@@ -219,26 +163,37 @@ def room_at(core: Core, view: ClusterView, now: float) -> int:
 def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, now: float) -> tuple[list[Rank], bool]:
     """Return the clusters to ask, best first, and whether a further one only lacks credit at the moment.
 
-    Why each of the others is not among them is kept in `attempt.why_not`.
+    Why each of the others is not among them is kept in `attempt.why_not`. Where nobody else is left, those are asked in
+    which the namespace takes no work: their agents say whether it is missing, and are asked again when they change.
     """
     want = wanted(workload, owner, attempt)
     checks = attempt.reserve.checks if attempt.reserve is not None else ()
-    goal = targets(core, checks)
+    goal = targets.targets(core, checks)
     ranked: list[Rank] = []
+    shut: list[Rank] = []
     short = False
     if goal.problem:
         attempt.why_not[goal.check] = goal.problem
     for name in goal.clusters:
         view = core.view(name)
-        why = unfit(view, want) or core.failures.avoided(attempt.uid, name, now)
-        if not why and view is not None and room_at(core, view, now) <= 0:
-            why, short = NO_CREDIT, True
-        if why or view is None:
+        why, mute = _why_not(core, attempt, want, name, now)
+        if view is not None and (mute or not why) and room_at(core, view, now) <= 0:
+            why, mute, short = why or NO_CREDIT, False, short or not why
+        if why:
             attempt.why_not[name] = why
-            continue
-        load = len(core.on_cluster.get(name, ())) + len(core.unapplied.get(name, ()))
-        ranked.append(rank(view, want, core.failures.weight(name, now), load))
-    return sorted(ranked), short
+        if view is not None and (mute or not why):
+            load = len(core.on_cluster.get(name, ())) + len(core.unapplied.get(name, ()))
+            (shut if mute else ranked).append(rank(view, want, core.failures.weight(name, now), load))
+    return sorted(ranked) or ([] if short else sorted(shut)), short
+
+
+def _why_not(core: Core, attempt: Attempt, want: Wanted, name: str, now: float) -> tuple[str, bool]:
+    """Return why a cluster is not asked, "" when it is; and whether only its agent can say what is so there."""
+    why = unfit(core.view(name), want)
+    if why and why != closed(want.namespace):
+        return why, False
+    refused = core.failures.avoided(attempt.uid, name, now)
+    return refused or why, bool(why) and not refused
 
 
 # --- rounds of offers ---------------------------------------------------------------------------------------------
@@ -422,7 +377,7 @@ def choose(core: Core, attempt: Attempt, workload: Workload, owner: Owner, clust
         epoch=attempt.epoch,
         term=core.term,
         policy=policy,
-        check=multikueue_check(core, reserve.checks),
+        check=targets.multikueue_check(core, reserve.checks),
     )
     attempt.cluster, attempt.policy = cluster, policy
     body = record.admission_write(
@@ -493,7 +448,8 @@ def give_back(core: Core, attempt: Attempt, now: float, why: tuple[str, str] | N
     if attempt.state is AttemptState.OFFERED:
         attempt.follow(Internal.UNOFFER)
     core.failures.gave_up(attempt.uid, now, settings.give_up_base, settings.give_up_max)
+    attempt.waiting = why or (texts.NO_CLUSTER, texts.no_cluster(attempt.why_not))
     if why is None:
         core.out_of_clusters[attempt.uid] = None
-    attempt.waiting = why or (texts.WAITING_FOR_QUOTA, texts.no_cluster(attempt.why_not))
+        telling.no_cluster(core, attempt, attempt.waiting)
     core.mark_attempt(attempt)

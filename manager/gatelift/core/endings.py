@@ -16,6 +16,7 @@ from gatelift.core import (
     record,
     retention,
     shown_end,
+    targets,
     texts,
     unexplained,
     unrecorded,
@@ -211,7 +212,7 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
     """Write that the reservation is given back, and why, and when it comes back."""
     said = find(known.status.conditions, texts.EVICTED)
     ending = attempt.ending
-    check = dispatch.multikueue_check(core, (one.name for one in known.status.admission_checks))
+    check = targets.multikueue_check(core, (one.name for one in known.status.admission_checks))
     lost = texts.PENDING_EVALUATION
     evicted: Ending | None = None
     if rec.evicted and said is not None:
@@ -264,7 +265,7 @@ def evict_waiting(core: Core, known: Workload, attempt: Attempt, now: float) -> 
         if not said and not inactive:
             return True  # it has just been announced
         ending = deactivation.ending(known) if inactive else Ending(reason=texts.ADMISSION_CHECK, message=said)
-    check = dispatch.multikueue_check(core, (one.name for one in known.status.admission_checks))
+    check = targets.multikueue_check(core, (one.name for one in known.status.admission_checks))
     body = record.release_write(
         known,
         evicted=ending,

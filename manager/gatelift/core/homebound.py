@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gatelift.core import dispatch, texts
+from gatelift.core import targets, texts
 
 if TYPE_CHECKING:
     from gatelift.core.state import Core
@@ -29,7 +29,7 @@ def waits(core: Core, known: Workload) -> tuple[str, str] | None:
         return None
     strategy = queue.spec.admission_checks_strategy
     names = [rule.name for rule in strategy.admission_checks] if strategy is not None else []
-    if dispatch.multikueue_check(core, names):
+    if targets.multikueue_check(core, names):
         return (texts.MISCONFIGURED, texts.not_managed_by_kueue(home_only)) if home_only else None
     if not away_only or any(name not in core.knowledge.checks for name in names):
         return None  # a check that is not there yet may be the one that sends work to other clusters

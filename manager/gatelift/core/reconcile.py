@@ -31,6 +31,7 @@ from gatelift.core import (
     requeueing,
     retention,
     seeking,
+    targets,
     texts,
     unrecorded,
     verdicts,
@@ -306,7 +307,7 @@ def _towards_admission(
     if verdicts.keep_required(core, known, rec, attempt, now):
         return
     reserve = attempt.reserve or reserve
-    dispatching = dispatch.multikueue_check(core, reserve.checks)
+    dispatching = targets.multikueue_check(core, reserve.checks)
     others = [name for name in reserve.checks if name != dispatching]
     if others and not _checks(core, known, rec, attempt, others, now):
         return

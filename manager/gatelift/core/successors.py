@@ -9,7 +9,7 @@ What a *worker* says is there holds others' work only as far as it could be true
 - what it only counts holds work whose own queue may dispatch to that very worker.
 
 So no worker's own word reaches a namespace whose work runs at home, and a count reaches no other worker's work.
-Decisions 30 and 36 say what that leaves open. Neighbours: `predecessors` (what is known), `dispatch.targets` (where a
+Decisions 30 and 36 say what that leaves open. Neighbours: `predecessors` (what is known), `targets.targets` (where a
 queue leads).
 """
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gatelift.core import dispatch, texts
+from gatelift.core import targets, texts
 from gatelift.core.foreign_runs import ANY
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.predecessors import Memory
@@ -126,7 +126,7 @@ def _may_be_named(core: Core, namespace: str, cluster: str) -> bool:
     if not _allows(core, namespace, cluster):
         return False
     queues = (queue for key, queue in core.knowledge.local_queues.items() if key.namespace == namespace)
-    return any(dispatch.multikueue_check(core, _checks(core, queue)) for queue in queues)
+    return any(targets.multikueue_check(core, _checks(core, queue)) for queue in queues)
 
 
 def _may_go(core: Core, known: Workload, cluster: str) -> bool:
@@ -138,7 +138,7 @@ def _may_go(core: Core, known: Workload, cluster: str) -> bool:
     if only not in {"", cluster}:
         return False
     queue = core.knowledge.local_queues.get(ObjectKey(known.metadata.namespace, known.spec.queue_name))
-    return queue is not None and cluster in dispatch.targets(core, _checks(core, queue)).clusters
+    return queue is not None and cluster in targets.targets(core, _checks(core, queue)).clusters
 
 
 def _checks(core: Core, queue: LocalQueue) -> tuple[str, ...]:

@@ -136,6 +136,18 @@ def preempted(core: Core, decision: Preempt, attempt: Attempt) -> None:
     core.note(f"preempted: {decision.message}", attempt, fields=fields)
 
 
+def no_cluster(core: Core, attempt: Attempt, said: tuple[str, str]) -> None:
+    """Tell, once for each reason, at the Workload and the user's object that no cluster takes the work."""
+    known = core.knowledge.workloads.get(attempt.workload)
+    shown = find(known.status.conditions, texts.QUOTA_RESERVED) if known is not None else None
+    if known is None or (shown is not None and (shown.reason, shown.message) == said):
+        return
+    owner = core.knowledge.owner_of(known)
+    core.event(ref_of(known), known.metadata.uid, *said, warning=True)
+    if owner is not None:
+        core.event(owner.ref, owner.object.metadata.uid, *said, warning=True)
+
+
 BY_CLUSTER = frozenset({Wire.STOPPED, Wire.EVICTED, Wire.ABSENT, Internal.FENCE})
 """Ends of what may have run that nobody here had asked for."""
 

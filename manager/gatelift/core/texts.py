@@ -24,7 +24,7 @@ PODS_READY = "PodsReady"
 # Reasons
 NO_RESERVATION = "NoReservation"
 PENDING_EVALUATION = "PendingEvaluation"
-WAITING_FOR_QUOTA = "WaitingForQuota"
+NO_CLUSTER = "NoClusterAvailable"
 DEACTIVATED = "Deactivated"
 DEACTIVATED_DUE_TO = "DeactivatedDueTo"
 REQUEUING_LIMIT_EXCEEDED = "RequeuingLimitExceeded"

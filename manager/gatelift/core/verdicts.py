@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import admitted_by, deactivation, dispatch, record, texts
+from gatelift.core import admitted_by, deactivation, dispatch, record, targets, texts
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal
 from gatelift.core.record import Record
 from gatelift.core.state import Core
@@ -50,7 +50,7 @@ def demanded(core: Core, known: Workload) -> frozenset[str]:
         return frozenset()
     admitted = is_true(known.status.conditions, texts.ADMITTED)
     gave = frozenset(admitted_by.names(known) if admitted else reserve.checks)
-    ours = dispatch.multikueue_check(core, reserve.checks)
+    ours = targets.multikueue_check(core, reserve.checks)
     return gave.intersection(required(queue.spec, _flavors(reserve.admission))) - {ours}
 
 
@@ -116,7 +116,7 @@ def keep_required(core: Core, known: Workload, rec: Record, attempt: Attempt, no
     now_required = required(queue.spec, _flavors(reserve.admission))
     if set(now_required) == set(reserve.checks):
         return False
-    if dispatch.multikueue_check(core, now_required) != dispatch.multikueue_check(core, reserve.checks):
+    if targets.multikueue_check(core, now_required) != targets.multikueue_check(core, reserve.checks):
         dispatch.withdraw(core, attempt, now)  # other clusters are to be asked
         if attempt.state is AttemptState.OFFERED:
             attempt.follow(Internal.UNOFFER)

@@ -1,0 +1,74 @@
+"""Which clusters a queue's work may run on: by its admission checks, their MultiKueueConfig, and that one's selector.
+
+Neighbours: `dispatch` asks those clusters, `checks` shows how they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.state import Core
+from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
+from gatelift_kinds.markers import MULTIKUEUE_MANAGER
+from gatelift_kube.objects.kueue import MultiKueueConfig
+from gatelift_kube.selectors import matches
+
+SELECTOR_PROBLEM_CHARS_MAX = 300
+"""A selector may be long; of what is wrong with it the beginning says which part it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """Clusters that the queue names, and the check that names them ("" for `local`)."""
+
+    clusters: tuple[str, ...]
+    check: str = ""
+    problem: str = ""
+
+
+def multikueue_check(core: Core, names: Iterable[str]) -> str:
+    """Return the one of these admission checks that dispatches, "" if none."""
+    for name in names:
+        check = core.knowledge.checks.get(name)
+        if check is not None and check.spec.controller_name == MULTIKUEUE_MANAGER:
+            return name
+    return ""
+
+
+def targets(core: Core, checks: tuple[str, ...]) -> Targets:
+    """Return which clusters may run a workload that needs these checks; no dispatching check means `local`."""
+    name = multikueue_check(core, checks)
+    if not name:
+        return Targets(clusters=(LOCAL_CLUSTER,))
+    config = core.knowledge.config_of(core.knowledge.checks[name])
+    if config is None:
+        return Targets(clusters=(), check=name, problem=f"admission check {name} names no existing MultiKueueConfig")
+    chosen = dict.fromkeys(config.spec.clusters)
+    selector = config.metadata.annotations.get(ANNOTATION_CLUSTER_SELECTOR, "")
+    if selector:
+        chosen.update(dict.fromkeys(_selected(core, selector)))
+    return Targets(clusters=tuple(chosen), check=name)
+
+
+def selector_problem(config: MultiKueueConfig) -> str:
+    """Return why the selector of a MultiKueueConfig selects nothing, "" where it can be read or is not there."""
+    try:
+        parse_selector(config.metadata.annotations.get(ANNOTATION_CLUSTER_SELECTOR, ""))
+    except ValueError as error:
+        return f"annotation {ANNOTATION_CLUSTER_SELECTOR} selects nothing: {str(error)[:SELECTOR_PROBLEM_CHARS_MAX]}"
+    return ""
+
+
+def _selected(core: Core, selector: str) -> tuple[str, ...]:
+    try:
+        parsed = parse_selector(selector)
+    except ValueError:
+        return ()
+    found = []
+    for name in core.links.clusters():
+        view = core.view(name)
+        if view is not None and name != LOCAL_CLUSTER and matches(parsed, dict(view.labels)):
+            found.append(name)
+    return tuple(found)
