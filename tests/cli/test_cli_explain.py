@@ -34,8 +34,9 @@ def test_a_placed_workload_says_where_with_what_quota_and_by_which_checks(stage:
     assert told["state"] == "Admitted"
     assert told["cluster"] == "worker-2"
     assert told["quota"] == "all (main: 2 cpu from fast)"
-    assert told["checks"] == ["mk Ready: on it"]
-    assert [line.split("=")[0].split()[-1] for line in told["history"]] == ["QuotaReserved", "Admitted"]
+    assert told["checks"] == [{"name": "mk", "state": "Ready", "message": "on it"}]
+    assert [one["type"] for one in told["history"]] == ["QuotaReserved", "Admitted"]
+    assert "check     mk Ready: on it" in stage.run("explain", "pod/runs", *TEAM).out
 
 
 def test_hd_181_one_that_is_held_although_it_is_admitted_says_so_and_why(stage: Stage) -> None:

@@ -16,7 +16,7 @@ from gatelift.cli.sentences import say
 from gatelift.cli.target import Target
 from gatelift_kube import event_loop
 from gatelift_kube.client import Client
-from gatelift_kube.config import auto
+from gatelift_kube.config import ClusterConfig, auto
 from gatelift_kube.errors import (
     ApiError,
     ConfigError,
@@ -89,8 +89,17 @@ def _way_to(error: UnreachableError) -> str:
     return "is it up? --kubeconfig and --context choose another"
 
 
+async def chosen_namespace(target: Target) -> str:
+    """Return the namespace that kubectl would use: the context's, else `default`."""
+    return (await _config(target)).namespace or "default"
+
+
+async def _config(target: Target) -> ClusterConfig:
+    return await auto(target.kubeconfig or os.environ.get("KUBECONFIG", ""), target.context)
+
+
 async def _connected(target: Target, verb: Callable[[Client], Awaitable[T]]) -> T:
-    config = await auto(target.kubeconfig or os.environ.get("KUBECONFIG", ""), target.context)
+    config = await _config(target)
     async with Client.connect(config, user_agent="gatelift-cli") as client:
         return await verb(client)
 

@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gatelift.cli.connection import NOT_FOUND, CliError, run
+from gatelift.cli.connection import NOT_FOUND, CliError, chosen_namespace, run
 from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.listing import every, maker_of, placement_of, situation_of
-from gatelift.cli.render import Output, age, dump
+from gatelift.cli.render import Output, Typed, age, dump
 from gatelift.cli.replica import replica
 from gatelift.cli.sentences import CHARS_MAX
 from gatelift.cli.target import target_of
@@ -58,14 +58,21 @@ def explain(
     name: Annotated[
         str, typer.Argument(help="Name of a workload, or of the pod or Job it was made for (also pod/NAME, job/NAME).")
     ],
-    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Namespace of the object.")] = "default",
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Namespace of the object; the context's without it.")
+    ] = "",
     output: Annotated[Output, typer.Option("--output", "-o", help="table, json or yaml")] = Output.TABLE,
     config: Annotated[
         Path | None, typer.Option("--config", help="The manager's file, where it is not in its ConfigMap.")
     ] = None,
 ) -> None:
     """Say why a workload is not running (its place, what it lacks, whom it would preempt), or where it is."""
-    explanation = run(target_of(context), lambda client: _explained(client, namespace, name, config))
+    target = target_of(context)
+
+    async def explained(client: Client) -> Explanation:
+        return await _explained(client, namespace or await chosen_namespace(target), name, config)
+
+    explanation = run(target, explained)
     if output is Output.TABLE:
         _print(explanation)
     else:
@@ -132,12 +139,24 @@ def explanation_of(workload: Workload, now: dt.datetime) -> Explanation:
         queue=workload.spec.queue_name,
         quota=_quota(workload.status.admission),
         checks=tuple(
-            f"{each.name} {each.state}{f': {each.message}' if each.message else ''}"
+            Typed(
+                f"{each.name} {each.state}{f': {each.message}' if each.message else ''}",
+                {"name": each.name, "state": each.state, "message": each.message},
+            )
             for each in workload.status.admission_checks
         ),
         history=tuple(
-            f"{age(each.last_transition_time, now)} ago: {each.type}={each.status} ({each.reason})"
-            f"{f' {each.message}' if each.message else ''}"
+            Typed(
+                f"{age(each.last_transition_time, now)} ago: {each.type}={each.status} ({each.reason})"
+                f"{f' {each.message}' if each.message else ''}",
+                {
+                    "type": each.type,
+                    "status": each.status,
+                    "reason": each.reason,
+                    "message": each.message,
+                    "at": each.last_transition_time,
+                },
+            )
             for each in ordered
         ),
     )

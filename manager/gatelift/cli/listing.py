@@ -16,7 +16,7 @@ from gatelift.cli import clusters
 from gatelift.cli import pending as positions
 from gatelift.cli.connection import run
 from gatelift.cli.leader import tell_if_absent
-from gatelift.cli.render import Output, age, show
+from gatelift.cli.render import Output, Typed, age, show
 from gatelift.cli.target import target_of
 from gatelift.core import epochs, record, texts
 from gatelift_admission.engine import POSITIONS_MAX
@@ -211,11 +211,12 @@ async def _queues(client: Client, output: Output) -> None:
     found += [("LocalQueue", queue.spec.cluster_queue, queue) async for queue in every(client, LOCAL_QUEUE, LocalQueue)]
     for kind, of, queue in found:
         active = conditions.find(queue.status.conditions, "Active")
-        usage = ", ".join(
-            f"{resource.name}: {resource.total}"
+        reserved = [
+            {"flavor": flavor.name, "resource": resource.name, "total": str(resource.total)}
             for flavor in queue.status.flavors_reservation
             for resource in flavor.resources
-        )
+        ]
+        usage = Typed(", ".join(f"{one['resource']}: {one['total']}" for one in reserved), reserved)
         name = f"{queue.metadata.namespace}/{queue.metadata.name}" if queue.metadata.namespace else queue.metadata.name
         rows.append(
             (

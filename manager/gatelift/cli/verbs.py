@@ -29,6 +29,8 @@ VERBS = {
     "version": "version:version",
 }
 """Where each is, in the order of the help: module of this package and name in it, a command or an app of commands."""
+GLOBAL = frozenset({"--kubeconfig", "--context"})
+"""Options of all verbs, each with a value: which API server (`main.options`)."""
 
 
 class Verbs(TyperGroup):
@@ -47,6 +49,10 @@ class Verbs(TyperGroup):
                 self.get_command(ctx, name)
         return self.commands.get(cmd_name)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the options of all verbs from wherever they stand, as kubectl does."""
+        return super().parse_args(ctx, _in_front(args))
+
     def invoke(self, ctx: Any) -> Any:
         """Run a verb; what is wrong with the value of an option is told without the library's word for it."""
         try:
@@ -54,6 +60,22 @@ class Verbs(TyperGroup):
         except typer.BadParameter as error:
             error.message = error.message.removeprefix("Value error, ")
             raise
+
+
+def _in_front(arguments: list[str]) -> list[str]:
+    """Return the arguments with the options of all verbs before the verb; what comes after `--` is left."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    ours: list[str] = []
+    others: list[str] = []
+    rest = iter(arguments[:end])
+    for one in rest:
+        if one in GLOBAL:
+            ours += [one, *([value] if (value := next(rest, None)) is not None else [])]
+        elif one.partition("=")[0] in GLOBAL:
+            ours.append(one)
+        else:
+            others.append(one)
+    return [*ours, *others, *arguments[end:]]
 
 
 def _verb(name: str) -> Any:
