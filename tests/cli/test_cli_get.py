@@ -119,7 +119,7 @@ def test_clusters_show_their_session_and_what_they_wait_for(stage: Stage) -> Non
     assert (found["state"], found["session"], found["placements"], found["agent"]) == ("Connected", 3, 2, "1.2.3")
     assert found["notes"] == ["cordoned", "waits for approval (key k)"]
     assert found["certificate_issued_at"] == "2999-01-01T00:00:00Z"
-    assert "  0s  " in stage.run("cluster", "list").out, "issued in the future by this clock"
+    assert "0s" in stage.run("cluster", "list").out.split(), "issued in the future by this clock"
     assert stage.run("get", "clusters", "-o", "yaml").out == stage.run("cluster", "list", "-o", "yaml").out
 
 
