@@ -42,6 +42,7 @@ STRUCTS: dict[tuple[str, str], type[Any]] = {
         (resources.WORKLOAD_PRIORITY_CLASS, kueue.WorkloadPriorityClass),
         (resources.ADMISSION_CHECK, kueue.AdmissionCheck),
         (resources.MULTIKUEUE_CONFIG, kueue.MultiKueueConfig),
+        (resources.MULTIKUEUE_CLUSTER, kueue.MultiKueueCluster),
         (resources.WORKER_CLUSTER, gatelift.WorkerCluster),
     )
 }

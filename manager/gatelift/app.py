@@ -18,6 +18,7 @@ from importlib.metadata import version
 import structlog
 
 from gatelift import introduction
+from gatelift.adapters import multikueue_clusters
 from gatelift.adapters.agents_server import AgentsServer
 from gatelift.adapters.authority_store import AuthorityStore
 from gatelift.adapters.enrol_server import EnrolServer
@@ -155,6 +156,7 @@ class _Process:
             self._supervisor.spawn("authority", self._authority.keep_fresh())
             self._supervisor.spawn("core", self._loop.run())
             self._supervisor.spawn("clocks", self._keep_told())
+            self._supervisor.spawn("MultiKueueClusters", multikueue_clusters.keep_told(self._client, self._leads))
             self._api.start(self._supervisor)
             await _listening("gatelift.listen", self._agents.start, gatelift.listen)
             await _listening("gatelift.enrolListen", self._enrol.start, gatelift.enrol_listen)

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from gatelift.cli.chain import obstacles
 from gatelift.cli.connection import NOT_FOUND, CliError, chosen_namespace, run
 from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.listing import every, maker_of, placement_of, situation_of
@@ -48,6 +49,7 @@ class Explanation:
     quota: str
     checks: tuple[str, ...]
     history: tuple[str, ...]
+    path: tuple[str, ...] = ()
     halted: str = ""
     unreachable: tuple[str, ...] = ()
     waiting: Waiting | None = None
@@ -95,7 +97,7 @@ async def _explained(client: Client, namespace: str, name: str, config: Path | N
     waiting = waiting_of(await replica(client, config), workload.metadata.uid)
     if waiting is not None and told.reason == texts.NO_CLUSTER:
         waiting = replace(waiting, outlook=NO_CLUSTER_OUTLOOK)
-    return replace(told, waiting=waiting)
+    return replace(told, waiting=waiting, path=await obstacles(client, workload))
 
 
 async def _find(client: Client, namespace: str, name: str) -> Workload:
@@ -207,6 +209,7 @@ def _print(told: Explanation) -> None:
         *(("", each) for each in told.unreachable),
         ("epoch", str(told.epoch)),
         ("queue", told.queue),
+        *(("" if index else "path", each) for index, each in enumerate(told.path)),
         ("quota", told.quota),
         *_waiting(told.waiting),
         *(("check", each) for each in told.checks),
