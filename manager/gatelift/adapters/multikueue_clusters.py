@@ -7,6 +7,7 @@ cluster that never had Kueue, there is nothing to tell.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 
 import msgspec
@@ -59,7 +60,7 @@ async def tell(client: Client) -> None:
         if not isinstance(cluster, MultiKueueCluster):
             continue
         name = cluster.metadata.name
-        wanted = told(cluster, workers.get(name), timestamps.to_text(int(wall())))
+        wanted = told(cluster, workers.get(name), timestamps.to_text(math.trunc(wall())))
         if wanted is not cluster.status.conditions:
             metadata = {"uid": cluster.metadata.uid, "resourceVersion": cluster.metadata.resource_version}
             body = {"metadata": metadata, "status": {"conditions": documents.conditions(wanted)}}
