@@ -88,6 +88,10 @@ class BareKind:
         """Return nothing: nothing of it runs anywhere."""
         return ""
 
+    def nowhere(self, obj: Workload) -> str:
+        """Return nothing: nothing of it runs anywhere."""
+        return ""
+
     def outcome(self, obj: Workload) -> Outcome | None:
         """Return what its condition Finished says."""
         for condition in obj.status.conditions:

@@ -16,6 +16,7 @@ from gatelift_kinds import (
     job_pods,
     job_rules,
     job_running,
+    job_selector,
     job_status,
     job_template,
     markers,
@@ -129,6 +130,10 @@ class JobKind:
     def away_only(self, obj: Job) -> str:
         """Return that no controller here makes its pods, where `managedBy` names MultiKueue."""
         return f"spec.managedBy: {job_rules.NOBODY_RUNS}" if job_running.elsewhere(obj) else ""
+
+    def nowhere(self, obj: Job) -> str:
+        """Return that it finds its pods by labels of its user's, which quota cannot be given for."""
+        return job_selector.why_not(obj)
 
     def outcome(self, obj: Job) -> Outcome | None:
         """Return the word of the condition Complete or Failed."""

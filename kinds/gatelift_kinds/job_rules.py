@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kinds import asked_for, fixed, job_fixed, job_partial, markers, rules, template_before
+from gatelift_kinds import asked_for, fixed, job_fixed, job_partial, job_selector, markers, rules, template_before
 from gatelift_kinds.patches import Operation
 from gatelift_kinds.review import NO_CORRECTION, Change, Correction, FieldError, Verdict, WebhookFacts
 from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label
@@ -92,7 +92,8 @@ def _replacement(old: Object, new: Object) -> Correction:
 def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a new Job, after defaulting."""
     kept = _kept({}, obj, facts)
-    errors = (*rules.created(obj), *_managed_by(obj, facts), *_template(obj, facts), *_partial(obj), *kept)
+    shape = (*_managed_by(obj, facts), *_template(obj, facts), *_selector(obj, facts), *_partial(obj))
+    errors = (*rules.created(obj), *shape, *kept)
     return asked_for.joined(Verdict(errors=errors), _asked_for({}, obj, facts))
 
 
@@ -103,9 +104,10 @@ def validate_update(old: Object, new: Object, facts: WebhookFacts) -> Verdict:
     errors += [*_partial(new), *_kept(old, new, facts)]
     if rules.marks(old).get(markers.QUEUE_NAME) != rules.marks(new).get(markers.QUEUE_NAME):
         errors += _managed_by(new, facts)
-        errors += _template(new, facts)
-    elif not _template(old, facts):
-        errors += _template(new, facts)
+        errors += [*_template(new, facts), *_selector(new, facts)]
+    else:
+        errors += [] if _template(old, facts) else _template(new, facts)
+        errors += [] if _selector(old, facts) else _selector(new, facts)
     fixed_size = () if suspended or was_suspended else _partial_running(old, new)
     errors += fixed_size
     warnings: tuple[str, ...] = ()
@@ -178,7 +180,7 @@ def _template(obj: Object, facts: WebhookFacts) -> list[FieldError]:
 
     A queue's name there is as common as it is harmless.
     """
-    if facts.by_agent or not (rules.marks(obj).get(markers.QUEUE_NAME) or facts.manage_without_queue):
+    if not _to_be_queued(obj, facts):
         return []
     template: Any = (obj.get("spec") or {}).get("template") or {}
     errors = rules.claims(template.get("spec"), "spec.template.spec")
@@ -186,6 +188,16 @@ def _template(obj: Object, facts: WebhookFacts) -> list[FieldError]:
         path = f"spec.template.{label(markers.MANAGED)}"
         errors.append(forbidden(path, "the Job is queued, not its pods: leave the label out of the template"))
     return errors
+
+
+def _selector(obj: Object, facts: WebhookFacts) -> list[FieldError]:
+    """Return the error of a queued Job that finds its pods by labels which its user may change on them."""
+    return job_selector.refused(obj) if _to_be_queued(obj, facts) else []
+
+
+def _to_be_queued(obj: Object, facts: WebhookFacts) -> bool:
+    named = rules.marks(obj).get(markers.QUEUE_NAME) or facts.manage_without_queue
+    return bool(named) and not facts.by_agent
 
 
 def _partial(obj: Object) -> list[FieldError]:

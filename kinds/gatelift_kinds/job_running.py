@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gatelift_kinds import job_partial, markers, template_before
+from gatelift_kinds import job_partial, job_selector, markers, template_before
 from gatelift_kinds.kind import UserChange
 from gatelift_kinds.patches import stop_marked
 from gatelift_kinds.workload_document import same_needs
@@ -57,9 +57,10 @@ def _as_admitted(obj: Job, workload: Workload, granted: Mapping[str, int], *, ru
     """Return whether size and shape are those that were admitted.
 
     What runs has as many pods as were granted; what is still held back asks for as many as its Workload does. A count
-    of the Workload that somebody lowered is no change of the Job.
+    of the Workload that somebody lowered is no change of the Job. One that selects its pods itself was admitted by
+    nobody, or by an earlier version: it stops, and waits.
     """
-    if len(workload.spec.pod_sets) != 1:
+    if len(workload.spec.pod_sets) != 1 or job_selector.why_not(obj):
         return False
     admitted = workload.spec.pod_sets[0]
     count = granted.get(admitted.name, admitted.count)

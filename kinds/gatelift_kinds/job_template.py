@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gatelift_kinds import job_partial, markers, placed_mark, template_before
+from gatelift_kinds import job_partial, job_selector, markers, placed_mark, template_before
 from gatelift_kinds.kind import MergeConflictError, Part, Placing
 from gatelift_kinds.patches import (
     Json,
@@ -78,8 +78,12 @@ def pod_document(obj: Job, raw: bytes) -> bytes:
 def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
     """Return the JSON patch that merges the additions into the user's own Job and unsuspends it.
 
-    MergeConflictError: the flavor contradicts the template, or its pods are more, or need else, than was admitted.
+    MergeConflictError: the flavor contradicts the template, its pods are more, or need else, than was admitted, or
+    they are known by labels of its user's.
     """
+    forbidden = job_selector.why_not(obj)
+    if forbidden:
+        raise MergeConflictError(forbidden)
     before: Json = decode(raw)["spec"]["template"]
     note = template_before.note(before, _started(before, markers.DEFAULT_POD_SET, placing, ()))
     mark = placed_mark.toleration(placing, obj.metadata.name, obj.metadata.uid, note)

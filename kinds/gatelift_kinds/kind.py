@@ -204,6 +204,13 @@ class ManagementSide(Protocol[UserT_contra]):
         """Return why the object must not be placed at home, with the way out; "" when it may: nobody would run it."""
         ...
 
+    def nowhere(self, obj: UserT_contra) -> str:
+        """Return why the object must be let go nowhere, since more would run than is charged; "" when it may.
+
+        With the way out.
+        """
+        ...
+
     def outcome(self, obj: UserT_contra) -> Outcome | None:
         """Return how the object ended by its own status, None while it has not."""
         ...

@@ -148,6 +148,10 @@ class PodKind:
         """Return nothing: a pod runs wherever it is let go."""
         return ""
 
+    def nowhere(self, obj: Pod) -> str:
+        """Return nothing: a pod is charged as it is."""
+        return ""
+
     def outcome(self, obj: Pod) -> Outcome | None:
         """Return the phase's word and the status message."""
         return Outcome(succeeded=obj.status.phase == "Succeeded", message=obj.status.message) if over(obj) else None

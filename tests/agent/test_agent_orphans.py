@@ -16,7 +16,7 @@ from gatelift_kube.writes import Delete, EmitEvent, WriteError
 from gatelift_wire import messages as m
 from support.agent_drivers import running_job
 from support.agent_stage import Stage
-from support.agent_values import KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
+from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN, POD_SPEC
 
 LABELS = {"gatelift.dev/origin": ORIGIN, "gatelift.dev/workload-uid": KEY.uid, "gatelift.dev/epoch": "1"}
 OFF = {"metadata": {"ownerReferences": None, "labels": None}}
@@ -52,6 +52,43 @@ def test_hd_84_a_pod_that_was_taken_off_its_job_is_deleted_once_and_told() -> No
     assert (told.ref.key.name, name in told.message) == ("j", True)
     stage.pass_seconds(COLLECT_SECONDS * 3)
     assert len(stage.written(Delete)) == 1, "it is on its way"
+
+
+@pytest.mark.parametrize(("own", "asked"), [(3600, 30), (31, 30), (None, None), (30, None), (5, None)])
+def test_hd_221_what_was_taken_off_its_job_has_no_more_time_to_end_than_kubernetes_gives(
+    own: int | None, asked: int | None
+) -> None:
+    stage, _ = running_job(spec={**JOB_SPEC, "template": {"spec": patient(own)}})
+    take_off(stage)
+    stage.pass_seconds(COLLECT_SECONDS + 1.0)
+    assert [each.grace_seconds for each in stage.written(Delete)] == [asked]
+
+
+def test_hd_221_what_is_deleted_with_hours_as_it_is_taken_off_its_job_is_deleted_with_less() -> None:
+    stage, _ = running_job(spec={**JOB_SPEC, "template": {"spec": patient(3600)}})
+    name = stage.store.look_all(("", "pods"))[0]["metadata"]["name"]
+    stage.remove(POD, name)
+    take_off(stage)
+    stage.pass_seconds(COLLECT_SECONDS + 1.0)
+    assert [each.grace_seconds for each in stage.written(Delete)] == [30]
+    stage.pass_seconds(COLLECT_SECONDS * 2)
+    assert len(stage.written(Delete)) == 1, "it is on its way, and in time"
+
+
+def test_hd_221_what_a_job_that_is_gone_has_left_ends_in_its_own_time() -> None:
+    """Nothing was made in its place, and its placement is charged until it has ended."""
+    stage, _ = running_job(spec={**JOB_SPEC, "template": {"spec": patient(3600)}})
+    for pod in stage.store.look_all(("", "pods")):
+        stage.change(POD, pod["metadata"]["name"], {"metadata": {"ownerReferences": None}})
+    stage.remove(JOB, "j", grace=0)
+    stage.pass_seconds(COLLECT_SECONDS * 2)
+    assert {each.grace_seconds for each in stage.written(Delete) if each.ref.resource == POD} == {None}
+
+
+def patient(seconds: int | None) -> dict[str, Any]:
+    """Return a pod's spec that says how long it has for its end."""
+    said = {} if seconds is None else {"terminationGracePeriodSeconds": seconds}
+    return {**POD_SPEC, "restartPolicy": "Never", **said}
 
 
 def test_hd_84_a_pod_that_its_job_takes_back_is_left_alone_and_has_its_time_again() -> None:

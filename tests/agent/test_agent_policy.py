@@ -169,3 +169,16 @@ def test_is_20_what_this_clusters_api_server_refuses_is_refused_with_its_words()
         stage.place(kind=kind, name=name)
         stage.pass_seconds(120.0)
         assert [told.refusal for told in stage.peer.of(m.Refused)] == [Refusal.DENIED]
+
+
+@pytest.mark.parametrize("field", ["manualSelector", "selector"])
+def test_hd_221_a_job_that_selects_its_pods_itself_is_placed_nowhere_whatever_the_policy_says(field: str) -> None:
+    spec = {**JOB_SPEC, "manualSelector": True, "selector": {"matchLabels": {"foo": "x"}}}
+    if field == "selector":
+        del spec["manualSelector"]
+    found = policies.spec_refusal("Job", msgspec.json.encode(spec), Policy())
+    assert found is not None
+    refusal, text = found
+    assert refusal is Refusal.INVALID
+    assert text.startswith(f"spec.{field}: ")
+    assert "without spec.selector and spec.manualSelector" in text

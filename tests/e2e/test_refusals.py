@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from gatelift_kube.errors import ApiError
-from gatelift_kube.resources import POD
+from gatelift_kube.resources import JOB, POD
 from gatelift_sandbox.behaviour import Behaviour
 from support.e2e_world import MODULE_SECONDS, NAMESPACE, WORKERS, Json, World
 
@@ -91,3 +91,21 @@ async def test_pods_without_a_queue_are_created_while_the_webhooks_are_down(worl
     assert await world.workload_of(name) is None, "the manager has seen a pod that was created after it"
     await world.remove(POD, later)
     await world.delete(POD, name)
+
+
+@pytest.mark.parametrize("queue", ["multi", "at-home"])
+async def test_hd_221_a_job_that_selects_its_pods_itself_is_not_queued(world: World, queue: str) -> None:
+    name = world.name("own-selector")
+    job = world.job(name, pods=1, queue=queue, cpu="10m", does=Behaviour(run_seconds=3600))
+    job["spec"] |= {"manualSelector": True, "selector": {"matchLabels": {"foo": name}}, "suspend": True}
+    job["spec"]["template"].setdefault("metadata", {}).setdefault("labels", {})["foo"] = name
+    with pytest.raises(ApiError, match=r"spec\.manualSelector: .*make the Job anew without spec\.selector"):
+        await world.create(job)
+    queued = job["metadata"].pop("labels")
+    await world.create(job)
+    with pytest.raises(ApiError, match=r"spec\.manualSelector: "):
+        await world.patch(JOB, name, {"metadata": {"labels": queued}})
+    await world.patch(JOB, name, {"spec": {"manualSelector": False}})
+    with pytest.raises(ApiError, match=r"spec\.selector: "):
+        await world.patch(JOB, name, {"metadata": {"labels": queued}})
+    await world.remove(JOB, name)

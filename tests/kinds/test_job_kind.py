@@ -174,7 +174,7 @@ def test_the_workers_job_is_suspended_and_its_pods_are_marked() -> None:
     assert template["spec"]["tolerations"] == [{"key": "gpu", "operator": "Exists"}, mark]
 
 
-def test_a_selector_made_by_hand_travels() -> None:
+def test_a_selector_made_by_hand_is_sent_as_it_is_so_that_the_agent_refuses_it() -> None:
     made = of_worker(a_job(manualSelector=True))
     assert made["spec"]["selector"] == a_job()["spec"]["selector"]
 

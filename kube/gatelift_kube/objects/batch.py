@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gatelift_kube.objects.core import PodTemplate
-from gatelift_kube.objects.meta import Condition, ObjectMeta, Struct
+from gatelift_kube.objects.meta import Condition, LabelSelector, ObjectMeta, Struct
 
 
 class JobSpec(Struct, frozen=True, gc=False):
@@ -17,6 +17,8 @@ class JobSpec(Struct, frozen=True, gc=False):
     backoff_limit: int | None = None
     suspend: bool | None = None
     managed_by: str | None = None
+    manual_selector: bool | None = None
+    selector: LabelSelector | None = None
     ttl_seconds_after_finished: int | None = msgspec.field(default=None, name="ttlSecondsAfterFinished")
     template: PodTemplate = PodTemplate()
 

@@ -4,7 +4,7 @@ A Job whose pods the management cluster's own controller makes, or a pod that no
 worker: it could run in both places. Only MultiKueue's name in `spec.managedBy` keeps the Job controller away, for good,
 since the field is immutable. Kueue rejects such a Job; here it waits. The other way round a Job with that name is not
 admitted at home, where it would hold quota for ever and nobody would run it. The webhook sets the field, gates pods,
-and refuses what does not fit before it is made.
+and refuses what does not fit before it is made. What can be charged nowhere waits in the same way.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ def waits(core: Core, known: Workload) -> tuple[str, str] | None:
     owner = core.knowledge.owner_of(known)
     if owner is None:
         return None
+    nowhere = owner.kind.nowhere(owner.object)
+    if nowhere:
+        return texts.MISCONFIGURED, texts.let_go_nowhere(nowhere)
     home_only, away_only = owner.kind.home_only(owner.object), owner.kind.away_only(owner.object)
     queue = core.knowledge.cluster_queues.get(core.knowledge.cluster_queue_of(known))
     if queue is None or not (home_only or away_only):

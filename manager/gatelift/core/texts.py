@@ -108,6 +108,7 @@ HELD = "gatelift.dev/Held"
 SEAL_UNVERIFIED = "SealUnverified"
 _NOT_MANAGED = "The owner is not managed by Kueue"
 _NOBODY_WOULD_RUN = "The queue runs its work in this cluster, where nothing would run this"
+_NOWHERE = "Its pods could not be told from others, and run uncharged"
 KEPT_OUT = (
     (PREDECESSOR_UNREACHABLE, ""),
     (PREDECESSOR_NOT_STOPPED, ""),
@@ -117,6 +118,7 @@ KEPT_OUT = (
     (WAITING_FOR_PODS_READY, ""),
     (MISCONFIGURED, _NOT_MANAGED),
     (MISCONFIGURED, _NOBODY_WOULD_RUN),
+    (MISCONFIGURED, _NOWHERE),
 )
 """Why a Workload is kept out of its queue, whatever quota there is: reasons, and how their messages begin."""
 RESTORED = "Restored"
@@ -343,6 +345,11 @@ def not_managed_by_kueue(why: str) -> str:
 def nobody_would_run(why: str) -> str:
     """Return why an object is not let go in its own cluster; `why` has the way out."""
     return f"{_NOBODY_WOULD_RUN}: {why}"
+
+
+def let_go_nowhere(why: str) -> str:
+    """Return why an object is let go in no cluster; `why` has the way out."""
+    return f"{_NOWHERE}: {why}"
 
 
 def unreachable(cluster: str) -> str:

@@ -25,6 +25,10 @@ COLLECT_SECONDS = 10.0
 """How long others have before we delete such a pod: the collector, where its Job is gone, and the Job's controller,
 which takes back a pod that has lost its owner alone."""
 
+GRACE_SECONDS = 30.0
+"""The most that a pod has for its end which was taken off a Job that has made another one in its place: Kubernetes' own
+default. Nobody is charged for it meanwhile, and how long its spec gives it is its user's choice."""
+
 TAKEN_OFF = "PodTakenOffJob"
 """Reason of the event on a Job."""
 
@@ -60,7 +64,7 @@ def taken_off_run(world: World, placement: Placement, now: float) -> bool:
     if not _is_there(placement):
         return False
     taken = taken_off(world, placement)
-    for pod in _end(world, placement, taken, now):
+    for pod in _end(world, placement, taken, now, most=GRACE_SECONDS):
         text = (
             f"pod {pod.metadata.name} was taken off its Job by somebody: it is deleted, since no quota was given for it"
         )
@@ -99,8 +103,13 @@ def _is_there(placement: Placement) -> bool:
     return any(tracked.object is not None for tracked in placement.objects.values())
 
 
-def _end(world: World, placement: Placement, unwanted: Sequence[Pod], now: float) -> list[Pod]:
-    """Ask for the deletion of pods whose time has come, again and again; return those asked for now."""
+def _end(
+    world: World, placement: Placement, unwanted: Sequence[Pod], now: float, *, most: float | None = None
+) -> list[Pod]:
+    """Ask for the deletion of pods whose time has come, again and again; return those asked for now.
+
+    `most`: seconds of grace that they have at most. Who is on the way with more, by whomever, is asked for as well.
+    """
     known = placement.child_retry_at
     placement.child_retry_at = {
         pod.metadata.uid: known.get(pod.metadata.uid, now + COLLECT_SECONDS) for pod in unwanted
@@ -108,14 +117,20 @@ def _end(world: World, placement: Placement, unwanted: Sequence[Pod], now: float
     asked = []
     for pod in unwanted:
         uid = pod.metadata.uid
-        if pod.metadata.deletion_timestamp is not None:
+        if pod.metadata.deletion_timestamp is not None and not _ends_later(pod, most):
             continue
         if placement.child_retry_at[uid] > now:
             world.wakes.ask(placement.key, placement.child_retry_at[uid])
         elif world.leadership.acts(now) and world.has_room(placement):
             placement.child_retry_at[uid] = now + COLLECT_SECONDS
             world.wakes.ask(placement.key, now + COLLECT_SECONDS)
-            own = Tracked(ref=ref_of(POD, pod.metadata), object=pod)
+            own = Tracked(ref=ref_of(POD, pod.metadata), object=pod, grace_seconds=most)
             world.ask_child_delete(placement, pod, now, grace_seconds=graces.grace_seconds(placement, own))
             asked.append(pod)
     return asked
+
+
+def _ends_later(pod: Pod, most: float | None) -> bool:
+    """Say whether a pod that is being deleted was given more time than it may have."""
+    given = pod.metadata.deletion_grace_period_seconds
+    return most is not None and given is not None and given > most

@@ -12,7 +12,9 @@ from gatelift_agent.core import allow_lists, pod_security, podspecs, shapes
 from gatelift_agent.core.allow_lists import denied
 from gatelift_agent.core.podspecs import Json
 from gatelift_agent.core.settings import Policy
+from gatelift_kinds import job_selector
 from gatelift_kube.objects.core import Namespace
+from gatelift_kube.resources import JOB
 from gatelift_wire.keys import LABEL_ACCEPT
 from gatelift_wire.messages import PodSetRequest
 from gatelift_wire.refusals import Refusal
@@ -58,6 +60,9 @@ def spec_refusal(kind: str, content: bytes, policy: Policy) -> tuple[Refusal, st
         path, spec = podspecs.pod_spec(kind, document)
     except podspecs.SpecError as error:
         return Refusal.INVALID, str(error)
+    chosen = job_selector.chosen_in(document) if kind == JOB.kind else ""
+    if chosen:
+        return Refusal.INVALID, chosen
     template = podspecs.template_annotations(kind, document)
     found = [
         *_violations(path, spec, policy),
