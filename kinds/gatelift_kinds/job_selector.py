@@ -3,8 +3,8 @@
 A Job's pods are its own as long as they wear these labels: the Job controller lets go of one that no longer does, and
 makes another one in its place, while the first runs on and nobody is charged for it. Generated labels are kept on what
 runs (the policies of both sides, `gatelift_kinds.placed_mark`); labels that a user chose are his to change. So a Job
-with such a selector is queued nowhere. That the selector was chosen once is seen in itself too: `spec.manualSelector`
-can be taken back afterwards, the selector cannot.
+with such a selector is queued nowhere. The selector itself is looked at too: by it pods are found, whatever
+`spec.manualSelector` says of it.
 """
 
 from __future__ import annotations
