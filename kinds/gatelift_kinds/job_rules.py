@@ -65,19 +65,21 @@ def corrected(old: Object, new: Object, facts: WebhookFacts) -> Correction:
     """Return that a Job which waits in a queue stays suspended, whoever wants it otherwise: admission alone starts it.
 
     Put back and not refused: a controller that lets its Jobs go, or a manifest with `suspend: false` that is applied
-    again, would fail for ever. A suspended Job is never an admitted one that runs, so nothing else need be known.
+    again, would fail for ever. A suspended Job is never an admitted one that runs, so nothing else need be known. The
+    places of its template stay as they run also where an update suspends it: that is what a manifest with
+    `suspend: true` does which is applied again. It evicts; what the lift added is taken off when the Job has stopped.
     """
     if facts.by_agent or not facts.namespace_selected or not _queued(old, new) or _finished(old):
         return NO_CORRECTION
-    if not _suspended(new):
-        if _suspended(old):
-            operation: Operation = {"op": "add", "path": "/spec/suspend", "value": True}
-            return Correction(operations=(operation,), warnings=(STAYS_SUSPENDED,))
-        patient = _replacement(old, new)
-        places, size = template_before.kept_places(old, new), job_partial.kept_size(old, new)
-        warnings = (*patient.warnings, *((STAYS_SMALL.format(_size(old).parallelism),) if size else ()))
-        return Correction(operations=(*patient.operations, *places, *size), warnings=warnings)
-    return NO_CORRECTION
+    places = template_before.kept_places(old, new)
+    if _suspended(new):
+        return Correction(operations=places)
+    if _suspended(old):
+        operation: Operation = {"op": "add", "path": "/spec/suspend", "value": True}
+        return Correction(operations=(operation, *places), warnings=(STAYS_SUSPENDED,))
+    patient, size = _replacement(old, new), job_partial.kept_size(old, new)
+    warnings = (*patient.warnings, *((STAYS_SMALL.format(_size(old).parallelism),) if size else ()))
+    return Correction(operations=(*patient.operations, *places, *size), warnings=warnings)
 
 
 def _replacement(old: Object, new: Object) -> Correction:
@@ -178,7 +180,8 @@ def _kept_note(name: str, where: str, old: Object, new: Object, facts: WebhookFa
 def _template(obj: Object, facts: WebhookFacts) -> list[FieldError]:
     """Return errors for a queued Job whose pods would say that they were queued themselves, or claim devices.
 
-    A queue's name there is as common as it is harmless.
+    Or that they are of another pod set: Kueue does not start such a Job. A queue's name there is as common as it is
+    harmless.
     """
     if not _to_be_queued(obj, facts):
         return []
@@ -187,6 +190,11 @@ def _template(obj: Object, facts: WebhookFacts) -> list[FieldError]:
     if markers.MANAGED in rules.marks(template):
         path = f"spec.template.{label(markers.MANAGED)}"
         errors.append(forbidden(path, "the Job is queued, not its pods: leave the label out of the template"))
+    pod_set = rules.marks(template).get(markers.POD_SET, markers.DEFAULT_POD_SET)
+    if pod_set != markers.DEFAULT_POD_SET:
+        path = f"spec.template.{label(markers.POD_SET)}"
+        text = f'says "{markers.DEFAULT_POD_SET}" on the pods of a Job while it runs, and is set for you: leave it out'
+        errors.append(invalid(path, str(pod_set), text))
     return errors
 
 

@@ -10,7 +10,7 @@ digest of the annotation. Another annotation says nothing: then only our marks a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -127,10 +127,11 @@ def restore_patch(obj: Job, raw: bytes) -> bytes:
 
 
 def kept_places(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Operation, ...]:
-    """Return the operations that leave a running Job's template as it is, where an update says how it was before.
+    """Return the operations that leave a Job's template as it was let go, where an update says how it was before.
 
     That is what a manifest does which is applied again: a list of tolerations is written as a whole, without what the
-    lift has added, and of a Job that runs the API server takes no other template.
+    lift has added, and of a Job that runs the API server takes no other template. So it is with an update that suspends
+    it, and until it is put back.
     """
     spec = old.get("spec") or {}
     here, said = _places_of(old), _places_of(new)
@@ -139,6 +140,8 @@ def kept_places(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Operati
     meta: Json = old.get("metadata") or {}
     noted: str = (meta.get("annotations") or {}).get(ANNOTATION_BEFORE, "")
     marks = placed_mark.of_json(here.get("tolerations") or ())
+    if spec.get("suspend") and _takes_any(old, said, marks):
+        return ()
     same = _is_genuine(noted, str(meta.get("name", "")), str(meta.get("uid", "")), marks)
     before = _before(noted if same else "", spec)["spec"]
     return tuple(
@@ -146,6 +149,17 @@ def kept_places(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Operati
         for key in PLACES
         if here.get(key) and said.get(key) != here[key] and (said.get(key) or None) == before[key]
     )
+
+
+def _takes_any(old: Mapping[str, Any], said: Json, marks: tuple[Toleration, ...]) -> bool:
+    """Return whether other places of a suspended Job are taken: by the policies, and by the API server until it began.
+
+    Or are its user's alone, since nothing of this Job's own run is there to be put back.
+    """
+    meta: Json = old.get("metadata") or {}
+    ours = {mark for mark in placed_mark.read(marks) if (mark.job, mark.job_uid) == (meta.get("name"), meta.get("uid"))}
+    kept = ours <= {*placed_mark.read(placed_mark.of_json(said.get("tolerations") or ()))}
+    return not ours or (kept and not (old.get("status") or {}).get("startTime"))
 
 
 def _places_of(obj: Mapping[str, Any]) -> Json:
@@ -176,12 +190,14 @@ def _before(said: str, spec: Json) -> Json:
     metadata, places = template.get("metadata") or {}, template.get("spec") or {}
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     selector, tolerations = places.get("nodeSelector") or {}, placed_mark.without(places.get("tolerations") or ())
-    kept = _read(said)
+    kept, theirs = _read(said), set[str]()
     if kept is not None:
         fixed = GENERATED_LABELS | _selected_by(spec)
         stay = {key: value for key, value in labels.items() if key in fixed}
         added, since = kept.added or _Parts(), kept.added is not None
-        own_labels = _own(labels, added.metadata.labels, since=since)
+        ours = {markers.POD_SET: markers.DEFAULT_POD_SET, **(added.metadata.labels or {})}
+        own_labels = _own(labels, ours, since=since)
+        theirs = {*(kept.metadata.labels or {}), *own_labels, *stay}
         own_annotations = _own(annotations, added.metadata.annotations, since=since)
         labels = {**_restored(kept.metadata.labels, labels, values=_LABEL_VALUE), **own_labels, **stay}
         annotations = {**_restored(kept.metadata.annotations, annotations), **own_annotations}
@@ -195,7 +211,7 @@ def _before(said: str, spec: Json) -> Json:
             if toleration_key(one) in tolerated or (since and toleration_key(one) not in brought)
         ]
     return {
-        "metadata": {"labels": _without_ours(labels), "annotations": _without_ours(annotations)},
+        "metadata": {"labels": _without_ours(labels, theirs), "annotations": _without_ours(annotations)},
         "spec": {"nodeSelector": selector or None, "tolerations": tolerations or None},
     }
 
@@ -234,6 +250,7 @@ def _selected_by(spec: Json) -> frozenset[str]:
     return frozenset({*(selector.get("matchLabels") or {}), *expressions})
 
 
-def _without_ours(marks: Mapping[str, str]) -> dict[str, str] | None:
-    left = {key: value for key, value in marks.items() if not key.startswith(OURS) and key != markers.POD_SET}
-    return left or None
+def _without_ours(marks: Mapping[str, str], theirs: Collection[str] = ()) -> dict[str, str] | None:
+    """Return them without our own, and without the pod set's unless it is theirs: users write that key too."""
+    given = {markers.POD_SET}.difference(theirs)
+    return {key: value for key, value in marks.items() if not key.startswith(OURS) and key not in given} or None

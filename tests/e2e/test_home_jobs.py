@@ -111,6 +111,29 @@ async def test_hd_199_a_manifest_with_tolerations_is_applied_again_while_its_job
     await world.remove(JOB, name)
 
 
+async def test_hd_222_a_manifest_that_says_suspend_is_applied_again_while_its_job_runs(world: World) -> None:
+    name = world.name("suspend-applied-again")
+    mine: Json = {"tolerations": [{"key": "a", "operator": "Exists"}]}
+    job = world.job(name, pods=1, queue="at-home", cpu="10m", does=LONG)
+    job["spec"]["template"]["spec"] |= mine
+    job["spec"]["suspend"] = True
+    await world.create(job)
+    await world.until(lambda: _running(world, name, 1), "it runs")
+    again = {"spec": {"suspend": True, "template": {"spec": mine}}}
+    await world.patch(JOB, name, again)
+    found = await world.get("mgmt", JOB, name)
+    assert found is not None
+    assert found["spec"]["suspend"]
+    await world.patch(JOB, name, again)
+    await world.showed(name, _evicted_for("Suspended"), "it is evicted", kind="Job")
+    await world.patch(JOB, name, again)
+    await world.until(lambda: _running(world, name, 1), "it was queued again, and runs")
+    runs = await world.get("mgmt", JOB, name)
+    assert runs is not None
+    assert runs["spec"]["template"]["spec"]["tolerations"][0] == mine["tolerations"][0]
+    await world.remove(JOB, name)
+
+
 async def test_hd_212_a_manifest_is_applied_again_while_its_job_runs_with_fewer_pods(world: World) -> None:
     name = world.name("fewer-applied-again")
     job = world.job(name, pods=6, queue="at-home", cpu="1", does=LONG)

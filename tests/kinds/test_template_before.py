@@ -1,4 +1,7 @@
-"""HD-195, HD-196, HD-199: what a Job's template was before it was let go at home, noted, known, and put back."""
+"""What a Job's template was before it was let go at home, noted, known, and put back.
+
+HD-195, HD-196, HD-199, HD-222, HD-223.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import json
 import pytest
 
 from gatelift_kinds import placed_mark, template_before
-from gatelift_kinds.job_rules import corrected
+from gatelift_kinds.job_rules import corrected, validate_create, validate_update
 from gatelift_kinds.kind import Placing, PodSetStart
 from gatelift_kinds.registry import JOB_KIND as KIND
 from gatelift_kinds.review import WebhookFacts
@@ -15,6 +18,7 @@ from gatelift_kube.objects.core import Toleration
 from support.kind_objects import KEY, Json, a_job, job, merged, patched, raw
 
 NOTE = "gatelift.dev/template-before"
+POD_SET = "kueue.x-k8s.io/podset"
 START = PodSetStart(
     pod_set="main",
     count=3,
@@ -201,10 +205,70 @@ def test_hd_199_what_else_is_written_is_left_to_the_api_server_to_refuse(wanted:
     assert places(applied(runs, edited)) == edited
 
 
+def suspending(document: Json, said: Json) -> Json:
+    """Return what becomes of a Job whose manifest says these places, and `suspend: true`, after the webhook."""
+    edited = merged(document, b'{"spec":{"suspend":true}}')
+    for key in ("nodeSelector", "tolerations"):
+        edited["spec"]["template"]["spec"].pop(key, None)
+    edited["spec"]["template"]["spec"] |= said
+    return patched(edited, json.dumps(corrected(document, edited, WebhookFacts()).operations).encode())
+
+
+def test_hd_222_a_manifest_that_says_suspend_is_taken_as_its_job_runs_and_suspends_it() -> None:
+    runs = lifted()
+    after = suspending(runs, places(waiting()))
+    assert after == merged(runs, b'{"spec":{"suspend":true}}'), "the API server sees no other template"
+    note = after["metadata"]["annotations"][NOTE]
+    assert restored(after, note) == waiting()["spec"]["template"], "its user's template comes back"
+    other = {**places(waiting()), "tolerations": [{"key": "other", "operator": "Exists"}]}
+    assert places(suspending(runs, other))["tolerations"] == other["tolerations"], "the API server's to refuse"
+
+
+def test_hd_222_a_manifest_that_is_applied_again_before_the_template_is_put_back_changes_nothing() -> None:
+    stopping = merged(lifted(), b'{"spec":{"suspend":true}}')
+    assert suspending(stopping, places(waiting())) == stopping, "the mark is nobody's to take off"
+    started = {**stopping, "status": {"startTime": "2026-01-01T00:00:00Z"}}
+    only_selector = {**places(stopping), "nodeSelector": places(waiting())["nodeSelector"]}
+    assert suspending(started, only_selector) == started, "the API server takes no other selector of what has begun"
+
+
 def test_hd_199_a_job_that_is_suspended_is_its_users_to_edit() -> None:
-    document = lifted()
-    document["spec"]["suspend"] = True
-    assert places(applied(document, places(waiting()))) == places(waiting())
+    """What the API server and the policies take of it is left as it is written."""
+    stopping = merged(lifted(), b'{"spec":{"suspend":true}}')
+    only_selector = {**places(stopping), "nodeSelector": places(waiting())["nodeSelector"]}
+    assert places(suspending(stopping, only_selector)) == only_selector
+    other = {"tolerations": [{"key": "other", "operator": "Exists"}]}
+    assert places(suspending(stopping, other)) == other
+    waits = merged(waiting(), b'{"status":{"startTime":"2026-01-01T00:00:00Z"}}')
+    assert places(suspending(waits, {})) == {}, "nothing of ours is there"
+
+
+@pytest.mark.parametrize("said", ["main", "mine"])
+def test_hd_223_a_pod_sets_label_of_its_users_own_comes_back_as_it_was(said: str) -> None:
+    document = waiting()
+    document["spec"]["template"]["metadata"]["labels"][POD_SET] = said
+    runs = patched(document, KIND.local_lift_patch(job(document), raw(document), PLACING))
+    assert runs["spec"]["template"]["metadata"]["labels"][POD_SET] == "main"
+    noted = runs["metadata"]["annotations"][NOTE]
+    assert restored(runs, noted) == document["spec"]["template"]
+    assert POD_SET not in restored(lifted(), lifted()["metadata"]["annotations"][NOTE])["metadata"]["labels"]
+    assert POD_SET not in restored(runs, None)["metadata"]["labels"], "nobody knows whose it was"
+
+
+def test_hd_223_another_pod_sets_label_is_refused_as_a_job_is_queued() -> None:
+    facts = WebhookFacts(namespace_selected=True)
+    document = a_job(suspend=True)
+    labels: Json = document["spec"]["template"]["metadata"]["labels"]
+    assert not validate_create(document, facts).errors
+    labels[POD_SET] = "main"
+    assert not validate_create(document, facts).errors, "what would stand there anyway"
+    labels[POD_SET] = "mine"
+    [error] = validate_create(document, facts).errors
+    assert error.path == "spec.template.metadata.labels[kueue.x-k8s.io/podset]"
+    assert "leave it out" in error.text
+    assert not validate_update(document, document, facts).errors, "what is there is changed as ever"
+    del document["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]
+    assert not validate_create(document, facts).errors, "without a queue it is its user's"
 
 
 def test_hd_199_what_gatelift_writes_is_not_corrected() -> None:

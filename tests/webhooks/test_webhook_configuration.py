@@ -120,7 +120,7 @@ def test_only_marked_objects_are_asked_about() -> None:
     assert "oldObject != null" in marked
 
 
-def test_hd_1_hd_132_hd_199_hd_212_only_what_lets_a_queued_job_run_otherwise_is_asked_about_of_updates() -> None:
+def test_hd_1_hd_132_hd_199_hd_212_hd_222_only_what_lets_a_queued_job_run_otherwise_is_asked_about_of_updates() -> None:
     (asked,) = [one for one in configuration.mutating(BASE) if "UPDATE" in one["rules"][0]["operations"]]
     assert asked["rules"][0]["resources"] == ["jobs"], "not its status, which is its controller's"
     assert asked["failurePolicy"] == "Fail"
@@ -138,9 +138,12 @@ def test_hd_1_hd_132_hd_199_hd_212_only_what_lets_a_queued_job_run_otherwise_is_
         "has(oldObject.metadata.annotations) && 'gatelift.dev/parallelism-before' in oldObject.metadata.annotations"
     )
     assert conditions["unsuspended-or-otherwise-than-let-go"] == (
-        "!((has(object.spec.suspend) && object.spec.suspend == true))"
+        "(!((has(object.spec.suspend) && object.spec.suspend == true))"
         " && ((has(oldObject.spec.suspend) && oldObject.spec.suspend == true)"
-        f" || ({was} && !({was.replace('oldObject', 'object')})) || {moved} || ({lowered} && ({sized})))"
+        f" || ({was} && !({was.replace('oldObject', 'object')})) || ({lowered} && ({sized}))))"
+        " || ((!((has(oldObject.spec.suspend) && oldObject.spec.suspend == true)) || (has(oldObject.spec.template.spec."
+        "tolerations) && oldObject.spec.template.spec.tolerations.exists(t, has(t.key) && t.key.contains("
+        f"'placed-as.gatelift.dev/')))) && ({moved}))"
     )
     assert "'system:serviceaccounts:gatelift-system' in request.userInfo.groups" in conditions["not-gatelift"]
     assert "queue-name" in conditions["marked"]

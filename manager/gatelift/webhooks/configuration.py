@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift_kinds import job_partial, markers, template_before, unserved
+from gatelift_kinds import job_partial, markers, placed_mark, template_before, unserved
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
@@ -238,16 +238,18 @@ def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Jso
 def _started_by_hand(wanted: Wanted, extra: Json) -> Json:
     """Return the webhook of Jobs that somebody unsuspends, or of which one that runs is to be otherwise than let go.
 
-    That is to replace its pods beside those that stop, or on other nodes, or to run more of them at once. All other
-    changes of Jobs pass without being asked about.
+    That is to replace its pods beside those that stop, or on other nodes, or to run more of them at once. Other nodes
+    are asked about also as an update suspends it, and until its template is put back. All other changes of Jobs pass
+    without being asked about.
     """
     sooner = f"{_replaced_when_ended('oldObject')} && !({_replaced_when_ended('object')})"
     elsewhere = " || ".join(_differs(f"spec.template.spec.{place}") for place in template_before.PLACES)
     note = job_partial.ANNOTATION_BEFORE
     lowered = f"has(oldObject.metadata.annotations) && '{note}' in oldObject.metadata.annotations"
     larger = f"({lowered} && ({' || '.join(_differs(f'spec.{field}') for field in job_partial.FIELDS)}))"
-    otherwise = f"({sooner}) || {elsewhere} || {larger}"
-    wanted_now = f"!({_suspended('object')}) && ({_suspended('oldObject')} || {otherwise})"
+    started = f"!({_suspended('object')}) && ({_suspended('oldObject')} || ({sooner}) || {larger})"
+    let_go = f"!({_suspended('oldObject')}) || {_placed('oldObject')}"
+    wanted_now = f"({started}) || (({let_go}) && ({elsewhere}))"
     return {
         "clientConfig": _client(wanted, path("mutate", JOB.name)),
         "rules": [_rule(JOB, ("UPDATE",))],
@@ -265,6 +267,12 @@ def _started_by_hand(wanted: Wanted, extra: Json) -> Json:
 
 def _suspended(one: str) -> str:
     return f"(has({one}.spec.suspend) && {one}.spec.suspend == true)"
+
+
+def _placed(one: str) -> str:
+    """Return whether a Job's template has a placement's mark, so that a run of it is not put back yet."""
+    tolerations = f"{one}.spec.template.spec.tolerations"
+    return f"(has({tolerations}) && {tolerations}.exists(t, has(t.key) && t.key.contains('{placed_mark.DOMAIN}/')))"
 
 
 def _differs(field: str) -> str:
