@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from support.builders_manager import NAMESPACE, Doc, a_job, a_setting
@@ -24,15 +22,23 @@ def evictions(workload: Doc) -> list[tuple[str, int]]:
     return [(one["reason"], one["count"]) for one in found]
 
 
-@pytest.mark.parametrize("restarts", [False, True])
-def test_hd_153_a_record_that_grants_less_than_its_job_asks_is_stopped_and_queued_anew(restarts: bool) -> None:
+def test_hd_227_a_record_that_grants_less_is_put_back_by_who_has_seen_it_granted() -> None:
+    world = a_world(a_setting(cpu=8))
+    world.api.apply(a_job(parallelism=2, completions=8))
+    world.advance(2.0)
+    granted, runs = world.find("Workload")["status"]["admission"], set(world.runs)
+    world.api.edit(the_workload(world), grants_less)
+    world.advance(10.0)
+    assert (world.find("Workload")["status"]["admission"], set(world.runs)) == (granted, runs)
+
+
+def test_hd_153_a_record_that_grants_less_than_its_job_asks_is_stopped_and_queued_anew_by_who_finds_it_so() -> None:
     world = a_world(a_setting(cpu=8))
     world.api.apply(a_job(parallelism=2, completions=8))
     world.advance(2.0)
     granted = world.find("Workload")["status"]["admission"]
     world.api.edit(the_workload(world), grants_less)
-    if restarts:
-        world.restart()
+    world.restart()
     world.advance(10.0)
     workload = world.find("Workload")
     assert evictions(workload) == [("NoMatchingWorkload", 1)]
