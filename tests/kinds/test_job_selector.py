@@ -45,7 +45,9 @@ def wrong(old: Json | None, new: Json) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("case", OWN)
 def test_hd_221_a_job_that_selects_its_pods_itself_is_not_queued_and_told_the_way_out(case: str) -> None:
     queued = a_suspended_job(OWN[case])
-    [(path, text)] = wrong(None, queued)
+    refused = wrong(None, queued)
+    assert len(refused) == 1
+    path, text = refused[0]
     assert path == ("spec.manualSelector" if OWN[case].get("manualSelector") else "spec.selector")
     assert "make the Job anew without spec.selector and spec.manualSelector" in text
     before = a_suspended_job(OWN[case])

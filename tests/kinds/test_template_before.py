@@ -263,7 +263,9 @@ def test_hd_223_another_pod_sets_label_is_refused_as_a_job_is_queued() -> None:
     labels[POD_SET] = "main"
     assert not validate_create(document, facts).errors, "what would stand there anyway"
     labels[POD_SET] = "mine"
-    [error] = validate_create(document, facts).errors
+    errors = validate_create(document, facts).errors
+    assert len(errors) == 1
+    error = errors[0]
     assert error.path == "spec.template.metadata.labels[kueue.x-k8s.io/podset]"
     assert "leave it out" in error.text
     assert not validate_update(document, document, facts).errors, "what is there is changed as ever"
