@@ -51,6 +51,10 @@ class BareKind:
         """Return nothing: it is watched without a label."""
         return None
 
+    def out_of_sight(self, obj: Workload) -> bool:
+        """Return False: all Workloads are watched."""
+        return False
+
     def queue_name(self, obj: Workload) -> str:
         """Return the queue that it names."""
         return obj.spec.queue_name

@@ -69,6 +69,10 @@ class JobKind:
         """Return nothing: a Job is watched without a label."""
         return None
 
+    def out_of_sight(self, obj: Job) -> bool:
+        """Return False: all Jobs are watched."""
+        return False
+
     def queue_name(self, obj: Job) -> str:
         """Return the queue label."""
         return obj.metadata.labels.get(markers.QUEUE_NAME, "")

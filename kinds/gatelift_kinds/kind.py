@@ -169,6 +169,10 @@ class ManagementSide(Protocol[UserT_contra]):
         """Return the write that puts back the label by which a managed object is watched; None while it is there."""
         ...
 
+    def out_of_sight(self, obj: UserT_contra) -> bool:
+        """Return whether no watch of the manager shows the object: both labels by which it is watched are off."""
+        ...
+
     def queue_name(self, obj: UserT_contra) -> str:
         """Return the LocalQueue's name, "" if none."""
         ...

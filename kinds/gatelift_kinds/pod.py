@@ -89,6 +89,12 @@ class PodKind:
         operations = [*guards(obj.metadata), *add_to_map(("metadata", "labels"), obj.metadata.labels, mark)]
         return PatchStep(body=encode(operations), kind=PatchKind.JSON)
 
+    def out_of_sight(self, obj: Pod) -> bool:
+        """Return whether it has neither label by which pods are watched; nor is it of a group or a Job, as nobody's."""
+        meta = obj.metadata
+        shown = meta.labels.get(markers.MANAGED) == markers.MANAGED_VALUE or markers.QUEUE_NAME in meta.labels
+        return not (shown or _of_job(obj) or markers.group_name(meta.labels, meta.annotations))
+
     def _lost_its_mark(self, obj: Pod) -> bool:
         """Return whether it was taken over and names a queue, and the label that says so was taken off.
 

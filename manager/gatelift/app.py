@@ -215,7 +215,7 @@ class _Process:
             case commands.CloseStream():
                 if not self._local.close(command):
                     self._agents.close(command)
-            case commands.Read() | commands.ReadAll():
+            case commands.Read() | commands.ReadAll() | commands.ListOutOfSight():
                 self._api.read(command)
             case commands.ListAnew():
                 self._api.list_anew()

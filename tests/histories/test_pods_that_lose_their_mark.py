@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gatelift.core.out_of_sight import AGAIN_SECONDS, OutOfSight
 from gatelift_kinds import markers
 from gatelift_kube.resources import POD, WORKLOAD
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
@@ -145,3 +146,129 @@ def test_hd_216_a_pod_that_lost_its_marks_is_let_go_with_its_workload_by_a_leade
     history.until("the Workload is gone", lambda: history.workload("one") is None, 100.0)
     history.passes(60.0)
     assert not history.objects("home", POD)
+
+
+BOTH = (markers.MANAGED, markers.QUEUE_NAME)
+
+
+def waiting(*, made: bool = True) -> History:
+    """Return a world in which a pod waits in `stays`, for room that another one has."""
+    history = History(shown=False)
+    history.pod("full", "stays", cpu="2")
+    history.until_runs("full")
+    if made:
+        history.pod("one", "stays", cpu="2")
+        history.until("it waits", lambda: history.workload("one") is not None)
+        history.passes(5.0)
+    return history
+
+
+def finalizers(history: History) -> list[str] | None:
+    """Return what keeps the pod, None when it is gone."""
+    found = history.home.look(POD, "one")
+    return found["metadata"].get("finalizers", []) if found is not None else None
+
+
+def its_workload_goes(history: History) -> None:
+    found = history.workload("one")
+    assert found is not None
+    history.delete("home", WORKLOAD, found["metadata"]["name"])
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.005, 0.01, 0.02, 0.05])
+@pytest.mark.parametrize("first", ["its labels", "its Workload"])
+def test_hd_220_a_pod_that_loses_its_marks_as_its_workload_goes_is_its_users(first: str, gap: float) -> None:
+    """HD-220: one `kubectl` with two objects. The symptom: nothing asked for the pod, which kept our finalizer."""
+    history = waiting()
+    if first == "its labels":
+        take_off(history, BOTH)
+        history.passes(gap)
+    its_workload_goes(history)
+    history.passes(gap)
+    if first == "its Workload":
+        take_off(history, BOTH)
+    history.until("it has no finalizer of ours", lambda: finalizers(history) == [], 10.0)
+    history.passes(60.0)
+    assert history.workload("one") is None
+    assert not history.containers("one")
+    history.delete("home", POD, "one")
+    history.passes(1.0)
+    assert finalizers(history) is None
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_hd_220_a_pod_that_lost_its_marks_before_anybody_led_is_found_by_who_leads(*, deleted: bool) -> None:
+    """HD-220: no Workload was ever made. The symptom: its deletion never ended."""
+    history = waiting(made=False)
+    history.kill_leader()
+    history.pod("one", "stays", cpu="2")
+    take_off(history, BOTH)
+    if deleted:
+        history.delete("home", POD, "one")
+    history.until("another leads", history.leads)
+    history.until("nothing of ours keeps it", lambda: not finalizers(history), 30.0)
+    assert (finalizers(history) is None) is deleted
+    assert history.workload("one") is None
+
+
+def out_of_sight_of(history: History) -> list[OutOfSight]:
+    """Return what the managers know that wait for the list of what nothing shows."""
+    known = (each.machine.core.out_of_sight for each in history.world.managers)
+    return [each for each in known if each.read_id]
+
+
+def test_hd_220_the_list_is_asked_for_again_when_it_fails_and_once_in_a_term() -> None:
+    history = waiting(made=False)
+    history.kill_leader()
+    history.pod("one", "stays", cpu="2")
+    take_off(history, BOTH)
+    time = history.world.time
+    limit = time.now + 120.0
+    while not (found := out_of_sight_of(history)):
+        assert time.step(limit), "the list was not asked for"
+        if not history.world.managers:
+            history.world.start_manager()
+    leader = history.leader
+    leader.port.down = True
+    history.passes(1.0)
+    leader.port.down = False
+    assert finalizers(history) != []
+    history.until("nothing of ours keeps it", lambda: finalizers(history) == [], 30.0)
+    assert found[0].failures == 2  # at once, and half a second later
+    before = version(history)
+    history.passes(300.0)
+    assert version(history) == before, "one write"
+
+
+def test_hd_220_what_runs_and_has_its_workload_is_stopped_before_it_is_let_go() -> None:
+    history = History(shown=False)
+    history.pod("one", stops_in=20.0)
+    cluster = history.until_runs("one")
+    history.cut(cluster)
+    take_off(history, BOTH)
+    history.passes(60.0)
+    assert history.containers("one") == 1
+    assert finalizers(history) == [markers.MANAGED]
+    history.mend(cluster)
+    history.until("it has stopped", lambda: not history.containers("one"))
+    history.until("nothing of ours keeps it", lambda: not finalizers(history))
+
+
+def test_hd_220_what_is_remembered_to_run_holds_its_pod_until_its_cluster_says_that_it_stopped() -> None:
+    """HD-220: its Workload vanished; what may run is known by the record of its cluster alone."""
+    history = History(shown=False)
+    history.pod("one")
+    cluster = history.until_runs("one")
+    history.cut(cluster)
+    found = history.workload("one")
+    assert found is not None
+    name = found["metadata"]["name"]
+    take_off(history, BOTH)
+    history.edit("home", WORKLOAD, name, {"metadata": {"finalizers": None}})
+    history.delete("home", WORKLOAD, name)
+    history.passes(3 * AGAIN_SECONDS)
+    assert history.containers("one") == 1
+    assert finalizers(history) == [markers.MANAGED]
+    history.mend(cluster)
+    history.until("it has stopped", lambda: not history.containers("one"))
+    history.until("nothing of ours keeps it", lambda: finalizers(history) == [], 2 * AGAIN_SECONDS)

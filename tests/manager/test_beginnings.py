@@ -107,11 +107,7 @@ def test_hd_98_a_read_that_fails_is_asked_again_and_nothing_is_concluded_meanwhi
 def test_hd_98_one_that_is_none_of_ours_any_more_is_read_once_and_its_run_stopped() -> None:
     world, _ = a_running_pod()
     world.hidden = {THE_POD}  # the watch asks for what carries the label
-    document = world.api.objects[THE_POD]
-    world.api.objects[THE_POD] = {
-        **document,
-        "metadata": {**document["metadata"], "labels": {}, "resourceVersion": "999999"},
-    }
+    world.api.edit(THE_POD, lambda document: document["metadata"].update(labels={}))
     led_anew(world)
     world.advance(30.0)
     assert reads(world) == [THE_POD]

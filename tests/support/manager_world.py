@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gatelift.adapters.kubernetes import out_of_sight
 from gatelift.core import events, invariants
 from gatelift.core.beginning import WATCHED
-from gatelift.core.commands import Command, ListAnew, Note, Read, ReadAll, StepDown
+from gatelift.core.commands import Command, ListAnew, ListOutOfSight, Note, Read, ReadAll, StepDown
 from gatelift.core.dispatch_values import DispatchSettings
 from gatelift.core.link_values import (
     ClusterView,
@@ -238,6 +239,10 @@ class World:
                 ]
                 listed = tuple((one.object, one.raw) for one in everything)
                 self.put(events.ReadAllDone(read_id=command.read_id, objects=listed))
+            case ListOutOfSight():
+                pods = (seen(ref, one).object for ref, one in self.api.objects.items() if ref.resource == POD)
+                hidden = tuple(each_found for each in pods if (each_found := out_of_sight(each)) is not None)
+                self.put(events.OutOfSightListed(read_id=command.read_id, pods=hidden))
             case ListAnew():
                 self._list()
             case EmitEvent():

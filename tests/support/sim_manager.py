@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gatelift.adapters.kubernetes import UNMARKED, WATCHED, is_told_of_unmarked
+from gatelift.adapters.kubernetes import UNMARKED, WATCHED, is_told_of_unmarked, out_of_sight
 from gatelift.assembly import new_machine
 from gatelift.config import Configuration
 from gatelift.core import commands, events
@@ -183,16 +183,8 @@ class SimManager:
                     self.name, f"closes stream {command.stream_id}: {command.close.reason.value} {command.close.text}"
                 )
                 self._network.manager_hangs_up(self, command.stream_id, command.close)
-            case commands.Read():
-                self.port.later(
-                    lambda: self._read(command),
-                    lambda: events.ReadFailed(read_id=command.read_id, ref=command.ref, message="not reachable"),
-                )
-            case commands.ReadAll():
-                self.port.later(
-                    lambda: self._read_all(command),
-                    lambda: events.ReadFailed(read_id=command.read_id, message="not reachable"),
-                )
+            case commands.Read() | commands.ReadAll() | commands.ListOutOfSight():
+                self._ask(command)
             case commands.ListAnew():
                 for watch in self._watches:
                     watch.list_anew()
@@ -208,6 +200,22 @@ class SimManager:
             case _:
                 raise AssertionError(f"nobody carries out {command}")
 
+    def _ask(self, command: commands.Read | commands.ReadAll | commands.ListOutOfSight) -> None:
+        match command:
+            case commands.Read():
+                self.port.later(
+                    lambda: self._read(command),
+                    lambda: events.ReadFailed(read_id=command.read_id, ref=command.ref, message="not reachable"),
+                )
+            case commands.ReadAll():
+                self.port.later(
+                    lambda: self._read_all(command),
+                    lambda: events.ReadFailed(read_id=command.read_id, message="not reachable"),
+                )
+            case commands.ListOutOfSight():  # drawn by no chance: a seed's history is told by what happens
+                time = self.cluster.timeline
+                time.after(0.02, lambda: self.process.post(self._list_out_of_sight(command)))
+
     def _read(self, command: commands.Read) -> events.ReadDone:
         if command.ref.resource == LEASE:
             return events.ReadDone(read_id=command.read_id, ref=command.ref, object=self.elector.read())
@@ -216,6 +224,13 @@ class SimManager:
             return events.ReadDone(read_id=command.read_id, ref=command.ref, object=None)
         found = self.cluster.typed(command.ref.resource, stored)
         return events.ReadDone(read_id=command.read_id, ref=command.ref, object=found, raw=stored.raw)
+
+    def _list_out_of_sight(self, command: commands.ListOutOfSight) -> events.OutOfSightListed | events.ReadFailed:
+        if self.port.down:
+            return events.ReadFailed(read_id=command.read_id, message="not reachable")
+        typed = (self.cluster.typed(POD, each) for each in self.cluster.store.all((POD.group, POD.plural)))
+        pods = sorted(found for each in typed if (found := out_of_sight(each)) is not None)
+        return events.OutOfSightListed(read_id=command.read_id, pods=tuple(pods))
 
     def _read_all(self, command: commands.ReadAll) -> events.ReadAllDone:
         kind = self.cluster.store.kinds.of(command.resource)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import structlog
 
 from gatelift.core import beginning
-from gatelift.core.commands import Read, ReadAll
-from gatelift.core.events import Event, ReadAllDone, ReadDone, ReadFailed, WentBack
+from gatelift.core.commands import ListOutOfSight, Read, ReadAll
+from gatelift.core.events import Event, OutOfSightListed, ReadAllDone, ReadDone, ReadFailed, WentBack
 from gatelift_kinds import registry
 from gatelift_kube.budget import Budget
 from gatelift_kube.client import Client, Selection
@@ -30,6 +30,7 @@ from gatelift_kube.resources import (
     POD,
     RESOURCE_FLAVOR,
     WORKLOAD,
+    ObjectKey,
     Resource,
 )
 from gatelift_kube.tasks import Supervisor
@@ -37,6 +38,7 @@ from gatelift_kube.writes import (
     ApiEvent,
     ApiWrite,
     EmitEvent,
+    KubeObject,
     ObjectGone,
     ObjectSeen,
     WriteDone,
@@ -60,6 +62,20 @@ FOLLOWED = frozenset({NAMESPACE, RESOURCE_FLAVOR, JOB, POD})
 
 ECHOING = frozenset({WORKLOAD, JOB, POD})
 """Kinds of which the core takes the answer to a write as it takes the word of the watch; so it need not hear both."""
+
+
+OUT_OF_SIGHT = Selection(labels="!kueue.x-k8s.io/queue-name,kueue.x-k8s.io/managed!=true", fields="spec.nodeName=")
+"""Pods that neither shows and that no node has: of those few that were taken over are told to who begins to lead."""
+
+Asked = Read | ReadAll | ListOutOfSight
+
+
+def out_of_sight(pod: KubeObject) -> tuple[ObjectKey, str] | None:
+    """Return where a pod of that list is, and its UID, if it has our finalizer, which no selector says; else None."""
+    kind = registry.POD_KIND
+    if not isinstance(pod, Pod) or pod.spec.node_name or not kind.out_of_sight(pod) or not kind.release_step(pod):
+        return None
+    return ObjectKey(pod.metadata.namespace, pod.metadata.name), pod.metadata.uid
 
 
 def is_told_of_unmarked(event: Event) -> bool:
@@ -114,7 +130,7 @@ class ManagementApi:
         ]
         self._unmarked = Reflector(client, POD, self._unmarked_told, selection=UNMARKED, on_problem=problem)
         self._echoing = {struct_of(each.resource): each for each in self._reflectors if each.resource in ECHOING}
-        self._reads = Reads[Read | ReadAll](self._read, self._not_read)
+        self._reads = Reads[Asked](self._read, self._not_read)
 
     def start(self, supervisor: Supervisor) -> None:
         """Start everything that runs for the life of the process."""
@@ -133,7 +149,7 @@ class ManagementApi:
             if not isinstance(command, EmitEvent):
                 self._answered(WriteFailed(write_id=command.write_id, error=WriteError.NOT_SENT, message=str(error)))
 
-    def read(self, command: Read | ReadAll) -> None:
+    def read(self, command: Asked) -> None:
         """Read one object or a whole kind; the answer is posted."""
         self._reads.ask(command)
 
@@ -184,10 +200,12 @@ class ManagementApi:
         if untold is not None:
             self._log.warning("write not sent", why=why, **({"times_before": untold} if untold else {}))
 
-    async def _read(self, command: Read | ReadAll) -> None:
+    async def _read(self, command: Asked) -> None:
         try:
             if isinstance(command, Read):
                 answer: Event = await self._read_one(command)
+            elif isinstance(command, ListOutOfSight):
+                answer = await self._list_out_of_sight(command)
             else:
                 answer = await self._read_all(command)
         except KubeError as error:
@@ -195,7 +213,7 @@ class ManagementApi:
         else:
             self._post(answer)
 
-    def _not_read(self, command: Read | ReadAll, why: str, *, asked: bool = False) -> None:
+    def _not_read(self, command: Asked, why: str, *, asked: bool = False) -> None:
         ref = command.ref if isinstance(command, Read) else None
         self._post(ReadFailed(read_id=command.read_id, ref=ref, message=why, asked=asked))
 
@@ -211,3 +229,9 @@ class ManagementApi:
         async for page in self._client.list(command.resource, Selection(namespace=command.namespace), with_raw=True):
             found += [(served.object, served.raw) for served in page.items]
         return ReadAllDone(read_id=command.read_id, objects=tuple(found))
+
+    async def _list_out_of_sight(self, command: ListOutOfSight) -> OutOfSightListed:
+        found = []
+        async for page in self._client.list(POD, OUT_OF_SIGHT):
+            found += [one for served in page.items if (one := out_of_sight(served.object)) is not None]
+        return OutOfSightListed(read_id=command.read_id, pods=tuple(found))

@@ -82,6 +82,16 @@ class ReadAll:
     namespace: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOutOfSight:
+    """List the pods that were taken over, wait for no node's word and are shown by no watch of ours, by a quorum read.
+
+    Answered once by `OutOfSightListed` or `ReadFailed`. Asked for once in a term.
+    """
+
+    read_id: int
+
+
 @dataclass(frozen=True, slots=True)
 class ListAnew:
     """List every watched kind by quorum reads that begin after this; each is answered by `Synced`, behind its changes.
@@ -124,6 +134,7 @@ Command = (
     ApiWrite
     | Read
     | ReadAll
+    | ListOutOfSight
     | ListAnew
     | EmitEvent
     | SendFrame

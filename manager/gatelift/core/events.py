@@ -143,8 +143,16 @@ class ReadAllDone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OutOfSightListed:
+    """Answer to `ListOutOfSight`: which pods there are, and their UIDs."""
+
+    read_id: int
+    pods: tuple[tuple[ObjectKey, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReadFailed:
-    """A `Read` or `ReadAll` could not be carried out (retries are behind it); `ref` only for a `Read`.
+    """What was to be read or listed could not be (retries are behind it); `ref` only for a `Read`.
 
     `asked` False: it found no room and never left the process, so nothing is wrong with the API server.
     """
@@ -182,6 +190,7 @@ Event = (
     ApiEvent
     | ReadDone
     | ReadAllDone
+    | OutOfSightListed
     | ReadFailed
     | WentBack
     | ClockRead

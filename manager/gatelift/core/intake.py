@@ -12,6 +12,7 @@ from gatelift.core import (
     in_use,
     kept_owner,
     kept_record,
+    out_of_sight,
     owners,
     placing,
     predecessors,
@@ -279,6 +280,7 @@ def _owner_seen(core: Core, kind: Kind[Any], ref: ObjectRef, obj: KubeObject, ra
     owner = Owner(kind, obj, raw)
     core.knowledge.put_owner(owner)  # also what is none of ours now: a Workload may say that it was, or is yet to come
     seeking.found_out(core, ref)
+    core.out_of_sight.left.pop(ref, None)
     if owner.managed or obj.metadata.uid in core.knowledge.by_owner:
         core.mark_owner(owner)
         _mark_owned(core, obj.metadata.uid)
@@ -307,6 +309,8 @@ def _owner_gone(core: Core, ref: ObjectRef, obj: KubeObject, *, proved: bool = T
         core.knowledge.has_gone(obj.metadata.uid)
     dropped = core.knowledge.drop_owner(ref, obj.metadata.uid)
     if dropped is not None:
+        if not proved:
+            out_of_sight.remember(core, dropped)
         _mark_owned(core, obj.metadata.uid)
         core.mark_owners_waiting_for(dropped.workload)
 

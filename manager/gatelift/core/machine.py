@@ -28,6 +28,7 @@ from gatelift.core import (
     kept_record,
     looking,
     obeying,
+    out_of_sight,
     owners,
     placing,
     predecessors,
@@ -53,6 +54,7 @@ from gatelift.core.events import (
     LeadershipExtended,
     LeadershipGained,
     LeadershipLost,
+    OutOfSightListed,
     ReadAllDone,
     ReadDone,
     ReadFailed,
@@ -64,14 +66,9 @@ from gatelift.core.knowledge import key_of
 from gatelift.core.ledger import Ledger
 from gatelift.core.link_values import Links, PlacementsInventoried, Upcall, WriteIds
 from gatelift.core.settings import Settings
-from gatelift.core.state import UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
+from gatelift.core.state import DOUBTS, UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
 from gatelift_admission.engine import Engine
-from gatelift_kube.resources import (
-    WORKER_CLUSTER,
-    WORKLOAD,
-    ObjectKey,
-    ObjectRef,
-)
+from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import (
     Create,
     Delete,
@@ -203,6 +200,8 @@ class Machine:
                 self._lead(self._beginning.listed(event.resource), now)
             case WriteDone() | WriteFailed():
                 self._written(event, now)
+            case OutOfSightListed():
+                out_of_sight.listed(core, event)
             case ReadDone() | ReadAllDone() | ReadFailed():
                 self._read(event, now)
             case _:
@@ -318,6 +317,7 @@ class Machine:
                 unrecorded.charge(core, known)
         in_use.recall(core)
         core.rebuilt = True
+        core.agenda.mark(DOUBTS)
         return True
 
     def _written(self, event: WriteDone | WriteFailed, now: float) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import mirror, outgrown, priorities, record, seeking, shown_end, telling, texts
-from gatelift.core.agenda import Key
+from gatelift.core import mirror, out_of_sight, outgrown, priorities, record, seeking, shown_end, telling, texts
+from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState, Ending
 from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.link_values import LOCAL_CLUSTER
@@ -41,6 +41,7 @@ def reconcile(core: Core, kind_name: str, key: ObjectKey, now: float) -> None:
     ref = ObjectRef(kind.resource, key)
     owner = core.knowledge.owners.get(ref)
     if owner is None:
+        out_of_sight.look_up(core, ref, Key(Look.OWNER, key, kind_name), now)
         return
     look = owner.look
     if core.blocked(ref, look, now):
@@ -114,11 +115,24 @@ def _put_mark_back(core: Core, owner: Owner, look: Key, now: float) -> bool:
 def _left(core: Core, owner: Owner, workload: Workload | None, attempt: Attempt | None, now: float) -> None:
     """See what was taken out of its queue to its end: nobody starts it before; then it is its user's."""
     if workload is None:
+        _let_out_of_sight(core, owner, now)
         return
     if attempt is None or attempt.state is not AttemptState.ENDED:
         if attempt is None or not (_runs_twice(owner, attempt) and _hold_back(core, owner, attempt.uid, now)):
             core.mark_workload(key_of(workload.metadata))
     elif not _hold_back(core, owner, attempt.uid, now):
+        _release(core, owner)
+
+
+def _let_out_of_sight(core: Core, owner: Owner, now: float) -> None:
+    """Give back the finalizer of what no watch shows and no Workload asks for; it is remembered no longer than that."""
+    if not owner.kind.out_of_sight(owner.object):
+        return
+    if owner.kind.release_step(owner.object) is None:
+        out_of_sight.keep(core, owner)
+    elif out_of_sight.held(core, owner):
+        core.agenda.wake(owner.look, now + out_of_sight.AGAIN_SECONDS)
+    else:
         _release(core, owner)
 
 

@@ -23,6 +23,7 @@ from gatelift.core.knowledge import Knowledge, Owner, key_of
 from gatelift.core.ledger import Ledger
 from gatelift.core.link_values import ClusterView, Links, Sent, WriteIds
 from gatelift.core.open_offers import OpenOffers
+from gatelift.core.out_of_sight import OutOfSight
 from gatelift.core.predecessors import Predecessors
 from gatelift.core.resting import Resting
 from gatelift.core.settings import Settings
@@ -88,6 +89,7 @@ class Core:
     failures: Failures = field(default_factory=Failures)
     open_offers: OpenOffers = field(default_factory=OpenOffers)
     predecessors: Predecessors = field(default_factory=Predecessors)
+    out_of_sight: OutOfSight = field(default_factory=OutOfSight)
     unapplied: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs of offers and commits not applied
     on_cluster: dict[str, set[str]] = field(default_factory=dict)  # cluster -> UIDs of attempts placed there
     whereabouts: Whereabouts = field(default_factory=Whereabouts)
@@ -357,7 +359,7 @@ class Core:
         """Forget trouble with an object that is not there and that nobody is about to make, or looks for."""
         if self.known(ref) is not None or self.inflight.busy(ref):
             return
-        if ref.key not in self.creating and ref not in self.sought:
+        if ref.key not in self.creating and ref not in self.sought and ref not in self.out_of_sight.left:
             self.inflight.forget(ref)
             self.resting.forget(ref)
 

@@ -1,11 +1,12 @@
 """Placements that no cache explains: all Workloads are read before they are answered (R3), and none is forgotten.
 
-Neighbours: `reports` and `inventories` say what was told, `doubts` remembers it, `placing` tells the cluster.
+With the same look the pods are asked for that no watch shows (`out_of_sight`). Neighbours: `reports` and `inventories`
+say what was told, `doubts` remembers it, `placing` tells the cluster.
 """
 
 from __future__ import annotations
 
-from gatelift.core import placing, recovery, reports
+from gatelift.core import out_of_sight, placing, recovery, reports
 from gatelift.core.commands import ReadAll
 from gatelift.core.events import ReadAllDone, ReadFailed
 from gatelift.core.inflight import pause
@@ -20,6 +21,9 @@ def look(core: Core, _key: ObjectKey, now: float) -> None:
         return
     for (cluster, key), (over, gated) in doubts.resume().items():
         reports.stray(core, cluster, key, now, over=over, gated=gated)
+    asks_at = out_of_sight.ask(core, now)
+    if asks_at:
+        core.agenda.wake(DOUBTS, asks_at)
     unasked = doubts.unasked()
     if unasked and doubts.asks_again_at > now:
         core.agenda.wake(DOUBTS, doubts.asks_again_at)
@@ -52,6 +56,9 @@ def listed(core: Core, event: ReadAllDone, now: float) -> None:
 def not_listed(core: Core, event: ReadFailed, now: float) -> bool:
     """Ask for a list that failed again, later each time in a row; False when it was no list."""
     doubts = core.doubts
+    if out_of_sight.not_listed(core, event, now):
+        core.agenda.mark(DOUBTS)
+        return True
     namespace = doubts.asked.pop(event.read_id, None)
     if namespace is None:
         return False

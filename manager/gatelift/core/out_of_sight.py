@@ -1,0 +1,121 @@
+"""Pods that were taken over and have lost both labels by which they are watched: nobody would see them go. Pure.
+
+Such a pod keeps our finalizer, and its Workload asks for it while there is one (`seeking`). Of one without a Workload
+two things are known. What left a watch of who leads with our finalizer on is read once. What left before is named by
+one list at the start of a term, of the pods that no watch shows and no node has: what waits at our gate has none, so
+the list is as long as the scheduler's queue, not as the cluster. Neighbours: `intake` says what left, `owners` lets go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gatelift.core.agenda import Key, Look
+from gatelift.core.commands import ListOutOfSight
+from gatelift.core.events import OutOfSightListed, ReadFailed
+from gatelift.core.inflight import pause
+from gatelift.core.knowledge import Owner
+from gatelift.core.user_objects import UserObject
+from gatelift_kube.resources import POD, ObjectRef
+
+if TYPE_CHECKING:
+    from gatelift.core.state import Core
+
+LEFT_MAX = 10_000
+"""Pods that left a watch and are yet to be read, 2 MB at most; above, the oldest waits for the next term's list."""
+KEPT_MAX = 1_000
+"""Pods that are still known though nothing of ours is on them: a few KB each, for far longer than a watch is behind."""
+AGAIN_SECONDS = 60.0
+"""After so long it is looked again whether what was taken out of its queue may be let go. It costs no request."""
+
+
+@dataclass(slots=True)
+class OutOfSight:
+    """What one leader knows of them. `left`: object -> UID of what left its watch, until it is found or known gone.
+
+    `kept`: object -> UID of what was let go, and is still known: a watch that is behind may yet tell of it as it was.
+    """
+
+    left: dict[ObjectRef, str] = field(default_factory=dict)
+    kept: dict[ObjectRef, str] = field(default_factory=dict)
+    read_id: int = 0
+    listed: bool = False
+    failures: int = 0
+    asks_at: float = 0.0
+
+
+def remember(core: Core, owner: Owner) -> None:
+    """Remember what left its watch and was not seen to end: with our finalizer on it may be there for ever."""
+    if not core.leads(core.now) or owner.kind.release_step(owner.object) is None:
+        return
+    left = core.out_of_sight.left
+    left[owner.ref] = owner.object.metadata.uid
+    if len(left) > LEFT_MAX:
+        del left[next(iter(left))]
+    core.agenda.mark(owner.look)
+
+
+def look_up(core: Core, ref: ObjectRef, look: Key, now: float) -> None:
+    """Read what left its watch, which the answer puts in sight or shows to be gone."""
+    left = core.out_of_sight.left
+    uid = left.get(ref)
+    if uid is None:
+        return
+    if core.knowledge.saw_go(uid):
+        del left[ref]
+        core.forget_trouble(ref)
+    elif not core.blocked(ref, look, now, uid=uid):
+        core.read(ref, "read as it left its queue", uid)
+
+
+def keep(core: Core, owner: Owner) -> None:
+    """Know for a while what has nothing of ours any more: no watch will say that it is gone."""
+    kept = core.out_of_sight.kept
+    kept[owner.ref] = owner.object.metadata.uid
+    if len(kept) > KEPT_MAX:
+        ref = next(iter(kept))
+        core.knowledge.drop_owner(ref, kept.pop(ref))
+
+
+def held(core: Core, owner: Owner) -> bool:
+    """Say whether something of ours may yet be told of what has no Workload: it is not let go before (R7)."""
+    place = UserObject(owner.kind.name, owner.ref.key.namespace, owner.ref.key.name)
+    return bool(core.caution.halted) or not owner.kind.suspended(owner.object) or bool(core.predecessors.at(place))
+
+
+def ask(core: Core, now: float) -> float:
+    """Have the pods listed that nothing shows, once in a term; return when to come again, 0 where there is no need."""
+    mine = core.out_of_sight
+    if mine.listed or mine.read_id or POD not in core.travelling:
+        return 0.0
+    if mine.asks_at > now:
+        return mine.asks_at
+    mine.read_id = core.ids.take()
+    core.out.append(ListOutOfSight(read_id=mine.read_id))
+    return 0.0
+
+
+def listed(core: Core, event: OutOfSightListed) -> None:
+    """Read what was listed, each by itself: what is known of it by then may be newer than the list."""
+    mine, kind = core.out_of_sight, core.travelling.get(POD)
+    if kind is None or event.read_id != mine.read_id:
+        return
+    mine.read_id, mine.listed = 0, True
+    for key, uid in event.pods[:LEFT_MAX]:
+        ref = ObjectRef(POD, key)
+        if ref not in core.knowledge.owners:
+            mine.left[ref] = uid
+            core.agenda.mark(Key(Look.OWNER, key, kind.name))
+
+
+def not_listed(core: Core, event: ReadFailed, now: float) -> bool:
+    """Ask for the list again, later each time in a row; False when it was another request."""
+    mine = core.out_of_sight
+    if not mine.read_id or event.read_id != mine.read_id:
+        return False
+    mine.read_id = 0
+    mine.failures += 1
+    mine.asks_at = now + pause(mine.failures)
+    core.note(f"Pods that nothing shows could not be listed: {event.message}; asked again", warning=True)
+    return True
