@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from gatelift.core import texts
 from gatelift.core.recovery_values import ANNOTATION_RECOVER, Finding, Told, Word, told
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import POD, WORKER_CLUSTER, WORKLOAD
@@ -135,3 +136,56 @@ def test_hd_174_what_runs_since_before_a_recovery_runs_on_when_its_cluster_comes
     history.until_connected("b")
     history.passes(60.0)
     assert history.runs("one") == {"b"}
+
+
+def vanishes(history: History) -> None:
+    """Let a person take the finalizer off the Workload, delete it with its pod, and make the pod anew."""
+    workload = history.workload("one")
+    assert workload is not None
+    name = workload["metadata"]["name"]
+    history.edit("home", POD, "one", {"metadata": {"finalizers": None}})
+    history.edit("home", WORKLOAD, name, {"metadata": {"finalizers": None}})
+    history.delete("home", POD, "one")
+    history.delete("home", WORKLOAD, name)
+    history.until("its pod is gone", lambda: history.home.look(POD, "one") is None)
+    history.pod("one")
+
+
+@pytest.mark.parametrize("cut", [True, False])
+@pytest.mark.parametrize("begun", [restored, put_back])
+def test_hd_224_what_a_record_never_came_to_is_stopped_as_its_workload_vanishes(
+    begun: Callable[[], History], *, cut: bool
+) -> None:
+    """HD-224: who has its name waits for it. The symptom: for ever, since its cluster was not told before it came anew.
+
+    The outside check sees no overlap: what a cluster lists of a later epoch is remembered from then on.
+    """
+    history = begun()
+    a_is_heard(history)
+    history.passes(30.0)
+    if cut:
+        history.cut("b")
+    vanishes(history)
+    if cut:
+        history.passes(150.0)
+        assert history.runs("one") == {"b"}
+        assert not history.shows("one", "QuotaReserved")
+        history.mend("b")
+    history.until("the one made anew is admitted", lambda: history.shows("one", "Admitted"))
+    history.until("it runs", lambda: history.containers("one") == 1)
+
+
+@pytest.mark.parametrize("begun", [restored, put_back])
+def test_hd_224_of_what_vanished_while_nobody_led_a_person_is_asked(begun: Callable[[], History]) -> None:
+    """HD-224: no leader saw its Workload go, so nothing explains what runs: it is left alone, and waited for."""
+    history = begun()
+    a_is_heard(history)
+    history.passes(30.0)
+    history.kill_leader()
+    vanishes(history)
+    history.until("another leads", history.leads)
+    history.passes(200.0)
+    assert history.runs("one") == {"b"}
+    workload = history.workload("one")
+    assert workload is not None
+    assert [each["reason"] for each in workload["status"]["conditions"]] == [texts.PREDECESSOR_NOT_STOPPED]

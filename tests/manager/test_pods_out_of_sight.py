@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift.adapters.kubernetes import UNMARKED, is_told_of_unmarked
+from gatelift.adapters.kubernetes import OUT_OF_SIGHT, UNMARKED, is_told_of_unmarked, out_of_sight
 from gatelift.core.commands import Read
 from gatelift.core.events import Event
 from gatelift_kinds import markers
@@ -85,3 +85,27 @@ DELETED = unmarked_pod(metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"}).o
 def test_hd_145_of_pods_without_the_label_those_are_told_that_were_taken_over(event: Event, *, told: bool) -> None:
     assert UNMARKED.labels == f"{markers.QUEUE_NAME},{markers.MANAGED}!={markers.MANAGED_VALUE}"
     assert is_told_of_unmarked(event) is told
+
+
+def lost_both(**changes: Any) -> ObjectSeen:
+    """Return a pod that was taken over and lost both its labels."""
+    return unmarked_pod(metadata={"labels": {}, **changes.get("metadata", {})}, spec=changes.get("spec", {}))
+
+
+@pytest.mark.parametrize(
+    ("event", "found"),
+    [
+        pytest.param(lost_both(), True, id="it waits at our gate"),
+        pytest.param(unmarked_pod(), False, id="its queue's name is there, which is watched"),
+        pytest.param(lost_both(metadata={"finalizers": []}), False, id="nothing of ours is on it"),
+        pytest.param(lost_both(spec={"nodeName": "one"}), False, id="a node has it"),
+        pytest.param(lost_both(metadata={"labels": {markers.POD_GROUP_NAME: "many"}}), False, id="it is of a group"),
+    ],
+)
+def test_hd_220_of_pods_that_no_watch_shows_those_are_told_that_have_our_finalizer(
+    event: ObjectSeen, *, found: bool
+) -> None:
+    assert OUT_OF_SIGHT.labels == f"!{markers.QUEUE_NAME},{markers.MANAGED}!={markers.MANAGED_VALUE}"
+    assert OUT_OF_SIGHT.fields == "spec.nodeName="
+    meta = event.object.metadata
+    assert out_of_sight(event.object) == ((THE_POD.key, meta.uid) if found else None)

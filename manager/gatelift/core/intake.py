@@ -248,7 +248,8 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
 def _still_placed(core: Core, key: ObjectKey, known: kueue.Workload) -> None:
     """Remember a placement whose Workload is gone without a word that it has stopped, and have it stopped.
 
-    What has told its end is answered at once: that waited for a record that nobody writes any more.
+    Also what a cluster names in an epoch that the record had not come to. What has told its end is answered at once:
+    that waited for a record that nobody writes any more.
     """
     attempt, rec = core.attempts.get(known.metadata.uid), core.knowledge.readings[key][1]
     unmade = not core.rebuilt or known.metadata.uid in core.caution.set_aside
@@ -260,7 +261,7 @@ def _still_placed(core: Core, key: ObjectKey, known: kueue.Workload) -> None:
         if attempt is not None:
             endings.vanished(core, attempt)
         for cluster, ahead in core.caution.named(known.metadata.uid):
-            if ahead.level and not ahead.over:
+            if not ahead.over:
                 _vanished(core, known, None, cluster, ahead.key)
         return
     _vanished(core, known, attempt, cluster, placed)
