@@ -14,6 +14,7 @@ from support.sim_cluster import Doc
 from support.sim_manager import SimManager
 
 MARK = (markers.MANAGED,)
+BOTH = (*MARK, markers.QUEUE_NAME)
 ALL = (*MARK, LABEL_ORIGIN, LABEL_WORKLOAD_UID, LABEL_EPOCH)
 
 
@@ -148,7 +149,21 @@ def test_hd_216_a_pod_that_lost_its_marks_is_let_go_with_its_workload_by_a_leade
     assert not history.objects("home", POD)
 
 
-BOTH = (markers.MANAGED, markers.QUEUE_NAME)
+def test_hd_216_a_pod_that_ran_at_home_and_lost_its_marks_is_let_go_with_its_workload() -> None:
+    """HD-216: a node has it, so that its Workload alone leads to it (`manager/gatelift/core/out_of_sight.py`)."""
+    history = History(shown=False)
+    history.pod("one", "stays")
+    history.until_runs("one")
+    workload = history.workload("one")
+    assert workload is not None
+    history.kill_leader()
+    take_off(history, BOTH)
+    history.delete("home", POD, "one")
+    history.delete("home", WORKLOAD, workload["metadata"]["name"])
+    history.until("another leads", history.leads)
+    history.until("the Workload is gone", lambda: history.workload("one") is None, 100.0)
+    history.passes(60.0)
+    assert not history.objects("home", POD)
 
 
 def waiting(*, made: bool = True) -> History:
