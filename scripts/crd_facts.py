@@ -455,13 +455,6 @@ FACTS: dict[type, StructFacts] = {
     ours.WorkerClusterStatus: bounded(
         ours.WorkerClusterStatus,
         {
-            "term": rules(("self >= oldSelf", "the term never goes back")),
-            "restoredSession": rules(("self >= oldSelf", "what was restored stays known")),
-            "replacedSession": rules(("self >= oldSelf", "what was replaced stays known")),
-            "takenOverSession": rules(("self >= oldSelf", "what was taken over stays known")),
-            "settledSession": rules(("self >= oldSelf", "what was settled stays settled")),
-            "session": rules(("self >= oldSelf", "the session number never goes back")),
-            "fencedThroughSession": rules(("self >= oldSelf", "what was fenced stays fenced")),
             "capacity": keyed(CAPACITY_MAX, "flavor", "resource"),
             "predecessors": keyed(PREDECESSORS_MAX, "workloadUID", "epoch"),
             "conditions": CONDITIONS,

@@ -28,7 +28,10 @@ def running(queue: str, **pod: Any) -> History:
 def change(history: History, status: Doc) -> None:
     workload = history.workload("one")
     assert workload is not None
-    history.edit("home", WORKLOAD, workload["metadata"]["name"], {"status": status}, "status")
+    name = workload["metadata"]["name"]
+    if status.get("clusterName"):  # the CRD: immutable once set, but for being cleared
+        history.edit("home", WORKLOAD, name, {"status": {"clusterName": None}}, "status")
+    history.edit("home", WORKLOAD, name, {"status": status}, "status")
 
 
 def record_of(history: History) -> Doc:

@@ -56,6 +56,8 @@ class Caution:
     """
     changed_owners: set[str] = field(default_factory=set)
     """UIDs of Workloads that somebody else gave to another object, or to none (`kept_owner`)."""
+    other_clusters: dict[str, str] = field(default_factory=dict)
+    """UID -> version of a changed record that names another cluster, which can only be cleared, first."""
     predecessors_write_until: float = 0.0
     """Until when a write of a leader before may land."""
     terms: TermDoubts = field(default_factory=TermDoubts)

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import cluster_status, fencing, identity, informing, own_conditions
+from gatelift.core import cluster_numbers, cluster_status, fencing, identity, informing, own_conditions, texts
 from gatelift.core.cluster_status import Facts
 from gatelift.core.commands import Note
 from gatelift.core.link_values import LOCAL_CLUSTER, HigherTermRead, Vouching
@@ -70,7 +70,11 @@ class ClusterRecord:
         self._informs_at = 0.0
         self._told_left_out = ""
         self._forged_version = ""
-        """The version of the object whose term no leader has written: the next write puts ours in its place."""
+        """The version of the object whose term or numbers no leader has written: the next write puts ours in place."""
+        self._edited = ""
+        """Which numbers those are, until people are told."""
+        self._tried: dict[str, int] = {}
+        """The highest numbers in own writes to this object: one of them may have landed unanswered."""
 
     @property
     def write_id(self) -> int | None:
@@ -83,6 +87,7 @@ class ClusterRecord:
         """Begin from the object as it is now, whatever was seen or done before; say where its term is above ours."""
         self._begin_anew()
         if self.object is not None:
+            self.object = self._counted(self.object, None)
             self.facts.adopt(self.object)
             self.facts.lease_seconds = self.object.status.lease_seconds
             self._written_session = max(self._written_session, self.object.status.session)
@@ -119,6 +124,7 @@ class ClusterRecord:
     def _begin_anew(self) -> None:
         self.greeting = self.renewal = self.lost_session = None
         self._not_before, self.doubted_term, self._first = 0.0, 0, 0
+        self._forged_version, self._edited, self._tried = "", "", {}
         self.awaits_comparison = False
         self.door.close()
         told = self.facts
@@ -135,6 +141,7 @@ class ClusterRecord:
         if not self._leading.term or self.object is not found:
             return  # a standby has no facts; or it is the echo of what was overtaken
         anew = before is None or before.metadata.uid != found.metadata.uid
+        self.object = found = self._counted(found, None if anew else before)
         if self._write is None or self._write.purpose is not Purpose.SESSION:  # not what we are writing ourselves
             self.grants.seen(self.facts, found.status.lease_seconds)
         if anew or found.status.term < self._leading.term:
@@ -145,6 +152,20 @@ class ClusterRecord:
         self.facts.adopt_doubts(found)
         self.facts.adopt_certificate(found)
         self._written_session = max(self._written_session, found.status.session)
+
+    def _counted(self, found: WorkerCluster, before: WorkerCluster | None) -> WorkerCluster:
+        """Return a version with the numbers that it counts with, after what we know of the same object."""
+        if before is None:
+            self._tried = {}
+        if before is not None and before.status.term == found.status.term == self._leading.term:  # nobody else led
+            counts = cluster_numbers.as_written(found.status, before.status, self._tried)
+        else:
+            counts = cluster_numbers.begun_from(found.status)
+        edited = cluster_numbers.edited(found.status, counts)
+        if not edited:
+            return found
+        self._forged_version, self._edited = found.metadata.resource_version, edited
+        return msgspec.structs.replace(found, status=counts)
 
     def fenced(self) -> tuple[int, str]:
         """Return through which session nothing of this cluster runs any more, and who says so; (0, "") for none.
@@ -288,7 +309,24 @@ class ClusterRecord:
         self._tell_left_out(out)
         facts, wall = replace(self.facts, **changes), self._leading.wall.text(now)
         self._tell_foreign(own_conditions.told(cluster_status.leaves_out(found, facts, wall)), found, out)
-        out.commands.append(cluster_status.patch(write_id, found, cluster_status.document(found, facts, wall)))
+        status = cluster_status.document(found, facts, wall)
+        if self._is_forged(found):
+            status = {**cluster_numbers.document(found.status), **status}
+            self._tell_edited(found, out)
+        self._tried = cluster_numbers.tried_with(self._tried, status)
+        out.commands.append(cluster_status.patch(write_id, found, status))
+
+    def _is_forged(self, found: WorkerCluster) -> bool:
+        return found.metadata.resource_version == self._forged_version
+
+    def _tell_edited(self, found: WorkerCluster, out: Outcome) -> None:
+        """Say at the object which numbers are put back, once."""
+        if self._edited:
+            ref, text = ObjectRef(WORKER_CLUSTER, ObjectKey("", self.name)), texts.numbers_put_back(self._edited)
+            uid, reason = found.metadata.uid, texts.RECORD_PUT_BACK
+            out.commands.append(EmitEvent(ref=ref, uid=uid, warning=True, reason=reason, message=text))
+            out.commands.append(Note(level="warning", text=text, cluster=self.name))
+        self._edited = ""
 
     def _tell_foreign(self, told: str, found: WorkerCluster, out: Outcome) -> None:
         """Say at the object what of others has no room in its status any more."""
@@ -364,8 +402,8 @@ class ClusterRecord:
             return Purpose.UNREACHABLE
         if self.doubted_term:
             return Purpose.DOUBT
-        if found.metadata.resource_version == self._forged_version:
-            return Purpose.TERM
+        if self._is_forged(found):
+            return Purpose.PUT_BACK
         if self.awaits_comparison:
             return None  # so that it is shown as served together with what its inventory has shown
         return Purpose.INFO if cluster_status.differs(found, self.facts) else None

@@ -60,9 +60,12 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
         )
     else:
         return seen
+    core.caution.other_clusters.pop(uid, None)
     if not changed:
         core.caution.changed_records.pop(uid, None)
         return seen
+    if seen.status.cluster_name and seen.status.cluster_name != known.status.cluster_name:
+        core.caution.other_clusters[uid] = seen.metadata.resource_version
     told = core.caution.changed_records.get(uid) is False
     core.caution.changed_records[uid] = attempt is not None and _is_late_end(
         core, attempt, after, epochs.returned(seen)
@@ -154,7 +157,11 @@ def write_back(core: Core, known: Workload, rec: Record, attempt: Attempt) -> bo
             return True  # its cluster is looked at again when it is heard, or lost
         core.caution.changed_records[attempt.uid] = False
         tell(core, known, attempt)
-    core.patch_workload(known, record.status_write(known), PURPOSE)
+    back = known
+    if core.caution.other_clusters.get(attempt.uid) == known.metadata.resource_version:
+        # Immutable once set, but for being cleared: the version that follows is changed, too, and written back whole.
+        back = msgspec.structs.replace(known, status=msgspec.structs.replace(known.status, cluster_name=None))
+    core.patch_workload(known, record.status_write(back), PURPOSE)
     return True
 
 

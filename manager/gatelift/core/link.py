@@ -343,7 +343,7 @@ class Link:
                 doubted, self._record.doubted_term = self._record.doubted_term, 0
                 text = link_writes.doubted(doubted, self._leading.term)
                 out.commands.append(Note(level="warning", text=text, cluster=self.name))
-            case Purpose.FENCED | Purpose.TERM | Purpose.INFO:
+            case Purpose.FENCED | Purpose.PUT_BACK | Purpose.INFO:
                 self._settled(now, out)  # and a word is told from what the status says
 
     def _settled(self, now: float, out: Outcome) -> None:

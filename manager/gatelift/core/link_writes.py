@@ -26,7 +26,7 @@ class Purpose(enum.Enum):
     FENCED = "fenced"
     UNREACHABLE = "unreachable"
     DOUBT = "doubt"
-    TERM = "term"
+    PUT_BACK = "numbers put back"
     INFO = "info"
 
 

@@ -382,6 +382,7 @@ class Core:
         self.failures.forget(uid)
         self.predecessors.wait_no_more(uid)
         self.caution.changed_records.pop(uid, None)
+        self.caution.other_clusters.pop(uid, None)
         self.ledger.forget(uid)
 
     # --- status of queues and checks ------------------------------------------------------------------------------

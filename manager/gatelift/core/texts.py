@@ -267,6 +267,14 @@ def term_put_back(term: int, ours: int) -> str:
     )
 
 
+def numbers_put_back(edited: str) -> str:
+    """Return what people are told of numbers in a WorkerCluster's status that its leader has not written."""
+    return (
+        f"its status says {edited}, which no leader has written or nobody can have come to: somebody else wrote it, "
+        "and it is put back; nothing that runs is touched by that"
+    )
+
+
 def admitted_on(cluster: str) -> str:
     """Return the message of a MultiKueue check that is Ready."""
     return f'The workload was admitted on "{cluster}"'

@@ -1,4 +1,4 @@
-"""Structural schemas of custom resources: pruning, defaulting, validation (the OpenAPI v3 part, no CEL). Pure.
+"""Structural schemas of custom resources: pruning, defaulting, validation (no CEL: see `transitions`). Pure.
 
 A schema is compiled once, when its CustomResourceDefinition is written; an object is then walked once per step, in the
 API server's order: prune what the schema does not name, fill in defaults, (admission,) validate.
@@ -38,6 +38,7 @@ class Schema:
         "additional",
         "allows_any",
         "branches",
+        "changes",
         "checks_text",
         "children",
         "exact",
@@ -77,6 +78,12 @@ class Schema:
         """Fields that have a default."""
         self.branches = () if self.int_or_string else tuple(each for each in _BRANCHES if each in source)
         self.checks_text = any(each in source for each in _TEXT_RULES)
+        self.changes = tuple(
+            (each["rule"], each.get("message") or f"failed rule: {each['rule']}")
+            for each in source.get("x-kubernetes-validations") or ()
+            if "oldSelf" in each["rule"]
+        )
+        """Transition rules: CEL text and message (`transitions`)."""
         self.exact: type | None = None if self.int_or_string else _EXACT.get(self.type)
         """The type of most values that fit; others may."""
 

@@ -10,6 +10,7 @@ from gatelift_sandbox.embedded.documents import Document, at, items, meta, times
 from gatelift_sandbox.embedded.failures import FieldError, required, wrong
 from gatelift_sandbox.embedded.rules.plain import Rules, WithStatus
 from gatelift_sandbox.embedded.schema import Schema, default, prune, validate
+from gatelift_sandbox.embedded.transitions import broken, transitions_of
 
 CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 """Holds a deleted CustomResourceDefinition until its objects are gone."""
@@ -23,6 +24,7 @@ class CustomRules(Rules):
 
     def __init__(self, schema: Schema | None, *, status: bool, selectable: tuple[str, ...]) -> None:
         self._schema = schema
+        self._transitions = transitions_of(schema) if schema is not None else ()
         self._status = status
         self._selectable = selectable
 
@@ -64,10 +66,11 @@ class CustomRules(Rules):
         if self._schema is None:
             return []
         found = validate(new, self._schema, known=old)  # what has not changed was held against it when it came
+        changed = broken(self._transitions, old, new) if self._transitions else []
         if not found:
-            return []
+            return changed
         known = {str(error) for error in validate(old, self._schema)}
-        return [
+        return changed + [
             error
             for error in found
             if str(error) not in known or _value_at(new, error.field) != _value_at(old, error.field)
