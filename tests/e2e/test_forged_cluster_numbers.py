@@ -92,8 +92,8 @@ async def test_hd_225_hd_226_the_next_leader_serves_though_it_finds_it(
 ) -> None:
     manager = world.installation.daemons[MANAGER]
     world.installation.kill(manager)
+    await world.installation.restart(manager)  # it waits for the Lease of who was killed
     await write(client, cluster, numbers)
-    await world.installation.restart(manager)
     await world.installation.wait_connected(*WORKERS)
     await gone(world, cluster, numbers)
     await runs(world, queue, None if cluster == "local" else cluster)
