@@ -15,8 +15,10 @@ def revoke(history: History, name: str) -> None:
 
 
 def take_in_again(history: History, name: str) -> None:
-    """Let a person add and approve a revoked cluster, with the key that its agent has."""
-    history.edit("home", WORKER_CLUSTER, name, {"spec": {"revoked": False}})
+    """Let a person remove a revoked cluster, add it again and approve the key of its agent: there is no other way."""
+    history.delete("home", WORKER_CLUSTER, name)
+    history.passes(2.0)
+    history.home.create(WORKER_CLUSTER, {"metadata": {"name": name}, "spec": {}})
     history.edit("home", WORKER_CLUSTER, name, {"status": {"keyDigest": KEY_DIGEST}}, "status")
     history.until_connected(name)
 
