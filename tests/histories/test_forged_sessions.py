@@ -112,31 +112,27 @@ def test_hd_226_what_runs_is_not_over_by_a_word_about_a_session_of_before() -> N
     assert history.status(where)["session"] == session
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-def test_hd_226_a_leader_that_begins_believes_no_number_that_nobody_can_have_come_to(name: str) -> None:
+def a_leader_begins_with(forged: dict[str, int]) -> None:
+    """Let numbers be written while nobody leads: the next leader has readable ones instead, and its work goes on."""
     history = History()
     history.pod("one")
     where = history.until_runs("one")
     for each in history.world.managers:
         each.kill()
-    write(history, where, **{name: HIGHEST})
+    write(history, where, **forged)
     history.until("somebody leads", history.leads)
     history.until_connected(where)
     history.until("it is readable", lambda: max(numbers(history, where).values()) < READABLE, 60.0)
     goes_on(history, where)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_hd_226_a_leader_that_begins_believes_no_number_that_nobody_can_have_come_to(name: str) -> None:
+    a_leader_begins_with({name: HIGHEST})
 
 
 def test_hd_226_nor_all_of_them_together_and_the_term_with_them() -> None:
-    history = History()
-    history.pod("one")
-    where = history.until_runs("one")
-    for each in history.world.managers:
-        each.kill()
-    write(history, where, term=HIGHEST, **dict.fromkeys(NUMBERS, HIGHEST))
-    history.until("somebody leads", history.leads)
-    history.until_connected(where)
-    history.until("it is readable", lambda: max(numbers(history, where).values()) < READABLE, 60.0)
-    goes_on(history, where)
+    a_leader_begins_with({"term": HIGHEST, **dict.fromkeys(NUMBERS, HIGHEST)})
 
 
 def test_hd_226_a_cluster_that_is_gone_for_good_can_still_be_declared_fenced() -> None:

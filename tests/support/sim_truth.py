@@ -95,6 +95,7 @@ class Truth:
         self._crowds = Crowds()
         self._by_hand: set[str] = set()  # roots that ran when a cluster was put back to an earlier time
         self._stopping: set[str] = set()  # pods of those, once they are held back again: they have their time to stop
+        self._brought_back: set[str] = set()  # the same of roots that their record had yet to let go of then
         self._revived: set[str] = set()  # roots that a backup of their own cluster brought back, while they run so
         self._renumbered: set[str] = (
             set()
@@ -213,7 +214,9 @@ class Truth:
         belongs = self.whose.of(cluster, uid)
         if belongs is None or any(each.root == belongs.root for each in self.lives(belongs.work)):
             return
-        if not self._grants(belongs):
+        if self._grants(belongs):
+            self._brought_back.add(belongs.root)  # its cluster may have said that it ended: the record may go meanwhile
+        else:
             self._revived.add(belongs.root)
 
     def _grants(self, belongs: Belongs) -> bool:
@@ -230,8 +233,8 @@ class Truth:
         return any(each.workload == uid and not self._is_exempt(each.root, own) for own, each in lives)
 
     def _is_exempt(self, root: str, uid: str) -> bool:
-        """Say whether an object need not be charged: it runs by hand, or ran when records were put back."""
-        return uid in self.hands or uid in self._stopping or root in self._by_hand
+        """Say whether an object need not be charged: it runs by hand, or since records or its cluster were put back."""
+        return uid in self.hands or uid in self._stopping or root in self._by_hand or root in self._brought_back
 
     def _by_uid(self, work: Work) -> Iterator[tuple[str, Belongs]]:
         """Go through what may run of a user's object, with the UID of the pod or Job that does."""
@@ -298,6 +301,8 @@ class Truth:
             self._check_unowned(meta, belongs, free=free)
             return
         if not free:
+            if meta["uid"] == belongs.root:
+                self._brought_back.discard(belongs.root)
             if kind == POD.kind and meta["uid"] == belongs.root:
                 self._revived.discard(belongs.root)  # it is held back, or over: who lets it go now has a record for it
             known.pop(key, None)

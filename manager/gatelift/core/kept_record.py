@@ -89,7 +89,7 @@ def _is_taken(before: Record, after: Record, known: Workload, seen: Workload) ->
     if not (before.reserved and before.cluster) or before.finished or after.finished:
         return False
     is_over = epochs.returned(seen) >= before.epoch or epochs.annotated(seen) > epochs.annotated(known)
-    granted_otherwise = after.reserved and granted(known) != granted(seen)
+    granted_otherwise = after.reserved and _granted(known) != _granted(seen)
     return not is_over and after.written_epoch <= before.epoch and (_held(before) != _held(after) or granted_otherwise)
 
 
@@ -110,10 +110,10 @@ def _is_regranted(attempt: Attempt, before: Record, after: Record, known: Worklo
     """
     if attempt.state not in LIVE | _UNPLACED or not after.reserved or before.written_epoch != after.written_epoch:
         return False
-    return granted(known) != granted(seen)
+    return _granted(known) != _granted(seen)
 
 
-def granted(workload: Workload) -> Admission | None:
+def _granted(workload: Workload) -> Admission | None:
     """Return what is granted, without what others keep beside it."""
     admission = workload.status.admission
     return known_part(admission) if admission is not None else None
