@@ -126,34 +126,8 @@ def test_hd_178_what_runs_and_lost_its_mark_before_the_next_leader_listened_stay
         assert history.leader.charges("stays") == 500
 
 
-def test_hd_216_a_pod_that_lost_its_marks_is_let_go_with_its_workload_by_a_leader_that_never_saw_it() -> None:
-    """HD-216: nobody leads as both labels are taken off, and the Pod and its Workload deleted.
-
-    The symptom: the Workload went, and the pod kept our finalizer for ever, which no watch shows.
-    """
-    history = History(shown=False)
-    for cluster in history.workers:
-        cordon(history, cluster)
-    history.pod("one")
-    history.until("its Workload is there", lambda: history.workload("one") is not None)
-    workload = history.workload("one")
-    assert workload is not None
-    history.kill_leader()
-    marks = {"kueue.x-k8s.io/managed": None, "kueue.x-k8s.io/queue-name": None}
-    history.edit("home", POD, "one", {"metadata": {"labels": marks}})
-    history.delete("home", POD, "one")
-    history.delete("home", WORKLOAD, workload["metadata"]["name"])
-    history.until("another leads", history.leads)
-    history.until("the Workload is gone", lambda: history.workload("one") is None, 100.0)
-    history.passes(60.0)
-    assert not history.objects("home", POD)
-
-
-def test_hd_216_a_pod_that_ran_at_home_and_lost_its_marks_is_let_go_with_its_workload() -> None:
-    """HD-216: a node has it, so that its Workload alone leads to it (`manager/gatelift/core/out_of_sight.py`)."""
-    history = History(shown=False)
-    history.pod("one", "stays")
-    history.until_runs("one")
+def goes_with_its_workload_while_nobody_leads(history: History) -> None:
+    """Let a pod lose both labels, and it and its Workload be deleted, while nobody leads: nothing of it is left."""
     workload = history.workload("one")
     assert workload is not None
     history.kill_leader()
@@ -164,6 +138,27 @@ def test_hd_216_a_pod_that_ran_at_home_and_lost_its_marks_is_let_go_with_its_wor
     history.until("the Workload is gone", lambda: history.workload("one") is None, 100.0)
     history.passes(60.0)
     assert not history.objects("home", POD)
+
+
+def test_hd_216_a_pod_that_lost_its_marks_is_let_go_with_its_workload_by_a_leader_that_never_saw_it() -> None:
+    """HD-216: nobody leads as both labels are taken off, and the Pod and its Workload deleted.
+
+    The symptom: the Workload went, and the pod kept our finalizer for ever, which no watch shows.
+    """
+    history = History(shown=False)
+    for cluster in history.workers:
+        cordon(history, cluster)
+    history.pod("one")
+    history.until("its Workload is there", lambda: history.workload("one") is not None)
+    goes_with_its_workload_while_nobody_leads(history)
+
+
+def test_hd_216_a_pod_that_ran_at_home_and_lost_its_marks_is_let_go_with_its_workload() -> None:
+    """HD-216: a node has it, so that its Workload alone leads to it (`manager/gatelift/core/out_of_sight.py`)."""
+    history = History(shown=False)
+    history.pod("one", "stays")
+    history.until_runs("one")
+    goes_with_its_workload_while_nobody_leads(history)
 
 
 def waiting(*, made: bool = True) -> History:

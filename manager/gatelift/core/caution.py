@@ -54,8 +54,8 @@ class Caution:
 
     Whether a leader before may have done it: then it is left alone until its cluster was heard, or is lost.
     """
-    changed_owners: set[str] = field(default_factory=set)
-    """UIDs of Workloads that somebody else gave to another object, or to none (`kept_owner`)."""
+    changed_owners: dict[str, bool] = field(default_factory=dict)
+    """UIDs of Workloads that somebody else gave to another object, or none: whether people are told (`kept_owner`)."""
     other_clusters: dict[str, str] = field(default_factory=dict)
     """UID -> version of a changed record that names another cluster, which can only be cleared, first."""
     predecessors_write_until: float = 0.0

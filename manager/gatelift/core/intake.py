@@ -233,7 +233,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     core.ledger.engine.workload_removed(uid)
     core.drop_attempt(uid)
     core.caution.set_aside.discard(uid)
-    core.caution.changed_owners.discard(uid)
+    core.caution.changed_owners.pop(uid, None)
     recovery.raised(core, key)
     reports.forget_ahead(core, uid)
     core.caution.terms.forged.pop(uid, None)

@@ -27,9 +27,9 @@ def believed(core: Core, seen: Workload, known: Workload | None) -> Workload:
         return seen
     before = owners_of(known)[:1]
     if not before or before[0].uid in {each.uid for each in owners_of(seen)}:
-        core.caution.changed_owners.discard(uid)
+        core.caution.changed_owners.pop(uid, None)
         return seen
-    core.caution.changed_owners.add(uid)
+    core.caution.changed_owners.setdefault(uid, False)
     annotations = {**seen.metadata.annotations, ANNOTATION_OWNER: said_of(before[0])}
     return msgspec.structs.replace(seen, metadata=msgspec.structs.replace(seen.metadata, annotations=annotations))
 
@@ -41,6 +41,9 @@ def write_back(core: Core, known: Workload) -> bool:
         return False
     said = {ANNOTATION_OWNER: meta.annotations[ANNOTATION_OWNER]}
     body = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": said}}
-    core.event(ref_of(known), meta.uid, texts.OWNER_PUT_BACK, texts.OWNER_PUT_BACK_TEXT, warning=True)
+    if not core.caution.changed_owners[meta.uid]:  # once, however often the write is refused
+        core.caution.changed_owners[meta.uid] = True
+        core.event(ref_of(known), meta.uid, texts.OWNER_PUT_BACK, texts.OWNER_PUT_BACK_TEXT, warning=True)
+        core.note(texts.OWNER_PUT_BACK_TEXT, core.attempts.get(meta.uid), warning=True)
     core.patch_workload(known, msgspec.json.encode(body), PURPOSE, status=False)
     return True
