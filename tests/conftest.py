@@ -6,10 +6,14 @@ How long they take says how busy the machine is, and fails no test.
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncIterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
+from gatelift_kube.client import Client
 from gatelift_kube.contained import Contained
+from support.fake_apiserver import FakeApiServer
 
 BUSY = (HealthCheck.too_slow,)
 
@@ -19,3 +23,19 @@ settings.load_profile("fresh" if os.environ.get("GATELIFT_FRESH_EXAMPLES") else 
 
 Contained.surfaces = True
 """No exception is contained unseen in a test; those of containment itself let it be."""
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeApiServer]:
+    """Yield a fake API server that listens."""
+    made = FakeApiServer()
+    await made.start()
+    yield made
+    await made.stop()
+
+
+@pytest.fixture
+async def client(server: FakeApiServer) -> AsyncIterator[Client]:
+    """Yield a client of it."""
+    async with Client.connect(server.config) as made:
+        yield made

@@ -64,14 +64,6 @@ class Reading:
 
 
 @pytest_asyncio.fixture
-async def server() -> AsyncIterator[FakeApiServer]:
-    server = FakeApiServer()
-    await server.start()
-    yield server
-    await server.stop()
-
-
-@pytest_asyncio.fixture
 async def reading(server: FakeApiServer) -> AsyncIterator[Reading]:
     async with Client(HttpTransport(server.config), policy=QUICK, rng=random.Random(1)) as client:  # noqa: S311 - a seed makes a test repeatable
         made = Reading(server, client)

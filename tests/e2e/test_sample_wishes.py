@@ -13,10 +13,8 @@ import yaml
 
 from gatelift.webhooks.configuration import SHOWN
 from gatelift_kube.resources import JOB, POD, Resource
-from gatelift_sandbox.installation import Installation
-from gatelift_sandbox.processes import LocalProvider
-from gatelift_sandbox.provider import NodeShape, Settings
 from support.contract_api import Api, until_said
+from support.e2e_rules import webhooks_alone
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
 
@@ -29,21 +27,10 @@ NAMESPACE = "default"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Api]:
-    home: Path = tmp_path_factory.mktemp("wishes")
-    settings = Settings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0), audit=False)
-    provider = LocalProvider(settings)
-    (cluster,) = await provider.up(["wishes"])
-    installation = Installation(folder=home / "installation", management=cluster, workers=[])
-    try:
-        await installation.install()
-        await installation.start_webhooks()
-        async with Api.open(cluster.kubeconfig.read_text()) as made:
-            refused = next(one for one in SAMPLES if one["answer"] == "refused")
-            await until_said(lambda: post(made, refused), lambda said: said.code == 403, "the webhooks are asked")
-            yield made
-    finally:
-        await installation.stop()
-        await provider.down()
+    async with webhooks_alone(tmp_path_factory.mktemp("wishes"), "wishes") as (_, _, made):
+        refused = next(one for one in SAMPLES if one["answer"] == "refused")
+        await until_said(lambda: post(made, refused), lambda said: said.code == 403, "the webhooks are asked")
+        yield made
 
 
 def complete(found: Json) -> Json:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +12,8 @@ import pytest_asyncio
 
 from gatelift.webhooks.configuration import DEFINITION, NAME, VALIDATING
 from gatelift_kube.resources import CLUSTER_QUEUE
-from gatelift_sandbox.installation import Installation
-from gatelift_sandbox.processes import LocalProvider
-from gatelift_sandbox.provider import NodeShape, Settings
 from support.contract_api import MERGE, Api, Said, until_said
+from support.e2e_rules import webhooks_alone
 from support.policies_in_force import policies_in_force
 from support.validation_cases import NAMESPACE, Case, cases, old_and_new, smallest
 
@@ -30,24 +27,13 @@ CONFIGURATION = f"/apis/{VALIDATING.api_version}/{VALIDATING.plural}/{NAME}"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def api(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Api]:
-    home: Path = tmp_path_factory.mktemp("rules")
-    settings = Settings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0), audit=False)
-    provider = LocalProvider(settings)
-    (cluster,) = await provider.up(["rules"])
-    installation = Installation(folder=home / "installation", management=cluster, workers=[])
-    try:
-        await installation.install()
-        await installation.start_webhooks()
-        async with Api.open(cluster.kubeconfig.read_text()) as made:
-            # Nobody here is Gatelift: what else is wrong with a status is to be seen.
-            (await made.delete(f"{POLICIES}/gatelift-workload-status")).ok()
-            async with await installation.admin(cluster) as client:
-                await policies_in_force(client)  # and this one no more
-            await until_refused(made)
-            yield made
-    finally:
-        await installation.stop()
-        await provider.down()
+    async with webhooks_alone(tmp_path_factory.mktemp("rules"), "rules") as (installation, cluster, made):
+        # Nobody here is Gatelift: what else is wrong with a status is to be seen.
+        (await made.delete(f"{POLICIES}/gatelift-workload-status")).ok()
+        async with await installation.admin(cluster) as client:
+            await policies_in_force(client)  # and this one no more
+        await until_refused(made)
+        yield made
 
 
 def place(case: Case) -> str:

@@ -16,14 +16,6 @@ QUICK = RetryPolicy(tries=4, first_seconds=0.001, max_seconds=0.01)
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[FakeApiServer]:
-    made = FakeApiServer()
-    await made.start()
-    yield made
-    await made.stop()
-
-
-@pytest.fixture
 async def client(server: FakeApiServer) -> AsyncIterator[Client]:
     async with Client(HttpTransport(server.config), policy=QUICK, rng=random.Random(7)) as made:  # noqa: S311 - a seed makes a test repeatable
         yield made

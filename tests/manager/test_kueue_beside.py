@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -28,20 +28,6 @@ def pausing(meanwhile: Callable[[], object] = lambda: None) -> Callable[[float],
         meanwhile()
 
     return pause
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[FakeApiServer]:
-    made = FakeApiServer()
-    await made.start()
-    yield made
-    await made.stop()
-
-
-@pytest.fixture
-async def client(server: FakeApiServer) -> AsyncIterator[Client]:
-    async with Client.connect(server.config) as made:
-        yield made
 
 
 @pytest.mark.parametrize("namespace", ["kueue-system", "queueing"])

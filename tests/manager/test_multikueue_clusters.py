@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -14,20 +13,6 @@ from support.cli_stage import condition
 from support.fake_apiserver import FakeApiServer
 
 SOURCE = {"clusterSource": {"kubeConfig": {"location": "a-secret"}}}
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[FakeApiServer]:
-    made = FakeApiServer()
-    await made.start()
-    yield made
-    await made.stop()
-
-
-@pytest.fixture
-async def client(server: FakeApiServer) -> AsyncIterator[Client]:
-    async with Client.connect(server.config) as made:
-        yield made
 
 
 def said(server: FakeApiServer, name: str = "a") -> tuple[str, str, str]:

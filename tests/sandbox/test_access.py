@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -27,14 +26,6 @@ BINDING = {
     "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
     "subjects": [{"kind": "ServiceAccount", "name": "agent", "namespace": "system"}],
 }
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[FakeApiServer]:
-    made = FakeApiServer()
-    await made.start()
-    yield made
-    await made.stop()
 
 
 def answers(server: FakeApiServer, *, allowed: bool, times: int = 1) -> None:

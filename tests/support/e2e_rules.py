@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import pytest
 from gatelift_kube.client import Client
 from gatelift_kube.config import from_kubeconfig
 from gatelift_sandbox.applying import apply
+from gatelift_sandbox.installation import Installation
 from gatelift_sandbox.processes import LocalProvider
 from gatelift_sandbox.provider import Cluster, NodeShape, Settings
+from support.contract_api import Api
 from support.kind_objects import condition
 from support.sandbox_kubectl import POLL_SECONDS, WAIT_SECONDS, Kubectl, KubectlError
 
@@ -84,3 +87,20 @@ def a_workload(name: str = "w", **spec: Any) -> dict[str, Any]:
 def status_of(name: str) -> tuple[str, ...]:
     """Return the words that patch the status of a Workload."""
     return ("patch", "workload", name, "--subresource=status", "--type=merge", "-p")
+
+
+@asynccontextmanager
+async def webhooks_alone(home: Path, name: str) -> AsyncIterator[tuple[Installation, Cluster, Api]]:
+    """Raise a management cluster of real processes with all that is installed there and the webhooks: no manager."""
+    settings = Settings(home=home, kubeconfigs=home / "kubeconfigs", nodes=NodeShape(count=0), audit=False)
+    provider = LocalProvider(settings)
+    (cluster,) = await provider.up([name])
+    installation = Installation(folder=home / "installation", management=cluster, workers=[])
+    try:
+        await installation.install()
+        await installation.start_webhooks()
+        async with Api.open(cluster.kubeconfig.read_text()) as api:
+            yield installation, cluster, api
+    finally:
+        await installation.stop()
+        await provider.down()

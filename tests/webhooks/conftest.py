@@ -106,12 +106,6 @@ async def server() -> AsyncIterator[FakeApiServer]:
 
 
 @pytest.fixture
-async def client(server: FakeApiServer) -> AsyncIterator[Client]:
-    async with Client.connect(server.config) as made:
-        yield made
-
-
-@pytest.fixture
 async def daemon(client: Client) -> AsyncIterator[Daemon]:
     made = Daemon(client, SETTINGS)
     await made.start()
