@@ -208,7 +208,7 @@ class Link:
             self.seen(known, now, out)
 
     def gone(self, now: float, out: Outcome) -> None:
-        """Take that the WorkerCluster object was deleted: its agent is not expected; if it is again, it lists what it has."""
+        """Take that the WorkerCluster was deleted: its agent is not expected; if it is again, it lists what it has."""
         self._record.object, self._record.inventory_open = None, True
         self._evict(now, out)
         out.upcalls.append(ClusterChanged(cluster=self.name))
