@@ -176,6 +176,23 @@ def test_hd_224_what_a_record_never_came_to_is_stopped_as_its_workload_vanishes(
 
 
 @pytest.mark.parametrize("begun", [restored, put_back])
+def test_hd_234_also_while_the_cluster_of_its_record_is_lost(begun: Callable[[], History]) -> None:
+    """HD-234: what is live by its record, where nobody is heard, kept all others from being told.
+
+    Where a recovery waits for a nothing is stopped before that is heard.
+    """
+    history = begun()
+    history.passes(30.0)
+    vanishes(history)
+    if begun is put_back:
+        history.until("it is stopped", lambda: not history.runs("one"))
+    history.passes(60.0)
+    history.mend("a")
+    history.until("the one made anew is admitted", lambda: history.shows("one", "Admitted"))
+    history.until("it runs", lambda: history.containers("one") == 1)
+
+
+@pytest.mark.parametrize("begun", [restored, put_back])
 def test_hd_224_of_what_vanished_while_nobody_led_a_person_is_asked(begun: Callable[[], History]) -> None:
     """HD-224: no leader saw its Workload go, so nothing explains what runs: it is left alone, and waited for."""
     history = begun()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from support.builders_manager import NAMESPACE, a_job, a_pod, a_setting
 from support.manager_world import World, a_world, workload_ref
@@ -68,6 +70,25 @@ def test_hd_210_what_was_written_between_two_leaders_is_charged_once_its_cluster
     agent.count(agent.commits[0], remaining=8, succeeded=0, reclaimable=0)
     world.advance(3.0)
     assert charged(world, uid_of(world)) == 8
+    world.api.apply(a_pod("more").document())
+    world.advance(30.0)
+    assert admitted(world) == 1
+
+
+@pytest.mark.parametrize("when", ["while nobody leads", "later"])
+def test_hd_235_of_a_pod_nothing_is_free_before_it_is_over(when: str) -> None:
+    """HD-235: no cluster counts a pod, so what a leader had found of one was believed for ever."""
+    world = a_world(a_setting(cpu=1))
+    world.api.apply(a_pod("first").document())
+    world.advance(2.0)
+    uid, ref = uid_of(world), workload_ref(world)
+    if when == "while nobody leads":
+        free(world, ref)
+    world.restart()
+    world.advance(3.0)
+    if when == "later":
+        free(world, ref)
+    assert charged(world, uid) == 1
     world.api.apply(a_pod("more").document())
     world.advance(30.0)
     assert admitted(world) == 1

@@ -253,18 +253,15 @@ def _still_placed(core: Core, key: ObjectKey, known: kueue.Workload) -> None:
     """
     attempt, rec = core.attempts.get(known.metadata.uid), core.knowledge.readings[key][1]
     unmade = not core.rebuilt or known.metadata.uid in core.caution.set_aside
+    for cluster, ahead in core.caution.named(known.metadata.uid):
+        if not ahead.over:
+            _vanished(core, known, None, cluster, ahead.key)
     if attempt is not None and attempt.live:
-        cluster, placed = attempt.cluster, attempt.key
-    elif attempt is None and unmade and core.leads(core.now) and rec.reserved and rec.cluster:
-        cluster, placed = rec.cluster, PlacementKey(rec.uid, rec.epoch)  # gone before its attempt was made
-    else:
-        if attempt is not None:
-            endings.vanished(core, attempt)
-        for cluster, ahead in core.caution.named(known.metadata.uid):
-            if not ahead.over:
-                _vanished(core, known, None, cluster, ahead.key)
-        return
-    _vanished(core, known, attempt, cluster, placed)
+        _vanished(core, known, attempt, attempt.cluster, attempt.key)
+    elif attempt is not None:
+        endings.vanished(core, attempt)
+    elif unmade and core.leads(core.now) and rec.reserved and rec.cluster:  # gone before its attempt was made
+        _vanished(core, known, None, rec.cluster, PlacementKey(rec.uid, rec.epoch))
 
 
 def _vanished(core: Core, known: kueue.Workload, attempt: Attempt | None, cluster: str, placed: PlacementKey) -> None:

@@ -183,8 +183,9 @@ def charged(core: Core, known: Workload) -> Workload:
     And what a stranger has freed is charged, too (HD-210).
     """
     attempt = core.attempts.get(known.metadata.uid)
-    if core.knowledge.readings[ref_of(known).key][0] is not None:
-        known = reclaimed.believed(known, attempt)
+    kind = core.knowledge.readings[ref_of(known).key][0]
+    if kind is not None:
+        known = reclaimed.believed(known, attempt, counted=kind.pods_are_children)
     if attempt is None or attempt.state not in LIVE or not is_true(known.status.conditions, texts.FINISHED):
         return known
     status = msgspec.structs.replace(known.status, conditions=without(known.status.conditions, texts.FINISHED))

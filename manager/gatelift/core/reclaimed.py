@@ -2,8 +2,9 @@
 
 `status.reclaimablePods` is where that is written, and anybody may write it who may write a status. So it frees no more
 than the cluster has reported of this epoch, and nothing of what waits. What a leader finds in the record is believed
-until it has heard the cluster: charged in full, others would be preempted for what is free (decision 65). That of a
-Workload without an owner is its controller's to write, and believed. Pure.
+until it has heard the cluster: charged in full, others would be preempted for what is free (decision 65). Of a Pod
+nothing is ever given back before its end, and no cluster counts it: nothing is believed. That of a Workload without an
+owner is its controller's to write, and believed. Pure.
 Neighbours: `reconcile` has it written, `kept_record` asks what to charge, `reports` takes what a cluster says.
 """
 
@@ -35,9 +36,12 @@ def due(known: Workload, attempt: Attempt) -> tuple[tuple[str, int], ...]:
     )
 
 
-def believed(known: Workload, attempt: Attempt | None) -> Workload:
-    """Return the Workload of a user's object as it is to be charged: no more is free than is known to be over."""
-    if not known.status.reclaimable_pods or _is_found(known, attempt):
+def believed(known: Workload, attempt: Attempt | None, *, counted: bool) -> Workload:
+    """Return the Workload of a user's object as it is to be charged: no more is free than is known to be over.
+
+    `counted`: clusters report how many pods of its kind are over.
+    """
+    if not known.status.reclaimable_pods or (counted and _is_found(known, attempt)):
         return known
     most = dict(due(known, attempt)) if attempt is not None and attempt.state in LIVE else {}
     pods = tuple(
