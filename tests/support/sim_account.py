@@ -127,6 +127,7 @@ class Account:
         page.outlived.discard(key)  # a backup may bring back what was gone
         if removed or not may_run:
             if key in page.containers:
+                known.setdefault(key, asked_by(document["spec"]))  # let go by hand, before it had a Workload
                 page.going.add(key)
                 page.outlived.add(key)
             else:
