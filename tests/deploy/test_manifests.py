@@ -16,6 +16,7 @@ from gatelift.webhooks import conversion
 from gatelift.webhooks.configuration import CONVERTED, WARNED
 from gatelift_kube import resources
 from gatelift_kube.objects.meta import Condition
+from support.manager_marks import MARKED, PLACED, PREFIXES, UNMARKED, bears_a_mark
 
 Json = dict[str, Any]
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -239,6 +240,38 @@ def test_every_policy_is_bound_and_denies() -> None:
     bindings = of_kind("ValidatingAdmissionPolicyBinding")
     assert {one["spec"]["policyName"] for one in bindings} == policies
     assert all(one["spec"]["validationActions"] == ["Deny"] for one in bindings)
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "plural"),
+    [pytest.param("pods", "", "pods", id="pods"), pytest.param("jobs", "batch", "jobs", id="jobs")],
+)
+def test_is_54_the_manager_is_bound_to_what_bears_a_mark(kind: str, group: str, plural: str) -> None:
+    """The policy itself is asked on a real API server: `tests/e2e/test_manager_marks.py`."""
+    name = f"gatelift-manager-{kind}"
+    (policy,) = [
+        one for one in of_kind("ValidatingAdmissionPolicy", Part.MANAGEMENT_POLICIES) if one["metadata"]["name"] == name
+    ]
+    (rule,) = policy["spec"]["matchConstraints"]["resourceRules"]
+    assert (rule["apiGroups"], rule["operations"]) == ([group], ["UPDATE", "DELETE"])
+    assert rule["resources"] == [plural, f"{plural}/status"]
+    written = {
+        resource
+        for _, resource, verb, _, _ in grants(Part.MANAGER_ACCESS)
+        if resource.partition("/")[0] == plural and verb in {"patch", "delete", "update", "create"}
+    }
+    assert written - {f"{plural}/finalizers"} == set(rule["resources"]), "all that its role lets it write"
+    (who,) = policy["spec"]["matchConditions"]
+    (account,) = [one["metadata"] for one in of_kind("ServiceAccount", Part.MANAGER_ACCESS)]
+    assert f"'system:serviceaccount:{account['namespace']}:{account['name']}'" in who["expression"]
+    (validation,) = policy["spec"]["validations"]
+    assert all(f"'{one}'" in validation["expression"] for one in (*PREFIXES, PLACED))
+
+
+@pytest.mark.parametrize("case", [*MARKED, *UNMARKED])
+def test_is_54_a_mark_is_what_it_is_in_simulations(case: str) -> None:
+    document = MARKED.get(case) or UNMARKED[case]
+    assert bears_a_mark(document) is (case in MARKED)
 
 
 def test_workloads_run_without_privileges_and_with_a_memory_limit() -> None:

@@ -241,6 +241,16 @@ def test_hd_98_a_pod_of_a_user_that_is_deleted_though_nobody_asked_for_that_is_n
         history.home.carry_out(Delete(write_id=1, ref=ref, uid=meta["uid"]))
 
 
+def test_is_54_a_write_to_what_was_never_queued_is_noticed() -> None:
+    """IS-54: on a real API server a policy refuses it; a history that needs one would come to rest there."""
+    history = History(shown=False)
+    plain = {"containers": [{"name": "c", "image": "i"}]}
+    pod = history.home.create(POD, {"metadata": {"name": "plain", "namespace": TEAM}, "spec": plain})
+    ref = ObjectRef(POD, ObjectKey(TEAM, "plain"))
+    with pytest.raises(AssertionError, match="bears no mark of ours"):
+        history.home.carry_out(Delete(write_id=1, ref=ref, uid=pod.uid))
+
+
 def test_hd_98_a_pod_whose_queue_is_drained_is_deleted_rightly() -> None:
     history = History(shown=False)
     history.pod("one", queue="stays")

@@ -18,7 +18,7 @@ import msgspec
 from gatelift.cli.manifests import Part, load_manifests
 from gatelift_kube import decoding
 from gatelift_kube.errors import from_status, write_error
-from gatelift_kube.resources import LEASE, NAMESPACE, NODE, POD, SERVICE_ACCOUNT, ObjectRef, Resource
+from gatelift_kube.resources import JOB, LEASE, NAMESPACE, NODE, POD, SERVICE_ACCOUNT, ObjectRef, Resource
 from gatelift_kube.writes import (
     ApiWrite,
     Create,
@@ -47,6 +47,7 @@ from gatelift_sandbox.embedded.watches import Change, Stored
 from gatelift_sandbox.kubelet.documents import NodeSettings
 from gatelift_sandbox.kubelet.machine import Command, Event, KubeletMachine, Note, TimePassed
 from gatelift_sandbox.records import Record
+from support.manager_marks import bears_a_mark
 from support.sim_clock import WALL, Timeline
 from support.sim_faults import Faults
 
@@ -97,6 +98,7 @@ class SimCluster:
         self.timeline = timeline
         self.faults = faults
         self.name = name
+        self.management = management
         self.known_as = known_as or name
         """Under which name the manager knows it; another cluster may have had that name before."""
         self.ended = False
@@ -208,7 +210,11 @@ class SimCluster:
                 raise
 
     def carry_out(self, command: ApiWrite) -> WriteDone | WriteFailed:
-        """Let a write land now and return its answer."""
+        """Let a write of a process of ours land now and return its answer."""
+        self._holds_to_policies(command)
+        return self._answered(command)
+
+    def _answered(self, command: ApiWrite) -> WriteDone | WriteFailed:
         try:
             stored = self._write(command)
         except ApiError as error:
@@ -220,6 +226,14 @@ class SimCluster:
             return WriteDone(write_id=command.write_id, object=asked_for, raw=stored.raw)
         found = self.typed(command.ref.resource, stored) if stored is not None else None
         return WriteDone(write_id=command.write_id, object=found, raw=stored.raw if stored is not None else b"")
+
+    def _holds_to_policies(self, command: ApiWrite) -> None:
+        """Raise AssertionError for a write that the policies of the manager refuse: none needs one (IS-54)."""
+        if not self.management or isinstance(command, Create) or command.ref.resource not in (POD, JOB):
+            return
+        found = self.find(command.ref)
+        if found is not None and not bears_a_mark(found.view()):
+            raise AssertionError(f"{command} changes what bears no mark of ours: {found.raw!r}")
 
     def _write(self, command: ApiWrite) -> Stored | None:
         kind, wall = self.store.kinds.of(command.ref.resource), self.timeline.wall
@@ -317,7 +331,7 @@ class SimCluster:
             if command.ref.resource == LEASE:
                 outcome: WriteDone | WriteFailed = WriteDone(write_id=command.write_id, object=None)
             else:
-                outcome = self.carry_out(command)
+                outcome = self._answered(command)
             waiting += self._kubelet.handle(outcome, self.timeline.now)
 
     def _timers(self) -> None:
