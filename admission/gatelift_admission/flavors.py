@@ -341,8 +341,9 @@ class _Search:
             most = tree.potential(node, cell)
             if value > most:
                 worst, exceeds = (Mode.NO_FIT, 0), True
-                printed = (amounts.to_text(amount, resource) for amount in (assumed, request, most))
-                reasons.append(texts.insufficient_maximum(resource, flavor, *printed))
+                before, bound = (amounts.to_text(amount, resource) for amount in (assumed, most))
+                asked = amounts.to_quantity(request, resource)  # nobody asks for everything: a request is a quantity
+                reasons.append(texts.insufficient_maximum(resource, flavor, before, asked, bound))
                 continue
             level, below_root = tree.lowest_fit(node, cell, value)
             mode = Mode.FIT

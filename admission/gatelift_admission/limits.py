@@ -6,62 +6,69 @@ Neighbours: `requests` knows the defaults; `state` asks once for each version of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from gatelift_admission import texts
 from gatelift_admission.amounts import AMOUNT_MAX, nano
 from gatelift_admission.model import Amounts
 from gatelift_admission.requests import NO_DEFAULTS, Defaults, Pair, amounts_of, container_pairs, pod_requests
 from gatelift_kube.objects.core import LimitRange, PodSpec
 
 BILLION = 10**9
+ABOVE_LIMITS = "requests must not exceed its limits"
 ABOVE_MAX = "requests must not be above the limitRange max"
 BELOW_MIN = "requests must not be below the limitRange min"
 ABOVE_RATIO = "limits must not exceed requests by more than the limitRange ratio"
 
 
-def limit_errors(spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> list[str]:
-    """Return, per container, the path whose requests exceed its limits (after defaults), in container order."""
+def limit_errors(at: str, spec: PodSpec, defaults: Defaults = NO_DEFAULTS) -> list[str]:
+    """Return, per container, whose requests exceed its limits (after defaults), in container order; then the pod.
+
+    `at`: the path of the pod's spec.
+    """
     found: list[str] = []
-    if not defaults.limit_ranges and not any(one.resources.limits for one in (*spec.init_containers, *spec.containers)):
-        return found
-    for path, pair in container_pairs(spec, defaults):
-        over = _greater(pair.requests, pair.limits)
+    if defaults.limit_ranges or any(one.resources.limits for one in (*spec.init_containers, *spec.containers)):
+        for path, pair in container_pairs(spec, defaults):
+            over = _greater(pair.requests, pair.limits)
+            if over:
+                found.append(texts.invalid_value(f"{at}.{path}", over, ABOVE_LIMITS))
+    if spec.resources is not None:
+        over = _greater(amounts_of(spec.resources.requests), amounts_of(spec.resources.limits))
         if over:
-            found.append(_at(path, over))
+            found.append(texts.invalid_value(f"{at}.resources", over, ABOVE_LIMITS))
     return found
 
 
-def range_errors(spec: PodSpec, defaults: Defaults) -> list[str]:
-    """Return which constraints of LimitRanges the containers, or the pod as a whole, break; each as path: rule."""
+def range_errors(at: str, spec: PodSpec, defaults: Defaults) -> list[str]:
+    """Return which constraints of LimitRanges the containers, or the pod as a whole, break; each as path: rule.
+
+    `at`: the path of the pod's spec.
+    """
     ranges = defaults.limit_ranges
     if not ranges:
         return []
     high, low, ratio = _bounds(ranges, "Container")
     found = []
     for path, pair in container_pairs(spec, defaults):
-        found += _broken(path, _largest(pair), _smallest(pair), high, low)
+        found += _broken(f"{at}.{path}", _largest(pair), _smallest(pair), high, low)
         steep = sorted(
             name
             for name, most in ratio.items()
             if name in pair.limits and pair.limits[name] * BILLION > most * pair.requests.get(name, pair.limits[name])
         )
         if steep:
-            found.append(f"{_at(path, steep)}: {ABOVE_RATIO}")
+            found.append(texts.invalid_value(f"{at}.{path}", steep, ABOVE_RATIO))
     high, low, _ = _bounds(ranges, "Pod")
     if high or low:
         total = pod_requests(spec, defaults)
-        found += _broken("pod", total, total, high, low)
+        found += _broken(at, total, total, high, low)
     return found
 
 
 def _broken(path: str, largest: Amounts, smallest: Amounts, high: Amounts, low: Amounts) -> list[str]:
     above, below = _greater(largest, high), _greater(low, smallest)
-    texts = [f"{_at(path, above)}: {ABOVE_MAX}"] if above else []
-    return texts + ([f"{_at(path, below)}: {BELOW_MIN}"] if below else [])
-
-
-def _at(path: str, names: Iterable[str]) -> str:
-    return f"{path}[{', '.join(names)}]"
+    found = [texts.invalid_value(path, above, ABOVE_MAX)] if above else []
+    return found + ([texts.invalid_value(path, below, BELOW_MIN)] if below else [])
 
 
 def _greater(left: Mapping[str, int], right: Mapping[str, int]) -> list[str]:

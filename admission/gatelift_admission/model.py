@@ -99,13 +99,15 @@ class Preempt:
     """A workload with quota has to stop for another one: Evicted=True (Preempted) and Preempted=True with `reason`.
 
     Decided once per reservation of the victim, whose charge stays until it is released. `message` is that of both
-    conditions and of the victim's events; `preemptor_message` that of the preemptor's event PreemptedWorkload.
+    conditions, `event` that of the victim's event Preempted, `preemptor_message` that of the preemptor's event
+    PreemptedWorkload.
     """
 
     uid: str
     key: ObjectKey
     reason: str
     message: str
+    event: str
     preemptor_uid: str
     preemptor: ObjectKey
     preemptor_message: str

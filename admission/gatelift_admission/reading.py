@@ -81,14 +81,17 @@ def _plain_key(workload: Workload, defaults: Defaults, priority: int) -> Shape |
 
 def _obstacle(workload: Workload, defaults: Defaults) -> str:
     """Return why no cycle can admit the workload, whatever the quota; empty if nothing is wrong."""
-    specs = [pod_set.template.spec for pod_set in workload.spec.pod_sets]
+    specs = [
+        (f"spec.podSets[{index}].template.spec", pod_set.template.spec)
+        for index, pod_set in enumerate(workload.spec.pod_sets)
+    ]
     claiming = next((one.name for one in workload.spec.pod_sets if one.template.spec.resource_claims), None)
     if claiming is not None:
         return texts.claims_devices(claiming)
-    over = [text for spec in specs for text in limit_errors(spec, defaults)]
+    over = [text for at, spec in specs for text in limit_errors(at, spec, defaults)]
     if over:
-        return texts.over_limits(over)
-    broken = [text for spec in specs for text in range_errors(spec, defaults)]
+        return texts.invalid_resources(texts.aggregate(over))
+    broken = [text for at, spec in specs for text in range_errors(at, spec, defaults)]
     return texts.outside_limit_ranges(broken) if broken else ""
 
 

@@ -132,12 +132,20 @@ def preempted(preemptor: str, why: str, paths: tuple[str, str]) -> str:
     )
 
 
-def preempts(victim: str, key: str, why: str, paths: tuple[str, str]) -> str:
-    """Return the message of the event PreemptedWorkload on the preemptor."""
-    return cut(
-        f"Preempted workload {key} ({victim}) due to {why}; preemptor path: {paths[0]}; preemptee path: {paths[1]}",
-        EVENT_MESSAGE_MAX,
-    )
+def preempts(key: str, uid: str, queue: str, priorities: str) -> str:
+    """Return the message of the event PreemptedWorkload on the preemptor; `queue` is the victim's ClusterQueue."""
+    return cut(f"Preempted workload {key} (UID: {uid}) in ClusterQueue {queue}{priorities}", EVENT_MESSAGE_MAX)
+
+
+def preempted_event(message: str, priorities: str) -> str:
+    """Return the message of the event Preempted on the victim: that of its condition, and who had which priority."""
+    return cut(message, EVENT_MESSAGE_MAX - len(priorities)) + priorities
+
+
+def priorities(preemptor: tuple[int, int], preemptee: tuple[int, int]) -> str:
+    """Return how events of a preemption end; each as (effective, base)."""
+    said = [f"effective priority: {now} (base: {base}, boost: {now - base})" for now, base in (preemptor, preemptee)]
+    return f"; preemptor {said[0]}; preemptee {said[1]}"
 
 
 def identity(uid: str, job_uid: str) -> str:
@@ -187,9 +195,20 @@ def invalid_resources(error: str) -> str:
     return cut(f"resources validation failed: {error}", CONDITION_MESSAGE_MAX)
 
 
+def invalid_value(path: str, resources: list[str], rule: str) -> str:
+    """Return what is wrong with a field because of these resources, as the API server's validation says it."""
+    names = ",".join(f'"{name}"' for name in resources)
+    return f"{path}: Invalid value: [{names}]: {rule}"
+
+
+def aggregate(errors: list[str]) -> str:
+    """Return one error as it is and several as a list, as Kubernetes' aggregates print them."""
+    return errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]"
+
+
 def outside_limit_ranges(broken: list[str]) -> str:
     """Return the message for constraints of LimitRanges that are not kept."""
-    return cut(f"resources didn't satisfy LimitRange constraints: {', '.join(broken)}", CONDITION_MESSAGE_MAX)
+    return cut(f"resources didn't satisfy LimitRange constraints: {aggregate(broken)}", CONDITION_MESSAGE_MAX)
 
 
 def claims_devices(pod_set: str) -> str:
@@ -197,11 +216,4 @@ def claims_devices(pod_set: str) -> str:
     return (
         f"podSet {pod_set}: spec.resourceClaims: claimed devices are not counted against quota and not served by this "
         "version: ask for devices in the containers' resources"
-    )
-
-
-def over_limits(paths: list[str]) -> str:
-    """Return the message for requests above their limits."""
-    return cut(
-        f"resources validation failed: {', '.join(paths)}: requests must not exceed its limits", CONDITION_MESSAGE_MAX
     )

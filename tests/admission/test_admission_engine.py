@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.model import Inadmissible, Preempt, Reserve, Settings
@@ -14,6 +15,7 @@ from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import ObjectKey
 from support.admission_objects import (
     cluster_queue,
+    engine_with,
     flavor,
     group,
     local_queue,
@@ -79,7 +81,7 @@ def test_a_strict_queue_waits_behind_a_head_outside_its_limit_ranges_and_a_best_
         assert sorted([*first, *reserved(rest(engine))]) == ["a", "b"]
 
 
-def test_a_workload_outside_the_limit_ranges_of_its_namespace_waits_and_says_which_bound_it_breaks() -> None:
+def test_is_34_a_workload_outside_the_limit_ranges_of_its_namespace_waits_and_says_which_bound_it_breaks() -> None:
     engine = simple_engine(workload("a", pod_set(requests={"cpu": "3"})))
     item = LimitRangeItem("Container", max={"cpu": "2"})
     engine.limit_range_changed(LimitRange(ObjectMeta(name="r", namespace="ns"), LimitRangeSpec((item,))))
@@ -88,12 +90,29 @@ def test_a_workload_outside_the_limit_ranges_of_its_namespace_waits_and_says_whi
     assert (found.reason, found.message) == (
         "Misconfigured",
         (
-            "resources didn't satisfy LimitRange constraints: containers[0][cpu]: "
-            "requests must not be above the limitRange max"
+            "resources didn't satisfy LimitRange constraints: spec.podSets[0].template.spec.containers[0]: "
+            'Invalid value: ["cpu"]: requests must not be above the limitRange max'
         ),
     )
     engine.limit_range_removed(ObjectKey("ns", "r"))
     assert reserved(rest(engine)) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("resource", "asked", "printed"),
+    [("cpu", "9223372036854775807m", "9223372036854775807m"), ("memory", "8Ei", "9223372036854775807")],
+)
+def test_is_34_a_request_that_no_integer_holds_is_shown_as_a_quantity(resource: str, asked: str, printed: str) -> None:
+    """Only of a quota `<unlimited>` says something."""
+    queue = cluster_queue("cq", group(default={resource: "5"}))
+    asks = workload("a", pod_set(requests={resource: asked}))
+    engine = engine_with(flavor("default"), queue, local_queue("lq", "cq"), asks)
+    (found,) = rest(engine)
+    assert isinstance(found, Inadmissible)
+    assert found.message == (
+        f"couldn't assign flavors to pod set main: insufficient quota for {resource} in flavor default, previously "
+        f"considered podsets requests (0) + current podset request ({printed}) > maximum capacity (5)"
+    )
 
 
 def test_quota_may_be_counted_in_what_transformations_yield() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gatelift_admission import texts
 from gatelift_admission.amounts import QuantityError
 from gatelift_admission.limits import ABOVE_MAX, ABOVE_RATIO, BELOW_MIN, limit_errors, range_errors
 from gatelift_admission.requests import CountingRules, Defaults, pod_requests, pod_set_requests
@@ -106,9 +107,27 @@ def test_a_malformed_quantity_is_named() -> None:
         pod_requests(PodSpec((box("1e3Mi"),)))
 
 
-def test_requests_above_limits_are_found_by_container() -> None:
+AT = "spec.podSets[0].template.spec"
+
+
+def test_is_34_requests_above_limits_are_found_by_container_in_the_words_of_kueue() -> None:
     spec = PodSpec((box("1", "2"), box("3", "2")), (box("3", "1"),))
-    assert limit_errors(spec) == ["initContainers[0][cpu]", "containers[1][cpu]"]
+    assert limit_errors(AT, spec) == [
+        f'{AT}.initContainers[0]: Invalid value: ["cpu"]: requests must not exceed its limits',
+        f'{AT}.containers[1]: Invalid value: ["cpu"]: requests must not exceed its limits',
+    ]
+    assert texts.invalid_resources(texts.aggregate(limit_errors(AT, spec))) == (
+        f'resources validation failed: [{AT}.initContainers[0]: Invalid value: ["cpu"]: requests must not exceed its '
+        f'limits, {AT}.containers[1]: Invalid value: ["cpu"]: requests must not exceed its limits]'
+    )
+
+
+def test_is_34_requests_of_the_pod_as_a_whole_are_held_to_its_limits() -> None:
+    whole = ResourceRequirements(requests={"memory": "2Gi", "cpu": "3"}, limits={"cpu": "1", "memory": "1Gi"})
+    spec = PodSpec((box("1"),), resources=whole)
+    assert limit_errors(AT, spec) == [
+        f'{AT}.resources: Invalid value: ["cpu","memory"]: requests must not exceed its limits'
+    ]
 
 
 def made_of(input_: str, outputs: dict[str, str], strategy: str = "Retain", by: str = "") -> Transformation:
@@ -167,28 +186,30 @@ def within(kind: str, **bounds: dict[str, Quantity]) -> Defaults:
 
 def test_a_container_above_the_maximum_or_below_the_minimum_of_a_limit_range_is_named() -> None:
     spec = PodSpec((box("1", "3"), box("2"), box("5")))
-    assert range_errors(spec, within("Container", max={"cpu": "2"})) == [
-        f"containers[0][cpu]: {ABOVE_MAX}",
-        f"containers[2][cpu]: {ABOVE_MAX}",
+    assert range_errors(AT, spec, within("Container", max={"cpu": "2"})) == [
+        f'{AT}.containers[0]: Invalid value: ["cpu"]: {ABOVE_MAX}',
+        f'{AT}.containers[2]: Invalid value: ["cpu"]: {ABOVE_MAX}',
     ]
-    assert range_errors(spec, within("Container", min={"cpu": "1500m"})) == [f"containers[0][cpu]: {BELOW_MIN}"]
-    assert range_errors(spec, within("Container", max={"memory": "1Gi"})) == []
+    assert range_errors(AT, spec, within("Container", min={"cpu": "1500m"})) == [
+        f'{AT}.containers[0]: Invalid value: ["cpu"]: {BELOW_MIN}'
+    ]
+    assert range_errors(AT, spec, within("Container", max={"memory": "1Gi"})) == []
 
 
 def test_a_limit_too_far_above_its_request_is_named() -> None:
     spec = PodSpec((box("1", "2"),), (box("1", "3"),))
-    found = range_errors(spec, within("Container", max_limit_request_ratio={"cpu": "2.5"}))
-    assert found == [f"initContainers[0][cpu]: {ABOVE_RATIO}"]
+    found = range_errors(AT, spec, within("Container", max_limit_request_ratio={"cpu": "2.5"}))
+    assert found == [f'{AT}.initContainers[0]: Invalid value: ["cpu"]: {ABOVE_RATIO}']
 
 
 def test_a_pod_as_a_whole_is_held_to_limit_ranges_of_pods() -> None:
     spec = PodSpec((box("1"), box("2")))
-    assert range_errors(spec, within("Pod", max={"cpu": "2500m"})) == [f"pod[cpu]: {ABOVE_MAX}"]
-    assert range_errors(spec, within("Pod", min={"cpu": "3"})) == []
+    assert range_errors(AT, spec, within("Pod", max={"cpu": "2500m"})) == [f'{AT}: Invalid value: ["cpu"]: {ABOVE_MAX}']
+    assert range_errors(AT, spec, within("Pod", min={"cpu": "3"})) == []
 
 
 def test_of_several_limit_ranges_the_strictest_bound_counts() -> None:
     ranges = [*within("Container", max={"cpu": "4"}).limit_ranges, *within("Container", max={"cpu": "2"}).limit_ranges]
-    assert range_errors(PodSpec((box("3"),)), Defaults(limit_ranges=tuple(ranges))) == [
-        f"containers[0][cpu]: {ABOVE_MAX}"
+    assert range_errors(AT, PodSpec((box("3"),)), Defaults(limit_ranges=tuple(ranges))) == [
+        f'{AT}.containers[0]: Invalid value: ["cpu"]: {ABOVE_MAX}'
     ]

@@ -91,6 +91,23 @@ def test_events_name_both_sides_of_a_preemption() -> None:
     assert (high["metadata"]["name"], "PreemptedWorkload") in told
 
 
+def test_is_34_events_of_a_preemption_have_the_names_and_priorities_that_kueues_have() -> None:
+    world, _ = low_runs()
+    submit_high(world)
+    low, high = workload_of(world, "low"), workload_of(world, "high")
+    said = {one.reason: one.message for one in world.emitted}
+    priorities = [one["spec"]["priority"] for one in (high, low)]
+    both = (
+        f"; preemptor effective priority: {priorities[0]} (base: {priorities[0]}, boost: 0); "
+        f"preemptee effective priority: {priorities[1]} (base: {priorities[1]}, boost: 0)"
+    )
+    assert said["Preempted"] == world.condition(low, "Preempted")["message"].removeprefix("Previously: ") + both
+    meta = low["metadata"]
+    assert said["PreemptedWorkload"] == (
+        f"Preempted workload {meta['namespace']}/{meta['name']} (UID: {meta['uid']}) in ClusterQueue shared{both}"
+    )
+
+
 def test_a_victim_without_a_placement_gives_its_reservation_back() -> None:
     world = a_world(a_setting(cpu=1))
     world.api.apply(HIGH)

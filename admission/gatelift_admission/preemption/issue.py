@@ -19,16 +19,18 @@ WHY = {
 
 def decision(preemptor: Entry, node: Node, target: Target) -> Preempt:
     """Return the decision that `target` has to leave for `preemptor`, which waits in the queue of `node`."""
-    victim, why = target.entry, WHY[target.reason]
-    paths = (path(node), path(target.node))
+    victim = target.entry
+    message = texts.preempted(_identity(preemptor), WHY[target.reason], (path(node), path(target.node)))
+    priorities = texts.priorities(_priority(preemptor), _priority(victim))
     return Preempt(
         uid=victim.uid,
         key=victim.key,
         reason=target.reason.value,
-        message=texts.preempted(_identity(preemptor), why, paths),
+        message=message,
+        event=texts.preempted_event(message, priorities),
         preemptor_uid=preemptor.uid,
         preemptor=preemptor.key,
-        preemptor_message=texts.preempts(_identity(victim), str(victim.key), why, paths),
+        preemptor_message=texts.preempts(str(victim.key), victim.uid, target.node.name, priorities),
     )
 
 
@@ -40,6 +42,10 @@ def path(node: Node) -> str:
         names.append(at.name)
         at = at.parent
     return "/" + "/".join(reversed(names))
+
+
+def _priority(entry: Entry) -> tuple[int, int]:
+    return entry.priority, entry.workload.spec.priority or 0
 
 
 def _identity(entry: Entry) -> str:

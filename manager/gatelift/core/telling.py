@@ -127,7 +127,7 @@ def _since(core: Core, text: str | None, now: float) -> float:
 
 def preempted(core: Core, decision: Preempt, attempt: Attempt) -> None:
     """Tell victim and preemptor of a preemption that was decided."""
-    core.event(ObjectRef(WORKLOAD, decision.key), decision.uid, texts.PREEMPTED, decision.message)
+    core.event(ObjectRef(WORKLOAD, decision.key), decision.uid, texts.PREEMPTED, decision.event)
     preemptor = ObjectRef(WORKLOAD, decision.preemptor)
     core.event(preemptor, decision.preemptor_uid, texts.PREEMPTED_WORKLOAD, decision.preemptor_message)
     by = core.knowledge.workloads.get(decision.preemptor)
