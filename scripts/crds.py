@@ -92,6 +92,7 @@ DEFINITIONS = (
         columns=(
             column("Queue", ".spec.queueName"),
             column("Reserved in", ".status.admission.clusterQueue"),
+            column("Cluster", ".status.clusterName"),
             column("Admitted", ".status.conditions[?(@.type=='Admitted')].status"),
             column("Finished", ".status.conditions[?(@.type=='Finished')].status"),
             AGE,

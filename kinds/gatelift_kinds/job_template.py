@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gatelift_kinds import job_partial, job_selector, markers, placed_mark, template_before
+from gatelift_kinds import job_partial, job_selector, markers, placed_mark, placed_on, template_before
 from gatelift_kinds.kind import MergeConflictError, Part, Placing
 from gatelift_kinds.patches import (
     Json,
@@ -93,6 +93,7 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
     job_partial.check_size(obj, granted)
     _check_needs(obj, start.needs)
     stopping = LABEL_STOPPING in obj.metadata.labels
+    marks = {template_before.ANNOTATION_BEFORE: note, **job_partial.local_marks(obj, granted)}
     operations: list[Operation] = [
         *guards(obj.metadata),
         *add_to_map(("metadata", "labels"), obj.metadata.labels, placing.owner_labels),
@@ -100,10 +101,7 @@ def local_lift_patch(obj: Job, raw: bytes, placing: Placing) -> bytes:
         *add_to_map(
             ("metadata", "annotations"),
             obj.metadata.annotations,
-            {
-                template_before.ANNOTATION_BEFORE: note,
-                **job_partial.local_marks(obj, granted),
-            },
+            {**marks, **placed_on.added(placed_on.HOME, obj.metadata.annotations, marks)},
         ),
         *template_before.set_parts(before, after),
         *job_partial.local_operations(obj, granted),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import charged, job_template, markers, placed_mark, pod_rules, shown_status
+from gatelift_kinds import charged, job_template, markers, placed_mark, placed_on, pod_rules, shown_status
 from gatelift_kinds.kind import (
     ALL_GRANTED,
     Charged,
@@ -315,11 +315,12 @@ class PodKind:
         merged_selector(obj.spec.node_selector, start.node_selector, "spec.nodeSelector")
         present = spec.get("tolerations") or []
         own = placed_mark.of_pod(placing, obj.metadata.name, obj.metadata.uid)
+        notes = {**start.annotations, **placed_on.added(placed_on.HOME, obj.metadata.annotations, start.annotations)}
         tolerations = merged_tolerations(present, (*start.tolerations, *own))
         operations: list[Operation] = [
             *guards(obj.metadata),
             *add_to_map(("metadata", "labels"), obj.metadata.labels, labels),
-            *add_to_map(("metadata", "annotations"), obj.metadata.annotations, start.annotations),
+            *add_to_map(("metadata", "annotations"), obj.metadata.annotations, notes),
             *add_to_map(("spec", "nodeSelector"), obj.spec.node_selector, start.node_selector),
         ]
         if tolerations != present:

@@ -17,6 +17,7 @@ import msgspec
 
 from gatelift_kinds import job_partial, markers, placed_mark
 from gatelift_kinds.patches import Json, Operation, decode, encode, guards, pointer, toleration_key
+from gatelift_kinds.placed_on import PLACED_ON
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.gatelift_bounds import LABEL_VALUE
@@ -120,8 +121,8 @@ def restore_patch(obj: Job, raw: bytes) -> bytes:
     """Return the JSON patch that puts the template back as it was before it was let go."""
     spec: Json = decode(raw)["spec"]
     before = _before(genuine(obj), spec)
-    noted = ANNOTATION_BEFORE in obj.metadata.annotations
-    removed = [{"op": "remove", "path": pointer("metadata", "annotations", ANNOTATION_BEFORE)}] if noted else []
+    notes = (one for one in (ANNOTATION_BEFORE, PLACED_ON) if one in obj.metadata.annotations)
+    removed = [{"op": "remove", "path": pointer("metadata", "annotations", one)} for one in notes]
     restored = [*set_parts(spec["template"], before), *removed, *job_partial.local_restore(obj)]
     return encode([*guards(obj.metadata), *restored])
 

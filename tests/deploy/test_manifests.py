@@ -90,14 +90,16 @@ def test_every_kind_that_we_read_has_a_crd() -> None:
         (
             "workloads",
             ["kwl", "kueueworkload", "kueueworkloads"],
-            ["Queue", "Reserved in", "Admitted", "Finished", "Age"],
+            ["Queue", "Reserved in", "Cluster", "Admitted", "Finished", "Age"],
         ),
         ("multikueueclusters", ["mkc"], ["Connected", "Age"]),
         ("workloadpriorityclasses", ["wpc"], ["Value"]),
         ("resourceflavors", ["flavor", "flavors", "rf"], []),
     ],
 )
-def test_kubectl_prints_as_with_kueue(plural: str, short: list[str], columns: list[str]) -> None:
+def test_kubectl_prints_as_with_kueue_and_is_47_the_cluster_of_a_workload(
+    plural: str, short: list[str], columns: list[str]
+) -> None:
     (crd,) = [one for one in of_kind("CustomResourceDefinition") if one["spec"]["names"]["plural"] == plural]
     assert crd["spec"]["names"]["shortNames"] == short
     for version in crd["spec"]["versions"]:

@@ -295,7 +295,8 @@ def test_the_local_lift_merges_everything_in_one_patch() -> None:
     assert _unmarked(after) == [{"key": "own", "operator": "Exists"}, {"key": "gpu", "operator": "Exists"}]
     assert after["metadata"]["labels"]["gatelift.dev/epoch"] == "3"
     assert after["metadata"]["labels"]["app"] == "x"
-    assert after["metadata"]["annotations"] == {"kept": "yes", "kueue.x-k8s.io/workload": "w"}
+    own = {"kueue.x-k8s.io/workload": "w", "gatelift.dev/placed-on": "local"}
+    assert after["metadata"]["annotations"] == {"kept": "yes", **own}
 
 
 def test_stopping_a_gated_pod_at_home_marks_it_and_leaves_it_to_its_user() -> None:

@@ -219,7 +219,8 @@ def test_a_lost_cluster_keeps_its_work_and_its_charge() -> None:
     world.advance(7200.0)
     assert len(world.runs) == 1
     assert world.machine.core.ledger.engine.charged(agent.commits[0].uid)
-    assert [event.reason for event in world.emitted if event.warning] == ["ClusterUnreachable"]
+    told = [(event.ref.resource.kind, event.reason) for event in world.emitted if event.warning]
+    assert told == [("Workload", "ClusterUnreachable"), ("Pod", "ClusterUnreachable")]
     world.connect("a")
     agent.finish(agent.commits[0], SUCCEEDED)
     world.settle()

@@ -129,6 +129,9 @@ class Api:
         if status:
             document["status"] = merged(document.get("status", {}), body.get("status", {}))
             required(document["status"])
+            if document["kind"] in {"Pod", "Job"}:  # of these a status takes labels and annotations along, of CRDs not
+                said = {name: body["metadata"].get(name, {}) for name in ("labels", "annotations")}
+                document["metadata"] = merged(document["metadata"], said)
             return document
         before = json.dumps(document.get("spec"))
         document = {**merged(document, {**body, "status": document.get("status", {})})}

@@ -10,7 +10,6 @@ from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import AttemptState, Ending, Internal
 from gatelift.core.state import Core
 from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Unreserve
-from gatelift_kube.resources import WORKLOAD, ObjectRef
 
 HEADS_PER_CALL = 100
 """Steps of the engine in one call: nominations, decisions and parts of searches, at about 20 us each."""
@@ -42,8 +41,8 @@ def _waits(core: Core, decision: Inadmissible) -> None:
     said = decision.reason, decision.message
     again, core.told[decision.uid] = core.told.get(decision.uid) == said, said
     silent = again or decision.numbers_only or decision.reason == texts.PENDING_EVALUATION
-    if not silent and decision.key in core.knowledge.workloads:
-        core.event(ObjectRef(WORKLOAD, decision.key), decision.uid, *said, warning=True)
+    if not silent:
+        telling.waits(core, decision)
 
 
 def _ending(core: Core, decision: Evict | Unreserve) -> Ending:

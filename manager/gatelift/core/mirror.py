@@ -13,6 +13,7 @@ from gatelift.core.attempts import Attempt
 from gatelift.core.knowledge import Owner
 from gatelift.core.resting import MIRROR
 from gatelift.core.state import Core
+from gatelift_kinds import placed_on
 from gatelift_kube.unreadable import UNREADABLE
 
 MERGE_SECONDS = 1.0
@@ -108,7 +109,7 @@ def show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> N
     attempt.unshown_since = 0.0
     core.patch(
         owner.ref,
-        body,
+        placed_on.noted(body, owner.object.metadata, attempt.cluster),
         MIRROR,
         decided_on=owner.object.metadata.resource_version,
         subresource="status",

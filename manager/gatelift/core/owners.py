@@ -17,6 +17,7 @@ from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.resting import PUT_MARK_BACK, SHOW_PLACED
 from gatelift.core.state import Core
+from gatelift_kinds import placed_on
 from gatelift_kinds.kind import Kind, KindError, PatchStep, UserChange
 from gatelift_kinds.made_for import owners_of
 from gatelift_kinds.rules import OUT_OF_QUEUE
@@ -24,6 +25,7 @@ from gatelift_kube import selectors
 from gatelift_kube.conditions import is_true
 from gatelift_kube.objects.kueue import Workload, WorkloadSpec
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.writes import PatchKind
 
 
 def kind_of(core: Core, workload: Workload) -> Kind[Any] | None:
@@ -234,7 +236,7 @@ def _with_workload(
         step = kind.placed_step(obj, attempt.key, record.granted(workload))
         if step is not None:
             if not core.resting.rests(owner.ref, SHOW_PLACED, core.agenda, look, now):
-                _take(core, owner, step, SHOW_PLACED)
+                _take(core, owner, step, SHOW_PLACED, placed=attempt.cluster)
             return
     if shown_end.finished(attempt):
         shown_end.show(core, owner, attempt, now)
@@ -314,7 +316,7 @@ def _hold_back(core: Core, owner: Owner, uid: str, now: float) -> bool:
     steps = owner.kind.unplaced_steps(owner.object, owner.raw, core.wall.text(now))
     if not steps:
         return False
-    _take(core, owner, steps[0], telling.SUSPEND if lets_itself_go else "unplace owner")
+    _take(core, owner, steps[0], telling.SUSPEND if lets_itself_go else "unplace owner", placed="")
     return True
 
 
@@ -338,10 +340,12 @@ def ended_by_user(core: Core, known: Workload, attempt: Attempt, owner: Owner) -
     return True
 
 
-def _take(core: Core, owner: Owner, step: PatchStep, purpose: str) -> None:
+def _take(core: Core, owner: Owner, step: PatchStep, purpose: str, *, placed: str | None = None) -> None:
+    """Ask for a write; `placed`: on which cluster people may read that it is, "" for on none any more."""
+    says = placed is not None and step.kind is PatchKind.MERGE
     core.patch(
         owner.ref,
-        step.body,
+        placed_on.noted(step.body, owner.object.metadata, placed or "") if says else step.body,
         purpose,
         decided_on=owner.object.metadata.resource_version,
         subresource=step.subresource,

@@ -15,7 +15,7 @@ from gatelift.core.blobs import blob_hash
 from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView
 from gatelift.core.record import Record
-from gatelift.core.state import Core, ref_of
+from gatelift.core.state import Core
 from gatelift.core.unexplained import is_unexplained
 from gatelift_kinds.kind import KindError
 from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of
@@ -320,10 +320,7 @@ def lose(core: Core, attempt: Attempt, text: str = "") -> None:
         return
     attempt.follow(Internal.LOSE)
     core.touched.add(attempt.cluster)
-    known = core.knowledge.workloads.get(attempt.workload)
-    if known is not None:
-        text = text or texts.unreachable(attempt.cluster)
-        core.event(ref_of(known), known.metadata.uid, "ClusterUnreachable", text, warning=True)
+    telling.unreachable(core, attempt, text or texts.unreachable(attempt.cluster))
 
 
 def is_live_at(attempt: Attempt, cluster: str) -> bool:

@@ -13,7 +13,7 @@ from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.refused_ends import EVICT_AND_RELEASE, FINISH, RELEASE
 from gatelift.core.resting import PODS_READY
 from gatelift.core.state import Core, ref_of
-from gatelift_admission.model import Preempt
+from gatelift_admission.model import Inadmissible, Preempt
 from gatelift_kube.conditions import TRUE, find
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKLOAD, ObjectRef
@@ -80,6 +80,7 @@ def _admitted(core: Core, known: Workload, attempt: Attempt, now: float) -> None
     _workload(core, known, texts.ADMITTED, texts.admitted_event(queue_of(core, known, attempt), waited))
     if known.status.cluster_name:
         _workload(core, known, texts.MULTIKUEUE, texts.admitted_on(known.status.cluster_name))
+        _owner(core, known, texts.DISPATCHED, texts.dispatched(known.status.cluster_name))
     seconds = {"queued_seconds": queued, "checks_seconds": waited}
     core.note("admitted", attempt, fields=_fields(core, known, attempt, "admitted", seconds))
 
@@ -130,10 +131,34 @@ def preempted(core: Core, decision: Preempt, attempt: Attempt) -> None:
     core.event(ObjectRef(WORKLOAD, decision.key), decision.uid, texts.PREEMPTED, decision.event)
     preemptor = ObjectRef(WORKLOAD, decision.preemptor)
     core.event(preemptor, decision.preemptor_uid, texts.PREEMPTED_WORKLOAD, decision.preemptor_message)
+    victim = core.knowledge.workloads.get(decision.key)
+    if victim is not None:
+        _owner(core, victim, texts.PREEMPTED, decision.event)
     by = core.knowledge.workloads.get(decision.preemptor)
     queue = core.knowledge.cluster_queue_of(by) if by is not None else ""
     fields = (("transition", "preempted"), ("preempting_cluster_queue", queue), ("reason", decision.reason))
     core.note(f"preempted: {decision.message}", attempt, fields=fields)
+
+
+def waits(core: Core, decision: Inadmissible) -> None:
+    """Tell at a Workload and the user's object why it waits; the caller knows whether that was told before."""
+    known = core.knowledge.workloads.get(decision.key)
+    if known is not None and known.metadata.uid == decision.uid:
+        _both(core, known, decision.reason, decision.message)
+
+
+def unreachable(core: Core, attempt: Attempt, text: str) -> None:
+    """Tell at the Workload and the user's object that nobody hears of the cluster where it is placed."""
+    known = core.knowledge.workloads.get(attempt.workload)
+    if known is not None:
+        _both(core, known, texts.CLUSTER_UNREACHABLE, text)
+
+
+def _both(core: Core, known: Workload, reason: str, message: str) -> None:
+    owner = core.knowledge.owner_of(known)
+    core.event(ref_of(known), known.metadata.uid, reason, message, warning=True)
+    if owner is not None:
+        core.event(owner.ref, owner.object.metadata.uid, reason, message, warning=True)
 
 
 def no_cluster(core: Core, attempt: Attempt, said: tuple[str, str]) -> None:
@@ -142,10 +167,7 @@ def no_cluster(core: Core, attempt: Attempt, said: tuple[str, str]) -> None:
     shown = find(known.status.conditions, texts.QUOTA_RESERVED) if known is not None else None
     if known is None or (shown is not None and (shown.reason, shown.message) == said):
         return
-    owner = core.knowledge.owner_of(known)
-    core.event(ref_of(known), known.metadata.uid, *said, warning=True)
-    if owner is not None:
-        core.event(owner.ref, owner.object.metadata.uid, *said, warning=True)
+    _both(core, known, *said)
 
 
 BY_CLUSTER = frozenset({Wire.STOPPED, Wire.EVICTED, Wire.ABSENT, Internal.FENCE})

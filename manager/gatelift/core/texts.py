@@ -58,6 +58,8 @@ UPDATED_WORKLOAD = "UpdatedWorkload"
 FINISHED_WORKLOAD = "FinishedWorkload"
 EVICTED_DUE_TO = "EvictedDueTo"
 MULTIKUEUE = "MultiKueue"
+DISPATCHED = "Dispatched"
+CLUSTER_UNREACHABLE = "ClusterUnreachable"
 STARTED = "Started"  # also the reason of PodsReady=True
 ADMISSION_CHECK_REJECTED = "AdmissionCheckRejected"
 
@@ -273,6 +275,11 @@ def numbers_put_back(edited: str) -> str:
         f"its status says {edited}, which no leader has written or nobody can have come to: somebody else wrote it, "
         "and it is put back; nothing that runs is touched by that"
     )
+
+
+def dispatched(cluster: str) -> str:
+    """Return the message of the event on a user's object that says where it runs."""
+    return f'Dispatched to cluster "{cluster}"'
 
 
 def admitted_on(cluster: str) -> str:
