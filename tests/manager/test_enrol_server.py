@@ -153,10 +153,7 @@ async def test_the_policy_that_takes_the_token_for_approval_answers_at_once() ->
 async def test_a_wrong_a_used_and_an_expired_token_are_refused_each_with_the_way_out(edge: Edge) -> None:
     token = expect(edge)
     wrong = await ask(edge, token[:-1] + ("0" if token[-1] != "0" else "1"), Key.new())
-    assert (wrong.status, wrong.text) == (
-        REFUSED,
-        "token: is not the one last printed for w1; run 'gatelift cluster add w1'",
-    )
+    assert (wrong.status, wrong.text) == (REFUSED, nothing_proven("w1"))
     await ask(edge, token, Key.new())
     used = await ask(edge, token, Key.new())
     assert (used.status, used.text) == (
@@ -167,6 +164,25 @@ async def test_a_wrong_a_used_and_an_expired_token_are_refused_each_with_the_way
     assert expired.status == REFUSED
     assert expired.text.startswith("token: expired at 20")
     assert expired.text.endswith("print a new one with 'gatelift cluster add w2'")
+
+
+def nothing_proven(name: str) -> str:
+    """Return what whoever proves nothing is told, whatever the name."""
+    command = f"run 'gatelift cluster add {name}' in the management cluster"
+    return f"cluster: {name} is not expected here with this token or key; {command} and give its token to the agent"
+
+
+async def test_is_15_the_log_says_why_and_strangers_with_ever_new_names_get_one_line(edge: Edge) -> None:
+    expect(edge)
+    with structlog.testing.capture_logs() as lines:
+        for name in ("w1", "w7", "w8", "w9"):
+            answer = await ask(edge, "gl1.wrong", Key.new(), name)
+            assert (answer.status, answer.text) == (REFUSED, nothing_proven(name))
+    told = [(line["cluster"], line["text"]) for line in lines if line["event"] == "enrolment"]
+    assert told == [
+        ("w1", "the token is not the one last printed"),
+        ("w7", "there is no WorkerCluster of that name"),
+    ]
 
 
 async def test_a_token_of_one_cluster_enrols_no_other(edge: Edge) -> None:
@@ -202,22 +218,16 @@ async def test_the_approved_key_renews_without_a_token_for_thirty_days_after_its
 async def test_a_key_that_nobody_approved_renews_nothing(edge: Edge) -> None:
     await enrolled(edge, Key.new())
     answer = await ask(edge, "", Key.new())
-    assert (answer.status, answer.text) == (
-        REFUSED,
-        "key: is not the one that was approved for w1; enrol anew with a token",
-    )
+    assert (answer.status, answer.text) == (REFUSED, nothing_proven("w1"))
 
 
 async def test_a_removed_cluster_gets_nothing_and_its_old_key_opens_nothing_once_it_is_added_again(edge: Edge) -> None:
     key = Key.new()
     shown = await enrolled(edge, key)
     edge.patch_spec("w1", revoked=True, approvedRequest="", tokenDigest="")
-    refused = await ask(edge, "", key)
-    assert (refused.status, refused.text) == (
-        REFUSED,
-        "cluster: w1 was revoked; 'gatelift cluster add w1' takes it in again",
-    )
     await until(lambda: not edge.cluster("w1").status.key_digest)
+    refused = await ask(edge, "", key)
+    assert (refused.status, refused.text) == (REFUSED, nothing_proven("w1"))
     token = expect(edge)
     stream = RawStream(edge.server.port, shown, edge.state.bundle)
     assert (await stream.ending())[1].startswith("this key is not the one that was approved last for w1")
@@ -248,7 +258,10 @@ MALFORMED = {
     ),
     "a cluster that nobody expects": (
         {"cluster": "w9"},
-        "cluster: w9 is not expected here; run 'gatelift cluster add w9' in the management cluster",
+        (
+            "cluster: w9 is not expected here with this token or key; run 'gatelift cluster add w9' in the management "
+            "cluster and give its token to the agent"
+        ),
     ),
 }
 

@@ -104,12 +104,12 @@ def test_a_policy_may_take_the_token_for_approval() -> None:
 
 
 REFUSALS = {
-    "a wrong token": (Bench(), {"token": TOKEN[:-1] + "x"}, "is not the one last printed for w1"),
+    "a wrong token": (Bench(), {"token": TOKEN[:-1] + "x"}, "cluster: w1 is not expected here with this token or key"),
     "an expired token": (Bench(tokenExpiresAt="2020-01-01T00:00:00Z"), {}, "expired at 2020-01-01T00:00:00Z"),
-    "a cluster nobody expects": (Bench(), {"cluster": "w9"}, "w9 is not expected here"),
+    "a cluster nobody expects": (Bench(), {"cluster": "w9"}, "w9 is not expected here with this token or key"),
     "the name local": (Bench(), {"cluster": "local"}, "needs no agent"),
     "a revoked cluster": (Bench(revoked=True), {}, "was revoked"),
-    "a key nobody approved": (Bench(), {"token": ""}, "is not the one that was approved for w1"),
+    "a key nobody approved": (Bench(), {"token": ""}, "w1 is not expected here with this token or key"),
 }
 
 
@@ -118,6 +118,34 @@ def test_what_is_refused_says_the_field_and_the_way_out(bench: Bench, asked: dic
     answer = bench.ask(**asked)
     assert answer.verdict is EnrolmentVerdict.REFUSED
     assert text in answer.text
+
+
+def in_general(answer: AnswerEnrolment, cluster: str) -> tuple[object, ...]:
+    """Return all that an answer says, but for the name that was asked for."""
+    return (answer.verdict, answer.text.replace(cluster, "NAME"), answer.certificate, answer.ca_bundle)
+
+
+@pytest.mark.parametrize("token", [pytest.param("", id="no token"), pytest.param("gl1.x", id="a wrong token")])
+@pytest.mark.parametrize(
+    "bench",
+    [
+        pytest.param(Bench(), id="a cluster that is expected"),
+        pytest.param(Bench(tokenExpiresAt="2020-01-01T00:00:00Z"), id="one whose token expired"),
+        pytest.param(Bench(revoked=True), id="one that was revoked"),
+        pytest.param(Bench(tokenDigest=""), id="one without a token"),
+    ],
+)
+def test_is_15_who_proves_nothing_is_not_told_whether_there_is_such_a_cluster(bench: Bench, token: str) -> None:
+    there = bench.ask(token=token, key="a strangers")
+    assert in_general(there, "w1") == in_general(bench.ask(token=token, key="a strangers", cluster="w9"), "w9")
+
+
+def test_is_15_who_has_the_token_or_the_approved_key_is_told_what_is_wrong() -> None:
+    bench = Bench(approve_by_token=True)
+    assert "was revoked" in Bench(revoked=True).ask().text
+    bench.ask()
+    assert "expired" in Bench(tokenExpiresAt="2020-01-01T00:00:00Z").ask().text
+    assert "token: is not the one last printed for w1" in bench.ask(token="gl1.x").text
 
 
 def test_the_approved_key_renews_without_a_person_until_thirty_days_after_its_certificates_end() -> None:
@@ -136,7 +164,7 @@ def test_no_other_key_renews_for_a_cluster_that_has_one() -> None:
     bench.ask()
     answer = bench.ask(token="", key="another")
     assert (answer.verdict, answer.certificate) == (EnrolmentVerdict.REFUSED, b"")
-    assert "key: is not the one that was approved for w1" in answer.text
+    assert "cluster: w1 is not expected here with this token or key" in answer.text
     assert bench.ask(token="").verdict is EnrolmentVerdict.APPROVED
 
 

@@ -81,6 +81,7 @@ class EnrolServer:
         self._server: grpc.aio.Server | None = None
         self._log = structlog.get_logger("gatelift.enrol")
         self._repetitions = Repetitions(ANSWER_TOLD_SECONDS)
+        self._refusals = Repetitions()  # of strangers: a line a minute for each reason, whatever names they think of
         self.port = 0
 
     async def start(self, address: str) -> None:
@@ -152,6 +153,13 @@ class EnrolServer:
 
     def _tell(self, cluster: str, answer: AnswerEnrolment) -> None:
         """Log an answer; an agent that waits for a person is given the same one every few seconds."""
+        if answer.why:
+            untold = self._refusals.untold(answer.why)
+            if untold is not None:
+                self._log.warning(
+                    "enrolment", cluster=cluster, verdict=answer.verdict.value, text=answer.why, times_before=untold
+                )
+            return
         if self._repetitions.untold((cluster, answer.verdict, answer.text)) is not None:
             log = self._log.warning if answer.verdict is EnrolmentVerdict.REFUSED else self._log.info
             log("enrolment", cluster=cluster, verdict=answer.verdict.value, text=answer.text)

@@ -49,11 +49,12 @@ class IssueCertificate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerEnrolment:
-    """Answer an enrolment request."""
+    """Answer an enrolment request. `why`: what only the log says, "" where that is no more than `text`."""
 
     request_id: int
     verdict: EnrolmentVerdict
     text: str
+    why: str = ""
     certificate: bytes = b""
     ca_bundle: bytes = b""
 

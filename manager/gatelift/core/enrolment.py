@@ -5,6 +5,8 @@ approves that key (`WorkerCluster.spec.approvedRequest`), or the setting `approv
 same key renews without a person for `renew_by_key_seconds` beyond its certificate's end. What a certificate opens is
 written to `WorkerCluster.status` before the certificate is handed out. Neighbours: `links` (refuses streams of other
 keys), `adapters.enrol_server` (checks signatures, signs), `gatelift_wire.tokens`.
+
+Whoever proves nothing gets one answer, so that nobody learns which names there are; why stands in the manager's log.
 """
 
 from __future__ import annotations
@@ -70,8 +72,14 @@ class Enrolments:
         """Decide on a request; `found` is the WorkerCluster of that name, `unix_seconds` the wall clock."""
         if len(self._writing) + len(self._issuing) >= REQUESTS_MAX:
             return [_answer(event.request_id, EnrolmentVerdict.PENDING, "many requests are being answered; ask again")]
+        if event.cluster == LOCAL_CLUSTER:
+            text = "cluster: 'local' is the management cluster itself and needs no agent; choose another name"
+            return [_answer(event.request_id, EnrolmentVerdict.REFUSED, text)]
+        if found is None or not _proves_something(event, found):
+            text, why = _nothing_proven(event.cluster), _unproven(event, found)
+            return [AnswerEnrolment(request_id=event.request_id, verdict=EnrolmentVerdict.REFUSED, text=text, why=why)]
         refusal = _refusal(event, found)
-        if refusal or found is None:
+        if refusal:
             return [_answer(event.request_id, EnrolmentVerdict.REFUSED, refusal)]
         if not event.token:
             return self._renewal(event, found, unix_seconds)
@@ -105,7 +113,7 @@ class Enrolments:
         if not event.certificate:
             return [_answer(ask.request_id, EnrolmentVerdict.REFUSED, event.text)]
         if found is None or found.spec.revoked:
-            return [_answer(ask.request_id, EnrolmentVerdict.REFUSED, _gone(ask.cluster))]
+            return [_answer(ask.request_id, EnrolmentVerdict.REFUSED, _nothing_proven(ask.cluster))]
         ask.certificate, ask.ca_bundle = event.certificate, event.ca_bundle
         status = {"keyDigest": ask.key_digest, "certificateIssuedAt": timestamps.to_text(unix_seconds)}
         return [self._write(ask, found, status)]
@@ -139,8 +147,7 @@ class Enrolments:
     def _renewal(self, event: EnrolmentAsked, found: WorkerCluster, unix_seconds: float) -> list[Command]:
         issued_at = found.status.certificate_issued_at
         window = self._settings.certificate_seconds + self._settings.renew_by_key_seconds
-        known = bool(found.status.key_digest) and found.status.key_digest == event.key_digest
-        if not known:
+        if not _has_approved_key(event, found):
             text = f"key: is not the one that was approved for {event.cluster}; enrol anew with a token"
             return [_answer(event.request_id, EnrolmentVerdict.REFUSED, text)]
         if issued_at is None or timestamps.to_seconds(issued_at) + window < unix_seconds:
@@ -168,11 +175,25 @@ class Enrolments:
         )
 
 
-def _refusal(event: EnrolmentAsked, found: WorkerCluster | None) -> str:
-    if event.cluster == LOCAL_CLUSTER:
-        return "cluster: 'local' is the management cluster itself and needs no agent; choose another name"
+def _has_approved_key(event: EnrolmentAsked, found: WorkerCluster) -> bool:
+    return bool(found.status.key_digest) and found.status.key_digest == event.key_digest
+
+
+def _proves_something(event: EnrolmentAsked, found: WorkerCluster) -> bool:
+    """Say whether somebody asks who knows of the cluster: by its token, or by the key that was approved for it."""
+    return tokens.matches(event.token, found.spec.token_digest) or _has_approved_key(event, found)
+
+
+def _unproven(event: EnrolmentAsked, found: WorkerCluster | None) -> str:
+    """Return for the log why nothing is proven."""
     if found is None:
-        return _gone(event.cluster)
+        return "there is no WorkerCluster of that name"
+    if found.spec.revoked:
+        return "the cluster was revoked"
+    return "the token is not the one last printed" if event.token else "the key is not the one that was approved"
+
+
+def _refusal(event: EnrolmentAsked, found: WorkerCluster) -> str:
     if found.spec.revoked:
         return f"cluster: {event.cluster} was revoked; 'gatelift cluster add {event.cluster}' takes it in again"
     if event.token and not tokens.matches(event.token, found.spec.token_digest):
@@ -188,8 +209,11 @@ def _newer_than_certificate(found: WorkerCluster, key_digest: str) -> bool:
     return (made.requested_at or "") > issued_at
 
 
-def _gone(cluster: str) -> str:
-    return f"cluster: {cluster} is not expected here; run 'gatelift cluster add {cluster}' in the management cluster"
+def _nothing_proven(cluster: str) -> str:
+    return (
+        f"cluster: {cluster} is not expected here with this token or key; run 'gatelift cluster add {cluster}' in the "
+        "management cluster and give its token to the agent"
+    )
 
 
 def _waits(cluster: str) -> str:
