@@ -42,6 +42,7 @@ class Peer:
 
     cluster: str
     key_digest: str
+    not_before: dt.datetime
     not_after: dt.datetime
 
 
@@ -97,6 +98,7 @@ def peer_of(certificate: bytes) -> Peer:
     return Peer(
         cluster=cluster_of(ours[0]),
         key_digest=digest,
+        not_before=parsed.not_valid_before_utc,
         not_after=parsed.not_valid_after_utc,
     )
 

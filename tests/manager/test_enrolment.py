@@ -11,6 +11,7 @@ from gatelift.core.commands import AnswerEnrolment, Command, EnrolmentVerdict, I
 from gatelift.core.enrolment import REQUESTS_MAX, Enrolments, EnrolmentSettings
 from gatelift.core.events import CertificateIssued, EnrolmentAsked
 from gatelift.core.link_values import WriteIds
+from gatelift_kube import timestamps
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.writes import Patch, WriteDone, WriteError, WriteFailed
 from gatelift_wire import tokens
@@ -54,14 +55,23 @@ class Bench:
                 case Patch():
                     body = json.loads(command.body)
                     assert body["metadata"]["resourceVersion"] == "1", "every write names the version it was decided on"
-                    self.document["status"] = {**self.document["status"], **body["status"]}  # type: ignore[dict-item]
+                    self.status(**body["status"])
                     return self.settle(self.enrolments.wrote(WriteDone(write_id=command.write_id, object=None)))
                 case IssueCertificate():
                     issued = CertificateIssued(request_id=command.request_id, certificate=b"cert", ca_bundle=b"ca")
-                    return self.settle(self.enrolments.issued(issued, self.cluster, self.wall))
+                    return self.settle(self.enrolments.issued(issued, self.cluster))
                 case _:
                     pass
         raise AssertionError(f"no answer in {commands}")
+
+    def status(self, **parts: object) -> None:
+        """Merge into the status, as a patch does."""
+        merged = {**self.document["status"], **parts}  # type: ignore[dict-item]
+        self.document["status"] = {name: value for name, value in merged.items() if value is not None}
+
+    def greets(self) -> None:
+        """Have the agent use the certificate that it has just been given."""
+        self.status(certificateIssuedAt=timestamps.to_text(self.wall))
 
     def approve(self, key: str = "k1") -> None:
         self.document["spec"] = {**self.document["spec"], "approvedRequest": key}  # type: ignore[dict-item]
@@ -153,10 +163,39 @@ def test_the_approved_key_renews_without_a_person_until_thirty_days_after_its_ce
     bench.ask()
     bench.wall = WALL + 30 * DAY
     assert bench.ask(token="").verdict is EnrolmentVerdict.APPROVED
+    bench.greets()
     bench.wall += 32 * DAY
     answer = bench.ask(token="")
     assert answer.verdict is EnrolmentVerdict.REFUSED
     assert "more than 30 days ago" in answer.text
+
+
+def test_is_16_a_replayed_request_keeps_nothing_fresh() -> None:
+    bench = Bench(approve_by_token=True)
+    bench.ask()
+    bench.greets()
+    used_at = bench.cluster.status.certificate_issued_at
+    for _ in range(20):
+        bench.wall += 1.5 * DAY
+        assert bench.ask(token="").verdict is EnrolmentVerdict.APPROVED, "the key's owner could use what is signed"
+        assert bench.cluster.status.certificate_issued_at == used_at
+    bench.wall += 1.5 * DAY
+    assert bench.ask(token="").verdict is EnrolmentVerdict.REFUSED, "and no replay makes its thirty days any longer"
+
+
+def test_is_16_another_key_has_used_no_certificate_until_it_has() -> None:
+    bench = Bench(approve_by_token=True)
+    bench.ask()
+    bench.greets()
+    token = tokens.compose("w1", bytes(range(24)), b"-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n")
+    bench.document["spec"] = {**bench.document["spec"], "tokenDigest": tokens.digest(token)}  # type: ignore[dict-item]
+    assert bench.ask(token, key="k2").verdict is EnrolmentVerdict.APPROVED
+    assert bench.cluster.status.certificate_issued_at is None
+    assert bench.ask(token, key="k2").verdict is EnrolmentVerdict.APPROVED, "an answer that was lost is given again"
+    bench.wall += 10 * DAY
+    assert bench.ask(token="", key="k2").verdict is EnrolmentVerdict.APPROVED
+    bench.wall += 30 * DAY
+    assert bench.ask(token="", key="k2").verdict is EnrolmentVerdict.REFUSED
 
 
 def test_no_other_key_renews_for_a_cluster_that_has_one() -> None:
@@ -174,8 +213,10 @@ def test_a_used_token_renews_no_longer_than_the_key_it_was_used_by() -> None:
     bench.approve()
     bench.wall = WALL + 1
     assert bench.ask().verdict is EnrolmentVerdict.APPROVED
+    bench.greets()
     bench.wall = WALL + 20 * DAY
     assert bench.ask().verdict is EnrolmentVerdict.APPROVED
+    bench.greets()
     bench.wall += 32 * DAY
     answer = bench.ask()
     assert answer.verdict is EnrolmentVerdict.REFUSED
@@ -188,6 +229,7 @@ def test_a_new_token_makes_the_same_key_wait_for_a_person_again() -> None:
     bench.approve()
     bench.wall = WALL + 1
     bench.ask()
+    bench.greets()
     token = tokens.compose("w1", bytes(range(24)), b"-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n")
     bench.document["spec"] = {  # what `gatelift cluster add` writes
         **bench.document["spec"],  # type: ignore[dict-item]
@@ -208,7 +250,7 @@ def test_no_certificate_leaves_before_its_key_is_recorded() -> None:
     (issue,) = bench.enrolments.asked(event, bench.cluster, WALL)
     assert isinstance(issue, IssueCertificate)
     (write,) = bench.enrolments.issued(
-        CertificateIssued(request_id=99, certificate=b"c", ca_bundle=b"b"), bench.cluster, WALL
+        CertificateIssued(request_id=99, certificate=b"c", ca_bundle=b"b"), bench.cluster
     )
     assert isinstance(write, Patch)
     (answer,) = bench.enrolments.wrote(
@@ -225,7 +267,7 @@ def test_a_cluster_revoked_while_its_certificate_was_being_signed_gets_none() ->
     bench.enrolments.asked(
         EnrolmentAsked(request_id=7, cluster="w1", token="", key_digest="k1", request=b"r"), bench.cluster, WALL
     )
-    (answer,) = bench.enrolments.issued(CertificateIssued(request_id=7, certificate=b"c", ca_bundle=b"b"), None, WALL)
+    (answer,) = bench.enrolments.issued(CertificateIssued(request_id=7, certificate=b"c", ca_bundle=b"b"), None)
     assert isinstance(answer, AnswerEnrolment)
     assert answer.verdict is EnrolmentVerdict.REFUSED
 

@@ -122,15 +122,25 @@ class Manager:
                 case _:
                     pass
 
-    def dial(self, stream: int = 1, *, cluster: str = "w1", key: str = "k", agent: AgentSession | None = None) -> None:
+    def dial(
+        self,
+        stream: int = 1,
+        *,
+        cluster: str = "w1",
+        key: str = "k",
+        agent: AgentSession | None = None,
+        issued_at: float = 0.0,
+    ) -> None:
         session = agent or AgentSession(instance=f"agent-{stream}")
         session.set_facts(credits_=5, api_reachable=True, replicas=1, kinds=("Pod",), now=self.now)
         session.start(self.now)
         self.agents[stream] = session
-        self.event(events.StreamOpened(stream_id=stream, cluster=cluster, key_digest=key))
+        self.event(events.StreamOpened(stream_id=stream, cluster=cluster, key_digest=key, issued_at=issued_at))
         self.agent_says(stream, session.handle(wire.StreamOpened(stream_id=1), self.now))
 
-    def dial_again(self, before: int, stream: int, *, cluster: str = "w1", key: str = "k") -> None:
+    def dial_again(
+        self, before: int, stream: int, *, cluster: str = "w1", key: str = "k", issued_at: float = 0.0
+    ) -> None:
         """Break a stream and let the same process of an agent dial anew."""
         text = "the stream broke"
         agent = self.agents.pop(before)
@@ -141,7 +151,7 @@ class Manager:
             self.now += 1.0
             opening = [each for each in agent.tick(self.now) if isinstance(each, wire.OpenStream)]
         self.agents[stream], self.theirs[stream] = agent, opening[0].stream_id
-        self.event(events.StreamOpened(stream_id=stream, cluster=cluster, key_digest=key))
+        self.event(events.StreamOpened(stream_id=stream, cluster=cluster, key_digest=key, issued_at=issued_at))
         self.agent_says(stream, agent.handle(wire.StreamOpened(stream_id=opening[0].stream_id), self.now))
 
     def report(self, stream: int, *messages: Report) -> None:

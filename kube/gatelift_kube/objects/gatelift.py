@@ -159,7 +159,7 @@ class WorkerClusterStatus(Struct, frozen=True, gc=False):
     key_digest: str = ""
     """Digest of the key whose certificates open sessions."""
     certificate_issued_at: str | None = None
-    """When its agent's certificate was issued."""
+    """When the certificate was issued that its agent has greeted with last."""
     conditions: tuple[Condition, ...] = ()
 
 

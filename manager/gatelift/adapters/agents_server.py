@@ -251,7 +251,11 @@ class AgentsServer:
         stream_id = next(self._ids)
         stream = self._streams[stream_id] = _Stream(peer.not_after, issuer)
         self._turns.opened(stream_id, peer.cluster)
-        self._post(StreamOpened(stream_id=stream_id, cluster=peer.cluster, key_digest=peer.key_digest))
+        issued_at = (peer.not_before + authority.CLOCK_SKEW).timestamp()
+        opened = StreamOpened(
+            stream_id=stream_id, cluster=peer.cluster, key_digest=peer.key_digest, issued_at=issued_at
+        )
+        self._post(opened)
         tasks = {
             spawn(f"stream {stream_id} in", self._read(stream_id, requests, stream)),
             spawn(f"stream {stream_id} out", self._write(context, stream)),

@@ -108,8 +108,8 @@ async def _refuse_while_some_have_not_renewed(client: Client, step_at: str, othe
     more = f" and {len(late) - NAMED_MAX} more" if len(late) > NAMED_MAX else ""
     raise CliError(
         f"not renewed since the last step ({step_at}): {', '.join(sorted(late)[:NAMED_MAX])}{more}; {otherwise}. Wait"
-        " for their renewal (CERTIFICATE of 'gatelift cluster list' is how long ago it was), or say --force and enrol"
-        " them anew"
+        " until they connect with a renewed certificate (CERTIFICATE of 'gatelift cluster list' is the age of the one"
+        " in use), or say --force and enrol them anew"
     )
 
 

@@ -90,6 +90,7 @@ class ClusterRecord:
             self.object = self._counted(self.object, None)
             self.facts.adopt(self.object)
             self.facts.lease_seconds = self.object.status.lease_seconds
+            self.facts.adopt_certificate(self.object)
             self._written_session = max(self._written_session, self.object.status.session)
             self._settled_before = self.object.status.settled_session
         self.grants.led(now)

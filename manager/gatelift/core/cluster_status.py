@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 
 from gatelift.core import documents, foreign_runs, informing
+from gatelift.core.events import StreamOpened
 from gatelift.core.foreign_runs import ANY
 from gatelift.core.informing import Shown
-from gatelift_kube import conditions
+from gatelift_kube import conditions, timestamps
 from gatelift_kube.numbers import whole
 from gatelift_kube.objects import gatelift_bounds as bounds
 from gatelift_kube.objects.gatelift import ForeignRun, Predecessor, WorkerCluster, WorkerClusterStatus
@@ -106,6 +107,8 @@ class Facts:
     offers: int = 0
     last_seen: str = ""
     """When it was last heard of by this process, "" for never: of silence itself nothing is written here."""
+    certificate_key: str = ""
+    """The key of which `certificate_issued_at` speaks: another one that is approved has used no certificate yet."""
     certificate_issued_at: str = ""
     foreign: tuple[ForeignRun, ...] = ()
     predecessors: tuple[Predecessor, ...] = ()
@@ -154,8 +157,15 @@ class Facts:
         self.fenced_after, self.fenced_after_through = status.fenced_after, status.fenced_after_through
 
     def adopt_certificate(self, found: WorkerCluster) -> None:
-        """Take over the latest issue of a certificate: the enrolment port writes it as well (texts sort by time)."""
-        self.certificate_issued_at = max(self.certificate_issued_at, found.status.certificate_issued_at or "")
+        """Take over when the newest certificate was issued that the approved key has used (texts sort by time)."""
+        known = self.certificate_issued_at if self.certificate_key == found.status.key_digest else ""
+        self.certificate_key = found.status.key_digest
+        self.certificate_issued_at = max(known, found.status.certificate_issued_at or "")
+
+    def uses_certificate(self, opened: StreamOpened) -> None:
+        """Take that an agent greets with a certificate: who replays its signing request has one made, and uses none."""
+        if opened.issued_at and opened.key_digest == self.certificate_key:
+            self.certificate_issued_at = max(self.certificate_issued_at, timestamps.to_text(opened.issued_at))
 
 
 def shown_lost(found: WorkerCluster) -> bool:

@@ -4,7 +4,7 @@ Double opt-in: a bootstrap token (single-use: it belongs to the first key that s
 approves that key (`WorkerCluster.spec.approvedRequest`), or the setting `approve_by_token` does. After a long cut the
 same key renews without a person for `renew_by_key_seconds` beyond its certificate's end. What a certificate opens is
 written to `WorkerCluster.status` before the certificate is handed out. Neighbours: `links` (refuses streams of other
-keys), `adapters.enrol_server` (checks signatures, signs), `gatelift_wire.tokens`.
+keys; says when a certificate is used), `adapters.enrol_server` (checks signatures, signs), `gatelift_wire.tokens`.
 
 Whoever proves nothing gets one answer, so that nobody learns which names there are; why stands in the manager's log.
 """
@@ -107,7 +107,7 @@ class Enrolments:
             return self._issue(ask)
         return [_answer(ask.request_id, EnrolmentVerdict.PENDING, _waits(ask.cluster))]
 
-    def issued(self, event: CertificateIssued, found: WorkerCluster | None, unix_seconds: float) -> list[Command]:
+    def issued(self, event: CertificateIssued, found: WorkerCluster | None) -> list[Command]:
         """Record the key whose certificates open sessions from now on, then hand the certificate out."""
         ask = self._issuing.pop(event.request_id)
         if not event.certificate:
@@ -115,7 +115,9 @@ class Enrolments:
         if found is None or found.spec.revoked:
             return [_answer(ask.request_id, EnrolmentVerdict.REFUSED, _nothing_proven(ask.cluster))]
         ask.certificate, ask.ca_bundle = event.certificate, event.ca_bundle
-        status = {"keyDigest": ask.key_digest, "certificateIssuedAt": timestamps.to_text(unix_seconds)}
+        status: dict[str, object] = {"keyDigest": ask.key_digest}
+        if found.status.key_digest != ask.key_digest:
+            status["certificateIssuedAt"] = None  # until this key has used one; that is written by who sees it used
         return [self._write(ask, found, status)]
 
     def _by_token(self, event: EnrolmentAsked, found: WorkerCluster, unix_seconds: float) -> list[Command]:
@@ -145,7 +147,7 @@ class Enrolments:
         return [_answer(event.request_id, EnrolmentVerdict.PENDING, _waits(event.cluster))]
 
     def _renewal(self, event: EnrolmentAsked, found: WorkerCluster, unix_seconds: float) -> list[Command]:
-        issued_at = found.status.certificate_issued_at
+        issued_at = found.status.certificate_issued_at or _asked_at(found)
         window = self._settings.certificate_seconds + self._settings.renew_by_key_seconds
         if not _has_approved_key(event, found):
             text = f"key: is not the one that was approved for {event.cluster}; enrol anew with a token"
@@ -207,6 +209,12 @@ def _newer_than_certificate(found: WorkerCluster, key_digest: str) -> bool:
     if found.status.key_digest != key_digest or issued_at is None or made is None:
         return True
     return (made.requested_at or "") > issued_at
+
+
+def _asked_at(found: WorkerCluster) -> str | None:
+    """Return when the approved key was shown, of which no certificate has been used yet."""
+    made = found.status.enrolment
+    return made.requested_at if made is not None and made.key_digest == found.status.key_digest else None
 
 
 def _nothing_proven(cluster: str) -> str:

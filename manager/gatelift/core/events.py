@@ -48,11 +48,15 @@ class LeadershipLost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamOpened:
-    """An agent opened a Session stream. `cluster` is what its certificate says, `key_digest` the digest of its key."""
+    """An agent opened a Session stream. `cluster` is what its certificate says, `key_digest` the digest of its key.
+
+    `issued_at`: when that certificate was issued, in seconds since 1970 by the wall clock of who did; 0: there is none.
+    """
 
     stream_id: int
     cluster: str
     key_digest: str
+    issued_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

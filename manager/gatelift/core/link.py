@@ -10,6 +10,7 @@ from gatelift.core import cluster_status, foreign_runs, identity, informing, lin
 from gatelift.core.cluster_record import ClusterRecord
 from gatelift.core.cluster_status import Cordon, Facts
 from gatelift.core.commands import CloseStream, Note, SendFrame
+from gatelift.core.events import StreamOpened
 from gatelift.core.link_values import (
     LOCAL_CLUSTER,
     ClusterChanged,
@@ -66,7 +67,7 @@ class Link:
         self._unheard = Unheard()
         self.namespaces: frozenset[str] = frozenset()  # in which something is placed
         self._renewals = Renewals(name, leading)
-        self._keys: dict[int, str] = {}
+        self._opened: dict[int, StreamOpened] = {}
         self._view: tuple[tuple[object, ...], ClusterView] | None = None
 
     # --- what others ask -------------------------------------------------------------------------------------------
@@ -227,14 +228,14 @@ class Link:
             return Close(reason=CloseReason.REVOKED, text=text)
         return None
 
-    def opened(self, stream_id: int, key_digest: str, now: float, out: Outcome) -> None:
+    def opened(self, event: StreamOpened, now: float, out: Outcome) -> None:
         """Take a stream that may be served (`refusal` said nothing)."""
-        self._keys[stream_id] = key_digest
-        self.stream(wire.StreamOpened(stream_id=stream_id), now, out)
+        self._opened[event.stream_id] = event
+        self.stream(wire.StreamOpened(stream_id=event.stream_id), now, out)
 
     def closed(self, stream_id: int, text: str, now: float, out: Outcome) -> None:
         """Take that a stream is over."""
-        self._keys.pop(stream_id, None)
+        self._opened.pop(stream_id, None)
         self.stream(wire.StreamClosed(stream_id=stream_id, text=text), now, out)
 
     def extended(self, now: float, out: Outcome) -> None:
@@ -274,7 +275,6 @@ class Link:
         if not certificate:
             out.commands.append(Note(level="warning", text=f"certificate not renewed: {text}", cluster=self.name))
             return
-        self.facts.certificate_issued_at = self._leading.wall.text(now)
         self.send((CertificateRenewed(certificate=certificate, ca_bundle=ca_bundle),), now, out)
         self._pump(now, out)
 
@@ -310,8 +310,8 @@ class Link:
 
     def _evict(self, now: float, out: Outcome) -> None:
         """End at once every stream that may not be served any more: revoked, deleted, another key approved."""
-        for stream_id, key_digest in tuple(self._keys.items()):
-            close = self.refusal(key_digest)
+        for stream_id, opened in tuple(self._opened.items()):
+            close = self.refusal(opened.key_digest)
             if close is not None:
                 bad = wire.BadFrame(stream_id=stream_id, reason=close.reason, text=close.text)
                 self._take(self._session.handle(bad, now), now, out)
@@ -363,7 +363,7 @@ class Link:
         self._end_streams(text, now, out)
 
     def _end_streams(self, text: str, now: float, out: Outcome) -> None:
-        for stream_id in tuple(self._keys):
+        for stream_id in tuple(self._opened):
             bad = wire.BadFrame(stream_id=stream_id, reason=CloseReason.SHUTTING_DOWN, text=text)
             self._take(self._session.handle(bad, now), now, out)
 
@@ -452,6 +452,7 @@ class Link:
             out.commands.append(Note(level="warning", text=f"greeting refused: {text}", cluster=self.name))
             return
         self._record.greeting = output
+        self.facts.uses_certificate(self._opened[output.stream_id])
         self._record.hurry(now)
 
     def _delivered(self, output: wire.Delivered, now: float, out: Outcome) -> None:

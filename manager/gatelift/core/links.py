@@ -267,7 +267,7 @@ class Links:
             return
         self._streams[event.stream_id] = event.cluster
         link = self._links[event.cluster]
-        link.opened(event.stream_id, event.key_digest, now, out)
+        link.opened(event, now, out)
         self._after(link)
 
     def _refusal(self, event: events.StreamOpened, now: float) -> Close | None:
@@ -349,7 +349,7 @@ class Links:
     def _certified(self, event: events.CertificateIssued, now: float, out: Outcome) -> None:
         if self._enrolments.owns_request(event.request_id):
             found = self.worker_cluster(self._enrolments.cluster_of(event.request_id))
-            out.commands += self._enrolments.issued(event, found, self._leading.wall.unix(now))
+            out.commands += self._enrolments.issued(event, found)
             return
         link = self._links.get(self._certificates.pop(event.request_id, ""))
         if link is not None:
