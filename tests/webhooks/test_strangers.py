@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import pytest
 
 from gatelift.webhooks import bodies, review
 from gatelift.webhooks.app import Daemon
-from gatelift.webhooks.bodies import Deciding
 from gatelift.webhooks.envelope import VALUES_MAX
+from gatelift.webhooks.lanes import INLINE_BYTES_MAX, Places
+from gatelift_kinds.pod import PodKind
 from gatelift_kube.tasks import spawn
 from support.crowd import blind, crowd, head
 from support.until import until
@@ -53,11 +55,11 @@ async def test_hd_115_a_body_that_comes_slower_than_its_rate_is_answered_so(
 
 
 async def test_hd_116_bodies_are_decided_in_turn_and_as_many_at_once_as_fit() -> None:
-    deciding, order, inside = Deciding(bytes_max=10), list[int](), 0
+    deciding, order, inside = Places(bytes_max=10), list[int](), 0
 
     async def decide(name: int, size: int) -> None:
         nonlocal inside
-        async with deciding.place(size):
+        async with deciding.place(size, "10.0.0.1"):
             inside += min(size, 10)
             assert inside <= 10
             order.append(name)
@@ -71,6 +73,46 @@ async def test_hd_116_bodies_are_decided_in_turn_and_as_many_at_once_as_fit() ->
     await asyncio.wait(tasks)
     assert order == [0, 1, 3, 5, 6]
     await decide(7, 10)
+
+
+async def test_is_14_addresses_take_turns_so_that_who_sends_many_waits_for_himself() -> None:
+    places, order = Places(bytes_max=10), list[str]()
+
+    async def decide(address: str) -> None:
+        async with places.place(10, address):
+            order.append(address)
+            await asyncio.sleep(0)
+
+    addresses = ("stranger",) * 5 + ("api server",) * 2 + ("other",)
+    await asyncio.gather(*(decide(address) for address in addresses))
+    assert order == ["stranger", "api server", "other", *("stranger", "api server"), *("stranger",) * 3]
+
+
+@pytest.mark.parametrize(
+    ("module", "function"),
+    [pytest.param(review, "read", id="read"), pytest.param(PodKind, "defaults", id="decided")],
+)
+async def test_is_14_a_long_review_keeps_no_short_one_waiting(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch, module: Any, function: str
+) -> None:
+    """The long one is looked through until a short one has been answered, which in the loop would be never."""
+    short_is_answered, begun, plain = threading.Event(), threading.Event(), getattr(module, function)
+
+    def slow(*args: Any) -> Any:
+        if len(str(args)) > INLINE_BYTES_MAX:
+            begun.set()
+            assert short_is_answered.wait(20), "nobody else was answered meanwhile"
+        return plain(*args)
+
+    monkeypatch.setattr(module, function, slow)
+    containers = [{"name": f"c{number}"} for number in range(10_000)]
+    long = {**queued(), "spec": {"containers": containers}}
+    waiting = spawn("long review", asking.review("/mutate-pod", "Pod", long))
+    await until(begun.is_set, "the long one is being looked at")
+    await answered(asking, 2)
+    assert not waiting.done()
+    short_is_answered.set()
+    assert (await waiting)["allowed"]
 
 
 @pytest.mark.parametrize(

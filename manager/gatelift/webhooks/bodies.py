@@ -1,9 +1,8 @@
-"""Takes the bodies of reviews: bounded in size, time, rate and in all; and gives places to decide them in, in turn."""
+"""Takes the bodies of reviews: bounded in size, time, rate and in all. Neighbour: `lanes` (where they are decided)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -18,8 +17,6 @@ BODY_SECONDS_MAX = 4.0
 BODY_SECONDS_FREE = 2.0
 BODY_RATE_MIN = 2 * 1024 * 1024
 """Bytes a second, after the first two. An API server writes a body at once, over a network that carries far more."""
-DECIDED_BYTES_MAX = 4 * 1024 * 1024
-"""Bodies that are decided at once, or one larger: read as objects they take up to thirty times their size."""
 
 
 class BodyTooLargeError(Exception):
@@ -61,49 +58,3 @@ async def _read(body: bytearray, request: web.Request, visit: Visit) -> None:
     except TimeoutError as error:
         text = f"the body came slower than {BODY_RATE_MIN} bytes/s after {BODY_SECONDS_FREE:g} s"
         raise BodyLateError(f"{text}, or not within {BODY_SECONDS_MAX:g} s") from error
-
-
-class Deciding:
-    """Places for bodies that are decided at once, given in the order in which they came whole."""
-
-    def __init__(self, bytes_max: int = DECIDED_BYTES_MAX) -> None:
-        self._bytes_max = bytes_max
-        self._taken = 0
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
-
-    @asynccontextmanager
-    async def place(self, size: int) -> AsyncIterator[None]:
-        """Hold a place for a body of this size; one that is larger than all places is decided alone."""
-        size = min(size, self._bytes_max)
-        if self._waiting or self._taken + size > self._bytes_max:
-            turn = asyncio.get_running_loop().create_future()
-            self._waiting.append((size, turn))
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.cancelled():
-                    self._call()  # those behind may fit
-                else:
-                    self._free(size)
-                raise
-        else:
-            self._taken += size
-        try:
-            yield
-        finally:
-            self._free(size)
-
-    def _free(self, size: int) -> None:
-        self._taken -= size
-        self._call()
-
-    def _call(self) -> None:
-        """Give places to those who wait, in their order; who went away is passed over."""
-        while self._waiting:
-            size, turn = self._waiting[0]
-            if not turn.cancelled():
-                if self._taken + size > self._bytes_max:
-                    return
-                self._taken += size
-                turn.set_result(None)
-            self._waiting.popleft()

@@ -7,6 +7,7 @@ from typing import Any
 
 from gatelift.webhooks import configuration, queueing, review
 from gatelift.webhooks.envelope import BadReviewError
+from gatelift.webhooks.lanes import Decide, in_loop
 from gatelift.webhooks.owners import JOB_CONTROLLERS, Owners, OwnerUnknownError
 from gatelift.webhooks.reservations import Reservations, ReservationUnknownError
 from gatelift.webhooks.review import Question
@@ -20,7 +21,7 @@ KINDS: dict[str, Kind[Any]] = {"pod": POD_KIND, "job": JOB_KIND}
 
 
 class Judge:
-    """Answers reviews. Holds no state of its own."""
+    """Answers reviews. Holds no state of its own. `decide` calls what looks through a whole object (`lanes`)."""
 
     def __init__(
         self,
@@ -38,21 +39,21 @@ class Judge:
         self._namespace = namespace
         self._elsewhere = elsewhere
 
-    async def mutate(self, name: str, question: Question) -> bytes:
+    async def mutate(self, name: str, question: Question, decide: Decide = in_loop) -> bytes:
         """Return the answer with the defaults of a new object, or with what of a change is put back."""
         kind, refused = self._kind(name, question)
         if kind is None:
             return refused
         if question.operation == "UPDATE":  # whoever owns the object: what it belongs to does not let it go
-            correction = kind.corrected(question.old, question.new, self._facts(question))
+            correction = await decide(kind.corrected, question.old, question.new, self._facts(question))
             return review.allow(question.uid, correction.operations, correction.warnings)
         try:
             facts = await self._facts_of_new(question)
         except OwnerUnknownError as error:
             return _unknown_owner(question, error)
-        return review.allow(question.uid, kind.defaults(question.new, facts))
+        return review.allow(question.uid, await decide(kind.defaults, question.new, facts))
 
-    async def validate(self, name: str, question: Question) -> bytes:
+    async def validate(self, name: str, question: Question, decide: Decide = in_loop) -> bytes:
         """Return whether the object may be made or changed like this."""
         kind, refused = self._kind(name, question)
         if kind is None:
@@ -63,35 +64,35 @@ class Judge:
             except ReservationUnknownError as error:
                 return _refuse(question, rules.label(markers.QUEUE_NAME), str(error))
             facts = replace(self._facts(question), reserved_by=kept.workload, runs_on=kept.cluster)
-            verdict = kind.validate_update(question.old, question.new, facts)
+            verdict = await decide(kind.validate_update, question.old, question.new, facts)
         else:
             try:
                 facts = await self._facts_of_new(question)
             except OwnerUnknownError as error:
                 return _unknown_owner(question, error)
-            verdict = kind.validate_create(question.new, facts)
+            verdict = await decide(kind.validate_create, question.new, facts)
         if verdict.allowed:
             return review.allow(question.uid, warnings=verdict.warnings)
         return review.deny(question.uid, verdict)
 
-    async def validate_queueing(self, name: str, question: Question) -> bytes:
+    async def validate_queueing(self, name: str, question: Question, decide: Decide = in_loop) -> bytes:
         """Return whether an object of Kueue's may be made or changed like this; nothing around it matters."""
         resource = configuration.SHOWN[name]
         if question.kind != resource.kind:
             raise _wrong_path(question, resource.kind)
-        verdict = queueing.verdict(resource, question)
+        verdict = await decide(queueing.verdict, resource, question)
         if verdict.allowed:
             return review.allow(question.uid, warnings=verdict.warnings)
         return review.deny(question.uid, verdict)
 
-    async def validate_unserved(self, _name: str, question: Question) -> bytes:
+    async def validate_unserved(self, _name: str, question: Question, decide: Decide = in_loop) -> bytes:
         """Return whether what makes pods may carry a queue's name as it does."""
         if question.kind not in unserved.BY_KIND:
             raise _wrong_path(question, " or ".join(unserved.BY_KIND))
         if question.problem:
             return review.malformed(question)
         facts = self._facts(question)
-        verdict = unserved.verdict(question.kind, question.old, question.new, self._elsewhere)
+        verdict = await decide(unserved.verdict, question.kind, question.old, question.new, self._elsewhere)
         if verdict.allowed or not facts.namespace_selected:
             return review.allow(question.uid)
         return review.deny(question.uid, verdict)

@@ -1,6 +1,7 @@
 """Takes reviews over TLS and answers them. Bounded in size, time and number; no request can end the daemon.
 
-Nothing is decided for a body that has not come, and whoever trickles keeps nobody else waiting (`door`, `places`).
+Nothing is decided for a body that has not come, and whoever trickles keeps nobody else waiting (`door`, `places`); who
+sends long ones keeps only those of their size waiting (`lanes`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import structlog
 from aiohttp import web
 
 from gatelift.webhooks import bodies, configuration, conversion, review
-from gatelift.webhooks.bodies import BodyLateError, BodyTooLargeError, Deciding
+from gatelift.webhooks.bodies import BodyLateError, BodyTooLargeError
 from gatelift.webhooks.envelope import BadReviewError
 from gatelift.webhooks.judge import Judge
+from gatelift.webhooks.lanes import Decide, Lanes
 from gatelift.webhooks.review import Question
 from gatelift_kube.clock import monotonic
 from gatelift_kube.door import Door, Limits, visit_of
@@ -36,7 +38,7 @@ STOP_SECONDS = 3.0
 
 LIMITS = Limits(connections_max=CONNECTIONS_MAX, bytes_max=BODY_BYTES_MAX, idle_seconds=KEEPALIVE_SECONDS)
 
-Answer = Callable[[bytearray], Awaitable[bytes]]
+Answer = Callable[[bytearray, Decide], Awaitable[bytes]]
 Taken = Callable[[str, str, int, float], None]
 """Told of kind, step, HTTP status and seconds."""
 
@@ -51,7 +53,7 @@ class WebhookServer:
         self._judge = judge
         self._missing = missing
         self._taken = taken
-        self._deciding = Deciding()
+        self._lanes = Lanes()
         self._repetitions = Repetitions()
         self._log = structlog.get_logger("gatelift.webhooks")
         self.door = Door("webhooks", LIMITS, tls)
@@ -79,6 +81,7 @@ class WebhookServer:
     async def stop(self) -> None:
         """Stop listening; reviews under way get `STOP_SECONDS`."""
         await self.door.close()
+        self._lanes.stop()
 
     def _add(self, app: web.Application, path: str, kind: str, step: str, answer: Answer) -> None:
         async def take(request: web.Request) -> web.Response:
@@ -89,26 +92,27 @@ class WebhookServer:
 
         app.router.add_post(path, take)
 
-    def _reviewing(self, kind: str, judged: Callable[[str, Question], Awaitable[bytes]]) -> Answer:
-        async def answer(body: bytearray) -> bytes:
+    def _reviewing(self, kind: str, judged: Callable[[str, Question, Decide], Awaitable[bytes]]) -> Answer:
+        async def answer(body: bytearray, decide: Decide) -> bytes:
             missing = self._missing()
             if missing:
                 raise _NotReadyError(f"the webhooks are not ready: {missing}; try again")
-            return await judged(kind, review.read(body))
+            return await judged(kind, await decide(review.read, body), decide)
 
         return answer
 
-    async def _convert(self, body: bytearray) -> bytes:
+    async def _convert(self, body: bytearray, decide: Decide) -> bytes:
         """Answer a ConversionReview; needs nothing but the objects in it, so it is answered from the start."""
-        return conversion.answer(body)
+        return await decide(conversion.answer, body)
 
     async def _take(self, request: web.Request, answer: Answer) -> web.Response:
         visit = visit_of(request)
         try:
             async with bodies.taken(request, visit) as body:
                 visit.body_is_whole()
-                async with asyncio.timeout(ANSWER_SECONDS_MAX), self._deciding.place(len(body)):
-                    answered = await answer(body)
+                lane = self._lanes.lane(len(body), visit.guest.address)
+                async with asyncio.timeout(ANSWER_SECONDS_MAX), lane as decide:
+                    answered = await answer(body, decide)
             visit.hold(len(answered))
             return web.Response(body=answered, content_type="application/json")
         except BadReviewError as error:
