@@ -191,7 +191,7 @@ class Door:
         )
         await self._runner.setup()
         try:
-            self._sockets = await _listening(host, port)
+            self._sockets = await listening(host, port, BUFFER_BYTES)
         except OSError:
             await self._runner.cleanup()
             raise
@@ -204,8 +204,8 @@ class Door:
             task.cancel()
         if self._listening:
             await asyncio.wait(self._listening)
-        for listening in self._sockets:
-            listening.close()
+        for one in self._sockets:
+            one.close()
         self._listening, self._sockets = [], []
         if self._greetings:
             for visit in tuple(self._visits.values()):
@@ -318,8 +318,11 @@ async def _written(request: web.Request, response: web.StreamResponse) -> web.St
     return streamed
 
 
-async def _listening(host: str, port: int) -> list[socket.socket]:
-    """Return sockets that listen on all addresses of a host; on both families at once for none."""
+async def listening(host: str, port: int, buffer_bytes: int = 0) -> list[socket.socket]:
+    """Return sockets that listen on all addresses of a host; on both families at once for none.
+
+    `buffer_bytes`: of a connection in the kernel, each way; 0 leaves that to the kernel.
+    """
     if not host:
         dual = socket.has_dualstack_ipv6()
         family = socket.AF_INET6 if dual else socket.AF_INET
@@ -328,12 +331,12 @@ async def _listening(host: str, port: int) -> list[socket.socket]:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
         made = []
         with contextlib.ExitStack() as stack:
-            for family, address in sorted({(one[0], one[4]) for one in found}):
-                listening = socket.create_server(address[:2], family=family, backlog=BACKLOG)
-                made.append(stack.enter_context(listening))
+            for family, address in sorted({(each[0], each[4]) for each in found}):
+                one = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+                made.append(stack.enter_context(one))
             stack.pop_all()
-    for listening in made:
-        listening.setblocking(False)
-        for buffer in (socket.SO_RCVBUF, socket.SO_SNDBUF):  # connections inherit them
-            listening.setsockopt(socket.SOL_SOCKET, buffer, BUFFER_BYTES)
+    for one in made:
+        one.setblocking(False)
+        for buffer in (socket.SO_RCVBUF, socket.SO_SNDBUF) if buffer_bytes else ():  # connections inherit them
+            one.setsockopt(socket.SOL_SOCKET, buffer, buffer_bytes)
     return made

@@ -18,7 +18,7 @@ from importlib.metadata import version
 import structlog
 
 from gatelift import introduction
-from gatelift.adapters import multikueue_clusters
+from gatelift.adapters import agents_server, enrol_server, multikueue_clusters
 from gatelift.adapters.agents_server import AgentsServer
 from gatelift.adapters.authority_store import AuthorityStore
 from gatelift.adapters.enrol_server import EnrolServer
@@ -32,7 +32,7 @@ from gatelift.core import commands, events
 from gatelift.core.recovery_values import floors
 from gatelift_admission.engine import is_compiled
 from gatelift_agent.app import LocalAgent, start_local_agent
-from gatelift_kube import collector, self_signed
+from gatelift_kube import collector, descriptors, self_signed
 from gatelift_kube.budget import Budget, budget
 from gatelift_kube.client import Client
 from gatelift_kube.clock import monotonic, wall
@@ -55,6 +55,9 @@ CLOCK_SECONDS = 30.0
 """How often the wall clock is read for texts."""
 
 CONNECTIONS = 64
+
+SESSIONS_PART, ENROLMENT_PART = 0.7, 0.2
+"""Of the open files that are not kept back for the API; the rest is for health and metrics."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,9 +113,16 @@ class _Process:
         self._api = ManagementApi(client, self._loop.post, self._limits, identity, self._leads)
         names = config.gatelift.certificates.server_names
         self._authority = AuthorityStore(client, config.namespace, names, _utc_now, told=introduction.of(config).data())
-        self._agents = AgentsServer(self._loop.post, self._authority.server_credentials)
+        files = descriptors.raise_limit()
+        sessions = agents_server.GATE.within(descriptors.share(files, part=SESSIONS_PART))
+        self._agents = AgentsServer(self._loop.post, self._authority.server_credentials, limits=sessions)
         self._enrol = EnrolServer(
-            self._loop.post, lambda: self._authority.state, self._authority.server_pair, self._leads
+            self._loop.post,
+            lambda: self._authority.state,
+            self._authority.server_pair,
+            self._leads,
+            self._machine.core.links.expects,
+            limits=enrol_server.GATE.within(descriptors.share(files, part=ENROLMENT_PART)),
         )
         election = config.leader_election
         self._elector = LeaderElector(
@@ -146,6 +156,7 @@ class _Process:
             compiled=is_compiled(),
             instance=self._instance,
             budget=self._limits.describe(),
+            connections=self._agents.gate.limits.connections_max,
         )
         for text in self._config.without_effect():
             self._log.warning("accepted without effect in this version", setting=text)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import socket
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from gatelift.core.events import EnrolmentAsked
 from gatelift_agent.adapters.enrolment import Enrolment, EnrolmentError
 from gatelift_agent.adapters.identity_store import DirectoryStore
 from gatelift_agent.adapters.targets import Target
+from gatelift_kube.places import Places
 from gatelift_kube.tasks import spawn
 from gatelift_wire import identity, tokens
 from gatelift_wire.v1 import agent_pb2 as pb
@@ -342,6 +344,56 @@ async def test_the_chain_that_is_shown_ends_in_the_ca_whose_hash_a_token_carries
 
 
 # --- strangers at the port ---
+
+
+async def test_is_12_calls_that_send_no_body_shut_nobody_out_and_end_soon(
+    edge: Edge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """IS-12: 160 of them shut the port for everybody."""
+    token = expect(edge)
+    async with contextlib.AsyncExitStack() as stack:
+        channels = [
+            await stack.enter_async_context(channel(edge.enrol.port, None, edge.state.bundle)) for _ in range(80)
+        ]
+        silent = [one.stream_unary(METHOD)() for one in channels for _ in range(enrol_server.CALLS_PER_CONNECTION)]
+        await until(lambda: edge.enrol.gate.places.count == len(channels), "all of them are there")
+        assert (await ask(edge, token, Key.new())).status == PENDING
+        monkeypatch.setattr(enrol_server, "BODY_SECONDS", 0.1)
+        late = channels[0].stream_unary(METHOD)()
+        silent[0].cancel()
+        assert await late.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        for one in silent:
+            one.cancel()
+
+
+async def test_is_12_of_a_wrong_token_no_signature_is_looked_at_and_its_answer_takes_its_time(
+    edge: Edge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, plain = [], authority.request_digest
+
+    def digest(request: bytes) -> str:
+        looked.append(threading.current_thread().name)
+        return plain(request)
+
+    monkeypatch.setattr(authority, "request_digest", digest)
+    token = expect(edge)
+    for name in ("w1", "w9"):
+        assert (await ask(edge, "gl1.wrong", Key.new(), name)).text == nothing_proven(name)
+    assert (looked, edge.paused) == ([], [enrol_server.STRANGER_SECONDS] * 2)
+    assert (await ask(edge, token, Key.new())).status == PENDING
+    assert [name.startswith("signatures") for name in looked] == [True], "and beside the event loop"
+    assert len(edge.paused) == 2, "who is expected waits for nothing"
+
+
+async def test_is_12_whoever_comes_displaces_who_has_asked_nothing(edge: Edge) -> None:
+    """The port is full of strangers who say nothing, and an agent's request is answered at once all the same."""
+    edge.enrol.gate.places = Places(8, 0)
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(8):
+            one = await stack.enter_async_context(channel(edge.enrol.port, None, edge.state.bundle))
+            one.stream_unary(METHOD)()
+        await until(lambda: edge.enrol.gate.places.count == 8, "no place is left")
+        assert (await ask(edge, expect(edge), Key.new())).status == PENDING
 
 
 async def test_hd_118_silent_connections_are_bounded_and_gone_soon(edge: Edge) -> None:

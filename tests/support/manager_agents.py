@@ -83,6 +83,9 @@ class ScriptedLinks:
             self.tell(f"to {cluster}:", message)
         return Sent(session=view.session, first_sequence=first)
 
+    def expects(self, cluster: str, token: str) -> bool:
+        return False
+
     def place_counts(
         self,
         cluster: str,

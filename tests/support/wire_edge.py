@@ -162,7 +162,16 @@ class Edge:
             observe=self._handled,
         )
         self.server = AgentsServer(self._post, self.credentials, wall=lambda: self.moment)
-        self.enrol = EnrolServer(self._post, lambda: self.state, lambda: self.server_pair, lambda: self.leads)
+        self.paused: list[float] = []
+        """For how long answers to strangers were put off, which here is no time at all."""
+        self.enrol = EnrolServer(
+            self._post,
+            lambda: self.state,
+            lambda: self.server_pair,
+            lambda: self.leads,
+            self.links.expects,
+            pause=self._paused,
+        )
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -230,6 +239,9 @@ class Edge:
         return [each for each in self.events if isinstance(each, events.StreamOpened)]
 
     # --- inside -----------------------------------------------------------------------------------------------------
+
+    async def _paused(self, seconds: float) -> None:
+        self.paused.append(seconds)
 
     def _new_server(self) -> authority.KeyPair:
         return authority.new_server(self.state, (HOST, "localhost"), DAY, utc_now())

@@ -21,6 +21,7 @@ import grpc
 import structlog
 
 from gatelift.adapters import authority
+from gatelift.adapters.gate import Gate, GateLimits
 from gatelift.adapters.handshakes import Shown, credentials_of_now
 from gatelift.adapters.peer_turns import PeerTurns
 from gatelift.core.commands import CloseStream, SendFrame
@@ -63,10 +64,21 @@ MESSAGE_BYTES_MAX = limits.FRAME_BYTES_MAX + 64 * 1024
 """A little above the codec's own limit, so that what is too large gets our typed answer; beyond, gRPC's."""
 
 CONNECTIONS_MAX = 2 * STREAMS_MAX
-"""Those included that have not shaken hands, some hundred KiB each; who has no certificate is gone in ten seconds."""
+"""Those included that have not shaken hands."""
+
+UNPROVEN_MAX = 1024
+"""Connections that have opened no stream yet, some hundred KiB each: a fleet that dials at once, from one address."""
+
+GREETINGS_PER_SECOND = 400.0
+"""Handshakes that are begun, each a millisecond of CPU: a fleet of a thousand is back within three seconds."""
+
+IDLE_MILLISECONDS = 60_000
+"""A connection whose streams are over; an agent has one that lasts."""
+
+GATE = GateLimits(connections_max=CONNECTIONS_MAX, unproven_max=UNPROVEN_MAX, pace=GREETINGS_PER_SECOND)
 
 _OPTIONS = (
-    ("grpc.max_allowed_incoming_connections", CONNECTIONS_MAX),
+    ("grpc.max_connection_idle_ms", IDLE_MILLISECONDS),
     ("grpc.keepalive_time_ms", KEEPALIVE_MILLISECONDS),
     ("grpc.keepalive_timeout_ms", 10_000),
     ("grpc.keepalive_permit_without_calls", 1),
@@ -132,7 +144,12 @@ class AgentsServer:
     """
 
     def __init__(
-        self, post: Callable[[Event], None], credentials: Credentials, *, wall: Callable[[], dt.datetime] = _utc_now
+        self,
+        post: Callable[[Event], None],
+        credentials: Credentials,
+        *,
+        wall: Callable[[], dt.datetime] = _utc_now,
+        limits: GateLimits = GATE,
     ) -> None:
         self._post = post
         self._credentials = credentials
@@ -141,6 +158,7 @@ class AgentsServer:
         self._held: Counter[str] = Counter()
         self._ids = itertools.count(1)
         self._turns = PeerTurns()
+        self.gate = Gate("sessions", limits)
         self._server: grpc.aio.Server | None = None
         self._watch: asyncio.Task[None] | None = None
         self._log = structlog.get_logger("gatelift.agents")
@@ -166,9 +184,11 @@ class AgentsServer:
         server = grpc.aio.server(options=_OPTIONS, maximum_concurrent_rpcs=STREAMS_MAX)
         handlers = {"Session": grpc.stream_stream_rpc_method_handler(self._session)}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
-        self.port = server.add_secure_port(address, credentials_of_now(self._shown))
+        inner_port = server.add_secure_port("127.0.0.1:0", credentials_of_now(self._shown))
         await server.start()
         self._server = server
+        await self.gate.open(address, inner_port)
+        self.port = self.gate.port
         self._watch = spawn("trust in agents", self._watch_trust())
 
     async def stop(self) -> None:
@@ -180,6 +200,7 @@ class AgentsServer:
             self.close(CloseStream(stream_id=stream_id, close=close))
         if self._server is not None:
             await self._server.stop(grace=STOP_SECONDS)
+        await self.gate.close()
         self._turns.stop()
 
     def send(self, command: SendFrame) -> None:
@@ -242,6 +263,7 @@ class AgentsServer:
         except (identity.IdentityError, authority.AuthorityError) as error:
             await self._turn_away(context, CloseReason.UNKNOWN_CLUSTER, str(error))
             return
+        self.gate.proven(context.peer())
         if self._held[peer.cluster] >= STREAMS_PER_CLUSTER_MAX:
             text = f"{STREAMS_PER_CLUSTER_MAX} streams of {peer.cluster} are open, no more are served; close the others"
             await self._turn_away(context, CloseReason.SHUTTING_DOWN, text)

@@ -1,7 +1,9 @@
 """The gRPC server of `Enroll`: TLS authenticated by the server only, since who asks here has no certificate yet.
 
-Checks signatures and sizes, hands the question to the core, waits a bounded time for its answer. A burst of requests is
-answered *ask again*, never queued without limit.
+Checks sizes and signatures, hands the question to the core, waits a bounded time for its answer. A burst of requests is
+answered *ask again*, never queued without limit. A call without a body holds nothing but its connection's place; of
+whoever shows a token that nobody expects no signature is looked at, and his answer takes its time. Neighbours: `gate`
+(who gets in), `signing` (who goes first).
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import itertools
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import grpc
@@ -17,10 +19,13 @@ import structlog
 from google.protobuf.message import DecodeError
 
 from gatelift.adapters import authority
+from gatelift.adapters.gate import Gate, GateLimits
 from gatelift.adapters.handshakes import Shown, credentials_of_now
+from gatelift.adapters.signing import BusyError, Rank, Signing
 from gatelift.core.commands import AnswerEnrolment, EnrolmentVerdict, IssueCertificate
 from gatelift.core.events import CertificateIssued, EnrolmentAsked, Event
 from gatelift_kube.repetitions import Repetitions
+from gatelift_kube.tasks import spawn
 from gatelift_wire import identity
 from gatelift_wire.v1 import agent_pb2 as pb
 
@@ -38,16 +43,29 @@ ANSWER_TOLD_SECONDS = 600.0
 REQUESTS_MAX = 64
 """Requests being answered; each agent asks one at a time."""
 
+BODY_SECONDS = 3.0
+"""From the call to the end of its body, which an agent writes at once."""
+
+STRANGER_SECONDS = 3.0
+"""Before who proves nothing has his answer: his next question comes no sooner. An agent waits as long by itself."""
+
+CALLS_PER_CONNECTION = 2
+"""An agent makes one."""
+
 REQUEST_BYTES_MAX = 64 * 1024
 """A signing request, a certificate and a signature are below 8 KiB."""
 
 CONNECTIONS_MAX = 512
-"""Anybody gets beyond the handshake here, and may be silent for a minute. Sessions and renewals have another port."""
+"""Anybody gets beyond the handshake here: whoever comes displaces what has been unfinished for longest."""
+
+CONNECTIONS_PER_SECOND = 100.0
+"""Handshakes that are begun, each a millisecond of CPU and more. A fleet enrols once."""
+
+GATE = GateLimits(connections_max=2 * CONNECTIONS_MAX, unproven_max=CONNECTIONS_MAX, pace=CONNECTIONS_PER_SECOND)
 
 _OPTIONS = (
-    ("grpc.max_allowed_incoming_connections", CONNECTIONS_MAX),
     ("grpc.max_receive_message_length", REQUEST_BYTES_MAX),
-    ("grpc.max_concurrent_streams", 4),
+    ("grpc.max_concurrent_streams", CALLS_PER_CONNECTION),
     ("grpc.max_connection_idle_ms", 60_000),
     ("grpc.max_connection_age_ms", 300_000),
     ("grpc.server_handshake_timeout_ms", 10_000),
@@ -63,7 +81,10 @@ _STATUS = {
 
 
 class EnrolServer:
-    """Serves `EnrolService.Enroll`. `leads` says whether this process may answer."""
+    """Serves `EnrolService.Enroll`. `leads` says whether this process may answer.
+
+    `expects` says of a cluster and a token whether they belong together; it decides who goes first, and nothing else.
+    """
 
     def __init__(
         self,
@@ -71,11 +92,20 @@ class EnrolServer:
         state: Callable[[], authority.AuthorityState],
         server_pair: Callable[[], authority.KeyPair],
         leads: Callable[[], bool],
+        expects: Callable[[str, str], bool],
+        *,
+        limits: GateLimits = GATE,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._post = post
         self._state = state
         self._server_pair = server_pair
         self._leads = leads
+        self._expects = expects
+        self._pause = pause
+        self.gate = Gate("enrolment", limits)
+        self._signing = Signing()
+        self._answering = 0
         self._ids = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[AnswerEnrolment]] = {}
         self._server: grpc.aio.Server | None = None
@@ -86,21 +116,22 @@ class EnrolServer:
 
     async def start(self, address: str) -> None:
         """Listen on `host:port` (port 0 takes a free one). Raises RuntimeError when the address is taken."""
-        server = grpc.aio.server(
-            options=_OPTIONS,
-            maximum_concurrent_rpcs=REQUESTS_MAX,
-        )
-        handlers = {"Enroll": grpc.unary_unary_rpc_method_handler(self._enroll)}
+        server = grpc.aio.server(options=_OPTIONS)  # calls are bounded by connections; those that have a body below
+        handlers = {"Enroll": grpc.stream_unary_rpc_method_handler(self._enroll)}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
 
-        self.port = server.add_secure_port(address, credentials_of_now(self._shown))
+        inner_port = server.add_secure_port("127.0.0.1:0", credentials_of_now(self._shown))
         await server.start()
         self._server = server
+        await self.gate.open(address, inner_port)
+        self.port = self.gate.port
 
     async def stop(self) -> None:
         """Stop listening."""
         if self._server is not None:
             await self._server.stop(grace=1.0)
+        await self.gate.close()
+        self._signing.stop()
 
     def _shown(self) -> Shown:
         """Return the server's certificate and, behind it, all CAs: an agent finds there the one its token names."""
@@ -114,42 +145,83 @@ class EnrolServer:
             waiting.set_result(command)
 
     def issue(self, command: IssueCertificate, lifetime: dt.timedelta, now: dt.datetime) -> None:
-        """Sign; the outcome is posted in the loop's next turn, since the core waits for this to return."""
-        state = self._state()
-        try:
-            uri = identity.uri_of(command.cluster)
-            _check_key(command)
-            certificate = authority.sign_agent(state, command.request, uri, lifetime, now)
-        except (authority.AuthorityError, identity.IdentityError) as error:
-            issued = CertificateIssued(request_id=command.request_id, certificate=b"", ca_bundle=b"", text=str(error))
-        else:
-            issued = CertificateIssued(request_id=command.request_id, certificate=certificate, ca_bundle=state.bundle)
-        asyncio.get_running_loop().call_soon(self._post, issued)
+        """Sign beside the loop and post the outcome later; what came in a session goes first."""
+        spawn(f"certificate of {command.cluster}", self._issue(command, lifetime, now))
 
-    async def _enroll(self, data: bytes, context: Any) -> bytes:
+    async def _issue(self, command: IssueCertificate, lifetime: dt.timedelta, now: dt.datetime) -> None:
+        rank = Rank.SESSION if command.key_digest else Rank.EXPECTED
+        try:
+            issued = await self._signing.run(rank, command.cluster, _signed, self._state(), command, lifetime, now)
+        except BusyError as error:
+            issued = _unsigned(command, f"{error}; ask again")
+        self._post(issued)
+
+    async def _enroll(self, requests: AsyncIterator[bytes], context: Any) -> bytes:
+        """Answer one call. Until its body is there it is nobody's, and ends soon."""
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                data = await anext(requests, b"")
+        except TimeoutError:
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, f"no request came within {BODY_SECONDS:g} s")
+            raise
+        peer = context.peer()
+        self.gate.begins_answer(peer)
+        self._answering += 1
+        try:
+            if self._answering > REQUESTS_MAX:
+                await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "many requests are being answered; ask again")
+            answered, known = await self._answered(data, context)
+        finally:
+            self._answering -= 1
+            self.gate.answered(peer)
+        if not known:
+            await self._pause(STRANGER_SECONDS)
+        return answered
+
+    async def _answered(self, data: bytes, context: Any) -> tuple[bytes, bool]:
+        """Return the answer, and whether it is for somebody who is expected."""
         try:
             request = pb.EnrollRequest.FromString(data)
         except DecodeError:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "request: is not an EnrollRequest")
             raise
         if not self._leads():
-            return _response(EnrolmentVerdict.PENDING, "this manager is a standby; ask again")
+            return _response(EnrolmentVerdict.PENDING, "this manager is a standby; ask again"), True
         request_id = next(self._ids)
         try:
-            event = _question(request_id, request)
+            event = await self._question(request_id, request, self.gate.address_of(context.peer()))
         except (authority.AuthorityError, identity.IdentityError) as error:
-            return _response(EnrolmentVerdict.REFUSED, str(error))
+            return _response(EnrolmentVerdict.REFUSED, str(error)), False
+        except BusyError as error:
+            return _response(EnrolmentVerdict.PENDING, f"{error}; ask again"), False
         waiting = self._waiting[request_id] = asyncio.get_running_loop().create_future()
         self._post(event)
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 answer = await waiting
         except TimeoutError:
-            return _response(EnrolmentVerdict.PENDING, "the manager is busy; ask again")
+            return _response(EnrolmentVerdict.PENDING, "the manager is busy; ask again"), True
         finally:
             self._waiting.pop(request_id, None)
         self._tell(request.cluster, answer)
-        return _response(answer.verdict, answer.text, answer.certificate, answer.ca_bundle)
+        return _response(answer.verdict, answer.text, answer.certificate, answer.ca_bundle), not answer.why
+
+    async def _question(self, request_id: int, request: pb.EnrollRequest, address: str) -> EnrolmentAsked:
+        """Check what can be checked without the core: name, size, and the request's own signature.
+
+        That signature proves that whoever asks holds the key, so no token is needed to renew with a key that was
+        approved. A replayed request yields a certificate that only the key's owner can use. Of who shows a token that
+        is not expected nothing is checked, and nothing taken for proven: no key is asked about.
+        """
+        cluster = identity.check_cluster_name(request.cluster)
+        digest = ""
+        expected = bool(request.token) and self._expects(cluster, request.token)
+        if expected or not request.token:
+            rank = Rank.EXPECTED if expected else Rank.STRANGER
+            digest = await self._signing.run(rank, address, authority.request_digest, request.request)
+        return EnrolmentAsked(
+            request_id=request_id, cluster=cluster, token=request.token, key_digest=digest, request=request.request
+        )
 
     def _tell(self, cluster: str, answer: AnswerEnrolment) -> None:
         """Log an answer; an agent that waits for a person is given the same one every few seconds."""
@@ -165,17 +237,20 @@ class EnrolServer:
             log("enrolment", cluster=cluster, verdict=answer.verdict.value, text=answer.text)
 
 
-def _question(request_id: int, request: pb.EnrollRequest) -> EnrolmentAsked:
-    """Check what can be checked without the core: name, size, and the request's own signature.
+def _signed(
+    state: authority.AuthorityState, command: IssueCertificate, lifetime: dt.timedelta, now: dt.datetime
+) -> CertificateIssued:
+    try:
+        uri = identity.uri_of(command.cluster)
+        _check_key(command)
+        certificate = authority.sign_agent(state, command.request, uri, lifetime, now)
+    except (authority.AuthorityError, identity.IdentityError) as error:
+        return _unsigned(command, str(error))
+    return CertificateIssued(request_id=command.request_id, certificate=certificate, ca_bundle=state.bundle)
 
-    That signature proves that whoever asks holds the key, so no token is needed to renew with a key that was approved.
-    A replayed request yields a certificate that only the key's owner can use.
-    """
-    cluster = identity.check_cluster_name(request.cluster)
-    digest = authority.request_digest(request.request)
-    return EnrolmentAsked(
-        request_id=request_id, cluster=cluster, token=request.token, key_digest=digest, request=request.request
-    )
+
+def _unsigned(command: IssueCertificate, text: str) -> CertificateIssued:
+    return CertificateIssued(request_id=command.request_id, certificate=b"", ca_bundle=b"", text=text)
 
 
 def _check_key(command: IssueCertificate) -> None:

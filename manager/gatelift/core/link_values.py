@@ -327,6 +327,10 @@ class Links(Protocol):
         """Return the names of all WorkerClusters, sorted."""
         ...
 
+    def expects(self, cluster: str, token: str) -> bool:
+        """Say whether a token is the one that was printed last for a cluster."""
+        ...
+
     def next_deadline(self) -> float | None:
         """Return the moment at which `handle(Ticked())` has something to do."""
         ...

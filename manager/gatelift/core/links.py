@@ -25,6 +25,7 @@ from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
 from gatelift_wire import session as wire
+from gatelift_wire import tokens
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Close, Message
 from gatelift_wire.moments import soonest
@@ -223,6 +224,11 @@ class Links:
         """Return the object as it is known."""
         link = self._links.get(cluster)
         return link.object if link is not None else None
+
+    def expects(self, cluster: str, token: str) -> bool:
+        """Say whether a token is the one that was printed last for a cluster: who shows it is looked at first."""
+        found = self.worker_cluster(cluster)
+        return found is not None and tokens.matches(token, found.spec.token_digest)
 
     def next_deadline(self) -> float | None:
         """Return the moment at which a tick has something to do."""

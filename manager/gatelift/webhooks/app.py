@@ -23,7 +23,7 @@ from gatelift.webhooks.secret import MaterialStore
 from gatelift.webhooks.server import WebhookServer
 from gatelift.webhooks.surroundings import Surroundings
 from gatelift.webhooks.tls import ServingTls
-from gatelift_kube import self_signed
+from gatelift_kube import descriptors, self_signed
 from gatelift_kube.client import Client
 from gatelift_kube.errors import KubeError
 from gatelift_kube.metrics_access import MetricsAccess
@@ -206,6 +206,7 @@ class Daemon:
 
 async def serve(client: Client, settings: Settings, stop: asyncio.Event) -> bool:
     """Run the daemon until `stop` is set or a part fails for good; return whether it ended because it was told to."""
+    descriptors.raise_limit()
     daemon = Daemon(client, settings)
     await daemon.start()
     waits = [spawn("webhooks told to stop", stop.wait()), spawn("webhooks failed", daemon.failed.wait())]

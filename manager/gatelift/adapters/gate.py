@@ -1,0 +1,362 @@
+"""Stands before a gRPC server on a port that anybody reaches: bounds connections, their time and their pace.
+
+gRPC accepts by itself, gives each connection a hundred KiB before anything is proven, and has no hook for an address.
+So the gate accepts, waits for the first bytes, and passes all on to the server at a port of the loopback; TLS goes
+through untouched. The server tells by the port that it sees (`peer`) who has proven something. Who has not is displaced
+by whoever comes when all is taken (`places`). Neighbours: `agents_server`, `enrol_server`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections import OrderedDict, deque
+from dataclasses import dataclass, replace
+from typing import cast
+
+import structlog
+
+from gatelift_kube.clock import monotonic
+from gatelift_kube.door import ACCEPT_PAUSE_SECONDS, listening
+from gatelift_kube.places import FullError, Guest, Places
+from gatelift_kube.repetitions import Repetitions
+from gatelift_kube.tasks import spawn
+
+FIRST_BYTES_SECONDS = 3.0
+"""From the connection to the first bytes of a TLS handshake: two round trips."""
+PROOF_SECONDS = 10.0
+"""From the moment at which the server hears of it to what it calls a proof: a handshake, and a call with its body."""
+HANDSHAKE_BYTE = 0x16
+"""Which every TLS handshake begins with; nothing else is served here."""
+FIRST_BYTES_MAX = 16 * 1024
+"""Read before the server is dialled: more than a greeting has, and all that is kept of who waits for a turn."""
+PIECE_BYTES = 256 * 1024
+"""Read at once; a peer that does not take its bytes is read for no further (64 KiB in the transport)."""
+TURNS_OF_AN_END = 3
+"""Turns of the loop from the abort of a connection to its end at both sides."""
+DESCRIPTORS_EACH = 3
+"""Of a connection: the peer's, and both ends of the one on the loopback."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateLimits:
+    """`connections_max` in all, `unproven_max` of them without a proof; `pace`: handshakes begun a second, in all."""
+
+    connections_max: int
+    unproven_max: int
+    pace: float
+
+    def within(self, descriptors: int) -> GateLimits:
+        """Return the same with no more connections than there are files for; at most half of them are unproven."""
+        connections = max(2, min(self.connections_max, descriptors // DESCRIPTORS_EACH))
+        return replace(self, connections_max=connections, unproven_max=min(self.unproven_max, connections // 2))
+
+
+def whose(address: str) -> str:
+    """Return under which address a peer counts: of IPv6 one host has a whole network of 64 bits."""
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return address
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.IPv6Network((parsed, 64), strict=False))
+
+
+class _End(asyncio.BufferedProtocol):
+    """One end of a connection: what it reads the other one writes."""
+
+    def __init__(self, visit: Visit) -> None:
+        self.visit = visit
+        self.transport: asyncio.Transport | None = None
+
+    @property
+    def other(self) -> _End:
+        return self.visit.inner if self is self.visit.outer else self.visit.outer
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast("asyncio.Transport", transport)
+        self.visit.joined(self)
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        whole = self.visit.gate.scratch
+        return whole if self.visit.passes else whole[:FIRST_BYTES_MAX]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        data = bytes(self.visit.gate.scratch[:nbytes])
+        if not self.visit.passes:
+            self.visit.began(data)
+        elif self.other.transport is not None:
+            self.other.transport.write(data)
+
+    def eof_received(self) -> bool:
+        """Pass on that this end writes no more; it may still read, until the other one writes no more either."""
+        other = self.other.transport
+        self.visit.ends += 1
+        if not self.visit.passes or other is None or other.is_closing() or self.visit.ends > 1:
+            return False
+        other.write_eof()
+        return True
+
+    def pause_writing(self) -> None:
+        """Read on at the other end only when this one has taken what waits for it."""
+        if self.other.transport is not None:
+            self.other.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self.other.transport is not None and not self.other.transport.is_closing():
+            self.other.transport.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the other end as well: after what waits to be written, unless this one broke."""
+        self.transport = None
+        other = self.other.transport
+        if other is not None:
+            if exc is None:
+                other.close()
+            else:
+                other.abort()
+        self.visit.gate.left(self.visit)
+
+
+class Visit:
+    """One connection of a peer, from its acceptance to its end."""
+
+    def __init__(self, gate: Gate, guest: Guest) -> None:
+        self.gate = gate
+        self.guest = guest
+        self.outer, self.inner = _End(self), _End(self)
+        self.passes = False
+        self.ends = 0
+        """Ends that write no more."""
+        self.first = b""
+        self.port = 0
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def joined(self, end: _End) -> None:
+        """Take that an end is connected; with both, what has come goes on."""
+        if end is self.outer:
+            self.limit(FIRST_BYTES_SECONDS, "nothing came")
+            return
+        self.port = end.transport.get_extra_info("sockname")[1] if end.transport is not None else 0
+        if self.outer.transport is None or self.outer.transport.is_closing():
+            self.abort()
+            return
+        self.passes = True
+        self.gate.seen_at(self)
+        if end.transport is not None:
+            end.transport.write(self.first)
+        self.first = b""
+        self.outer.transport.resume_reading()
+
+    def began(self, data: bytes) -> None:
+        """Wait for a turn with the first bytes, and read no more until then."""
+        if data[0] != HANDSHAKE_BYTE:
+            self.gate.cut(self, "no TLS handshake came")
+            return
+        self.first = data
+        if self.outer.transport is not None:
+            self.outer.transport.pause_reading()
+        self.limit(0.0)
+        self.gate.waits(self)
+
+    def limit(self, seconds: float, why: str = "") -> None:
+        """Cut this connection in so many seconds; 0: not at all."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        loop = asyncio.get_running_loop()
+        self._deadline = loop.call_later(seconds, self.gate.cut, self, f"{why} in time") if seconds else None
+
+    def abort(self) -> None:
+        """End it now, at both ends."""
+        self.limit(0.0)
+        self.first = b""
+        for end in (self.outer, self.inner):
+            if end.transport is not None:
+                end.transport.abort()
+
+
+class Gate:
+    """One port. `open` it, `close` it; the server says `begins_answer`, `answered` and `proven` by what it sees."""
+
+    def __init__(self, name: str, limits: GateLimits) -> None:
+        """`name` stands in the log."""
+        self.places = Places(limits.unproven_max, 0)
+        self.scratch = memoryview(bytearray(PIECE_BYTES))
+        self.limits = limits
+        self._name = name
+        self._visits: dict[Guest, Visit] = {}
+        self._by_port: dict[int, Visit] = {}
+        self._queues: OrderedDict[str, deque[Visit]] = OrderedDict()
+        self._turn: asyncio.TimerHandle | None = None
+        self._next_turn = 0.0
+        self._inner_port = 0
+        self._sockets: list[socket.socket] = []
+        self._accepting: list[asyncio.Task[None]] = []
+        self._repetitions = Repetitions()
+        self._log = structlog.get_logger("gatelift.gate")
+        self.port = 0
+
+    @property
+    def count(self) -> int:
+        """Connections that are open."""
+        return len(self._visits)
+
+    async def open(self, address: str, inner_port: int) -> None:
+        """Listen on `host:port` (port 0 takes a free one) for the server at a port of the loopback.
+
+        RuntimeError, as gRPC has it: the address is taken or not ours.
+        """
+        host, _, port = address.rpartition(":")
+        host = host.strip("[]")
+        self._inner_port = inner_port
+        try:
+            self._sockets = await listening("" if host in {"0.0.0.0", "::"} else host, int(port))  # noqa: S104
+        except (OSError, ValueError) as error:
+            raise RuntimeError(f"{address}: {error}") from error
+        self.port = self._sockets[0].getsockname()[1]
+        self._accepting = [spawn(f"gate of {self._name}", self._accept(one)) for one in self._sockets]
+
+    async def close(self) -> None:
+        """Stop listening, and end all connections: those of a server that has stopped are over already."""
+        for task in self._accepting:
+            task.cancel()
+        if self._accepting:
+            await asyncio.wait(self._accepting)
+        for one in self._sockets:
+            one.close()
+        self._accepting, self._sockets = [], []
+        if self._turn is not None:
+            self._turn.cancel()
+        for visit in tuple(self._visits.values()):
+            visit.abort()
+        for _ in range(TURNS_OF_AN_END):
+            await asyncio.sleep(0)
+
+    # --- what the server says, by `context.peer()` -------------------------------------------------------------------
+
+    def address_of(self, peer: str) -> str:
+        """Return the address of who is at the other end; "" where it came past the gate."""
+        visit = self._of(peer)
+        return visit.guest.address if visit is not None else ""
+
+    def proven(self, peer: str) -> None:
+        """Take that a connection has shown a certificate: it is displaced by nobody any more."""
+        visit = self._of(peer)
+        if visit is not None:
+            visit.limit(0.0)
+            self.places.leave(visit.guest)
+
+    def begins_answer(self, peer: str) -> None:
+        """Take that a request is whole: it is answered before anybody displaces it."""
+        visit = self._of(peer)
+        if visit is not None:
+            visit.limit(0.0)
+            visit.guest.whole()
+
+    def answered(self, peer: str) -> None:
+        """Take that it has its answer."""
+        visit = self._of(peer)
+        if visit is not None:
+            visit.guest.done(monotonic())
+
+    def _of(self, peer: str) -> Visit | None:
+        port = peer.rpartition(":")[2]
+        return self._by_port.get(int(port)) if port.isdecimal() and len(port) <= 5 else None
+
+    # --- what connections say ----------------------------------------------------------------------------------------
+
+    def seen_at(self, visit: Visit) -> None:
+        """Know a connection by the port that the server sees."""
+        self._by_port[visit.port] = visit
+
+    def left(self, visit: Visit) -> None:
+        """Forget a connection, of which one end is over."""
+        visit.limit(0.0)
+        if self._by_port.get(visit.port) is visit:
+            del self._by_port[visit.port]
+        self._visits.pop(visit.guest, None)
+        self.places.leave(visit.guest)
+
+    def cut(self, visit: Visit, why: str) -> None:
+        """End a connection; the log says so once a minute for each address."""
+        visit.abort()
+        self.left(visit)
+        self._told(visit.guest.address, why)
+
+    def waits(self, visit: Visit) -> None:
+        """Put a connection into the queue of its address for a handshake."""
+        self._queues.setdefault(visit.guest.address, deque()).append(visit)
+        self._call()
+
+    def _told(self, address: str, why: str) -> None:
+        untold = self._repetitions.untold((address, why))
+        if untold is not None:
+            self._log.warning("connection cut", port=self._name, peer=address, problem=why, times_before=untold)
+
+    def _call(self) -> None:
+        """Begin handshakes at the pace of the port; addresses take turns, so that who floods waits for himself."""
+        now = monotonic()
+        while self._queues and now >= self._next_turn:
+            address, queue = self._queues.popitem(last=False)
+            visit = queue.popleft()
+            if queue:
+                self._queues[address] = queue
+            if visit.outer.transport is None or visit.outer.transport.is_closing():
+                continue
+            self._next_turn = max(self._next_turn, now - 1.0) + 1 / self.limits.pace  # a second's worth at once
+            visit.limit(PROOF_SECONDS, "no proof came")
+            spawn(f"greeting at {self._name}", self._dial(visit))
+        if self._queues and self._turn is None:
+            self._turn = asyncio.get_running_loop().call_later(self._next_turn - now, self._called)
+
+    def _called(self) -> None:
+        self._turn = None
+        self._call()
+
+    async def _dial(self, visit: Visit) -> None:
+        try:
+            await asyncio.get_running_loop().create_connection(lambda: visit.inner, "127.0.0.1", self._inner_port)
+        except OSError as error:
+            self.cut(visit, f"the server could not be reached: {error.strerror}")
+
+    # --- who comes ---------------------------------------------------------------------------------------------------
+
+    async def _accept(self, one: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, address = await loop.sock_accept(one)
+            except OSError as error:
+                self._told("", f"not accepted: {error.strerror}")
+                await asyncio.sleep(ACCEPT_PAUSE_SECONDS)
+                continue
+            self._let_in(connection, whose(str(address[0])))
+            await asyncio.sleep(0)  # a backlog that is full does not keep those inside waiting
+
+    def _let_in(self, connection: socket.socket, address: str) -> None:
+        """Give a connection a place: another unproven one gives up its own where there is none."""
+        proven = len(self._visits) - self.places.count
+        # As many as may be unproven are kept for those: how else would an agent come in again?
+        if proven >= self.limits.connections_max - self.limits.unproven_max:
+            connection.close()
+            self._told(address, f"{self.limits.connections_max} connections are open")
+            return
+        try:
+            guest, displaced = self.places.come(address, monotonic())
+        except FullError as error:
+            connection.close()
+            self._told(address, f"turned away: {error}")
+            return
+        if displaced is not None and displaced in self._visits:
+            self.cut(self._visits[displaced], f"displaced: {self.limits.unproven_max} connections had no proof")
+        visit = self._visits[guest] = Visit(self, guest)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        spawn(f"connection at {self._name}", self._join(visit, connection))
+
+    async def _join(self, visit: Visit, connection: socket.socket) -> None:
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: visit.outer, connection)
+        except OSError:
+            connection.close()
+            self.left(visit)
