@@ -66,10 +66,11 @@ def reports(shape: str) -> tuple[Report, ...]:
 # --- the server ----------------------------------------------------------------------------------------------------
 
 
-class _Echo:
+class Echo:
     """A core that grants each renewal."""
 
     def handle(self, event: events.Event, _now: float) -> tuple[commands.Command, ...]:
+        """Grant."""
         if not isinstance(event, events.FrameArrived):
             return ()
         asked = (each for each in event.frame.control if isinstance(each, LeaseRenew))
@@ -79,13 +80,14 @@ class _Echo:
         )
 
     def next_deadline(self) -> float | None:
+        """Wait for nothing."""
         return None
 
 
 async def serve(folder: Path) -> None:
     pair = (folder / "server.key").read_bytes(), (folder / "server.pem").read_bytes(), (folder / "ca.pem").read_bytes()
     loop: MachineLoop[events.Event, commands.Command] = MachineLoop(
-        _Echo(),
+        Echo(),
         lambda command: server.send(command) if isinstance(command, commands.SendFrame) else None,
         tick=events.Ticked(),
         observe=lambda event, seconds: server.handled(event, seconds),  # noqa: PLW0108 (it is made below)
@@ -108,9 +110,14 @@ class Worker:
     def __init__(self, folder: Path, name: str) -> None:
         key, certificate = (folder / f"{name}.key").read_bytes(), (folder / f"{name}.pem").read_bytes()
         credentials = grpc.ssl_channel_credentials((folder / "ca.pem").read_bytes(), key, certificate)
-        options = (("grpc.max_send_message_length", -1), ("grpc.ssl_target_name_override", "localhost"))
+        options = (
+            ("grpc.max_send_message_length", -1),
+            ("grpc.ssl_target_name_override", "localhost"),
+            ("grpc.use_local_subchannel_pool", 1),
+        )
         target = f"127.0.0.1:{(folder / 'port').read_text()}"
-        self.call = grpc.aio.secure_channel(target, credentials, options=options).stream_stream(f"/{SERVICE}/Session")()
+        self._channel = grpc.aio.secure_channel(target, credentials, options=options)
+        self.call = self._channel.stream_stream(f"/{SERVICE}/Session")()
 
     async def renews(self) -> float:
         """Ask for a renewal; return the milliseconds until it is there."""
@@ -123,6 +130,11 @@ class Worker:
                 raise RuntimeError("the quiet worker's stream ended")
             if any(isinstance(each, LeaseGranted) for each in codec.decode_from_manager(data).control):
                 return 1000 * (time.monotonic() - began)
+
+    async def close(self) -> None:
+        """Hang up."""
+        self.call.cancel()
+        await self._channel.close()
 
     async def samples(self, seconds: float) -> list[float]:
         """Ask again and again; return the milliseconds of each."""
