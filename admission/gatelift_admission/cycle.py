@@ -42,7 +42,7 @@ call, and an entry that changed in between is left out of it.
 from __future__ import annotations
 
 from gatelift_admission import faults, patient, places, reservation, texts
-from gatelift_admission.entry import Entry, Phase, has_failed_checks
+from gatelift_admission.entry import ALL, Entry, Phase, has_failed_checks
 from gatelift_admission.flavors import Assignment, Cursor, Mode
 from gatelift_admission.heads import heads_of
 from gatelift_admission.model import Decision, Reserve
@@ -259,7 +259,7 @@ class Cycle:
         if round_.claims.fits(tree, tree.queues[queue.name], plan.assignment.usage, plan.targets):
             decisions.append(self._reserve(entry, queue, plan))
             round_.progress = True
-            round_.admitted.add(entry.uid)
+            round_.admitted[entry.uid] = len(round_.admitted)
         else:
             self._lose(round_, entry, queue, plan.assignment, texts.LOST_TO_ANOTHER)
 
@@ -279,8 +279,8 @@ class Cycle:
         entry.cursor = ()
         self.nominations += 1
         mark = claims.without_victims(tree)
-        claimed = round_.admitted.union(claims.victims)
-        plan = nominate(self._state, entry, queue, claimed=frozenset(claimed), pins=before.pins)
+        claimed = frozenset((*round_.admitted, *claims.victims))
+        plan = nominate(self._state, entry, queue, claimed=claimed, pins=before.pins)
         tree.undo(mark)
         return plan, plan.assignment.mode is Mode.FIT
 
@@ -334,6 +334,8 @@ class Cycle:
 
     def _retry(self, round_: Round, queue: QueueModel, entry: Entry) -> None:
         """Evaluate an entry again in the next round."""
+        if self._state.room(queue).preempts:
+            entry.spare(round_.admitted, ALL, self._state.outside_of(round_.root))
         if queue.pending.blocked is entry:
             queue.pending.unblock()
         round_.lost.append(queue)
@@ -348,7 +350,8 @@ class Cycle:
             round_.claims.victims[victim.uid] = target
             if state.holders.holds[victim.uid].evicted:
                 continue
-            victim.evicted = True
+            victim.evicted = victim.preempted = True
+            victim.preempted_of = state.outside_of(round_.root)
             state.holders.note(victim)
             state.preempted(round_.root, victim)
             decisions.append(decision(entry, node, target))
@@ -383,6 +386,8 @@ class Cycle:
     def _lose(self, round_: Round, entry: Entry, queue: QueueModel, assignment: Assignment, text: str) -> None:
         """Leave an entry in its queue that an earlier entry of this round took the room or the victims from."""
         now = self._now(round_)
+        if self._state.room(queue).preempts:
+            entry.spare(round_.admitted, len(round_.admitted), self._state.outside_of(round_.root))
         if assignment.has_more_flavors and entry.goes_on(assignment.cursor, now):
             self._go_on(round_, entry, queue, assignment.cursor)
             entry.lost = round_.progress = True
@@ -425,7 +430,7 @@ class Cycle:
         found = reservation.outcome(plan, queue)
         entry.grant, entry.phase, entry.held_counts = found.grant, Phase.ASSUMED, None
         entry.search_anew()
-        entry.evicted = False
+        entry.evicted = entry.preempted = False
         entry.reserved_at = state.now + state.unix_offset
         state.tell(entry, None)
         entry.told = None

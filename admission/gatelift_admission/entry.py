@@ -22,6 +22,10 @@ from gatelift_kube.resources import ObjectKey
 ADMISSION_GATE = "kueue.x-k8s.io/admission-gated-by"
 PRIORITY_BOOST = "kueue.x-k8s.io/priority-boost"
 Shape = tuple[object, ...]
+SPARED_ROUNDS_MAX = 16
+"""Rounds of which a loser spares the winners: more than it loses between two events of any load that was played."""
+ALL = 2**31
+"""Of those who are let in in a round: more than there are."""
 SEARCHES_MAX = 64
 """How often the search for flavors goes on before a workload is parked: as many as one resource group may have."""
 
@@ -59,6 +63,12 @@ class Entry:
     grant: Grant = NOTHING
     evicted: bool = False
     """Holds quota and is on its way out: its object says so, or a cycle has just decided it."""
+    preempted: bool = False
+    """A cycle has decided so for somebody who waits: what it gives back is no event from outside."""
+    came_back: bool = False
+    """It has stopped after a preemption and is not queued again yet: that is no event from outside either."""
+    preempted_of: tuple[int, int] | None = None
+    """What had happened from outside (`State.outside_of`) when it was preempted last: once in one state is enough."""
     reserved_at: float = 0.0
     """Unix time of the reservation, as long as the object does not show it."""
     charged: Usage = field(default_factory=dict)
@@ -97,6 +107,11 @@ class Entry:
     """State of the tree in which all its flavors were gone through in vain; once is enough."""
     restarted: tuple[int, int] | None = None
     """State of the tree in which it began at the first flavor again after it had lost; once is enough."""
+    spares: tuple[tuple[dict[str, int], int], ...] = ()
+    """Who was let in, by UID, in each round that it lost, or after which it goes on to its next flavors; and how many
+    of them count. It does not preempt them: they would win again as soon as they have stopped."""
+    spares_of: tuple[int, int] = (0, 0)
+    """What had happened from outside by then (`State.outside_of`); once more has, it spares nobody."""
     told: tuple[str, str] | None = None
     want: tuple[str, str] | None = None
     asked: tuple[str, str] | None = None
@@ -106,6 +121,13 @@ class Entry:
         """Let the next search for flavors begin at the first."""
         self.cursor, self.lost, self.reserves = (), False, False
         self.cursors.clear()
+
+    def spare(self, admitted: dict[str, int], number: int, outside: tuple[int, int]) -> None:
+        """Note the first `number` who are let in in a round, which may go on, as those whom it does not preempt."""
+        if self.spares_of != outside:
+            self.spares, self.spares_of = (), outside
+        known = [one for one in self.spares if one[0] and one[0] is not admitted]
+        self.spares = (*known[1 - SPARED_ROUNDS_MAX :], (admitted, number))
 
     def goes_on(self, cursor: Cursor, now: tuple[int, int]) -> bool:
         """Note where the search would go on; False if it has been there with the tree like this, or often enough."""

@@ -84,7 +84,7 @@ def _set_phase(state: State, entry: Entry, phase: Phase) -> None:
         if was is Phase.PENDING or was is Phase.FINISHED:
             entry.held_counts, entry.ghost = None, False
             ghosts.is_found(state, entry)
-            entry.evicted = False
+            entry.evicted = entry.preempted = False
         entry.evicted = entry.evicted or is_true(entry.workload, "Evicted")
         _read_grant(entry)
     elif not (entry.runs and ghosts.goes_on(state, entry)) and entry.held_counts is None:

@@ -44,13 +44,13 @@ def place(state: State, entry: Entry) -> None:
     failed = target.pending.blocked is entry and has_failed_checks(entry.workload)  # it waits for no quota then
     failed = failed or target.pending.bars(entry)
     if not same or failed or out or entry.uid in target.pending.aside:
-        sticky = target.pending.sticky is entry
+        sticky, changed = target.pending.sticky is entry, bool(entry.queue)
         unqueue(state, entry)
         entry.priority, entry.timestamp = reading.priority, reading.timestamp
         entry.pod_sets, entry.shape = reading.pod_sets, reading.shape
         entry.search_anew()
         entry.obstacle = reading.obstacle
-        _queue(state, entry, target, out=out)
+        _queue(state, entry, target, out=out, changed=changed)
         if sticky:
             target.pending.sticky = entry
             state.offer(target)
@@ -90,7 +90,10 @@ def _target(state: State, entry: Entry) -> tuple[QueueModel | None, tuple[str, s
     return queue, None
 
 
-def _queue(state: State, entry: Entry, queue: QueueModel, *, out: bool) -> None:
+def _queue(state: State, entry: Entry, queue: QueueModel, *, out: bool, changed: bool) -> None:
+    if changed or not entry.came_back:
+        state.happened(queue.root)
+    entry.came_back = False
     entry.queue, entry.queued_local = queue.name, entry.local_queue
     state.ledger.wait(queue.name, entry.local_queue, 1)
     if out:
@@ -111,7 +114,13 @@ def _queue(state: State, entry: Entry, queue: QueueModel, *, out: bool) -> None:
 
 
 def _holds(state: State, root: str, queue: QueueModel, one: PendingClass, entry: Entry) -> bool:
-    """Let a workload that arrives wait where what it needs is kept from it, and others were let in too early."""
+    """Let a workload that arrives wait where what it needs is kept from it, and others were let in too early.
+
+    So does who was preempted and comes back before anything has happened from outside: others were worth more.
+    """
+    returned = entry.preempted_of is not None and entry.preempted_of == state.outside_of(root)
+    if returned and root in state.wakes.keeping.roots and queue.pending.hold(one, ()):
+        return True
     if not state.wakes.careful(root, state.settings):
         return False
     demand = queue.pending.demand(entry, state.built, lambda: demand_of(state.market(queue), entry.pod_sets))

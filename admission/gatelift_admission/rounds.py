@@ -49,8 +49,9 @@ class Round:
     """Somebody of a BestEffortFIFO queue was parked in it, who keeps no room any more: losers may have their turn."""
     anew: bool = False
     """A StrictFIFO head begins at its first flavor again, once for each state of the tree: losers have another turn."""
-    admitted: set[str] = field(default_factory=set)
-    """Who was admitted in it: nobody else of the round can preempt them, as Kueue's snapshot does not have them."""
+    admitted: dict[str, int] = field(default_factory=dict)
+    """Who was admitted in it, and after how many others: nobody else of the round can preempt them, as Kueue's snapshot
+    does not have them."""
 
 
 @dataclass(slots=True)

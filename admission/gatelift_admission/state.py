@@ -95,6 +95,8 @@ class State:
     """Per root: raised whenever something changed that may help a head that had lost."""
     releases: dict[str, int] = field(default_factory=dict)
     """Per root: how often quota was released."""
+    outside: dict[str, int] = field(default_factory=dict)
+    """Per root: how often somebody arrived, changed or gave quota back, other than by a preemption."""
     ready: OrderedDict[str, dict[str, None]] = field(default_factory=OrderedDict)
     """Queues that may have a head worth evaluating, by root."""
     stalled: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -146,6 +148,7 @@ class State:
         self.built += 1
         self.versions.clear()
         self.releases.clear()
+        self.outside.clear()
         self.ready.clear()
         self.stalled.clear()
         self.wakes.clear()
@@ -221,9 +224,15 @@ class State:
         policy = queue.spec.preemption
         if not preempts(policy):
             return None
-        tree = self.ensure()
+        tree, outside = self.ensure(), self.outside_of(queue.root)
         scene = Scene(
-            tree=tree, holders=self.holders, claimed=claimed, closed=self.closed, unreachable=self.unreachable
+            tree=tree,
+            holders=self.holders,
+            claimed=claimed,
+            closed=self.closed,
+            unreachable=self.unreachable,
+            spared=entry.spares if entry.spares and entry.spares_of == outside else (),
+            outside=outside,
         )
         return Oracle(
             scene=scene,
@@ -233,6 +242,14 @@ class State:
             timestamp=entry.timestamp,
             strategies=self.settings.fair_sharing,
         )
+
+    def outside_of(self, root: str) -> tuple[int, int]:
+        """Return what has happened to a tree from outside: not because somebody was let in or preempted."""
+        return self.built, self.outside.get(root, 0)
+
+    def happened(self, root: str) -> None:
+        """Note that something happened to a tree from outside."""
+        self.outside[root] = self.outside.get(root, 0) + 1
 
     def room(self, queue: QueueModel) -> Room:
         """Return what a queue has and might get; the tree must be up to date."""
@@ -265,14 +282,16 @@ class State:
         """Charge an entry what is due and wake what waits for the cells that came free."""
         before, root_of = entry.charged, entry.charged_queue
         if not root_of and entry.counted is None and entry.phase not in RESERVING and entry.held_counts is None:
-            entry.evicted = False
+            entry.came_back = entry.came_back or entry.preempted
+            entry.evicted = entry.preempted = False
             return  # it had nothing, and nothing is due to it
         if root_of:
             self.generations[root_of] = self.generations.get(root_of, 0) + 1
-        asked = entry.evicted
+        asked, preempted = entry.evicted, entry.preempted
         freed: Collection[Cell] = self.ledger.settle(entry)
         if entry.phase not in RESERVING:
-            entry.evicted = False
+            entry.came_back = preempted
+            entry.evicted = entry.preempted = False
         now = entry.charged_queue, entry.charged
         usage = self.wakes.keeping.recharged(self.ledger.tree, (root_of, before), now)
         if now != (root_of, before) and self._off_the_tree(entry, root_of):
@@ -283,7 +302,7 @@ class State:
             self.patience.ended(self.ledger.tree, root_of, usage, self.now)
         if freed:
             boost = self.settings.priority_boost
-            self.released(root_of, freed, effective_priority(entry.workload, boost=boost), usage)
+            self.released(root_of, freed, effective_priority(entry.workload, boost=boost), usage, outside=not preempted)
 
     def _off_the_tree(self, entry: Entry, before: str) -> bool:
         """Say whether a charge that changed is not only in the tree where its queue is: it is charged anew then."""
@@ -296,13 +315,17 @@ class State:
             return True
         return bool(self.loans.roots) and bool(before) and known[before].root in self.loans.roots
 
-    def released(self, name: str, cells: Collection[Cell], priority: int, usage: Usage) -> None:
+    def released(
+        self, name: str, cells: Collection[Cell], priority: int, usage: Usage, *, outside: bool = True
+    ) -> None:
         """Wake what waits in the tree of queue `name` for `cells`; `usage` came free by somebody of `priority`."""
         tree = self.ledger.tree
         if self.outdated or tree is None or name not in tree.queues:
             return
         root = tree.queues[name].root
         self.releases[root] = self.releases.get(root, 0) + 1
+        if outside:
+            self.happened(root)
         self.touch(root)
         if self.period(root) <= 0:
             self.wake(root, cells)

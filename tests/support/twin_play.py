@@ -55,7 +55,24 @@ class Seen:
     heads: list[str]
     anew: set[str]
     """Heads that were looked at from their first flavor."""
+    spares: dict[str, frozenset[str]]
+    """Whom each of those who wait does not preempt."""
+    spared: set[str]
+    """Whom nobody preempts again."""
     decisions: list[Decision] = field(default_factory=list)
+
+
+def spared_in(state: State) -> tuple[dict[str, frozenset[str]], set[str]]:
+    """Return whom each of those who wait does not preempt now, and whom nobody does (decision 14)."""
+    spares, spared = {}, set()
+    for uid, entry in state.entries.items():
+        known = state.queues.get(entry.queue or entry.charged_queue)
+        now = state.outside_of(known.root) if known is not None else None
+        if entry.spares_of == now:
+            spares[uid] = frozenset(one for who, number in entry.spares for one, place in who.items() if place < number)
+        if entry.preempted_of == now and now is not None:
+            spared.add(uid)
+    return spares, spared
 
 
 class WatchedCycle(Cycle):
@@ -76,7 +93,8 @@ class WatchedCycle(Cycle):
         if opened is None:
             return None
         heads = [entry for entry, _, _ in opened.heads]
-        self.seen.append(Seen([one.uid for one in heads], {one.uid for one in heads if not one.cursor}))
+        spares, spared = spared_in(self._state)
+        self.seen.append(Seen([one.uid for one in heads], {one.uid for one in heads if not one.cursor}, spares, spared))
         return opened
 
     def _nominate(self, round_: Round, budget: int) -> int:
@@ -190,6 +208,7 @@ class Both(Fed):
                 or len(set(work.cursor.values())) > 1
             ):
                 work.cursor = {}
+        self._spare(seen.spares, seen.spared)
         self._set_aside(seen, root)
         works = self.twin.world.works
         cursors = {uid: (work.cursor, work.cursor_generation, work.cursor_cycle) for uid, work in works.items()}
@@ -208,6 +227,11 @@ class Both(Fed):
         if missing:
             raise Difference(f"round {self.cycles}: fast takes heads {sorted(heads)}, twin {outcome.heads}")
         self._same_decisions(seen, outcome)
+
+    def _spare(self, spares: dict[str, frozenset[str]], spared: set[str]) -> None:
+        """Let the twin spare whom the fast engine spares, so that nobody is preempted again and again (decision 14)."""
+        for uid, work in self.twin.world.works.items():
+            work.spares, work.spared = spares.get(uid, frozenset()), uid in spared
 
     def _set_aside(self, seen: Seen, root: str) -> None:
         """Set aside in the twin, under BestEffortFIFO, whom the fast engine left for its next workload unevaluated.
@@ -381,6 +405,7 @@ class Both(Fed):
 
     def _forgotten(self, *, flushed: bool, first: bool) -> str:
         """Return what a copy of the twin decides at rest that the fast engine has to answer for; empty for nothing."""
+        self._spare(*spared_in(self.fast.state))
         rest = self.twin.copy()
         for name in rest.world.cluster_queues if flushed else ():
             rest.flush(name, self.clock)

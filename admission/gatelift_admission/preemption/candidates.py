@@ -67,6 +67,10 @@ class Scene:
     claimed: frozenset[str] = field(default_factory=frozenset)
     closed: Collection[str] = frozenset()
     unreachable: Collection[str] = frozenset()
+    spared: tuple[tuple[dict[str, int], int], ...] = ()
+    """Whom the seeker does not ask (`Entry.spares`): UIDs with a number below the one beside them."""
+    outside: tuple[int, int] | None = None
+    """What has happened from outside by now: who was preempted since is not asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +116,24 @@ def read(scene: Scene, seeker: Seeker, stream: Stream, *, leaving: bool) -> Iter
         hold = holds[uid]
         if uid in scene.claimed or uid in unreachable or seeker.needs.isdisjoint(hold.cells):
             continue
+        entry = known.entries[uid]
+        if (scene.spared and spares(scene, uid)) or (entry.preempted_of is not None and again(scene, entry)):
+            continue
         if priority < seeker.priority or allows(stream.policy, seeker, priority, hold.timestamp):
-            yield Candidate(key, known.entries[uid], stream)
+            yield Candidate(key, entry, stream)
+
+
+def spares(scene: Scene, uid: str) -> bool:
+    """Return whether the seeker has lost to this one."""
+    for admitted, before in scene.spared:  # noqa: SIM110 - a generator costs more than what it asks
+        if admitted.get(uid, before) < before:
+            return True
+    return False
+
+
+def again(scene: Scene, entry: Entry) -> bool:
+    """Return whether somebody was preempted and let in again, and nothing has happened from outside since."""
+    return entry.preempted_of == scene.outside and not scene.holders.holds[entry.uid].evicted
 
 
 def merged(scene: Scene, seeker: Seeker, streams: Iterable[Stream], *, leaving: bool) -> Iterator[Candidate]:

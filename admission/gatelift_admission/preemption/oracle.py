@@ -63,7 +63,14 @@ class Oracle:
     def _search(self, usage: Usage, needs: frozenset[Cell], *, everybody: bool = False) -> tuple[Target, ...]:
         scene = self.scene
         if everybody:
-            scene = Scene(tree=scene.tree, holders=scene.holders, claimed=scene.claimed, closed=scene.closed)
+            scene = Scene(
+                tree=scene.tree,
+                holders=scene.holders,
+                claimed=scene.claimed,
+                closed=scene.closed,
+                spared=scene.spared,
+                outside=scene.outside,
+            )
         seeker = Seeker(
             node=self.node,
             policy=self.policy,

@@ -60,6 +60,10 @@ class Work:
     finished: bool = False
     unreachable: bool = False
     """It cannot be stopped now, so it is nobody's candidate."""
+    spares: frozenset[str] = frozenset()
+    """Whom it does not preempt until something happens from outside: it lost to them (decision 14)."""
+    spared: bool = False
+    """It was preempted and let in again, and nothing has happened from outside since (decision 14)."""
     reserved_at: float = 0.0
     cursor: Cursor = field(default_factory=dict)
     cursor_generation: int = 0

@@ -1,0 +1,86 @@
+"""With the shipped settings everything comes to rest after the last event, and nobody is preempted again and again.
+
+GATELIFT_SETTLING_RUNS: how many random instances (default 200); GATELIFT_SETTLING_SEED: the first seed. A failure names
+its seed.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from support.admission_cases import Case
+from support.settling import Settling
+from support.twin_instances import instance
+
+RUNS = int(os.environ.get("GATELIFT_SETTLING_RUNS", "200"))
+FIRST = int(os.environ.get("GATELIFT_SETTLING_SEED", "6000"))
+KNOWN = (304, 1013, 1138, 1251, 1942, 2593, 3394, 3800, 4407, 5245)
+"""Seeds whose instances preempted somebody twice, or for ever."""
+RECLAIMS = {"cohort": "all", "preempt": {"reclaim": "Any"}}
+BOTH: Case = {
+    "queues": {
+        "a": {"groups": [{"one": {"cpu": 3}, "two": {"cpu": 2}}], **RECLAIMS},
+        "b": {"groups": [{"one": {"cpu": 3}}], **RECLAIMS},
+    },
+    "flavors": {"one": {}, "two": {}},
+    "workloads": {
+        "x": {"queue": "a", "sets": {"s0": {"requests": {"cpu": 2}}, "s1": {"requests": {"cpu": 3}}}},
+        "y": {"queue": "b", "priority": 1, "requests": {"cpu": 6}},
+    },
+    "steps": [],
+}
+
+
+def settled(case: Case) -> Settling:
+    """Return what became of a case once everything had come to rest."""
+    world = Settling(case)
+    world.play()
+    return world
+
+
+def test_is_32_who_lost_does_not_preempt_the_winner_from_its_first_flavor() -> None:
+    world = settled(BOTH)
+    assert set(world.reserves) == {"y"}
+    assert not world.since
+    assert world.told["x"][0] == "ExceedsMaxQuota" or "3 more needed" in world.told["x"][1]
+
+
+def test_is_32_a_victim_does_not_preempt_whoever_it_left_for() -> None:
+    queues = {
+        "a": {"groups": [{"one": {"cpu": 9}}], **RECLAIMS},
+        "b": {"groups": [{"one": {"cpu": 1}}], **RECLAIMS},
+    }
+    wide = {"s0": {"count": 2, "min_count": 0, "requests": {"cpu": 3}}, "s1": {"requests": {"cpu": 2}}}
+    world = settled(
+        {
+            "fair": "initial",
+            "queues": queues,
+            "flavors": {"one": {}},
+            "workloads": {
+                "few": {"queue": "b", "count": 3, "min_count": 0, "requests": {"cpu": 1}},
+                "wide": {"queue": "a", "sets": wide},
+                "first": {"queue": "a", "priority": 1, "requests": {"cpu": 2}},
+            },
+            "steps": [],
+        }
+    )
+    assert max(world.since.values()) == 1
+
+
+@pytest.mark.parametrize("seed", KNOWN)
+def test_is_32_an_instance_that_did_not_come_to_rest_does(seed: int) -> None:
+    world = settled(instance(seed))
+    assert all(number <= 1 for number in world.since.values()), f"seed {seed}: preempted {dict(world.since)}"
+
+
+@pytest.mark.timeout(max(240, RUNS))
+def test_is_32_random_instances_come_to_rest_and_nobody_is_preempted_twice() -> None:
+    for seed in range(FIRST, FIRST + RUNS):
+        world = Settling(instance(seed))
+        try:
+            world.play()
+        except AssertionError as error:
+            pytest.fail(f"seed {seed}: {error}")
+        assert all(number <= 1 for number in world.since.values()), f"seed {seed}: preempted {dict(world.since)}"
