@@ -105,10 +105,12 @@ def _ordered(scene: Scene, seeker: Seeker, stream: Stream) -> Iterator[Candidate
 def _first(search: _Search, strategy: str) -> tuple[bool, dict[Node, deque[Candidate]]]:
     """Run the first strategy; returns whether the seeker fits, and the candidates that were turned down."""
     again: dict[Node, deque[Candidate]] = {}
+    # Asked once, with everything still held: own workloads that leave give no right to reclaim.
+    entitled = search.scene.tree.within_quota(search.seeker.node, search.seeker.needs)
     while (node := _next_queue(search)) is not None:
         if node is search.seeker.node:
             fitting = search.take(node, Reason.IN_QUEUE)
-        elif search.scene.tree.within_quota(search.seeker.node, search.seeker.needs):
+        elif entitled:
             fitting = search.take(node, Reason.RECLAIM)
         else:
             fitting = _take_fair(search, node, strategy, again)

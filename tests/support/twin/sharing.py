@@ -241,12 +241,13 @@ class FairSearch:
     def first(self, strategy: str, ordered: list[Candidate]) -> bool:
         """Run the first strategy (2.9); return whether the request fits."""
         tour = Tour(self.view, _by_queue(ordered))
+        within_nominal = not any(borrowing_with(self.view.node, cell, 0) for cell in self.cells)
         while (target := tour.next_queue()) is not None:
             waiting = tour.left[target.name]
             if target is self.view.node:
                 if self.take(waiting.pop(0), IN_QUEUE):
                     return True
-            elif not any(borrowing_with(self.view.node, cell, 0) for cell in self.cells):
+            elif within_nominal:
                 if self.take(waiting.pop(0), RECLAIMED):
                     return True
             else:
