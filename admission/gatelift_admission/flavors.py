@@ -294,9 +294,10 @@ class _Search:
             self.last = -1 if index == end else index
             if not _try_next(fungibility, attempt):
                 return attempt
-            found = (attempt.mode, attempt.level)
+            # By the worst mode: where the level counts first, one in which somebody would have to leave is no fit.
+            found = (attempt.lowest, attempt.level)
             if attempt.mode is not Mode.NO_FIT and (
-                best is None or _preferred(fungibility, found, (best.mode, best.level))
+                best is None or _preferred(fungibility, found, (best.lowest, best.level))
             ):
                 best = attempt
         return best

@@ -217,6 +217,7 @@ def _serve_group(
         if not try_next(spec, *pair):
             found.best = choices
             break
+        pair = (min(mode for mode, _ in pairs), pair[1])  # whoever has to leave counts at every level (decision 14)
         if pair[0] > NO_FIT and (found.best is None or preferred(spec, pair, best_pair)):
             found.best, best_pair = choices, pair
     for choice in (found.best or {}).values():
