@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift_admission.amounts import sub, to_quantity
+from gatelift_admission.amounts import UNLIMITED, clamp, sub, to_quantity
 from gatelift_admission.fairness import published, share
 from gatelift_admission.model import Counts, Usage
 from gatelift_admission.queues import Active, cluster_queue_active, local_queue_active
@@ -29,6 +29,8 @@ class QueueFigures:
     flavors_usage: tuple[FlavorUsage, ...]
     weighted_share: int | None = None
     """Only of a ClusterQueue, and only where fair sharing is on (KEP-1714)."""
+    saturated: tuple[str, ...] = ()
+    """What is used beyond the largest amount there is, as `<resource> in flavor <flavor>`: shown as that amount."""
 
 
 def cluster_queue_status(state: State, name: str) -> QueueFigures | None:
@@ -123,6 +125,20 @@ def _figures(
         flavors_reservation=_usage(queue, counts.reserved_usage, nominal),
         flavors_usage=_usage(queue, counts.admitted_usage, nominal),
         weighted_share=weighted_share,
+        saturated=_saturated(queue, counts.reserved_usage),
+    )
+
+
+def _saturated(queue: ClusterQueue | None, usage: Usage) -> tuple[str, ...]:
+    """Return which of what is used is too much for an amount, in spec order."""
+    if queue is None or not usage or max(usage.values()) < UNLIMITED:
+        return ()
+    return tuple(
+        f"{one.name} in flavor {flavor.name}"
+        for group in queue.spec.resource_groups
+        for flavor in group.flavors
+        for one in flavor.resources
+        if usage.get((flavor.name, one.name), 0) >= UNLIMITED
     )
 
 
@@ -136,7 +152,7 @@ def _usage(queue: ClusterQueue | None, usage: Usage, nominal: Usage) -> tuple[Fl
             tuple(
                 ResourceUsage(name, to_quantity(total, name), to_quantity(max(0, sub(total, most)), name))
                 for name in sorted(one.name for one in flavor.resources)
-                for total in (usage.get((flavor.name, name), 0),)
+                for total in (clamp(usage.get((flavor.name, name), 0)),)
                 for most in (nominal.get((flavor.name, name), total),)
             ),
         )

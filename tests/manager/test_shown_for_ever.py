@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gatelift.core.events import LeadershipExtended, LeadershipGained
-from gatelift_kube.resources import LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
 from gatelift_wire.messages import Bid, BidKind
 from gatelift_wire.refusals import Refusal
@@ -136,3 +136,21 @@ def test_a_leader_that_saw_another_reason_before_it_led_says_the_present_one() -
     world.put(LeadershipExtended(valid_until=world.now + 1e9))
     world.advance(3.0)
     assert why(world) == said
+
+
+def test_is_36_figures_beyond_the_largest_amount_are_a_quantity_and_a_condition_says_so() -> None:
+    world = a_world(a_setting())
+    world.api.edit(ObjectRef(CLUSTER_QUEUE, ObjectKey("", "shared")), _without_bounds)
+    pod = a_pod().document()
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1e30"}}
+    world.api.apply(pod)
+    world.advance(3.0)
+    for kind, name in (("ClusterQueue", "shared"), ("LocalQueue", "main")):
+        assert shown(world, kind, name) == (0, 1, "9223372036854775807m")
+        said = world.condition(world.find(kind, name), "AmountsSaturated")
+        assert said["status"] == "True"
+        assert "cpu in flavor default" in said["message"]
+
+
+def _without_bounds(queue: Doc) -> None:
+    queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] = "1e30"

@@ -30,6 +30,10 @@ from gatelift_kube.resources import (
 )
 
 ACTIVE = "Active"
+SATURATED = "AmountsSaturated"
+"""Of a queue: figures of its status are the largest amount there is, and more is in use."""
+SATURATED_SHOWN_MAX = 8
+"""Cells that its message names: what a line on a screen holds."""
 CHECK_ACTIVE = "The admission check is active"
 
 
@@ -127,7 +131,7 @@ def _show(
     )
     status = msgspec.structs.replace(
         known.status,
-        conditions=_with(known, active, core.wall.text(now)),
+        conditions=_with(known, active, core.wall.text(now), _saturated(known, figures)),
         pending_workloads=figures.pending_workloads,
         reserving_workloads=figures.reserving_workloads,
         admitted_workloads=figures.admitted_workloads,
@@ -154,9 +158,29 @@ def cohort(core: Core, key: ObjectKey, now: float) -> None:
         _inform(core, ref, look, known, {"fairSharing": documents.share(share)}, now)
 
 
-def _with(known: AdmissionCheck | ClusterQueue | LocalQueue, active: Condition, wall: str) -> tuple[Condition, ...]:
-    """Return its conditions with Active, which has room whatever others have put there."""
-    return fitting(put(known.status.conditions, active, wall), frozenset({ACTIVE}))
+def _with(
+    known: AdmissionCheck | ClusterQueue | LocalQueue, active: Condition, wall: str, more: Condition | None = None
+) -> tuple[Condition, ...]:
+    """Return its conditions with Active (and one `more`), which have room whatever others have put there."""
+    conditions = put(known.status.conditions, active, wall)
+    if more is not None:
+        conditions = put(conditions, more, wall)
+    return fitting(conditions, frozenset({ACTIVE, SATURATED}))
+
+
+def _saturated(known: ClusterQueue | LocalQueue, figures: QueueFigures) -> Condition | None:
+    """Return the condition that says which figures are no sums any more; None where all are, and always were."""
+    if not figures.saturated and all(one.type != SATURATED for one in known.status.conditions):
+        return None
+    shown = ", ".join(figures.saturated[:SATURATED_SHOWN_MAX])
+    more = f" and {len(figures.saturated) - SATURATED_SHOWN_MAX} more" * (len(figures.saturated) > SATURATED_SHOWN_MAX)
+    return Condition(
+        type=SATURATED,
+        status=TRUE if figures.saturated else FALSE,
+        reason="BeyondLargestAmount" if figures.saturated else "WithinAmounts",
+        message=f"More is used than there are amounts for, the largest is shown: {shown}{more}" if shown else "",
+        observed_generation=known.metadata.generation,
+    )
 
 
 def _inform(
