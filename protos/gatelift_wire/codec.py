@@ -20,6 +20,7 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 
 from gatelift_wire import limits, messages
 from gatelift_wire.keys import PlacementKey
+from gatelift_wire.pieces import PIECE_BYTES, Header, MalformedError, Pieces, TooManyError, fields, header
 from gatelift_wire.rules import check_message, check_numbers, measure
 from gatelift_wire.v1 import agent_pb2 as pb
 from gatelift_wire.violations import TooLarge, WireViolation
@@ -35,6 +36,19 @@ def encode_from_agent(frame: messages.Frame) -> bytes:
 def decode_from_agent(data: bytes) -> messages.Frame:
     """Return the frame that an agent wrote. Raises `WireViolation` or `TooLarge`, nothing else."""
     return _decode(_AGENT, data)
+
+
+def header_from_agent(data: bytes) -> Header:
+    """Return what a frame of an agent says of itself; nothing is made of the rest.
+
+    Raises `WireViolation` or `TooLarge`: bytes that are no frame, too many of them, or too many items.
+    """
+    return _header(_AGENT, data)
+
+
+def controls_from_agent(data: bytes) -> messages.Frame:
+    """Return the frame that an agent wrote without its messages. Raises `WireViolation` or `TooLarge`."""
+    return _decode(_AGENT, data, bare=True)
 
 
 def encode_from_manager(frame: messages.Frame) -> bytes:
@@ -338,7 +352,10 @@ class _Direction:
         self.control = _Choices(control)
         self.body = _Choices(body)
         self.body_field = body_field
-        self.has_term = "term" in schema.DESCRIPTOR.fields_by_name
+        numbers = {field.name: field.number for field in schema.DESCRIPTOR.fields}
+        self.has_term = "term" in numbers
+        self.body_number = numbers[body_field]
+        self.numbers = numbers["session"], numbers["sequence"], numbers["control"], self.body_number
 
 
 def _encode(direction: _Direction, frame: messages.Frame) -> bytes:
@@ -369,19 +386,27 @@ def _join(direction: _Direction, frames: Sequence[bytes], sequence: int) -> byte
     return b"".join((*frames, number))
 
 
-def _decode(direction: _Direction, data: bytes) -> messages.Frame:
+def _header(direction: _Direction, data: bytes) -> Header:
     if len(data) > limits.FRAME_BYTES_MAX:
         raise TooLarge("Frame", f"must have at most {limits.FRAME_BYTES_MAX} bytes, has {len(data)}")
-    message: Any = direction.schema()
     try:
-        message.ParseFromString(data)
-    except DecodeError:
-        name = direction.schema.__name__
-        raise WireViolation("Frame", f"is not a valid {name} of {pb.DESCRIPTOR.package}") from None
+        found = header(data, direction.numbers)
+    except MalformedError:
+        raise _invalid(direction) from None
+    except TooManyError:
+        raise TooLarge("Frame", f"must have at most {limits.FRAME_FIELDS_MAX} fields") from None
+    _count("control", found.controls, limits.FRAME_CONTROLS_MAX)
+    _count("messages", found.messages, limits.FRAME_MESSAGES_MAX)
+    return found
+
+
+def _invalid(direction: _Direction) -> WireViolation:
+    return WireViolation("Frame", f"is not a valid {direction.schema.__name__} of {pb.DESCRIPTOR.package}")
+
+
+def _decode(direction: _Direction, data: bytes, *, bare: bool = False) -> messages.Frame:
+    message = _parsed(direction, data, bare=bare)
     body = getattr(message, direction.body_field)
-    _count("control", message.control, limits.FRAME_CONTROLS_MAX)
-    _count("messages", body, limits.FRAME_MESSAGES_MAX)
-    _count_parts(direction, message.control, body)
     frame = messages.Frame(
         session=message.session,
         term=message.term if direction.has_term else 0,
@@ -398,19 +423,62 @@ def _decode(direction: _Direction, data: bytes) -> messages.Frame:
     return frame
 
 
-def _count(name: str, items: Any, most: int) -> None:
-    if len(items) > most:
-        raise TooLarge(f"Frame.{name}", f"must have at most {most} items, has {len(items)}")
+def _parsed(direction: _Direction, data: bytes, *, bare: bool) -> Any:
+    """Return a frame as its generated type, within its limits of items, or without its messages."""
+    if len(data) > PIECE_BYTES:
+        _header(direction, data)
+    message: Any = direction.schema()
+    try:
+        if bare:
+            kept = (one for one in fields(data, 0, len(data)) if one.number != direction.body_number)
+            data = b"".join(data[one.first : one.end] for one in kept)
+        if len(data) <= PIECE_BYTES:
+            message.ParseFromString(data)
+        else:
+            _parse_in_pieces(direction, message, data)
+    except (DecodeError, MalformedError):
+        raise _invalid(direction) from None
+    except TooManyError:
+        raise _too_many_parts() from None
+    body = getattr(message, direction.body_field)
+    _count("control", len(message.control), limits.FRAME_CONTROLS_MAX)
+    _count("messages", len(body), limits.FRAME_MESSAGES_MAX)
+    _count_parts(direction, message.control, body)
+    return message
 
 
-def _count_parts(direction: _Direction, control: Any, body: Any) -> None:
-    """Refuse a frame whose lists are longer in all than any honest one's, before anything is made of them."""
+def _parse_in_pieces(direction: _Direction, message: Any, data: bytes) -> None:
+    """Parse a large frame, and refuse it as soon as it has too many parts: until then they take memory."""
+    pieces = Pieces(data)
+    body = getattr(message, direction.body_field)
+    begin = count = controls = items = 0
+    for one in fields(data, 0, len(data)):
+        if one.end - begin < PIECE_BYTES and one.end < len(data):
+            continue
+        pieces.merge(message, begin, one.end)
+        begin = one.end
+        count += _count_parts(direction, message.control[controls:], body[items:], count)
+        controls, items = len(message.control), len(body)
+
+
+def _count(name: str, items: int, most: int) -> None:
+    if items > most:
+        raise TooLarge(f"Frame.{name}", f"must have at most {most} items, has {items}")
+
+
+def _count_parts(direction: _Direction, control: Any, body: Any, before: int = 0) -> int:
+    """Return how long the lists of these items are; refuse more in one frame than any honest one has."""
     count = 0
     for choices, items in ((direction.control, control), (direction.body, body)):
         for item in items:
             count += choices.parts(item)
-            if count > limits.FRAME_PARTS_MAX:
-                raise TooLarge("Frame", f"must have at most {limits.FRAME_PARTS_MAX} items in its lists")
+            if before + count > limits.FRAME_PARTS_MAX:
+                raise _too_many_parts()
+    return count
+
+
+def _too_many_parts() -> TooLarge:
+    return TooLarge("Frame", f"must have at most {limits.FRAME_PARTS_MAX} items in its lists")
 
 
 def _choices(name: str, choices: _Choices, items: Any) -> tuple[Any, ...]:
