@@ -20,10 +20,11 @@ from typing import Any
 import grpc
 import structlog
 
-from gatelift.adapters import authority
+from gatelift.adapters import authority, frame_slices
 from gatelift.adapters.gate import Gate, GateLimits
 from gatelift.adapters.handshakes import Shown, credentials_of_now
-from gatelift.adapters.peer_turns import PeerTurns
+from gatelift.adapters.peer_turns import STAYS_ABOVE, PeerTurns
+from gatelift.adapters.stream_gate import StreamGate, Worth
 from gatelift.core.commands import CloseStream, SendFrame
 from gatelift.core.events import Event, FrameArrived, StreamClosed, StreamOpened, StreamViolated
 from gatelift.core.links import STREAMS_MAX
@@ -44,6 +45,9 @@ BYTES_WAITING_MAX = 2 * limits.WINDOW_BYTES_MAX
 
 STREAMS_PER_CLUSTER_MAX = 2 * limits.STREAMS_WAITING_MAX
 """Streams of one identity, those included that the peer has not let go of: its replicas and a few being replaced."""
+
+TURN_AWAY_SECONDS = 1.0
+"""How long a stream too many waits for its answer: an honest agent asks again after as much."""
 
 WRITE_SECONDS_MAX = 30.0
 """One frame that is not taken within this: the peer does not read. Below the time after which it counts as lost."""
@@ -103,7 +107,7 @@ Called by a thread of gRPC's at each handshake: it must be quick and must not ch
 class _Stream:
     """One stream that is served: what waits to be written, what its certificate rests on."""
 
-    __slots__ = ("broken", "issuer", "not_after", "said", "why", "writer")
+    __slots__ = ("broken", "gate", "issuer", "not_after", "said", "why", "writer")
 
     def __init__(self, not_after: dt.datetime, issuer: bytes) -> None:
         self.writer = FrameWriter(
@@ -112,6 +116,7 @@ class _Stream:
             frames_max=FRAMES_WAITING_MAX,
             bytes_max=BYTES_WAITING_MAX,
         )
+        self.gate = StreamGate()
         self.broken = asyncio.Event()
         self.why = "stream ended"
         self.said = False
@@ -121,6 +126,7 @@ class _Stream:
     def put(self, frame: Frame) -> bool:
         """Queue a frame; False when the stream is broken instead. Raises `WireViolation`."""
         if self.writer.put(frame):
+            self.gate.told(frame)
             return True
         self.break_off("the agent does not read: too much waits for it")
         return False
@@ -156,6 +162,7 @@ class AgentsServer:
         self._wall = wall
         self._streams: dict[int, _Stream] = {}
         self._held: Counter[str] = Counter()
+        self._waiting: Counter[str] = Counter()
         self._ids = itertools.count(1)
         self._turns = PeerTurns()
         self.gate = Gate("sessions", limits)
@@ -265,11 +272,13 @@ class AgentsServer:
             return
         self.gate.proven(context.peer())
         if self._held[peer.cluster] >= STREAMS_PER_CLUSTER_MAX:
+            await self._let_wait(peer.cluster)
             text = f"{STREAMS_PER_CLUSTER_MAX} streams of {peer.cluster} are open, no more are served; close the others"
             await self._turn_away(context, CloseReason.SHUTTING_DOWN, text)
             return
         self._held[peer.cluster] += 1
         context.add_done_callback(lambda _: self._let_go(peer.cluster))
+        await self._turns.admitted(peer.cluster)
         stream_id = next(self._ids)
         stream = self._streams[stream_id] = _Stream(peer.not_after, issuer)
         self._turns.opened(stream_id, peer.cluster)
@@ -291,6 +300,18 @@ class AgentsServer:
             self._streams.pop(stream_id, None)
             self._post(StreamClosed(stream_id=stream_id, text=stream.why))
 
+    async def _let_wait(self, cluster: str) -> None:
+        """Let one stream too many wait for its answer, so that asking again and again is no work for anybody else."""
+        if self._waiting[cluster] >= STREAMS_PER_CLUSTER_MAX:
+            return
+        self._waiting[cluster] += 1
+        try:
+            await asyncio.sleep(TURN_AWAY_SECONDS)
+        finally:
+            self._waiting[cluster] -= 1
+            if not self._waiting[cluster]:
+                del self._waiting[cluster]
+
     def _let_go(self, cluster: str) -> None:
         self._held[cluster] -= 1
         if not self._held[cluster]:
@@ -311,14 +332,33 @@ class AgentsServer:
         try:
             async for data in requests:
                 async with self._turns.turn(stream_id, len(data)):
-                    event = await self._turns.decoded(stream_id, data, functools.partial(_arrived, stream_id))
-                    if stream_id not in self._streams:
-                        return
-                    self._post(event)
-                    await self._turns.until_handled(stream_id)
+                    await self._take(stream_id, data, stream)
+                if stream_id not in self._streams:
+                    return
         except GRPC_ERRORS as error:
             stream.break_off(f"stream broke: {type(error).__name__}")
         stream.break_off("the agent hung up")
+
+    async def _take(self, stream_id: int, data: bytes, stream: _Stream) -> None:
+        """Post what a frame says, a slice in a turn; nothing of one that is of an earlier session."""
+        for event in await self._taken_apart(stream_id, data, stream):
+            if stream_id not in self._streams:
+                return  # its end is posted: nothing comes after that
+            if isinstance(event, FrameArrived):
+                self._turns.holds(stream_id, frame_slices.items(event.frame))
+            await self._turns.until_handled(stream_id, functools.partial(self._post, event))
+
+    async def _taken_apart(self, stream_id: int, data: bytes, stream: _Stream) -> tuple[Event, ...]:
+        if self._turns.stays_above(stream_id):
+            return (StreamViolated(stream_id=stream_id, text=STAYS_ABOVE, too_large=True),)
+        try:
+            worth = stream.gate.look(codec.header_from_agent(data), len(data))
+        except WireViolation as error:
+            return (_violated(stream_id, error),)
+        if worth is Worth.NOTHING:
+            return ()
+        decode = codec.decode_from_agent if worth is Worth.WHOLE else codec.controls_from_agent
+        return await self._turns.decoded(stream_id, data, functools.partial(_arrived, stream_id, decode))
 
     async def _write(self, context: Any, stream: _Stream) -> None:
         """Write what waits, in order, until the end is reached or the peer takes too long."""
@@ -332,10 +372,12 @@ class AgentsServer:
             stream.why = "closed by the manager"
 
 
-def _arrived(stream_id: int, data: bytes) -> Event:
+def _arrived(stream_id: int, decode: Callable[[bytes], Frame], data: bytes) -> tuple[Event, ...]:
     try:
-        return FrameArrived(stream_id=stream_id, frame=codec.decode_from_agent(data))
-    except TooLarge as error:
-        return StreamViolated(stream_id=stream_id, text=str(error), too_large=True)
+        return tuple(FrameArrived(stream_id=stream_id, frame=each) for each in frame_slices.sliced(decode(data)))
     except WireViolation as error:
-        return StreamViolated(stream_id=stream_id, text=str(error))
+        return (_violated(stream_id, error),)
+
+
+def _violated(stream_id: int, error: WireViolation) -> StreamViolated:
+    return StreamViolated(stream_id=stream_id, text=str(error), too_large=isinstance(error, TooLarge))

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from gatelift.adapters.peer_budget import PeerBudget
+from gatelift.adapters.peer_budget import ABOVE_SECONDS_MAX, STREAM_SECONDS, PeerBudget
 from gatelift_kube.clock import Clock, monotonic
 
 INLINE_BYTES_MAX = 8 * 1024
@@ -29,6 +29,11 @@ THREADS = 4
 HANDLED_SECONDS_MAX = 10.0
 """A frame that the core has not handled within this no longer keeps the next one waiting: the core is busy with others,
 and renewals have to be read."""
+
+STAYS_ABOVE = (
+    f"Frame: more than one agent's share of CPU, bytes or items came for {ABOVE_SECONDS_MAX:g} s without a pause; "
+    "is there a second sender, or an agent that repeats itself?"
+)
 
 T = TypeVar("T")
 
@@ -72,6 +77,21 @@ class PeerTurns:
         """Take no more; what is being decoded is left to its thread."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
+    async def admitted(self, peer: str) -> None:
+        """Charge a peer for one more stream, and wait until that may be served."""
+        self.budget.spent(peer, self._clock(), seconds=STREAM_SECONDS)
+        wait = self.budget.wait(peer, self._clock())
+        if wait:
+            await self._sleep(wait)
+
+    def stays_above(self, stream_id: int) -> bool:
+        """Say whether the peer of a stream has been above its budget for too long."""
+        return self.budget.stays_above(self._peers[stream_id], self._clock())
+
+    def holds(self, stream_id: int, items: int) -> None:
+        """Charge the peer of a stream for the items of a frame."""
+        self.budget.spent(self._peers[stream_id], self._clock(), items=items)
+
     @asynccontextmanager
     async def turn(self, stream_id: int, size: int) -> AsyncIterator[None]:
         """Wait for the turn of a stream's frame of so many bytes."""
@@ -82,14 +102,13 @@ class PeerTurns:
             if wait:
                 await self._sleep(wait)
             self.budget.spent(peer, self._clock(), seconds=FRAME_SECONDS, size=size)
-            self._handled[stream_id] = asyncio.get_running_loop().create_future()
             yield
 
-    async def until_handled(self, stream_id: int) -> None:
-        """Wait until the core has handled what was posted in this turn."""
-        waiting = self._handled.get(stream_id)
-        if waiting is not None:
-            await asyncio.wait({waiting}, timeout=HANDLED_SECONDS_MAX)
+    async def until_handled(self, stream_id: int, post: Callable[[], None]) -> None:
+        """Post something of a stream and wait until the core has handled it; inside a turn, once or several times."""
+        waiting = self._handled[stream_id] = asyncio.get_running_loop().create_future()
+        post()
+        await asyncio.wait({waiting}, timeout=HANDLED_SECONDS_MAX)
 
     async def decoded(self, stream_id: int, data: bytes, decode: Callable[[bytes], T]) -> T:
         """Return what a frame decodes to, and charge its peer for it; inside a turn.
