@@ -6,7 +6,8 @@ does not know are dropped, after the record was read again.
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Iterator
+from heapq import heapify, heappop
 
 from gatelift.core import belief, endings, few_lines, mirror, placing, predecessors, recovery, reports, texts
 from gatelift.core.attempts import LIVE, Attempt, AttemptState, Outcome, Wire
@@ -30,74 +31,122 @@ LATELY_SECONDS = 240.0
 """A node that is lost is seen as such after 40 s and its pods are tolerated for five minutes: nobody removes them by
 force earlier. What was placed lately and never committed, as a leader died, is not held up by a node that is away."""
 
-COMPARED_PER_CALL = 400
-"""Placements compared in one call, at 10 to 20 us each: a large inventory is cut, so that no call takes too long."""
+COMPARED_PER_CALL = 100
+"""Placements compared in one call, at 10 to 20 us each: all others wait for no longer than that."""
+
+CHEAP = 20
+"""Entries that are only sorted or counted, for one that is compared."""
 
 
 class Comparison:
     """A complete inventory being compared with the record, in bounded steps.
 
-    Until it is done the cluster is told nothing (`Core.comparing`).
+    Until it is done the cluster is told nothing but what the comparison itself says (`Core.comparing`).
     """
 
-    __slots__ = ("_left", "_listed", "_strays", "_upcall")
+    __slots__ = ("_answers", "_facts", "_listed", "_steps", "_upcall")
 
     def __init__(self, core: Core, upcall: PlacementsInventoried) -> None:
         self._upcall = upcall
-        self._listed = {entry.key: entry for entry in upcall.entries}
-        self._left = deque(sorted(core.on_cluster.get(upcall.cluster, ())))
-        self._strays: deque[InventoryEntry] | None = None
+        self._listed: dict[PlacementKey, InventoryEntry] = {}
+        self._answers = False
+        self._facts = self._judged_by(core)
         core.comparing.add(upcall.cluster)
         core.owed.pop(upcall.cluster, None)
         belief.begin(core, upcall.cluster)
         reports.let_go(core, upcall.cluster)
         recovery.forget(core, upcall.cluster)
+        self._steps = self._all(core)
 
-    def step(self, core: Core, now: float) -> bool:
+    def step(self, core: Core) -> bool:
         """Compare some more; True when all is compared."""
-        facts = Inventory(
-            session=self._upcall.session,
-            latest_session=_latest(core, self._upcall),
-            record_revision=self._upcall.record_revision,
-            applied=self._upcall.applied,
-            unproven=self._upcall.unproven,
-            unproven_through=self._upcall.unproven_through,
-            unheard=self._upcall.unheard,
-        )
-        for _ in range(min(COMPARED_PER_CALL, len(self._left))):
-            _compare(core, self._upcall.cluster, self._left.popleft(), self._listed, facts, now)
-        if self._left:
-            return False
-        if core.caution.halted:  # nothing is concluded from what is missing, or from what nothing explains
-            self._note(core)
-            few_lines.end(core, self._upcall.cluster)
-            core.comparing.discard(self._upcall.cluster)
-            return True
-        core.comparing.discard(self._upcall.cluster)
-        core.agenda.mark(DOUBTS)
-        if self._strays is None:
-            alive = tuple(entry for entry in self._upcall.entries if not _over(entry))
-            predecessors.compared(core, self._upcall.cluster, alive, facts)
-            self._strays = deque(_droppable(core, self._upcall.cluster, list(self._listed.values()), self._upcall))
-        for _ in range(min(COMPARED_PER_CALL, len(self._strays))):
-            _drop(core, self._upcall.cluster, self._strays.popleft(), now)
-        if self._strays:
-            return False
-        few_lines.end(core, self._upcall.cluster)
-        core.links.compared(self._upcall.cluster, self._upcall.session)
-        return True
+        cluster = self._upcall.cluster
+        self._facts = self._judged_by(core)
+        if self._answers:
+            core.comparing.discard(cluster)
+        for _ in range(COMPARED_PER_CALL):
+            if next(self._steps, self) is self:
+                few_lines.end(core, cluster)
+                core.comparing.discard(cluster)
+                return True
+        core.comparing.add(cluster)
+        return False
 
-    def _note(self, core: Core) -> None:
+    def _judged_by(self, core: Core) -> Inventory:
+        upcall = self._upcall
+        return Inventory(
+            session=upcall.session,
+            latest_session=_latest(core, upcall),
+            record_revision=upcall.record_revision,
+            applied=upcall.applied,
+            unproven=upcall.unproven,
+            unproven_through=upcall.unproven_through,
+            unheard=upcall.unheard,
+        )
+
+    def _all(self, core: Core) -> Iterator[None]:
+        """Compare all, and rest after each placement, or after some entries that are only looked at."""
+        cluster = self._upcall.cluster
+        left = list(core.on_cluster.get(cluster, ()))
+        heapify(left)  # the order of a sorted list, without sorting all of it at once
+        for some in self._some():
+            self._listed.update((entry.key, entry) for entry in some)
+            yield
+        while left:
+            _compare(core, cluster, heappop(left), self._listed, self._facts, core.now)
+            yield
+        unlisted = tuple(self._listed.values())
+        if core.caution.halted:  # nothing is concluded from what is missing, or from what nothing explains
+            for entry in unlisted:
+                self._note(core, entry)
+                yield
+            return
+        self._answers = True
+        core.comparing.discard(cluster)
+        yield from self._remember(core)
+        yield from self._drop_all(core, unlisted)
+        core.agenda.mark(DOUBTS)
+        core.links.compared(cluster, self._upcall.session)
+
+    def _some(self) -> Iterator[tuple[InventoryEntry, ...]]:
+        entries = self._upcall.entries
+        return (entries[begin : begin + CHEAP] for begin in range(0, len(entries), CHEAP))
+
+    def _remember(self, core: Core) -> Iterator[None]:
+        """Take what the inventory says of placements whose Workloads are gone."""
+        alive: set[PlacementKey] = set()
+        unexplained = False
+        for some in self._some():
+            keys = [entry.key for entry in some if not _over(entry)]
+            alive.update(keys)
+            unexplained = unexplained or any(core.knowledge.workload_of(key.uid) is None for key in keys)
+            yield
+        predecessors.compared(core, self._upcall.cluster, alive, self._facts, unexplained=unexplained)
+
+    def _drop_all(self, core: Core, entries: tuple[InventoryEntry, ...]) -> Iterator[None]:
+        """Drop what the record does not know; not what no Workload explains if that is suspiciously much."""
+        cluster, total, unknown = self._upcall.cluster, len(self._upcall.entries), 0
+        for begin in range(0, len(entries), CHEAP):
+            unknown += sum(_unexplained(core, cluster, entry) for entry in entries[begin : begin + CHEAP])
+            yield
+        suspicious = unknown > max(UNKNOWN_MAX, total * UNKNOWN_SHARE_MAX)
+        if suspicious:
+            text = f"{unknown} of {total} placements on cluster {cluster} are in no record: none of them is dropped"
+            core.note(f"{text}; see docs/operations.md if the management cluster was restored", warning=True)
+        for entry in entries:
+            if not (suspicious and _unexplained(core, cluster, entry)):
+                _drop(core, cluster, entry, core.now)
+            yield
+
+    def _note(self, core: Core, entry: InventoryEntry) -> None:
         """Note what the record does not explain, and leave it alone."""
-        for entry in self._listed.values():
-            if entry.state.upper() in HELD or _over(entry) or belief.is_nobodys(core, self._upcall.cluster, entry):
-                continue
-            if _unexplained(core, self._upcall.cluster, entry):
-                recovery.leave_alone(core, self._upcall.cluster, entry.key, entry)
-            else:
-                reports.look_ahead(
-                    core, self._upcall.cluster, entry.key, over=False, gated=not entry.lifted, listed=entry
-                )
+        cluster = self._upcall.cluster
+        if entry.state.upper() in HELD or _over(entry) or belief.is_nobodys(core, cluster, entry):
+            return
+        if _unexplained(core, cluster, entry):
+            recovery.leave_alone(core, cluster, entry.key, entry)
+        else:
+            reports.look_ahead(core, cluster, entry.key, over=False, gated=not entry.lifted, listed=entry)
 
 
 def _compare(
@@ -164,19 +213,6 @@ def _listed(core: Core, attempt: Attempt, entry: InventoryEntry, session: int) -
         attempt.follow(Wire.LISTED_HELD)
     else:
         attempt.follow(Wire.LISTED_LIFTED if entry.lifted else Wire.LISTED_GATED)
-
-
-def _droppable(
-    core: Core, cluster: str, entries: list[InventoryEntry], upcall: PlacementsInventoried
-) -> list[InventoryEntry]:
-    """Return what the record does not know; without what no Workload explains if that is suspiciously much."""
-    unknown = [entry for entry in entries if _unexplained(core, cluster, entry)]
-    total = len(upcall.entries)
-    if len(unknown) <= max(UNKNOWN_MAX, total * UNKNOWN_SHARE_MAX):
-        return entries
-    text = f"{len(unknown)} of {total} placements on cluster {cluster} are in no record: none of them is dropped"
-    core.note(f"{text}; see docs/operations.md if the management cluster was restored", warning=True)
-    return [entry for entry in entries if not _unexplained(core, cluster, entry)]
 
 
 def _unexplained(core: Core, cluster: str, entry: InventoryEntry) -> bool:

@@ -17,7 +17,6 @@ from dataclasses import replace
 
 from gatelift.core import (
     checks,
-    clusters,
     containment,
     deciding,
     held,
@@ -44,11 +43,10 @@ from gatelift.core import (
 )
 from gatelift.core.agenda import Key, Look
 from gatelift.core.beginning import LIST_SECONDS_MAX, Beginning
+from gatelift.core.catching_up import CatchingUp
 from gatelift.core.commands import Command, ListAnew, Note
 from gatelift.core.containment import Boundary
 from gatelift.core.events import (
-    NOT_TAKEN,
-    BreakOff,
     ClockRead,
     Event,
     LeadershipExtended,
@@ -61,10 +59,9 @@ from gatelift.core.events import (
     Ticked,
     WentBack,
 )
-from gatelift.core.inventories import Comparison
 from gatelift.core.knowledge import key_of
 from gatelift.core.ledger import Ledger
-from gatelift.core.link_values import Links, PlacementsInventoried, Upcall, WriteIds
+from gatelift.core.link_values import Links, WriteIds
 from gatelift.core.settings import Settings
 from gatelift.core.state import DOUBTS, UNSENT, UNSENT_AT_ONCE, UNSENT_SECONDS, Core
 from gatelift_admission.engine import Engine
@@ -99,15 +96,14 @@ What is decided and not written holds quota that nobody uses, and is in the way 
 class Machine:
     """The manager's machine. Deterministic: the same events at the same times give the same commands."""
 
-    __slots__ = ("_beginning", "_comparison", "_taken", "_to_rebuild", "_upcalls", "core")
+    __slots__ = ("_beginning", "_taken", "_to_rebuild", "_words", "core")
 
     def __init__(self, settings: Settings, links: Links, ids: WriteIds) -> None:
         engine = Engine(replace(settings.admission, kept_out=texts.KEPT_OUT))
         self.core = Core(settings=settings, links=links, ids=ids, ledger=Ledger(engine=engine))
         self._beginning = Beginning()
         self._to_rebuild: deque[ObjectKey] | None = None
-        self._upcalls: deque[Upcall] = deque()
-        self._comparison: Comparison | None = None
+        self._words = CatchingUp(self._pass_on)
         self._taken: int | None = None
         """Events since the engine was cut short; None: it came to its end."""
 
@@ -128,7 +124,8 @@ class Machine:
             self._taken = EVENTS_BETWEEN_DECISIONS if isinstance(event, Ticked) else self._taken + 1
         core.agenda.ring(now)
         higher_terms.look(core, now)
-        if self._acts and self._rebuilt(now) and self._caught_up(now):
+        if self._acts and self._rebuilt(now):
+            self._words.go_on(core, now)
             self._work(now)
             recovery.tell_lease(core)
         core.show_changed()
@@ -145,7 +142,7 @@ class Machine:
         if not self._acts:
             asked = core.caution.terms.next_deadline()
             return soonest(core.links.next_deadline(), self._beginning.deadline, asked)
-        if not core.rebuilt or self._upcalls or core.later or core.agenda.dirty:
+        if not core.rebuilt or self._words or core.later or core.agenda.dirty:
             return core.now
         decision = None if self._holds_back else core.ledger.engine.next_deadline()
         return soonest(core.links.next_deadline(), core.agenda.next_time(), decision)
@@ -231,44 +228,7 @@ class Machine:
         """Hand an event to the links and take what they have to say."""
         outcome = self.core.links.handle(event, now, record_revision=self.core.record_revision)
         self.core.out.extend(outcome.commands)
-        self._upcalls.extend(outcome.upcalls)
-
-    def _caught_up(self, now: float) -> bool:
-        """Take what the links said, in order; False when a large inventory needs another call to be compared."""
-        core = self.core
-        self._upcalls.extend(core.caution.recovery.take_again())
-        while self._upcalls and not core.stands_still:
-            head = self._upcalls[0]
-            done = True
-            with Boundary(self._break_off, head.cluster, now=now):
-                done = self._heard(head, now)
-            if not done:
-                return False
-            self._upcalls.popleft()
-            self._upcalls.extend(core.caution.recovery.take_again())
-        return True
-
-    def _heard(self, upcall: Upcall, now: float) -> bool:
-        """Take one thing that the links said; False when it needs another call."""
-        core = self.core
-        if not isinstance(upcall, PlacementsInventoried):
-            clusters.take(core, upcall, now)
-            return True
-        if self._comparison is None:
-            core.resynced[upcall.cluster] = upcall.session
-            self._comparison = Comparison(core, upcall)
-        if not self._comparison.step(core, now):
-            return False
-        self._comparison = None
-        recovery.listed(core, upcall)
-        return True
-
-    def _break_off(self, cluster: str, error: Exception, now: float) -> None:
-        """End the session of a cluster whose word could not be taken: the next one begins with an inventory."""
-        self._comparison = None
-        containment.word_failed(self.core, cluster, error, now)
-        self.core.comparing.discard(cluster)
-        self._pass_on(BreakOff(cluster=cluster, text=NOT_TAKEN), now)
+        self._words.add(outcome.upcalls)
 
     def _count_placements(self) -> None:
         """Tell the links how much is where, for the status of the clusters."""

@@ -10,7 +10,7 @@ waits, `intake` tells of Workloads that vanish, `reports` and `inventories` brin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -270,10 +270,13 @@ def ended(core: Core, cluster: str, key: PlacementKey) -> None:
     show(core, cluster)
 
 
-def compared(core: Core, cluster: str, entries: tuple[InventoryEntry, ...], facts: Inventory) -> None:
-    """Take what a complete inventory says: what it lists was there in its session, absence means gone under R4."""
-    listed = {entry.key for entry in entries}
-    unexplained = any(core.knowledge.workload_of(key.uid) is None for key in listed)
+def compared(
+    core: Core, cluster: str, listed: Collection[PlacementKey], facts: Inventory, *, unexplained: bool
+) -> None:
+    """Take what a complete inventory says: what it lists was there in its session, absence means gone under R4.
+
+    `unexplained`: something is listed of which no Workload is known.
+    """
     for memory in tuple(core.predecessors.by_cluster.get(cluster, {}).values()):
         if memory.key in listed or (memory.place == ANY and unexplained):
             memory.session = max(memory.session, facts.session)

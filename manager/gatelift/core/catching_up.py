@@ -1,0 +1,117 @@
+"""What the links said and nobody has taken yet: in order, of each cluster for itself.
+
+A large inventory is compared over many calls. What its cluster says meanwhile waits behind it; what the others say is
+taken, and all work goes on: the cluster itself counts as closed until it is compared (`Core.comparing`). A session that
+ends takes its inventory with it, since the next one begins with another. Neighbours: `machine` (owns this), `clusters`
+(takes what is no inventory), `inventories`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from gatelift.core import clusters, containment, few_lines, recovery
+from gatelift.core.containment import Boundary
+from gatelift.core.events import NOT_TAKEN, BreakOff, Event
+from gatelift.core.inventories import Comparison
+from gatelift.core.link_values import LinkBroken, PlacementsInventoried, Upcall
+from gatelift.core.state import Core
+
+BEHIND_PER_CALL = 64
+"""Words taken in one call that have waited behind an inventory, at 20 to 60 us each."""
+
+
+class CatchingUp:
+    """Words of clusters that wait. `pass_on` hands an event to the links, whose answer comes back by `add`."""
+
+    __slots__ = ("_behind", "_compares", "_comparisons", "_new", "_pass_on")
+
+    def __init__(self, pass_on: Callable[[Event, float], None]) -> None:
+        self._pass_on = pass_on
+        self._new: deque[Upcall] = deque()
+        self._behind: dict[str, deque[Upcall]] = {}
+        self._comparisons: dict[str, Comparison] = {}
+        self._compares = True
+
+    def __bool__(self) -> bool:
+        """Say whether anything waits."""
+        return bool(self._new or self._behind)
+
+    def add(self, upcalls: Iterable[Upcall]) -> None:
+        """Take what the links said."""
+        self._new.extend(upcalls)
+
+    def go_on(self, core: Core, now: float) -> None:
+        """Take all that waits, but of inventories a bounded part: of another cluster at each call."""
+        self._compares = True
+        self.add(core.caution.recovery.take_again())
+        for cluster in tuple(self._behind):
+            if not self._compares:
+                break
+            waiting = self._behind.pop(cluster)
+            if not self._take(core, waiting, now):
+                self._behind[cluster] = waiting
+                self._compares = False
+        self.add(core.caution.recovery.take_again())
+        while self._new and not core.stands_still:
+            head = self._new.popleft()
+            if head.cluster in self._behind:
+                self._put_behind(core, head)
+            elif not self._heard(core, head, now):
+                self._behind[head.cluster] = deque((head,))
+                self._compares = False
+            self.add(core.caution.recovery.take_again())
+
+    def _take(self, core: Core, waiting: deque[Upcall], now: float) -> bool:
+        """Take what waits behind an inventory, and that first; False when some is left."""
+        for _ in range(min(BEHIND_PER_CALL, len(waiting))):
+            if core.stands_still or not self._heard(core, waiting[0], now):
+                return False
+            waiting.popleft()
+        return not waiting
+
+    def _put_behind(self, core: Core, word: Upcall) -> None:
+        """Let a word wait. The end of a session ends the comparison of what was listed in it."""
+        waiting, cluster = self._behind[word.cluster], word.cluster
+        if isinstance(word, LinkBroken) and _is_of(waiting[0], word.session):
+            waiting.popleft()
+            if self._comparisons.pop(cluster, None) is not None:
+                few_lines.end(core, cluster)
+            core.comparing.discard(cluster)
+        waiting.append(word)
+
+    def _heard(self, core: Core, word: Upcall, now: float) -> bool:
+        """Take one word; False when it needs another call."""
+        done = True
+        with Boundary(self._break_off, core, word.cluster, now=now):
+            if isinstance(word, PlacementsInventoried):
+                done = self._compared(core, word)
+            else:
+                clusters.take(core, word, now)
+        return done
+
+    def _compared(self, core: Core, upcall: PlacementsInventoried) -> bool:
+        cluster = upcall.cluster
+        if not self._compares:
+            core.comparing.add(cluster)  # it is told nothing until its turn has come, either
+            return False
+        if cluster not in self._comparisons:
+            core.resynced[cluster] = upcall.session
+            self._comparisons[cluster] = Comparison(core, upcall)
+        if not self._comparisons[cluster].step(core):
+            return False
+        del self._comparisons[cluster]
+        recovery.listed(core, upcall)
+        return True
+
+    def _break_off(self, core: Core, cluster: str, error: Exception, now: float) -> None:
+        """End the session of a cluster whose word could not be taken: the next one begins with an inventory."""
+        self._comparisons.pop(cluster, None)
+        containment.word_failed(core, cluster, error, now)
+        core.comparing.discard(cluster)
+        self._pass_on(BreakOff(cluster=cluster, text=NOT_TAKEN), now)
+
+
+def _is_of(word: Upcall, session: int) -> bool:
+    return isinstance(word, PlacementsInventoried) and word.session == session
