@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatelift_wire import codec, limits
+from gatelift_wire.inventory import InventoryChunk, InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
     Applied,
@@ -14,6 +15,7 @@ from gatelift_wire.messages import (
     Forget,
     Frame,
     GatesLifted,
+    LeaseRenew,
     Message,
     ObjectReport,
     Withdraw,
@@ -166,3 +168,22 @@ def test_what_is_held_and_comes_first_goes_when_the_one_behind_it_must() -> None
     assert packer.due == 5.0 + limits.TIDY_SECONDS
     packer.put(shown(1), codec.encode_from_agent(shown(1)), 5.01)
     assert packer.due == 5.01 + HOLD
+
+
+def test_is_10_a_renewal_does_not_wait_for_the_inventory_of_its_own_agent() -> None:
+    entry = InventoryEntry(key=key(1), namespace="n", name="p", state="RUNNING", lifted=True)
+    chunks = [
+        frame(3, control=(InventoryChunk(request=1, applied=0, last=number == 4, entries=(entry,)),))
+        for number in range(5)
+    ]
+    renewal = frame(3, control=(LeaseRenew(sent_at=9.0),))
+    assert taken(packed(lifted(2), *chunks, renewal)) == [lifted(2), renewal, *chunks]
+
+
+def test_is_10_a_renewal_overtakes_no_message_and_nothing_of_another_session() -> None:
+    chunk = InventoryChunk(request=1, applied=0, last=True)
+    renewal = frame(4, control=(LeaseRenew(sent_at=9.0),))
+    before = [frame(3, control=(chunk,)), lifted(3)]
+    assert taken(packed(*before, renewal)) == [*before, renewal]
+    of_another = frame(4, control=(chunk,), session=6)
+    assert taken(packed(of_another, renewal)) == [of_another, renewal]
