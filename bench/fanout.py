@@ -77,6 +77,9 @@ class Stage:
     client: Client
     watcher: Watcher
     manager: children.Child
+    address: str
+    status: str
+    home: Path
     hanging: str
     hanging_pid: int
     bytes_alone: int
@@ -111,14 +114,14 @@ async def stage(agents: int) -> AsyncIterator[Stage]:
         daemon = await installation.start_manager()
         if daemon.child is None:
             raise RuntimeError("the manager has no process")
-        identities = await _enrol(client, names)
+        identities = await enrol(client, names)
         await asyncio.sleep(SETTLE_SECONDS)
         alone = children.rss_bytes(daemon.child)
         watcher = await stack.enter_async_context(watching({"mgmt": client}))
         pids = []
         for number, plan in enumerate(_plans(made.manager, *identities)):
             path = made.home / f"plan-{number}.json"
-            await asyncio.to_thread(_write, path, msgspec.json.encode(plan))
+            await asyncio.to_thread(write_secret, path, msgspec.json.encode(plan))
             agents_of_plan = beside("bench.fake_agents", str(path), fail=watcher.fail)
             pids.append(await stack.enter_async_context(agents_of_plan))
         await _connected(client, agents)
@@ -127,6 +130,9 @@ async def stage(agents: int) -> AsyncIterator[Stage]:
             client=client,
             watcher=watcher,
             manager=daemon.child,
+            address=made.manager,
+            status=daemon.status,
+            home=made.home,
             hanging=names[-1],
             hanging_pid=pids[-1],
             bytes_alone=alone,
@@ -134,7 +140,7 @@ async def stage(agents: int) -> AsyncIterator[Stage]:
         )
 
 
-async def _enrol(client: Client, names: list[str]) -> tuple[str, list[AgentIdentity]]:
+async def enrol(client: Client, names: list[str], label: str = "fanout") -> tuple[str, list[AgentIdentity]]:
     """Make each WorkerCluster with an approved key, signed by the manager's authority; return bundle and identities."""
     secret = (await client.get(ObjectRef(SECRET, ObjectKey(SYSTEM, "gatelift-ca")))).raw
     state = authority.AuthorityState.from_secret(msgspec.json.decode(secret, type=Secret).data)
@@ -146,7 +152,7 @@ async def _enrol(client: Client, names: list[str]) -> tuple[str, list[AgentIdent
         document = {
             "apiVersion": WORKER_CLUSTER.api_version,
             "kind": WORKER_CLUSTER.kind,
-            "metadata": {"name": name, "labels": {"bench": "fanout"}},
+            "metadata": {"name": name, "labels": {"bench": label}},
             "spec": {},
         }
         await client.create(WORKER_CLUSTER, "", json.dumps(document).encode())
@@ -175,7 +181,7 @@ def _plans(manager: str, bundle: str, identities: list[AgentIdentity]) -> list[P
     ]
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_secret(path: Path, content: bytes) -> None:
     path.touch(mode=0o600)  # it holds keys
     path.write_bytes(content)
 
@@ -185,7 +191,7 @@ async def _connected(client: Client, agents: int) -> None:
         while True:
             found = [
                 served.object
-                async for page in client.list(WORKER_CLUSTER, Selection(labels="bench"))
+                async for page in client.list(WORKER_CLUSTER, Selection(labels="bench=fanout"))
                 for served in page.items
                 if isinstance(served.object, WorkerCluster)
             ]
@@ -217,13 +223,15 @@ def _through(watcher: Watcher) -> int:
     return sum({"finished", "released"} <= way.seen.keys() for way in watcher.ways.values())
 
 
-async def paced(made: Stage, count: int, but: str = "") -> dict[str, dict[str, float]]:
+async def paced(
+    made: Stage, count: int, but: str = "", *, within: float = PACED_SECONDS_MAX
+) -> dict[str, dict[str, float]]:
     """Send pods at an even pace; return summaries of created to admitted and created to finished, in ms."""
     made.watcher.forget()
     for document in _pods(count):
         await create(made.client, [document], in_flight=1)
         await asyncio.sleep(PACE_SECONDS)
-    await made.watcher.until(made.gone_through(count, but), PACED_SECONDS_MAX)
+    await made.watcher.until(made.gone_through(count, but), within)
     others = [way.seen for way in made.watcher.ways.values() if way.cluster != but]
     return {
         "pods": {"others": len(others), "there": count - len(others)},

@@ -345,7 +345,8 @@ class AgentsServer:
             if stream_id not in self._streams:
                 return  # its end is posted: nothing comes after that
             if isinstance(event, FrameArrived):
-                self._turns.holds(stream_id, frame_slices.items(event.frame))
+                listed = frame_slices.listed(event.frame)
+                self._turns.holds(stream_id, frame_slices.items(event.frame), listed)
             await self._turns.until_handled(stream_id, functools.partial(self._post, event))
 
     async def _taken_apart(self, stream_id: int, data: bytes, stream: _Stream) -> tuple[Event, ...]:

@@ -39,6 +39,11 @@ def items(frame: Frame) -> int:
     return len(each) + sum(map(_parts, each))
 
 
+def listed(frame: Frame) -> int:
+    """Return how many placements of an inventory a frame has."""
+    return sum(len(each.entries) for each in frame.control if isinstance(each, InventoryChunk))
+
+
 def sliced(frame: Frame) -> Iterator[Frame]:
     """Yield a frame, or what it is cut into, in the order in which it is taken.
 

@@ -16,9 +16,12 @@ from typing import TypeVar
 from gatelift.adapters.peer_budget import ABOVE_SECONDS_MAX, STREAM_SECONDS, PeerBudget
 from gatelift_kube.clock import Clock, monotonic
 
+COMPARED_SECONDS = 0.00002
+"""What a placement of an inventory costs when it is compared with the record, after the frame that it came in."""
+
 INLINE_BYTES_MAX = 8 * 1024
 """A frame up to this is decoded in the event loop: 3 ms at the worst. A larger one in a thread: the loop goes on after
-at most 5 ms, the interpreter's switch interval."""
+at most 0.5 ms, the interpreter's switch interval (`app.SWITCH_SECONDS`)."""
 
 FRAME_SECONDS = 0.0002
 """What a frame of any size costs before it is decoded: TLS, gRPC, the loop. An agent writes at most 100 a second."""
@@ -88,9 +91,9 @@ class PeerTurns:
         """Say whether the peer of a stream has been above its budget for too long."""
         return self.budget.stays_above(self._peers[stream_id], self._clock())
 
-    def holds(self, stream_id: int, items: int) -> None:
-        """Charge the peer of a stream for the items of a frame."""
-        self.budget.spent(self._peers[stream_id], self._clock(), items=items)
+    def holds(self, stream_id: int, items: int, listed: int) -> None:
+        """Charge the peer of a stream for the items of a frame, and for so many placements that are compared later."""
+        self.budget.spent(self._peers[stream_id], self._clock(), seconds=listed * COMPARED_SECONDS, items=items)
 
     @asynccontextmanager
     async def turn(self, stream_id: int, size: int) -> AsyncIterator[None]:

@@ -1,0 +1,179 @@
+"""What other clusters notice of one worker that sends the costliest legal frames at full speed.
+
+`python -m bench.isolation [--agents N] [--pods N] [--loads finished,older,...]`. The manager is the real daemon on the
+embedded server; the honest agents are real machines over mTLS; the hostile one is a process of its own
+(`hostile_worker`, which names the loads). For each load pods go through the honest clusters at an even pace, in turn
+without it and with it, and the manager's event loop is asked every few milliseconds whether it answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import uvloop
+
+from bench.fanout import Stage, enrol, paced, stage, write_secret
+from bench.hostile_worker import LOADS, Orders, Told
+from bench.latency import summary
+from bench.side_scripts import beside
+from gatelift_kube.tasks import spawn
+from gatelift_sandbox import children
+
+AGENTS = 4
+PODS = 200
+ROUNDS = 2
+"""With and without, in turn: what the machine does besides is in both."""
+PROBE_SECONDS = 0.01
+SETTLE_SECONDS = 2.0
+PASS_SECONDS_MAX = 120.0
+_HANDLED = re.compile(r'^gatelift_[a-z_]*handle[a-z_]*_bucket\{event="([^"]+)",le="([^"]+)"\} (\S+)$', re.MULTILINE)
+
+
+class Probe:
+    """How long the manager's event loop takes to answer a request that costs nothing."""
+
+    def __init__(self, status: str) -> None:
+        self._url = f"http://{status}"
+        self.milliseconds: list[float] = []
+
+    async def run(self) -> None:
+        """Ask again and again."""
+        async with aiohttp.ClientSession() as session:
+            while True:
+                began = time.monotonic()
+                async with session.get(f"{self._url}/healthz") as answer:
+                    await answer.read()
+                self.milliseconds.append(1000 * (time.monotonic() - began))
+                await asyncio.sleep(PROBE_SECONDS)
+
+    async def longest_handle(self) -> dict[str, float]:
+        """Return counts of calls of the core by event and bucket, as they are now."""
+        async with aiohttp.ClientSession() as session, session.get(f"{self._url}/metrics") as answer:
+            return {f"{event} {limit}": float(count) for event, limit, count in _HANDLED.findall(await answer.text())}
+
+
+def longest(before: dict[str, float], after: dict[str, float]) -> float | None:
+    """Return the bucket's bound, in ms, below which all calls since stayed; None: the last bucket did not hold them."""
+    most = 0.0
+    for series, total in after.items():
+        event, limit = series.split(" ")
+        if limit != "+Inf":
+            continue
+        calls = total - before.get(series, 0.0)
+        bounds = sorted((float(each.split(" ")[1]), each) for each in after if each.startswith(f"{event} "))
+        held = next(bound for bound, each in bounds if after[each] - before.get(each, 0.0) >= calls)
+        most = max(most, held)
+    return None if most == float("inf") else 1000 * most
+
+
+async def observed(made: Stage, pods: int) -> dict[str, Any]:
+    """Let pods go through; return what they and the manager's loop were like meanwhile."""
+    probe = Probe(made.status)
+    handled = await probe.longest_handle()
+    asking = spawn("probe", probe.run())
+    used, began = made.cpu(), time.monotonic()
+    try:
+        passed = await paced(made, pods, within=PASS_SECONDS_MAX)
+    finally:
+        asking.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asking
+    return {
+        "created_to_admitted_ms": passed["created_to_admitted"],
+        "created_to_finished_ms": passed["created_to_finished"],
+        "loop_answers_ms": summary(probe.milliseconds),
+        "longest_handle_below_ms": longest(handled, await probe.longest_handle()),
+        "manager_cpu_share": round((made.cpu() - used) / (time.monotonic() - began), 3),
+        "manager_mb": round(children.rss_bytes(made.manager) / 1e6, 1),
+    }
+
+
+@asynccontextmanager
+async def hostile(made: Stage, load: str, bundle: str, identity: Any) -> AsyncIterator[Path]:
+    """Let the hostile worker flood for the time of a block; gives the file with what it has done."""
+    told, path = made.home / f"told-{load}.json", made.home / f"orders-{load}.json"
+    orders = Orders(manager=made.address, bundle=bundle, identity=identity, load=load, told=str(told))
+    await asyncio.to_thread(write_secret, path, msgspec.json.encode(orders))
+    async with beside("bench.hostile_worker", str(path), fail=made.watcher.fail):
+        await asyncio.sleep(SETTLE_SECONDS)
+        yield told
+
+
+def _told(path: Path) -> Told:
+    return msgspec.json.decode(path.read_bytes(), type=Told) if path.exists() else Told()
+
+
+async def measure(agents: int, pods: int, rounds: int, loads: list[str]) -> dict[str, Any]:
+    """Return the figures of each load."""
+    figures: dict[str, Any] = {}
+    async with stage(agents) as made:
+        await paced(made, pods // 4)
+        bundle, identities = await enrol(made.client, [f"hostile-{load}" for load in loads], "hostile")
+        for load, identity in zip(loads, identities, strict=True):
+            calm, beside_it = [], []
+            for _ in range(rounds):
+                calm.append(await observed(made, pods))
+                began = time.monotonic()
+                async with hostile(made, load, bundle, identity) as path:
+                    beside_it.append({**await observed(made, pods)})
+                    said = _told(path)
+                    beside_it[-1]["hostile"] = {
+                        "seconds": round(time.monotonic() - began, 1),
+                        "frames": said.frames,
+                        "megabytes": round(said.size / 1e6, 1),
+                        "streams": said.streams,
+                        "closed": said.closed,
+                        "reasons": said.reasons,
+                    }
+            figures[load] = {"without": calm, "with": beside_it, **_ratios(calm, beside_it)}
+            print(load, {name: value for name, value in figures[load].items() if name.startswith("ratio")}, flush=True)
+    return figures
+
+
+def _ratios(calm: list[dict[str, Any]], beside_it: list[dict[str, Any]]) -> dict[str, float]:
+    """Return with over without, by the best round of each: what the machine does besides is no worker's doing."""
+    found = {}
+    for step in ("created_to_admitted_ms", "created_to_finished_ms"):
+        for share in ("p50", "p99"):
+            with_, without = (min(each[step][share] for each in some) for some in (beside_it, calm))
+            found[f"ratio_{step.removesuffix('_ms')}_{share}"] = round(with_ / max(without, 0.1), 3)
+    return found
+
+
+def main() -> int:
+    """Measure, print, and print the JSON line last."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--agents", type=int, default=AGENTS)
+    parser.add_argument("--pods", type=int, default=PODS)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--loads", default=",".join(LOADS))
+    given = parser.parse_args()
+    said = {
+        "cores": os.cpu_count(),
+        "load_before": round(os.getloadavg()[0], 2),
+        "management_api": "embedded server, a process of its own",
+        "agents": given.agents,
+        "pods": given.pods,
+        "rounds": given.rounds,
+    }
+    print("Conditions: " + ", ".join(f"{name} {value}" for name, value in said.items()))
+    figures = uvloop.run(measure(given.agents, given.pods, given.rounds, given.loads.split(",")))
+    print(json.dumps({"bench": "isolation", "conditions": said, "figures": figures}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
