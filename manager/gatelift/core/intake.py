@@ -17,6 +17,7 @@ from gatelift.core import (
     placing,
     predecessors,
     priorities,
+    raising,
     readiness,
     record,
     recovery,
@@ -234,7 +235,7 @@ def workload_gone(core: Core, key: ObjectKey, uid: str) -> None:
     core.drop_attempt(uid)
     core.caution.set_aside.discard(uid)
     core.caution.changed_owners.pop(uid, None)
-    recovery.raised(core, key)
+    raising.raised(core, key)
     reports.forget_ahead(core, uid)
     core.caution.terms.forged.pop(uid, None)
     core.inflight.forget(ref_of(known))

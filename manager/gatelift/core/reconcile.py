@@ -23,10 +23,10 @@ from gatelift.core import (
     owners,
     placing,
     priorities,
+    raising,
     readiness,
     reclaimed,
     record,
-    recovery,
     reports,
     requeueing,
     retention,
@@ -66,7 +66,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
         settle_queueing(core, known, rec, attempt, now)
     if kept_owner.write_back(core, known) or kept_record.write_back(core, known, rec, attempt):
         return
-    if recovery.raise_epoch(core, known, rec):
+    if raising.raise_epoch(core, known, rec, over=_over(core, known, owner, kind)):
         return
     reports.drop_raised(core, rec.uid, rec.highest_epoch, now)
     if owner is not None or kind is None or seeking.is_gone(core, known, now):

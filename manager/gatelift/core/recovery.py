@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import epochs, placing, predecessors, record, recovery_texts, texts
+from gatelift.core import epochs, placing, predecessors, raising, recovery_texts, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.commands import SettleLease
 from gatelift.core.counter import Proof
 from gatelift.core.link_values import LOCAL_CLUSTER, CounterShown, PlacementsInventoried
 from gatelift.core.link_writes import latest
-from gatelift.core.record import Record
+from gatelift.core.raising import LOOK
 from gatelift.core.recovery_asked import Known, served_by, without
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVERY,
@@ -45,7 +45,6 @@ from gatelift_wire.keys import PlacementKey
 
 UNEXPLAINED_MAX = 100_000
 """Placements of a cluster that no Workload explains and that are remembered: as many as an inventory has."""
-LOOK = Key(Look.CLUSTER, ObjectKey("", LOCAL_CLUSTER))
 
 # --- how certain the record is ------------------------------------------------------------------------------------
 
@@ -244,7 +243,7 @@ def _settle(core: Core) -> None:
     state.unvouched -= vouched
     state.awaited -= vouched - state.unproven
     if state.stage is Stage.WAITING and not state.awaited and core.rebuilt:
-        _raise_all(core)
+        raising.begin(core)
     if state.stage is Stage.RAISING and not state.to_raise:
         state.finding, state.raising = None, False
         state.asked.by_name.clear()
@@ -284,49 +283,9 @@ def _why(core: Core) -> str:
         named = [name for name in unlisted if name not in missing]
         return recovery_texts.waits(named, sorted(state.unvouched), sorted(state.unproven), missing)
     if state.stage is Stage.RAISING:
-        return texts.recovery_raises(len(state.to_raise))
+        left = len(raising.left(core))
+        return texts.recovery_raises(left) if left else ""
     return texts.settling(sorted(state.awaited), state.began) if state.cold else ""
-
-
-def _raise_all(core: Core) -> None:
-    """Raise the epochs of all Workloads that the restored record has: higher ones may have been used since."""
-    state = core.caution.recovery
-    state.raising = True
-    least = state.word.epochs if state.word is not None else 0
-    state.to_raise = {
-        key
-        for key, known in core.knowledge.workloads.items()
-        if _is_to_raise(known, least) and not core.knowledge.readings[key][1].finished
-    }
-    core.mark_later(core.knowledge.workloads[key].metadata.uid for key in sorted(state.to_raise))
-
-
-def _is_to_raise(known: Workload, least: int) -> bool:
-    """Say whether a Workload has yet to be raised, or to say that it was: what runs below that is left alone by it."""
-    return epochs.annotated(known) < least or epochs.recovered(known) < least
-
-
-def raise_epoch(core: Core, known: Workload, rec: Record) -> bool:
-    """Raise the epoch of a Workload of the restored record; True if a write was asked for. A run keeps its own."""
-    state, key = core.caution.recovery, rec.ref.key
-    if state.word is None or key not in state.to_raise:
-        return False
-    least = state.word.epochs
-    if not rec.finished and _is_to_raise(known, least):
-        body = record.epoch_patch(known, max(epochs.annotated(known), least), recovered=least)
-        core.patch_workload(known, body, "raise epoch", status=False)
-        return True
-    raised(core, key)
-    return False
-
-
-def raised(core: Core, key: ObjectKey) -> None:
-    """Take that a Workload has its epoch, or is gone."""
-    state = core.caution.recovery
-    if key in state.to_raise:
-        state.to_raise.discard(key)
-        if not state.to_raise:
-            core.agenda.mark(LOOK)
 
 
 def _go_on(core: Core) -> None:

@@ -62,3 +62,11 @@ def fenced_before(cluster: str) -> str:
         "the restored record does not know. Bring it back; or look there again, and when nothing of that runs: "
         f"gatelift cluster fenced {cluster}"
     )
+
+
+def not_raised(why: str) -> str:
+    """Return why a Workload of a restored record is placed nowhere, and the way out."""
+    return (
+        "its epoch is to be raised after the restore of the management cluster, and the API server does not take that: "
+        f"it is placed nowhere; mend what is refused, or delete it; it is tried again: {why}"
+    )

@@ -192,6 +192,8 @@ class Recovery:
     listed: dict[str, int] = field(default_factory=dict)
     unexplained: dict[str, dict[PlacementKey, str]] = field(default_factory=dict)  # -> the namespace it is in
     to_raise: set[ObjectKey] = field(default_factory=set)
+    unraised: set[ObjectKey] = field(default_factory=set)
+    """Of those, for which nobody waits: the API server refuses what is to be written."""
     raising: bool = False
     counter: int = 0
     """The number in our own Lease."""

@@ -5,7 +5,7 @@ Neighbours: `machine` calls; `inflight` keeps what holds up everything about an 
 
 from __future__ import annotations
 
-from gatelift.core import refused_ends, refused_reservations, shown_end
+from gatelift.core import raising, refused_ends, refused_reservations, shown_end
 from gatelift.core.inflight import Outstanding
 from gatelift.core.resting import INFORMING
 from gatelift.core.state import Core
@@ -38,4 +38,5 @@ def failed(core: Core, outstanding: Outstanding, event: WriteFailed, now: float)
         if not (informs or decided):
             core.inflight.failed(ref, now)
         shown_end.refused(core, outstanding, event)
+        raising.refused(core, outstanding, event)
         core.note(f"{purpose}: {ref}: {event.error.value}: {event.message}", warning=True)

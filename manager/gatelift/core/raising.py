@@ -1,0 +1,95 @@
+"""Epochs of a restored record are raised, each above all that may have been used since the backup. Pure.
+
+Dispatch waits until each Workload of the record has its own. One whose raise the API server refuses for what it says
+(its annotations are full, a webhook is against it), or that cannot be read, holds itself alone: nothing is done for it
+but its end, the others go on, and the recovery stays open, so that the next leader tries again. Neighbours: `recovery`
+says when, `reconcile` has the write asked for.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import epochs, record, recovery_texts
+from gatelift.core.agenda import Key, Look
+from gatelift.core.inflight import Outstanding
+from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.record import Record
+from gatelift.core.shown_end import FOR_GOOD
+from gatelift.core.state import Core
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.plain_text import plain
+from gatelift_kube.resources import ObjectKey
+from gatelift_kube.writes import WriteError, WriteFailed
+
+LOOK = Key(Look.CLUSTER, ObjectKey("", LOCAL_CLUSTER))
+PURPOSE = "raise epoch after a restore"
+NOT_RAISED = "EpochNotRaised"
+"""Reason of the event on a Workload that holds itself."""
+_REFUSALS = FOR_GOOD | {WriteError.FORBIDDEN}
+
+
+def begin(core: Core) -> None:
+    """Raise the epochs of all Workloads that the restored record has: higher ones may have been used since."""
+    state = core.caution.recovery
+    state.raising = True
+    least = state.word.epochs if state.word is not None else 0
+    state.unraised.clear()
+    state.to_raise = {
+        key
+        for key, known in core.knowledge.workloads.items()
+        if _is_to_raise(known, least) and not core.knowledge.readings[key][1].finished
+    }
+    core.mark_later(core.knowledge.workloads[key].metadata.uid for key in sorted(state.to_raise))
+
+
+def left(core: Core) -> set[ObjectKey]:
+    """Return the Workloads for whose epochs dispatch waits."""
+    state, workloads = core.caution.recovery, core.knowledge.workloads
+    return {
+        key
+        for key in state.to_raise - state.unraised
+        if key not in workloads or workloads[key].metadata.uid not in core.caution.set_aside
+    }
+
+
+def _is_to_raise(known: Workload, least: int) -> bool:
+    """Say whether a Workload has yet to be raised, or to say that it was: what runs below that is left alone by it."""
+    return epochs.annotated(known) < least or epochs.recovered(known) < least
+
+
+def raise_epoch(core: Core, known: Workload, rec: Record, *, over: bool) -> bool:
+    """Raise the epoch of a Workload of the restored record; True if a write was asked for. A run keeps its own.
+
+    `over`: it is to go, and is placed nowhere any more.
+    """
+    state, key = core.caution.recovery, rec.ref.key
+    if state.word is None or key not in state.to_raise:
+        return False
+    least = state.word.epochs
+    if not (rec.finished or over) and _is_to_raise(known, least):
+        body = record.epoch_patch(known, max(epochs.annotated(known), least), recovered=least)
+        core.patch_workload(known, body, PURPOSE, status=False)
+        return True
+    raised(core, key)
+    return False
+
+
+def raised(core: Core, key: ObjectKey) -> None:
+    """Take that a Workload has its epoch, or is gone, or goes."""
+    state = core.caution.recovery
+    if key in state.to_raise:
+        state.to_raise.discard(key)
+        state.unraised.discard(key)
+        if len(state.to_raise) <= len(state.unraised) + len(core.caution.set_aside):
+            core.agenda.mark(LOOK)
+
+
+def refused(core: Core, outstanding: Outstanding, event: WriteFailed) -> None:
+    """Take that a write was refused: of a raise, that this Workload has no other one wait for it."""
+    state, key = core.caution.recovery, outstanding.ref.key
+    if outstanding.purpose != PURPOSE or event.error not in _REFUSALS or key not in state.to_raise:
+        return
+    core.agenda.mark(LOOK)
+    if key not in state.unraised:
+        state.unraised.add(key)
+        why = recovery_texts.not_raised(plain(event.message or event.error.value))
+        core.event(outstanding.ref, outstanding.uid, NOT_RAISED, why, warning=True)
