@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift.adapters.frame_slices import SLICE_MESSAGES, SLICE_PARTS, items, sliced
+from gatelift.adapters.frame_slices import BYTES_PER_ITEM, SLICE_MESSAGES, SLICE_PARTS, items, sliced
 from gatelift.adapters.stream_gate import GREETING_BYTES_MAX, StreamGate, Worth
 from gatelift_wire import limits, session
 from gatelift_wire.inventory import InventoryChunk, InventoryEntry
@@ -14,6 +14,7 @@ from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
     Close,
     CreditGrant,
+    Evicted,
     Finished,
     Frame,
     Hello,
@@ -107,6 +108,16 @@ def test_is_10_messages_keep_their_order_and_their_numbers_and_no_slice_is_large
         assert len(one.messages) <= SLICE_MESSAGES
         assert items(one) <= SLICE_PARTS + SLICE_MESSAGES
         expected += len(one.messages)
+
+
+def test_is_10_long_texts_and_statuses_count_as_the_items_that_they_cost_as_much_as() -> None:
+    text = Evicted(key=KEY, reason="R", message="x" * limits.TEXT_MAX)
+    status = ObjectReport(key=KEY, kind="Pod", name="p", uid="u", status=b'{"a":"' + b"x" * 1_000_000 + b'"}')
+    frame = Frame(session=7, sequence=1, messages=(*(text,) * 20, status, text))
+    found = list(sliced(frame))
+    per_slice = SLICE_PARTS * BYTES_PER_ITEM // limits.TEXT_MAX
+    assert [len(each.messages) for each in found] == [per_slice, per_slice, 20 - 2 * per_slice, 1, 1]
+    assert [one for each in found for one in each.messages] == list(frame.messages)
 
 
 def test_is_10_a_renewal_is_taken_before_what_travels_with_it() -> None:

@@ -12,7 +12,20 @@ from dataclasses import replace
 
 from gatelift_wire import limits
 from gatelift_wire.inventory import InventoryChunk
-from gatelift_wire.messages import Capacity, Control, CountsReport, CreditGrant, Finished, Frame, LeaseRenew, Stopped
+from gatelift_wire.messages import (
+    Bid,
+    Capacity,
+    Control,
+    CountsReport,
+    CreditGrant,
+    Evicted,
+    Finished,
+    Frame,
+    LeaseRenew,
+    ObjectReport,
+    Refused,
+    Stopped,
+)
 from gatelift_wire.violations import WireViolation
 
 SLICE_MESSAGES = limits.JOINED_MESSAGES_MAX
@@ -20,6 +33,9 @@ SLICE_MESSAGES = limits.JOINED_MESSAGES_MAX
 
 SLICE_PARTS = 1024
 """Items of the lists in one slice, unless a single message has more: 2 ms."""
+
+BYTES_PER_ITEM = 256
+"""Bytes of texts and statuses that cost as much as an item: texts are cleaned, statuses are looked through."""
 
 _AT_ONCE = (LeaseRenew, CreditGrant)
 """Controls that say the same before the messages beside them as after."""
@@ -30,6 +46,15 @@ _LISTS: dict[type, tuple[str, ...]] = {
     CountsReport: ("pod_sets", "reclaimable"),
     Capacity: ("entries", "namespaces", "foreign"),
     InventoryChunk: ("entries", "foreign"),
+}
+
+_TEXTS: dict[type, tuple[str, ...]] = {
+    Bid: ("text",),
+    Refused: ("text",),
+    Evicted: ("message",),
+    Finished: ("message",),
+    Stopped: ("message",),
+    ObjectReport: ("status",),
 }
 
 
@@ -49,7 +74,8 @@ def sliced(frame: Frame) -> Iterator[Frame]:
 
     Raises `WireViolation` for one that has no such order: agents send inventories and farewells by themselves.
     """
-    if len(frame.messages) <= SLICE_MESSAGES and items(frame) <= SLICE_PARTS:
+    weight = sum(map(_weight, (*frame.control, *frame.messages)))
+    if len(frame.messages) <= SLICE_MESSAGES and weight <= SLICE_PARTS:
         yield frame
         return
     early = tuple(each for each in frame.control if isinstance(each, _AT_ONCE))
@@ -67,7 +93,7 @@ def _messages(frame: Frame, early: tuple[Control, ...]) -> Iterator[Frame]:
     begin = parts = 0
     control = early
     for index, message in enumerate(frame.messages):
-        size = _parts(message)
+        size = _weight(message)
         if index > begin and (index - begin >= SLICE_MESSAGES or parts + size > SLICE_PARTS):
             yield _part(frame, control, begin, index)
             begin, parts, control = index, 0, ()
@@ -89,6 +115,13 @@ def _chunks(control: Control) -> Iterator[Control]:
             yield replace(control, last=False, entries=entries, foreign=(), unheard=False)
         else:
             yield replace(control, entries=entries)
+
+
+def _weight(value: object) -> int:
+    """Return how many items a message counts for, its texts and statuses with them."""
+    parts: tuple[object, ...] = (value, *getattr(value, "objects", ()))
+    size = sum(len(getattr(each, name)) for each in parts for name in _TEXTS.get(type(each), ()))
+    return _parts(value) + size // BYTES_PER_ITEM
 
 
 def _parts(value: object) -> int:

@@ -149,9 +149,8 @@ def _keep(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> No
     """Keep what was said of the objects that were placed: what else a worker tells of nobody looks at."""
     known = core.knowledge.workloads.get(attempt.workload)
     placed = {one.name for one in owners_of(known)} if known is not None else set()
-    for report in reports:
-        if report.name not in placed:
-            continue
+    latest = {report.name: report for report in reports if report.name in placed}
+    for report in latest.values():  # one of each: thousands of the same name are no more news than the last
         problem = mirror.unreadable(report.status)
         if problem:
             text = f"status of {report.kind} {report.name} is none and is not shown: {problem}"
