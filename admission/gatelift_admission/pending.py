@@ -254,6 +254,10 @@ class PendingQueue:
                 waits = (within or kept.anything) and not self.strict and self.loser is not entry
                 if not waits or any_left(one, room, kept, within=within):
                     return entry
+                if within and any_left(one, room, kept, within=False):
+                    # It has its turn later, and nobody behind it has one before.
+                    self._sleep(one)
+                    return None
             if self.loser is entry:
                 self.idle = True
                 return entry
@@ -293,7 +297,12 @@ class PendingQueue:
         self.watches.anything(one)
 
     def release_anything(self, band: Band | None = None) -> bool:
-        """Wake all (of `band`) for whom any release in the queue's cells may matter; True if there may be somebody."""
+        """Wake all (of `band`) for whom any release in the queue's cells may matter; True if there may be somebody.
+
+        Nobody knows whether they would have to borrow: they have no turn among those who need not.
+        """
+        if band is not None and band.within:
+            return False
         woken = self.watches.take_eager(band)
         for one in woken:
             self._wake(one)
@@ -307,12 +316,30 @@ class PendingQueue:
         Without `wake` any release wakes them from now on. With `band` only its priorities are looked at.
         """
         covered = self.watches.release(cells, room, kept, wake=wake, band=band)
+        within = band is not None and band.within and len(self.classes) > 1
         for one in covered:
-            if wake:
+            if within and self._passes_over(one, room):
+                self.watches.anything(one)
+            elif wake:
                 self._wake(one)
             else:
                 self.watches.anything(one)
         return wake and bool(covered)
+
+    def _passes_over(self, one: PendingClass, room: Room) -> bool:
+        """Return whether somebody asleep who may fit is worth more than a class, or as much and came earlier."""
+        head = one.head()
+        for other in self.classes.values():
+            if not other.parked or other.priority < one.priority or other is one:
+                continue
+            first = other.head()
+            if other.priority == one.priority and (
+                first is None or head is None or (first.timestamp, first.uid) > (head.timestamp, head.uid)
+            ):
+                continue
+            if not other.options or any_covered(other, room):
+                return True
+        return False
 
     def _wake(self, one: PendingClass) -> None:
         one.park += 1

@@ -1,0 +1,55 @@
+"""With the shipped turns nobody of a queue is let in before one of it who is worth more and fits as well."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift_admission.engine import Engine
+from gatelift_admission.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
+from support.admission_objects import pod_set, workload
+from support.cohort_engine import arrive, cohort_engine, outcome
+
+SHIPPED = Settings(wake_period=WAKE_PERIOD, wake_period_max=WAKE_PERIOD_MAX, preemption_patience=PREEMPTION_PATIENCE)
+
+
+def full() -> Engine:
+    """Return an engine of two queues that are full, in one of which a wide workload waits that has to borrow."""
+    engine = cohort_engine(SHIPPED, "a", "b")
+    for name in ("a", "b"):
+        arrive(engine, f"{name}-holds", 4, 0.0, priority=9)
+    assert outcome(engine, 0.0) == ["a-holds", "b-holds"]
+    arrive(engine, "a-high", 6, 10.0, priority=4)
+    return engine
+
+
+def let_in(engine: Engine) -> list[str]:
+    """Return who is let in once both holders have ended, in order, until everything is at rest."""
+    for name in ("a", "b"):
+        engine.release(f"{name}-holds", 20.0)
+    found, now = [], 20.0
+    for _ in range(20):
+        found += outcome(engine, now)
+        due = engine.next_deadline()
+        if due is None:
+            break
+        now = due
+    return [one for one in found if not one.startswith("?")]
+
+
+def test_is_38_who_is_worth_more_and_borrows_goes_before_who_stays_within_the_quota_of_the_same_queue() -> None:
+    engine = full()
+    arrive(engine, "a-low", 3, 10.0)
+    outcome(engine, 10.0)
+    outcome(engine, 12.0)
+    assert let_in(engine) == ["a-high"]
+
+
+@pytest.mark.parametrize("count", [3, 6])
+def test_is_37_who_may_run_with_fewer_pods_is_not_let_in_before_who_is_worth_more(count: int) -> None:
+    engine = full()
+    asked = pod_set(count=count, requests={"cpu": 1}, min_count=1)
+    engine.workload_changed(workload("a-low", asked, queue="a", priority=0), 10.0)
+    outcome(engine, 10.0)
+    outcome(engine, 12.0)
+    assert let_in(engine) == ["a-high", "a-low"]
+    assert sum(engine.charged("a-low").values()) == 2000
