@@ -1,4 +1,4 @@
-"""HD-226: what session numbers count as, whatever stands in the status of a WorkerCluster."""
+"""HD-226, HD-230: what session numbers count as, whatever stands in the status of a WorkerCluster."""
 
 from __future__ import annotations
 
@@ -84,6 +84,12 @@ def test_hd_226_what_was_tried_may_have_landed() -> None:
     assert cluster_numbers.tried_with(tried, {"session": 3})["session"] == 10
 
 
+@pytest.mark.parametrize("term", [0, 2])
+def test_hd_230_who_has_written_here_knows_the_term_that_they_are_of(term: int) -> None:
+    for each in ({}, dict.fromkeys(cluster_numbers.SIBLINGS, 9)):
+        assert as_written(status(term=term, **each), TRUE, {}) == TRUE
+
+
 def forge(api: Api, manager: Manager, **numbers: int) -> WorkerCluster:
     known = msgspec.to_builtins(api.get("w1").status)
     api.put("w1", status={**known, **numbers})
@@ -101,6 +107,23 @@ def test_hd_226_what_is_put_back_is_told_at_the_object_once() -> None:
     assert (api.get("w1").status.session, api.get("w1").status.settled_session) == (1, 0)
     (told,) = [each for each in manager.told if each.reason == "RecordPutBack"]
     assert f"session {HIGHEST}, settledSession 7" in told.message
+
+
+def test_hd_230_nor_are_facts_taken_from_a_version_of_a_lower_term() -> None:
+    """The symptom: all of them were adopted as an earlier leader's, with no word of it."""
+    api = Api()
+    manager = Manager(api, term=3)
+    manager.dial()
+    manager.pass_time(2)
+    before = api.get("w1").status
+    forge(api, manager, term=2, settledSession=1, mark=9, openedSession=0, clusterUid="other", agentLease="other/other")
+    manager.pass_time(3)
+    after = api.get("w1").status
+    kept = ("term", "session", "opened_session", "settled_session", "mark", "cluster_uid", "agent_lease")
+    assert [getattr(after, name) for name in kept] == [getattr(before, name) for name in kept]
+    (told,) = [each for each in manager.told if each.reason == "RecordPutBack"]
+    assert "term 2, openedSession 0, settledSession 1" in told.message
+    assert "LinkBroken" not in manager.kinds()
 
 
 def test_hd_226_a_session_that_is_written_meanwhile_writes_over_the_others_as_well() -> None:

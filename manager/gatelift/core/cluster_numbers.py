@@ -70,10 +70,12 @@ def as_written(
 ) -> WorkerClusterStatus:
     """Return what a status counts as for a leader that has written here: what it knows, or what it has tried to write.
 
+    Of its own term, whatever term stands there: nobody else has led since.
+
     `tried`: the highest number of each field in its own writes, by the document's name; one may have landed unanswered.
     Where somebody else wrote over that, the last session and doubts count as if it had, words as if it had not.
     """
-    counts: dict[str, int] = {}
+    counts: dict[str, int] = {"term": known.term}
     for name, field in FIELDS.items():
         least = getattr(known, name)
         most = max(least, tried.get(field, 0))
@@ -88,9 +90,9 @@ def tried_with(tried: Mapping[str, int], document: Mapping[str, Any]) -> dict[st
 
 
 def document(status: WorkerClusterStatus) -> dict[str, int]:
-    """Return the numbers as a part of the document that is written over others."""
+    """Return the numbers, and the term that they are of, as a part of the document that is written over others."""
     said = {field: getattr(status, name) for name, field in FIELDS.items()}
-    return {**said, "fencedAfterThrough": status.fenced_after_through}
+    return {"term": status.term, **said, "fencedAfterThrough": status.fenced_after_through}
 
 
 def edited(found: WorkerClusterStatus, counts: WorkerClusterStatus) -> str:

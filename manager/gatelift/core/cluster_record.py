@@ -158,7 +158,7 @@ class ClusterRecord:
         """Return a version with the numbers that it counts with, after what we know of the same object."""
         if before is None:
             self._tried = {}
-        if before is not None and before.status.term == found.status.term == self._leading.term:  # nobody else led
+        if before is not None and before.status.term == self._leading.term:  # nobody else has led since
             counts = cluster_numbers.as_written(found.status, before.status, self._tried)
         else:
             counts = cluster_numbers.begun_from(found.status)
