@@ -135,6 +135,10 @@ class BareKind:
         """Return nothing."""
         return None
 
+    def unreachable_patch(self, obj: Workload, raw: bytes, message: str, wall: str) -> bytes | None:
+        """Return nothing: the Workload says it itself."""
+        return None
+
     def lets_itself_go(self, obj: Workload) -> bool:
         """Return False."""
         return False

@@ -188,6 +188,10 @@ class JobKind:
         """Return the patch that shows the worker Job's status; None while the user's Job is still suspended."""
         return None if self.suspended(obj) else job_status.mirror(obj, raw, reported)
 
+    def unreachable_patch(self, obj: Job, raw: bytes, message: str, wall: str) -> bytes | None:
+        """Return nothing: a Job has no condition for it, its Workload says it."""
+        return None
+
     def end_patch(self, obj: Job, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
         """Return the conditions that end a Job; None while the user's Job is still suspended, or is over."""
         if self.suspended(obj) or self.outcome(obj) is not None:

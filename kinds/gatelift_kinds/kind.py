@@ -239,6 +239,13 @@ class ManagementSide(Protocol[UserT_contra]):
         """
         ...
 
+    def unreachable_patch(self, obj: UserT_contra, raw: bytes, message: str, wall: str) -> bytes | None:
+        """Return the patch of the user's `/status` that says that nobody hears of its cluster; None: nothing to say.
+
+        What the status said last stays. The next reported status that is shown takes it back.
+        """
+        ...
+
     def end_patch(self, obj: UserT_contra, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
         """Return the smallest patch of the user's `/status` that shows this end; `wall` is RFC 3339.
 

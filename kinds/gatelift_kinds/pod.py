@@ -58,6 +58,10 @@ _UNGATED = (
 )
 
 
+UNREACHABLE = "ClusterUnreachable"
+"""Reason of Ready=Unknown on a user's pod whose cluster nobody hears of."""
+
+
 class PodKind:
     """See `gatelift_kinds.kind.Kind`."""
 
@@ -163,8 +167,9 @@ class PodKind:
         return Outcome(succeeded=obj.status.phase == "Succeeded", message=obj.status.message) if over(obj) else None
 
     def pods_ready(self, obj: Pod) -> bool:
-        """Return whether it is Ready or has succeeded."""
-        ready = any(one.type == "Ready" and one.status == "True" for one in obj.status.conditions)
+        """Return whether it is Ready, or was when its cluster was last heard of, or has succeeded."""
+        said = [one for one in obj.status.conditions if one.type == "Ready"]
+        ready = any(one.status == "True" or (one.status, one.reason) == ("Unknown", UNREACHABLE) for one in said)
         return ready or obj.status.phase == "Succeeded"
 
     def parts(self, obj: Pod, raw: bytes, granted: Mapping[str, int] = ALL_GRANTED) -> tuple[Part, ...]:
@@ -207,6 +212,18 @@ class PodKind:
         if "qosClass" in old:  # immutable; the same by the same spec, but for what a worker's LimitRange adds
             new["qosClass"] = old["qosClass"]
         return status_patch(obj.metadata, old, new)
+
+    def unreachable_patch(self, obj: Pod, raw: bytes, message: str, wall: str) -> bytes | None:
+        """Return the patch by which what was Ready is so no more, as a node's controller says it of a lost node."""
+        if over(obj):
+            return None
+        old = status_of(raw)
+        unknown = {"status": "Unknown", "reason": UNREACHABLE, "message": message, "lastTransitionTime": wall}
+        conditions = [
+            {**one, **unknown} if (one.get("type"), one.get("status")) == ("Ready", "True") else one
+            for one in old.get("conditions") or []
+        ]
+        return status_patch(obj.metadata, old, {**old, "conditions": conditions})
 
     def end_patch(self, obj: Pod, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
         """Return phase, message and conditions of a pod that is over; what its containers showed is dropped."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from gatelift.core import texts
 from gatelift.core.agenda import Key
 from gatelift.core.attempts import Attempt
 from gatelift.core.knowledge import Owner
@@ -40,7 +41,10 @@ class _Status(msgspec.Struct, frozen=True):
     conditions: tuple[_Condition, ...] = ()
 
     def true(self, *types: str) -> bool:
-        return any(one.type in types and one.status == "True" for one in self.conditions)
+        return any(self.said(type_, "True") for type_ in types)
+
+    def said(self, type_: str, status: str) -> bool:
+        return any((one.type, one.status) == (type_, status) for one in self.conditions)
 
     @property
     def over(self) -> bool:
@@ -116,6 +120,17 @@ def show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> N
     )
 
 
+def show_unreachable(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> None:
+    """Write that nobody hears of the object's cluster, at the pace of what only informs: there may be thousands."""
+    obj, text = owner.object, texts.unreachable(attempt.cluster)
+    body = owner.kind.unreachable_patch(obj, owner.raw, text, core.wall.text(now))
+    if body is None:
+        core.budget.leave(look)
+    elif not core.resting.rests(owner.ref, MIRROR, core.agenda, look, now) and core.may_inform(look, now):
+        version = obj.metadata.resource_version
+        core.patch(owner.ref, body, MIRROR, decided_on=version, subresource="status", informs=True)
+
+
 def over(status: bytes) -> bool:
     """Say whether a reported status shows an end."""
     try:
@@ -130,7 +145,8 @@ def shows_run(shown: bytes) -> bool:
         status = _OBJECT.decode(shown).status
     except msgspec.DecodeError:
         return True
-    return status.runs or status.over
+    ran = status.phase == "Running" and status.said("Ready", "Unknown")  # as its cluster was last heard of
+    return status.runs or status.over or ran
 
 
 def urgent(shown: bytes, reported: bytes) -> bool:

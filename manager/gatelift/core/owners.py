@@ -238,11 +238,18 @@ def _with_workload(
             if not core.resting.rests(owner.ref, SHOW_PLACED, core.agenda, look, now):
                 _take(core, owner, step, SHOW_PLACED, placed=attempt.cluster)
             return
+    _show(core, owner, attempt, look, now)
+    _tell_of_end(core, owner, workload, attempt)
+
+
+def _show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> None:
+    """Show what its cluster says of a placement that is elsewhere, or that nobody hears of it."""
     if shown_end.finished(attempt):
         shown_end.show(core, owner, attempt, now)
     elif attempt.state in _MIRRORED:
         mirror.show(core, owner, attempt, look, now)
-    _tell_of_end(core, owner, workload, attempt)
+    elif attempt.state is AttemptState.LOST:
+        mirror.show_unreachable(core, owner, attempt, look, now)
 
 
 def _tell_of_end(core: Core, owner: Owner, workload: Workload, attempt: Attempt) -> None:

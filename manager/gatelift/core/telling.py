@@ -152,6 +152,9 @@ def unreachable(core: Core, attempt: Attempt, text: str) -> None:
     known = core.knowledge.workloads.get(attempt.workload)
     if known is not None:
         _both(core, known, texts.CLUSTER_UNREACHABLE, text)
+        owner = core.knowledge.owner_of(known)
+        if owner is not None:
+            core.mark_owner(owner)  # which shows it
 
 
 def _both(core: Core, known: Workload, reason: str, message: str) -> None:
