@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import resource
 
 WANTED = 1 << 20
@@ -25,4 +26,4 @@ def raise_limit() -> int:
 
 def share(descriptors: int, *, part: float) -> int:
     """Return a part of the descriptors that are not kept back."""
-    return max(0, int((descriptors - KEPT_BACK) * part))
+    return max(0, math.trunc((descriptors - KEPT_BACK) * part))

@@ -17,6 +17,7 @@ from typing import cast
 
 import structlog
 
+from gatelift_kube import numbers
 from gatelift_kube.clock import monotonic
 from gatelift_kube.door import ACCEPT_PAUSE_SECONDS, listening
 from gatelift_kube.places import FullError, Guest, Places
@@ -207,11 +208,13 @@ class Gate:
 
         RuntimeError, as gRPC has it: the address is taken or not ours.
         """
-        host, _, port = address.rpartition(":")
-        host = host.strip("[]")
+        host, _, text = address.rpartition(":")
+        host, port = host.strip("[]"), numbers.whole(text)
         self._inner_port = inner_port
+        if port is None:
+            raise RuntimeError(f"{address}: the port is no number")
         try:
-            self._sockets = await listening("" if host in {"0.0.0.0", "::"} else host, int(port))  # noqa: S104
+            self._sockets = await listening("" if host in {"0.0.0.0", "::"} else host, port)  # noqa: S104
         except (OSError, ValueError) as error:
             raise RuntimeError(f"{address}: {error}") from error
         self.port = self._sockets[0].getsockname()[1]
@@ -261,8 +264,8 @@ class Gate:
             visit.guest.done(monotonic())
 
     def _of(self, peer: str) -> Visit | None:
-        port = peer.rpartition(":")[2]
-        return self._by_port.get(int(port)) if port.isdecimal() and len(port) <= 5 else None
+        port = numbers.whole(peer.rpartition(":")[2])
+        return self._by_port.get(port) if port is not None else None
 
     # --- what connections say ----------------------------------------------------------------------------------------
 

@@ -83,9 +83,9 @@ class PeerTurns:
     async def admitted(self, peer: str) -> None:
         """Charge a peer for one more stream, and wait until that may be served."""
         self.budget.spent(peer, self._clock(), seconds=STREAM_SECONDS)
-        wait = self.budget.wait(peer, self._clock())
-        if wait:
-            await self._sleep(wait)
+        seconds = self.budget.wait(peer, self._clock())
+        if seconds:
+            await self._sleep(seconds)
 
     def stays_above(self, stream_id: int) -> bool:
         """Say whether the peer of a stream has been above its budget for too long."""
