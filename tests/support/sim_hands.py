@@ -36,8 +36,12 @@ class Pod:
     """One pod of such an object."""
 
     root: str
+    name: str
+    """Of that object."""
     stops_since: float | None = None
     """Since when its object is held back again."""
+    is_taken_off: bool = False
+    """Whether it has no controller any more: what its Job's deletion left behind is a pod as anybody makes them."""
 
 
 class Hands:
@@ -65,13 +69,19 @@ class Hands:
             self._roots[root].managed = managed
 
     def in_no_queue(self) -> set[str]:
-        """Return the names of those taken out of their queue after they were let go: they run as they like."""
-        return {known.name for known in self._roots.values() if not known.managed}
+        """Return the names of those taken out of their queue after they were let go, or left behind: nobody minds them."""
+        left = {pod.name for pod in self._pods.values() if pod.is_taken_off}
+        return left | {known.name for known in self._roots.values() if not known.managed}
 
     def made(self, root: str, pod: str) -> None:
         """Take that a pod was made for an object."""
         if root in self._roots:
-            self._pods.setdefault(pod, Pod(root))
+            self._pods.setdefault(pod, Pod(root, self._roots[root].name))
+
+    def taken_off(self, pod: str) -> None:
+        """Take that a pod has no controller any more: it runs on as it likes."""
+        if pod in self._pods:
+            self._pods[pod].is_taken_off = True
 
     def gone(self, pod: str) -> None:
         """Take that a pod is over, or no more: as long as it is there it is exempt, also while no Workload names it."""
@@ -96,7 +106,7 @@ class Hands:
                 text = f"a person let it go, and nobody has put it back for {now - known.since:.0f} s"
                 raise TruthError(f"{known.name} ({root}): {text}")
         for uid, pod in self._pods.items():
-            if pod.root in self._roots:
+            if pod.root in self._roots or pod.is_taken_off:
                 pod.stops_since = None
                 continue
             pod.stops_since = now if pod.stops_since is None else pod.stops_since

@@ -158,6 +158,11 @@ class SimManager:
             if not kinds or watch.resource in kinds:
                 watch.stall(seconds)
 
+    @property
+    def is_stalled(self) -> bool:
+        """Say whether a watch of its stands still: it cannot see what was done."""
+        return any(watch.is_stalled for watch in self._watches)
+
     def pause(self) -> None:
         self.process.pause()
         self.local.pause()

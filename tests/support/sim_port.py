@@ -220,6 +220,11 @@ class SimReflector:
         """Let the watch stand still: half-dead, or of a replica of the API server that is behind. A list is not."""
         self._stalled_until = self._time.now + seconds
 
+    @property
+    def is_stalled(self) -> bool:
+        """Say whether it stands still now."""
+        return self._time.now < self._stalled_until
+
     def list_anew(self) -> None:
         """List again, by a quorum read that begins after this; `Synced` when all of it is told."""
         self._asked += 1

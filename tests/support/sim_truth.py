@@ -320,6 +320,8 @@ class Truth:
         """Follow the Jobs that people let go at home; what is nobody's but theirs runs as they like."""
         if meta["uid"] != belongs.root and free:
             self.hands.made(belongs.root, meta["uid"])
+            if controlled(meta) != belongs.root:
+                self.hands.taken_off(meta["uid"])
         elif meta["uid"] != belongs.root:
             self.hands.gone(meta["uid"])
         elif not free:

@@ -249,10 +249,11 @@ class SimWorld:
                 self.account.compare(manager.charges)
 
     def _could_put_back(self, manager: SimManager) -> bool:
-        """Say whether a manager leads, knows its lists, and neither stands still nor has lost its API server."""
+        """Say whether a manager leads, knows its lists, sees, and neither stands still nor has lost its API server."""
         core = manager.machine.core
         leads = manager.elector.leads() and core.leads(manager.process.now) and core.rebuilt
-        return leads and not (manager.process.paused or manager.port.down or core.caution.halted)
+        still = manager.process.paused or manager.is_stalled
+        return leads and not (still or manager.port.down or core.caution.halted)
 
     def _check_shown(self) -> None:
         if not self.judges_shown:

@@ -211,6 +211,7 @@ class Link:
         if self._session is None or self._asked is None or not self._world.keeper.remembers(standing.session):
             return
         request, self._asked = self._asked, None
+        rebuilding.take_late(self._world, now)
         entries, left = inventory.entries(self._world, now), foreign.known(self._world)
         answer = self._session.answer_inventory(request, entries, now, left, unheard=self._world.unheard)
         self._carry_out(answer, now)

@@ -90,6 +90,19 @@ def take_namespace(world: World, namespace: str, now: float) -> None:
             reports.everything(world, placement)
 
 
+def take_late(world: World, now: float) -> None:
+    """Make placements of what an inventory would leave out: a create of the process before that landed after our lists.
+
+    Their manager may never name them again. What carries an epoch that this process has used is no news.
+    """
+    if world.local or not world.ready or not world.standing.origin:
+        return
+    for key, found in _own_by_key(world, now).items():
+        if key not in world.placements and not world.epochs.is_used(key):
+            world.epochs.use(key)
+            _from_objects(world, key, found, now)
+
+
 def _from_pods(world: World, now: float, namespace: str = "") -> None:
     """Make placements of pods whose Jobs are not known; with a namespace, of those of unused epochs in it."""
 
