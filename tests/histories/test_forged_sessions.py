@@ -24,7 +24,7 @@ NUMBERS = (
 )
 
 
-def write(history: History, cluster: str, **status: int | None) -> None:
+def write(history: History, cluster: str, **status: int | str | None) -> None:
     history.edit("home", WORKER_CLUSTER, cluster, {"status": status}, "status")
 
 

@@ -1,10 +1,15 @@
-"""Scripted histories (HD-230): what is forged around a word, under a leader that has written there and knows better."""
+"""Scripted histories (HD-230, HD-231): what is forged beside a word, or as one, under a leader that knows better."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from gatelift_kube.resources import POD
 from histories.test_forged_sessions import numbers, say_fenced, write
+from histories.test_recovery import cordon, recovered, restored_before_one_ran, say, until_found
+from histories.test_restored_again import fenced_before_the_backup, waits_for
 from support.history import History
 
 
@@ -52,3 +57,44 @@ def test_hd_230_a_lower_term_alone_is_written_over_and_ends_nothing() -> None:
     history.until_connected(where)
     assert history.runs("one") == {where}
     assert history.containers("one") == 1
+
+
+def never_fenced() -> History:
+    return restored_before_one_ran(for_good=False)
+
+
+@pytest.mark.parametrize(
+    ("begins", "beside"),
+    [
+        pytest.param(never_fenced, {}, id="never fenced"),
+        pytest.param(fenced_before_the_backup, {}, id="fenced in the backup"),
+        pytest.param(never_fenced, {"term": 0}, id="with a lower term"),
+        pytest.param(never_fenced, {"term": 1000}, id="with a higher term"),
+        pytest.param(never_fenced, {"session": 0, "fencedAfterThrough": 0}, id="with a lower session"),
+    ],
+)
+def test_hd_231_no_word_for_a_recovery_is_forged_under_the_leader_that_waits_for_it(
+    begins: Callable[[], History], beside: dict[str, int]
+) -> None:
+    """The symptom: recovered within seconds, and `Pod team/one may run more than once: a (1), b (1000)`."""
+    history = begins()
+    finding = until_found(history)
+    say(history, finding)
+    cordon(history, "b", on=False)
+    waits_for(history, "a")
+    true, term = numbers(history, "a"), history.status("a")["term"]
+    assert term == history.leader.elector.term
+    session = true["session"]
+    write(history, "a", **{"fencedAfter": finding.since, "fencedAfterThrough": session, **beside})
+    waits_for(history, "a")
+    assert told(history)
+    status = history.status("a")
+    assert (numbers(history, "a"), status["term"]) == (true, term)
+    assert (status.get("fencedAfter", ""), status.get("fencedAfterThrough", 0)) == ("", 0)
+    history.delete("a", POD, "one")  # its machines are switched off, and a person says so
+    history.passes(60.0)
+    history.say_fenced("a", session)
+    history.until("dispatch goes on", lambda: recovered(history))
+    assert history.until_runs("one") == "b"
+    status = history.status("a")
+    assert (status["fencedAfter"], status["fencedAfterThrough"]) == (finding.since, session)

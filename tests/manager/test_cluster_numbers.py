@@ -1,4 +1,4 @@
-"""HD-226, HD-230: what session numbers count as, whatever stands in the status of a WorkerCluster."""
+"""HD-226, HD-230, HD-231: what session numbers count as, whatever stands in the status of a WorkerCluster."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 
 from gatelift.cli.manifests import MANAGEMENT, load_manifests
 from gatelift.core import cluster_numbers, events
-from gatelift.core.cluster_numbers import GO_ON_ABOVE, SESSION_MAX, WITNESS_MAX, as_written, begun_from
-from gatelift.core.cluster_status import OURS
+from gatelift.core.cluster_numbers import GO_ON_ABOVE, SESSION_MAX, WITNESS_MAX, Tried, as_written, begun_from
+from gatelift.core.cluster_status import ANNOTATION_FENCED_AFTER, ANNOTATION_FENCED_THROUGH, OURS
 from gatelift.core.identity import SESSION_JUMP_MAX
 from gatelift_kube.numbers import whole
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
@@ -71,28 +71,67 @@ def test_hd_226_what_is_gone_on_to_is_believed_by_the_next_leader_and_can_be_sai
 @pytest.mark.parametrize("name", ["session", *cluster_numbers.SIBLINGS])
 @pytest.mark.parametrize("number", [0, 1, 1000, HIGHEST])
 def test_hd_226_who_has_written_here_knows_each_number(name: str, number: int) -> None:
-    assert as_written(status(**{name: number}), TRUE, {}) == TRUE
+    assert as_written(status(**{name: number}), TRUE, Tried()) == TRUE
 
 
 def test_hd_226_what_was_tried_may_have_landed() -> None:
-    tried = cluster_numbers.tried_with({}, {"session": 10, "replacedSession": 10, "settledSession": 10})
+    tried = Tried().and_then({"session": 10, "replacedSession": 10, "settledSession": 10})
     landed = status(session=10, replaced_session=10, settled_session=10)
     assert as_written(landed, TRUE, tried) == landed
     assert as_written(TRUE, TRUE, tried) == TRUE
     over = status(session=HIGHEST, replaced_session=HIGHEST, settled_session=HIGHEST)
     assert as_written(over, TRUE, tried) == status(session=10, replaced_session=10)
-    assert cluster_numbers.tried_with(tried, {"session": 3})["session"] == 10
+    assert tried.and_then({"session": 3}).numbers["session"] == 10
 
 
 @pytest.mark.parametrize("term", [0, 2])
 def test_hd_230_who_has_written_here_knows_the_term_that_they_are_of(term: int) -> None:
     for each in ({}, dict.fromkeys(cluster_numbers.SIBLINGS, 9)):
-        assert as_written(status(term=term, **each), TRUE, {}) == TRUE
+        assert as_written(status(term=term, **each), TRUE, Tried()) == TRUE
 
 
-def forge(api: Api, manager: Manager, **numbers: int) -> WorkerCluster:
+AFTER = msgspec.structs.replace(TRUE, fenced_after="s1", fenced_after_through=2)
+
+
+@pytest.mark.parametrize("after", [("s2", 2), ("s2", 9), ("s1", 9), ("s1", 1), ("s1", 0), ("", 0), ("", 2)])
+def test_hd_231_who_has_written_here_knows_which_restore_a_word_was_said_after(after: tuple[str, int]) -> None:
+    finding, through = after
+    found = msgspec.structs.replace(AFTER, fenced_after=finding, fenced_after_through=through)
+    assert as_written(found, AFTER, Tried()) == AFTER
+    assert as_written(found, AFTER, Tried().and_then({"fencedAfter": "s1", "fencedAfterThrough": 2})) == AFTER
+
+
+def test_hd_231_a_word_of_its_own_that_landed_unanswered_is_no_edit() -> None:
+    tried = Tried().and_then({"fencedAfter": "s2", "fencedAfterThrough": 9}).and_then({"session": 10})
+    landed = msgspec.structs.replace(AFTER, fenced_after="s2", fenced_after_through=9)
+    assert as_written(landed, AFTER, tried) == landed
+    assert as_written(AFTER, AFTER, tried) == AFTER
+    assert as_written(msgspec.structs.replace(AFTER, fenced_after="s3"), AFTER, tried) == AFTER
+
+
+@pytest.mark.parametrize("finding", ["s2", "", "s\n2"])
+def test_hd_231_what_is_put_back_of_a_word_is_told_at_the_object(finding: str) -> None:
+    api = Api()
+    manager = Manager(api, term=3)
+    manager.dial()
+    manager.pass_time(80)
+    api.annotate("w1", {ANNOTATION_FENCED_THROUGH: "1", ANNOTATION_FENCED_AFTER: "s1"})
+    manager.event(ObjectSeen(WORKER_CLUSTER, api.get("w1"), b""))
+    manager.pass_time(3)
+    said = api.get("w1").status
+    assert (said.fenced_after, said.fenced_after_through) == ("s1", 1)
+    assert manager.told == [], "its own word is no edit"
+    forge(api, manager, fencedAfter=finding)
+    manager.pass_time(3)
+    said = api.get("w1").status
+    assert (said.fenced_after, said.fenced_after_through) == ("s1", 1)
+    (told,) = [each for each in manager.told if each.reason == "RecordPutBack"]
+    assert f"fencedAfter {finding.replace(chr(10), ' ') or 'nothing'}, which" in told.message
+
+
+def forge(api: Api, manager: Manager, **said: int | str) -> WorkerCluster:
     known = msgspec.to_builtins(api.get("w1").status)
-    api.put("w1", status={**known, **numbers})
+    api.put("w1", status={**known, **said})
     manager.event(ObjectSeen(WORKER_CLUSTER, api.get("w1"), b""))
     return api.get("w1")
 

@@ -15,7 +15,7 @@ from gatelift.core.link_values import (
     Sent,
     Upcall,
 )
-from gatelift_kube.objects.gatelift import Predecessor
+from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
@@ -114,6 +114,9 @@ class ScriptedLinks:
 
     def state(self, cluster: str) -> ClusterView | None:
         return self.views.get(cluster)
+
+    def counted(self, found: WorkerCluster) -> WorkerCluster:
+        return found
 
     def clusters(self) -> tuple[str, ...]:
         return tuple(sorted(self.views))

@@ -11,12 +11,14 @@ and is written over it, conditional on that version. Decision 64 has the reasons
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from gatelift.core.identity import SESSION_JUMP_MAX
 from gatelift_kube.objects.gatelift import WorkerClusterStatus
+from gatelift_kube.plain_text import plain
 
 SESSION_MAX = 2**59
 """No session comes to this number: it has 18 digits, as many as a person's word may have, and is 2^27 of the farthest
@@ -35,11 +37,29 @@ SIBLINGS = ("opened_session", *DOUBTS, *WORDS)
 """Each is the number of a session; a doubt about the first one is dated to the second before that is written."""
 
 FIELDS = {
-    field.name: field.encode_name
-    for field in msgspec.structs.fields(WorkerClusterStatus)
-    if field.name in {"session", *SIBLINGS}
+    each.name: each.encode_name
+    for each in msgspec.structs.fields(WorkerClusterStatus)
+    if each.name in {"session", *SIBLINGS}
 }
 """All of them, and what each is called in the document."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What own writes to an object have said: one of them may have landed unanswered.
+
+    `numbers`: the highest of each field, by the document's name. `after`: the last word after a restore, which is no
+    number to be compared: the finding and the session that it names; None where none was written.
+    """
+
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    after: tuple[str, int] | None = None
+
+    def and_then(self, document: Mapping[str, Any]) -> Tried:
+        """Return the same with one more document of a status."""
+        numbers = {name: max(self.numbers.get(name, 0), document.get(name, 0)) for name in FIELDS.values()}
+        after = (document["fencedAfter"], document["fencedAfterThrough"]) if "fencedAfter" in document else self.after
+        return Tried(numbers=numbers, after=after)
 
 
 def begun_from(status: WorkerClusterStatus) -> WorkerClusterStatus:
@@ -65,41 +85,41 @@ def begun_from(status: WorkerClusterStatus) -> WorkerClusterStatus:
     return msgspec.structs.replace(status, **counts)
 
 
-def as_written(
-    status: WorkerClusterStatus, known: WorkerClusterStatus, tried: Mapping[str, int]
-) -> WorkerClusterStatus:
+def as_written(status: WorkerClusterStatus, known: WorkerClusterStatus, tried: Tried) -> WorkerClusterStatus:
     """Return what a status counts as for a leader that has written here: what it knows, or what it has tried to write.
 
-    Of its own term, whatever term stands there: nobody else has led since.
-
-    `tried`: the highest number of each field in its own writes, by the document's name; one may have landed unanswered.
-    Where somebody else wrote over that, the last session and doubts count as if it had, words as if it had not.
+    Of its own term, whatever term stands there: nobody else has led since. Where somebody else wrote over what it has
+    tried, the last session and doubts count as if that had landed, words as if it had not.
     """
-    counts: dict[str, int] = {"term": known.term}
-    for name, field in FIELDS.items():
+    counts: dict[str, Any] = {"term": known.term}
+    for name, called in FIELDS.items():
         least = getattr(known, name)
-        most = max(least, tried.get(field, 0))
+        most = max(least, tried.numbers.get(called, 0))
         if not least <= getattr(status, name) <= most:
             counts[name] = most if name == "session" or name in DOUBTS else least
+    if _after(status) != tried.after:
+        counts |= {"fenced_after": known.fenced_after, "fenced_after_through": known.fenced_after_through}
     return msgspec.structs.replace(status, **counts)
 
 
-def tried_with(tried: Mapping[str, int], document: Mapping[str, Any]) -> dict[str, int]:
-    """Return the highest numbers of all own writes, with one more document of a status."""
-    return {field: max(tried.get(field, 0), document.get(field, 0)) for field in FIELDS.values()}
-
-
-def document(status: WorkerClusterStatus) -> dict[str, int]:
+def document(status: WorkerClusterStatus) -> dict[str, Any]:
     """Return the numbers, and the term that they are of, as a part of the document that is written over others."""
-    said = {field: getattr(status, name) for name, field in FIELDS.items()}
-    return {"term": status.term, **said, "fencedAfterThrough": status.fenced_after_through}
+    said = {called: getattr(status, name) for name, called in FIELDS.items()}
+    finding, through = _after(status)
+    return {"term": status.term, **said, "fencedAfter": finding, "fencedAfterThrough": through}
 
 
 def edited(found: WorkerClusterStatus, counts: WorkerClusterStatus) -> str:
     """Return what stands there that does not count, for people; "" where all of it does."""
     before, after = document(found), document(counts)
-    return ", ".join(f"{field} {number}" for field, number in before.items() if after[field] != number)
+    differ = ((called, said) for called, said in before.items() if after[called] != said)
+    return ", ".join(f"{called} {plain(str(said)) or 'nothing'}" for called, said in differ)
 
 
 def _siblings(status: WorkerClusterStatus) -> tuple[int, ...]:
     return tuple(getattr(status, name) for name in SIBLINGS)
+
+
+def _after(status: WorkerClusterStatus) -> tuple[str, int]:
+    """Return a person's word after a restore: the finding that it names, and through which session it goes."""
+    return status.fenced_after, status.fenced_after_through

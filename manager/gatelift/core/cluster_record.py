@@ -70,11 +70,10 @@ class ClusterRecord:
         self._informs_at = 0.0
         self._told_left_out = ""
         self._forged_version = ""
-        """The version of the object whose term or numbers no leader has written: the next write puts ours in place."""
+        """The version whose term, numbers or words no leader has written: the next write puts ours in place."""
         self._edited = ""
         """Which numbers those are, until people are told."""
-        self._tried: dict[str, int] = {}
-        """The highest numbers in own writes to this object: one of them may have landed unanswered."""
+        self._tried = cluster_numbers.Tried()
 
     @property
     def write_id(self) -> int | None:
@@ -125,7 +124,7 @@ class ClusterRecord:
     def _begin_anew(self) -> None:
         self.greeting = self.renewal = self.lost_session = None
         self._not_before, self.doubted_term, self._first = 0.0, 0, 0
-        self._forged_version, self._edited, self._tried = "", "", {}
+        self._forged_version, self._edited, self._tried = "", "", cluster_numbers.Tried()
         self.awaits_comparison = False
         self.door.close()
         told = self.facts
@@ -157,7 +156,7 @@ class ClusterRecord:
     def _counted(self, found: WorkerCluster, before: WorkerCluster | None) -> WorkerCluster:
         """Return a version with the numbers that it counts with, after what we know of the same object."""
         if before is None:
-            self._tried = {}
+            self._tried = cluster_numbers.Tried()
         if before is not None and before.status.term == self._leading.term:  # nobody else has led since
             counts = cluster_numbers.as_written(found.status, before.status, self._tried)
         else:
@@ -314,7 +313,7 @@ class ClusterRecord:
         if self._is_forged(found):
             status = {**cluster_numbers.document(found.status), **status}
             self._tell_edited(found, out)
-        self._tried = cluster_numbers.tried_with(self._tried, status)
+        self._tried = self._tried.and_then(status)
         out.commands.append(cluster_status.patch(write_id, found, status))
 
     def _is_forged(self, found: WorkerCluster) -> bool:

@@ -323,6 +323,14 @@ class Links(Protocol):
         """Return the view of a cluster; None when there is no WorkerCluster of that name."""
         ...
 
+    def counted(self, found: WorkerCluster) -> WorkerCluster:
+        """Return a WorkerCluster with the status that a leader believes in place of what stands there.
+
+        That is what it knows where somebody else has edited it (`cluster_numbers`), and the status of before while it
+        asks whose a higher term is (`higher_terms`). What no link knows is returned as it is.
+        """
+        ...
+
     def clusters(self) -> tuple[str, ...]:
         """Return the names of all WorkerClusters, sorted."""
         ...

@@ -11,6 +11,8 @@ import json
 from collections.abc import Callable, Iterable
 from functools import partial
 
+import msgspec
+
 from gatelift.core import events, given
 from gatelift.core.cluster_record import RETRY_SECONDS
 from gatelift.core.commands import AnswerEnrolment, CloseStream, EnrolmentVerdict, Note
@@ -219,6 +221,13 @@ class Links:
     def clusters(self) -> tuple[str, ...]:
         """Return the names of all WorkerClusters, sorted."""
         return tuple(sorted(name for name, link in self._links.items() if link.object is not None))
+
+    def counted(self, found: WorkerCluster) -> WorkerCluster:
+        """Return a WorkerCluster with what its status counts as; see `link_values.Links.counted`."""
+        known = self.worker_cluster(found.metadata.name)
+        if known is None or known.metadata.uid != found.metadata.uid:
+            return found
+        return msgspec.structs.replace(found, status=known.status)
 
     def worker_cluster(self, cluster: str) -> WorkerCluster | None:
         """Return the object as it is known."""

@@ -73,7 +73,7 @@ def seen(core: Core, found: WorkerCluster) -> None:
     """Take a WorkerCluster as it is now; on `local` stands what was found, and what a person said."""
     state, name = core.caution.recovery, found.metadata.name
     former = state.clusters.get(name, found)
-    found = latest(former, found)
+    found = core.links.counted(latest(former, found))  # no edit answers it
     if state.finding is not None and former.metadata.uid != found.metadata.uid:
         gone(core, former)
     state.clusters[name] = found
