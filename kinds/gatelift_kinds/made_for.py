@@ -38,6 +38,12 @@ def owners_of(workload: Workload) -> tuple[OwnerReference, ...]:
     return workload.metadata.owner_references if found is None else (found,)
 
 
+def says_owner(workload: Workload) -> bool:
+    """Say whether a Workload names the object that it was made for, not only its owners."""
+    said = workload.metadata.annotations.get(ANNOTATION_OWNER, "")
+    return bool(said) and _read(said) is not None
+
+
 def is_orphan(workload: Workload) -> bool:
     """Say whether a Workload no longer names what it was made for: nobody collects it when that goes."""
     named = {reference.uid for reference in workload.metadata.owner_references}

@@ -4,20 +4,27 @@ For which object a Workload was made stands on it twice, as owner reference and 
 patch Workloads can take both off it, or name another object: it would be nobody's, run on when its user deletes what he
 made, and be charged for ever; or go, while it runs, with an object that was never its own (HD-228). A policy refuses
 that; this is the wall behind it. No Workload changes hands: the object whose it was first is the one that it is known
-for, by each process that has seen it so. Neighbours: `kept_record` (the same for the status), `intake`, `reconcile`.
+for, by each process that has seen it so.
+
+The garbage collector takes owner references off, and others may add some; so the annotation says it, once it is there,
+and of references the first of a kind that travels. What was made for no such object is its maker's, and nobody keeps
+it (HD-232). All goes by what is known here already, so nothing waits for the write: it is the last thing that is asked
+for, and refused for good it is only tried again (HD-233). Neighbours: `kept_record` (the same for the status),
+`intake`, `reconcile`.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import texts
-from gatelift.core.knowledge import newer
+from gatelift.core import seeking, texts
+from gatelift.core.agenda import Key, Look
+from gatelift.core.knowledge import key_of, newer
+from gatelift.core.resting import PUT_OWNER_BACK
 from gatelift.core.state import Core, ref_of
-from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of, said_of
+from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner
 from gatelift_kube.objects.kueue import Workload
-
-PURPOSE = "put the owner back"
+from gatelift_kube.objects.meta import OwnerReference
 
 
 def believed(core: Core, seen: Workload, known: Workload | None) -> Workload:
@@ -25,25 +32,39 @@ def believed(core: Core, seen: Workload, known: Workload | None) -> Workload:
     uid = seen.metadata.uid
     if known is None or known.metadata.uid != uid or not newer(seen.metadata, known.metadata):
         return seen
-    before = owners_of(known)[:1]
-    if not before or before[0].uid in {each.uid for each in owners_of(seen)}:
+    before = _first(core, known)
+    if before is None or (_names(_first(core, seen), before) and (says_owner(seen) or not says_owner(known))):
         core.caution.changed_owners.pop(uid, None)
         return seen
     core.caution.changed_owners.setdefault(uid, False)
-    annotations = {**seen.metadata.annotations, ANNOTATION_OWNER: said_of(before[0])}
+    annotations = {**seen.metadata.annotations, ANNOTATION_OWNER: said_of(before)}
     return msgspec.structs.replace(seen, metadata=msgspec.structs.replace(seen.metadata, annotations=annotations))
 
 
-def write_back(core: Core, known: Workload) -> bool:
-    """Write the owner of a Workload back that was changed; True if nothing else is to be done for it now."""
-    meta = known.metadata
-    if meta.uid not in core.caution.changed_owners:
-        return False
+def _first(core: Core, workload: Workload) -> OwnerReference | None:
+    """Return the object that a Workload was made for: as the annotation says, else the first that travels, if any."""
+    owners = owners_of(workload)
+    if says_owner(workload):
+        return owners[0]
+    return next((each for each in owners if seeking.resource_of(core, each) is not None), None)
+
+
+def _names(seen: OwnerReference | None, before: OwnerReference) -> bool:
+    """Say whether it is the same object by all that names it: by another kind or name nobody would find it."""
+    return seen is not None and said_of(seen) == said_of(before)
+
+
+def write_back(core: Core, known: Workload, now: float) -> None:
+    """Write the owner of a Workload back that was changed, where nothing else of it is being written."""
+    meta, ref = known.metadata, ref_of(known)
+    if meta.uid not in core.caution.changed_owners or core.inflight.busy(ref):
+        return
+    if core.resting.rests(ref, PUT_OWNER_BACK, core.agenda, Key(Look.WORKLOAD, key_of(meta)), now):
+        return
     said = {ANNOTATION_OWNER: meta.annotations[ANNOTATION_OWNER]}
     body = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": said}}
     if not core.caution.changed_owners[meta.uid]:  # once, however often the write is refused
         core.caution.changed_owners[meta.uid] = True
-        core.event(ref_of(known), meta.uid, texts.OWNER_PUT_BACK, texts.OWNER_PUT_BACK_TEXT, warning=True)
+        core.event(ref, meta.uid, texts.OWNER_PUT_BACK, texts.OWNER_PUT_BACK_TEXT, warning=True)
         core.note(texts.OWNER_PUT_BACK_TEXT, core.attempts.get(meta.uid), warning=True)
-    core.patch_workload(known, msgspec.json.encode(body), PURPOSE, status=False)
-    return True
+    core.patch_workload(known, msgspec.json.encode(body), PUT_OWNER_BACK, status=False)

@@ -58,17 +58,23 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
     kind, rec = core.knowledge.readings[key]
     if core.blocked(rec.ref, Key(Look.WORKLOAD, key), now):
         return
-    owner = core.knowledge.owner_of(known) if kind is not None else None
     if higher_terms.hold(core, known, rec, now):  # R3
         return
     attempt = attempt_for(core, known, rec, kind, now)
     if not rec.finished:
         settle_queueing(core, known, rec, attempt, now)
-    if kept_owner.write_back(core, known) or kept_record.write_back(core, known, rec, attempt):
+    _due(core, known, rec, attempt, kind, now)
+    kept_owner.write_back(core, known, now)  # last: nothing waits for it, and it may be refused for ever
+
+
+def _due(core: Core, known: Workload, rec: Record, attempt: Attempt, kind: Kind[Any] | None, now: float) -> None:
+    """Put the record back where it was changed, or else take the one step that is due, and show what holds it."""
+    if kept_record.write_back(core, known, rec, attempt):
         return
     if raising.raise_epoch(core, known, rec, over=_over(core, known, owner, kind)):
         return
     reports.drop_raised(core, rec.uid, rec.highest_epoch, now)
+    owner = core.knowledge.owner_of(known) if kind is not None else None
     if owner is not None or kind is None or seeking.is_gone(core, known, now):
         _next_step(core, known, rec, attempt, kind, owner, now)
     held.show(core, known, rec, attempt.look, now)

@@ -22,6 +22,7 @@ MIRROR_END = "mirror the end"
 SHOW_END = "show the end"
 SHOW_PLACED = "placed owner"
 PUT_MARK_BACK = "put the mark back"
+PUT_OWNER_BACK = "put the owner back"
 HOLD = "hold what is in use"
 LET_GO = "let go what is in use no more"
 
@@ -36,6 +37,7 @@ INFORMING = frozenset(
         SHOW_END,
         SHOW_PLACED,
         PUT_MARK_BACK,
+        PUT_OWNER_BACK,
         HOLD,
         LET_GO,
     }
