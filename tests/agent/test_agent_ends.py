@@ -375,52 +375,6 @@ def test_a_late_create_of_a_placement_that_was_stopped_is_removed() -> None:
     assert len(stage.peer.of(m.Stopped)) == 1
 
 
-@pytest.mark.parametrize("said", [m.Forget(key=KEY), m.Stop(key=KEY, reason="Evicted")], ids=["Forget", "Stop"])
-def test_hd_215_a_create_of_the_process_before_that_lands_after_the_lists_is_removed_by_the_managers_word(
-    said: m.Message,
-) -> None:
-    """HD-215: nobody had told this process of that epoch; the symptom: a gated pod that stayed there for ever."""
-    stage = _started()
-    stage.hold = lambda write: isinstance(write, Create) and write.ref.resource == POD
-    stage.place()
-    create = stage.held[0].command
-    stage.hold = lambda _write: False
-    stage.restart()
-    stage._write(create, answered=False)
-    stage.settle()
-    stage.pass_seconds(5.0)
-    assert stage.document(POD, "p") is not None, "that nobody knows of it is no reason to remove it"
-    stage.send(said)
-    stage.pass_seconds(12.0)
-    if isinstance(said, m.Stop):
-        assert len(stage.peer.of(m.Stopped)) == 1
-        found = stage.document(POD, "p")
-        assert found is None or found["metadata"].get("deletionTimestamp"), "said when it is so"
-        stage.send(m.Forget(key=KEY))
-        stage.pass_seconds(2.0)
-    assert stage.document(POD, "p") is None
-    assert stage.state() == "none"
-
-
-def test_hd_215_a_job_that_is_found_so_is_listed_with_its_pod_set_while_it_stops() -> None:
-    """HD-215: without a name for what it counts the inventory was no message, and the agent ended."""
-    stage = _started()
-    stage.hold = lambda write: isinstance(write, Create) and write.ref.resource == JOB
-    stage.place(kind="Job", name="j")
-    create = stage.held[0].command
-    stage.hold = lambda _write: False
-    stage.restart()
-    stage._write(create, answered=False)
-    stage.settle()
-    stage.hold = lambda write: write.ref.resource == JOB
-    stage.send(m.Stop(key=KEY, reason="Evicted"))
-    stage.cut_stream()
-    stage.mend(resume=False)
-    (entry,) = stage.peer.inventories[-1]
-    assert (entry.key, entry.state) == (KEY, "Draining")
-    assert [name for name, *_ in entry.counts] == ["main"]
-
-
 def test_a_stale_watch_event_does_not_bring_back_what_was_removed() -> None:
     stage = _running()
     stage.finish()

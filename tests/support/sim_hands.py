@@ -69,7 +69,7 @@ class Hands:
             self._roots[root].managed = managed
 
     def in_no_queue(self) -> set[str]:
-        """Return the names of those taken out of their queue after they were let go, or left behind: nobody minds them."""
+        """Return the names of those that left their queue after they were let go, or were left behind: nobody minds."""
         left = {pod.name for pod in self._pods.values() if pod.is_taken_off}
         return left | {known.name for known in self._roots.values() if not known.managed}
 

@@ -56,16 +56,16 @@ def _is_to_raise(known: Workload, least: int) -> bool:
     return epochs.annotated(known) < least or epochs.recovered(known) < least
 
 
-def raise_epoch(core: Core, known: Workload, rec: Record, *, over: bool) -> bool:
+def raise_epoch(core: Core, known: Workload, rec: Record, *, goes: bool) -> bool:
     """Raise the epoch of a Workload of the restored record; True if a write was asked for. A run keeps its own.
 
-    `over`: it is to go, and is placed nowhere any more.
+    `goes`: it is deleted, whatever anybody does, so it is placed nowhere any more.
     """
     state, key = core.caution.recovery, rec.ref.key
     if state.word is None or key not in state.to_raise:
         return False
     least = state.word.epochs
-    if not (rec.finished or over) and _is_to_raise(known, least):
+    if not (rec.finished or goes) and _is_to_raise(known, least):
         body = record.epoch_patch(known, max(epochs.annotated(known), least), recovered=least)
         core.patch_workload(known, body, PURPOSE, status=False)
         return True

@@ -71,11 +71,12 @@ def _due(core: Core, known: Workload, rec: Record, attempt: Attempt, kind: Kind[
     """Put the record back where it was changed, or else take the one step that is due, and show what holds it."""
     if kept_record.write_back(core, known, rec, attempt):
         return
-    if raising.raise_epoch(core, known, rec, over=_over(core, known, owner, kind)):
+    owner = core.knowledge.owner_of(known) if kind is not None else None
+    is_told = owner is not None or kind is None or seeking.is_gone(core, known, now)
+    if raising.raise_epoch(core, known, rec, goes=is_told and _goes(known, owner, kind)):
         return
     reports.drop_raised(core, rec.uid, rec.highest_epoch, now)
-    owner = core.knowledge.owner_of(known) if kind is not None else None
-    if owner is not None or kind is None or seeking.is_gone(core, known, now):
+    if is_told:
         _next_step(core, known, rec, attempt, kind, owner, now)
     held.show(core, known, rec, attempt.look, now)
 
@@ -112,14 +113,19 @@ def rebuild(core: Core, key: ObjectKey, now: float) -> None:
     settle_queueing(core, known, rec, attempt, now)
 
 
-def _over(core: Core, known: Workload, owner: Owner | None, kind: Kind[Any] | None) -> bool:
-    """Say whether it is to go: it is deleted, its object is or has left its queue, or that has another Workload."""
+def _goes(known: Workload, owner: Owner | None, kind: Kind[Any] | None) -> bool:
+    """Say whether it is to go whatever anybody does: it or its object is deleted, or that is gone."""
     if known.metadata.deletion_timestamp is not None:
         return True
-    if kind is None:
-        return False
-    if owner is None or owner.object.metadata.deletion_timestamp is not None:
+    return kind is not None and (owner is None or owner.object.metadata.deletion_timestamp is not None)
+
+
+def _over(core: Core, known: Workload, owner: Owner | None, kind: Kind[Any] | None) -> bool:
+    """Say whether it is to go: it is deleted, its object is or has left its queue, or that has another Workload."""
+    if _goes(known, owner, kind):
         return True
+    if kind is None or owner is None:
+        return False
     if not owner.managed and not is_true(known.status.conditions, texts.FINISHED):
         return True
     return owners.workload_for(core, owner) is not known
