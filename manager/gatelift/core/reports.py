@@ -25,6 +25,7 @@ from gatelift.core import (
 from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.caution import Ahead
 from gatelift.core.link_values import LinkState, Reported
+from gatelift.core.raising import LOOK
 from gatelift.core.state import Core, ref_of
 from gatelift.core.unexplained import is_unexplained
 from gatelift_kinds.made_for import owners_of
@@ -279,7 +280,7 @@ def _hold(core: Core, cluster: str, known: Workload, attempt: Attempt | None, ah
         if attempt is not None:
             core.mark_attempt(attempt)  # it may be over now
         return
-    core.agenda.mark(recovery.LOOK)
+    core.agenda.mark(LOOK)
     why = why_held(core, ahead.key.uid, _highest(known, attempt))
     few_lines.note(core, cluster, why, attempt)
     core.event(ref_of(known), ahead.key.uid, texts.EPOCH_AHEAD, why, warning=True)
