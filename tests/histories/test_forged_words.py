@@ -85,7 +85,8 @@ def test_hd_231_no_word_for_a_recovery_is_forged_under_the_leader_that_waits_for
     true, term = numbers(history, "a"), history.status("a")["term"]
     assert term == history.leader.elector.term
     session = true["session"]
-    write(history, "a", fencedAfter=finding.since, fencedAfterThrough=session, **beside)
+    forged: dict[str, int | str] = {"fencedAfter": finding.since, "fencedAfterThrough": session, **beside}
+    write(history, "a", **forged)
     waits_for(history, "a")
     assert told(history)
     status = history.status("a")
