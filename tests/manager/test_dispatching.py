@@ -422,7 +422,8 @@ def test_a_workload_that_never_fits_says_why_on_the_object_and_in_an_event() -> 
     assert reserved["reason"] == "ExceedsMaxQuota"
     assert "insufficient quota for cpu in flavor default" in reserved["message"]
     warnings = [event for event in world.emitted if event.warning]
-    assert [event.reason for event in warnings] == ["ExceedsMaxQuota"]
+    said = [(event.ref.resource.kind, event.reason) for event in warnings]
+    assert said == [("Workload", "ExceedsMaxQuota"), ("Pod", "ExceedsMaxQuota")]
 
 
 def test_templates_travel_once_per_session() -> None:
