@@ -14,6 +14,8 @@ from support.sim_cluster import TEAM, Doc
 KINDS = {"Pod": POD, "Job": JOB}
 ANNOTATIONS_BYTES_MAX = 256 * 1024
 """Of all annotations of an object together, keys and values: what an API server takes."""
+SOON_SECONDS = 30.0
+"""The containers take fifteen to stop; what is refused has come to longer pauses than the rest by then."""
 
 kinds = pytest.mark.parametrize("kind", KINDS)
 queues = pytest.mark.parametrize("queue", ["travels", "stays"])
@@ -137,14 +139,14 @@ def test_hd_233_whose_owner_cannot_be_written_back_is_stopped_all_the_same(kind:
     said = {each: value for each, value in workload["metadata"]["annotations"].items() if each != ANNOTATION_OWNER}
     left = ANNOTATIONS_BYTES_MAX - sum(len(each) + len(value) for each, value in said.items())
     edit(history, workload, None, owner=None, x="y" * (left - len("x") - 10))
-    history.passes(10.0)
+    history.passes(60.0)  # what is refused pauses for longer and longer
     assert (history.containers("one", kind), history.leader.charges(queue)) == (1, 500)
     if how == "is deleted":
         history.delete("home", KINDS[kind], "one")
-        history.until("its Workload is gone", lambda: said_of(history, workload) is None, 120.0)
+        history.until("its Workload is gone", lambda: said_of(history, workload) is None, SOON_SECONDS)
     else:
         history.edit("home", WORKLOAD, workload["metadata"]["name"], {"spec": {"active": False}})
-    history.until("it has stopped", lambda: not history.containers("one", kind), 120.0)
-    history.until("its quota is free", lambda: not history.leader.charges(queue), 120.0)
+    history.until("it has stopped", lambda: not history.containers("one", kind), SOON_SECONDS)
+    history.until("its quota is free", lambda: not history.leader.charges(queue), SOON_SECONDS)
     tries = [each for each in history.world.time.trace if "put the owner back" in each]
     assert len(tries) < 20, "it is tried again at a pace"
