@@ -40,8 +40,8 @@ TOLD = {
     "a peer's share": (
         f"above {peer_budget.CPU_SHARE:g} s of CPU, {peer_budget.BYTES_PER_SECOND >> 20} MiB or "
         f"{peer_budget.ITEMS_PER_SECOND:,} items a second (bursts: {peer_budget.CPU_BURST_SECONDS:g} s at a fifth of "
-        f"the process, {peer_budget.BYTES_BURST >> 20} MiB, {peer_budget.ITEMS_BURST:,} items) its streams wait, at most "
-        f"{peer_budget.WAIT_SECONDS_MAX:g} s a frame"
+        f"the process, {peer_budget.BYTES_BURST >> 20} MiB, {peer_budget.ITEMS_BURST:,} items) its streams wait, "
+        f"at most {peer_budget.WAIT_SECONDS_MAX:g} s a frame"
     ),
     "parts": f"more than {limits.JSON_PARTS_MAX:,} objects and lists in one status, or items in the lists of one frame",
     "streams of all": f"{links.STREAMS_MAX:,}, then RESOURCE_EXHAUSTED",
