@@ -33,6 +33,7 @@ MODULES_OF = {
         "test_deploy_rules.py",
         "test_image.py",
         "test_kinds_on_real_servers.py",
+        "test_manager_marks.py",
         "test_orphans.py",
         "test_pods_at_home.py",
         "test_recovery.py",
