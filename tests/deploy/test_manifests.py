@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from scripts import crds, webhook_configuration
@@ -14,6 +15,7 @@ from gatelift.cli import manifests
 from gatelift.cli.manifests import MANAGEMENT, WORKER, ManifestsError, Part, agent_binding, load_manifests
 from gatelift.webhooks import conversion
 from gatelift.webhooks.configuration import CONVERTED, WARNED
+from gatelift_kinds import own_marks
 from gatelift_kube import resources
 from gatelift_kube.objects.meta import Condition
 from support.manager_marks import MARKED, PLACED, PREFIXES, UNMARKED, bears_a_mark
@@ -274,6 +276,7 @@ def test_is_54_the_manager_is_bound_to_what_bears_a_mark(kind: str, group: str, 
 def test_is_54_a_mark_is_what_it_is_in_simulations(case: str) -> None:
     document = MARKED.get(case) or UNMARKED[case]
     assert bears_a_mark(document) is (case in MARKED)
+    assert own_marks.bears_a_mark(msgspec.json.encode(document)) is (case in MARKED)
 
 
 def test_workloads_run_without_privileges_and_with_a_memory_limit() -> None:

@@ -228,6 +228,7 @@ class Attempt:
     reserve: Reserve | None = None
     reserved_for: tuple[PodSet, ...] | None = None
     reserved_at: float = 0.0
+    may_land_until: float = 0.0  # until then a reservation may still be written that nobody could tell of
     round: Round | None = None
     written_revision: int = 0
     policy: DisconnectPolicy = DisconnectPolicy.WAIT

@@ -11,6 +11,7 @@ from gatelift.core import (
     dispatch,
     epochs,
     execution_time,
+    kept_record,
     placing,
     readiness,
     record,
@@ -178,7 +179,7 @@ def ended(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Own
     """Write down the end of an attempt."""
     outcome = attempt.outcome or Outcome(how=Internal.CLOSE)
     if outcome.how is Wire.FINISHED:
-        _write_finished(core, known, attempt, outcome, owner, now)
+        _write_finished(core, known, rec, attempt, outcome, owner, now)
         return
     if rec.reserved:
         _write_released(core, known, rec, attempt, outcome, now)
@@ -194,7 +195,7 @@ def ended(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Own
 
 
 def _write_finished(
-    core: Core, known: Workload, attempt: Attempt, outcome: Outcome, owner: Owner | None, now: float
+    core: Core, known: Workload, rec: Record, attempt: Attempt, outcome: Outcome, owner: Owner | None, now: float
 ) -> None:
     """Write Finished once the user's object shows the end, or is known not to."""
     due = shown_end.waits_until(core, owner, attempt, now)
@@ -205,6 +206,8 @@ def _write_finished(
     message = outcome.message
     if attempt.end_unshown:
         message = texts.finished_unshown(message, attempt.end_unshown)
+    if kept_record.is_refused(core, rec, now):
+        known = kept_record.as_taken(known)
     core.patch_workload(known, record.finished_write(known, reason, message, core.wall.text(now)), FINISH)
 
 

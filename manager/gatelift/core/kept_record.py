@@ -12,6 +12,12 @@ Who does not lead, or has just begun to, follows the record (HD-175): a placemen
 marks its epoch as given back, by Finished, or by a later epoch. Where it goes without that, as a leader dies and nobody
 can put it back, it is known as it was, and whoever saw it go writes it back with the lead.
 
+Nor does anybody else reserve quota (HD-238): a reservation that this leader has not decided, on what waits, is known as
+not given. Of a leader before it may be as long as such a write can land.
+
+What the API server does not take back keeps nothing waiting (HD-239): while the write rests, all that ends a placement
+goes on, from what is known, and nothing of it is begun.
+
 Neighbours: `intake` asks for each version that comes in, `reconcile` has the write carried out.
 """
 
@@ -26,6 +32,7 @@ from gatelift.core.attempts import LIVE, Attempt, AttemptState
 from gatelift.core.knowledge import newer
 from gatelift.core.link_values import LinkState
 from gatelift.core.record import Record
+from gatelift.core.resting import PUT_RECORD_BACK
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import is_true, without
 from gatelift_kube.objects.kueue import Admission, Workload, WorkloadStatus
@@ -33,7 +40,6 @@ from gatelift_kube.objects.meta import Condition
 from gatelift_kube.unknown_fields import known_part
 from gatelift_wire.limits import LANDED_SECONDS
 
-PURPOSE = "put the record back"
 _UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
 
 
@@ -52,12 +58,13 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
     if known is None or not newer(seen.metadata, known.metadata):
         return seen
     before = core.knowledge.readings[after.ref.key][1]
+    given = _is_given_by_others(core, attempt, before, after, seen)
     if attempt is None:
-        changed = _is_taken(before, after, known, seen)
+        changed = given or _is_taken(before, after, known, seen)
     elif core.leads(core.now):
-        changed = before.reserved and (
-            _is_changed(attempt, before, after, epochs.used(seen)) or _is_regranted(attempt, before, after, known, seen)
-        )
+        taken = _is_changed(attempt, before, after, epochs.used(seen))
+        taken = taken or _is_regranted(attempt, before, after, known, seen)
+        changed = given or (before.reserved and taken)
     else:
         return seen
     core.caution.other_clusters.pop(uid, None)
@@ -70,18 +77,43 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
     core.caution.changed_records[uid] = attempt is not None and _is_late_end(
         core, attempt, after, epochs.returned(seen)
     )
-    if not told and attempt is not None:
+    if given:
+        core.caution.changed_records[uid] = False
+        if not told:
+            _say(core, seen, texts.RESERVATION_NOT_GIVEN, attempt)
+    elif not told and attempt is not None:
         tell(core, seen, attempt)
     return msgspec.structs.replace(seen, status=_put_back(known.status, seen.status))
 
 
 def tell(core: Core, known: Workload, attempt: Attempt) -> None:
     """Tell people that a record is put back; nothing where it was not changed, or a leader before may have done it."""
-    uid = known.metadata.uid
-    if core.caution.changed_records.get(uid) is False:
-        text = texts.record_put_back(attempt.cluster, attempt.epoch)
-        core.event(ref_of(known), uid, texts.RECORD_PUT_BACK, text, warning=True)
-        core.note(text, attempt, warning=True, cluster=attempt.cluster)
+    if core.caution.changed_records.get(known.metadata.uid) is False:
+        _say(core, known, texts.record_put_back(attempt.cluster, attempt.epoch), attempt)
+
+
+def _say(core: Core, known: Workload, text: str, attempt: Attempt | None) -> None:
+    core.event(ref_of(known), known.metadata.uid, texts.RECORD_PUT_BACK, text, warning=True)
+    core.note(text, attempt, warning=True, cluster=attempt.cluster if attempt is not None else "")
+
+
+def _is_given_by_others(core: Core, attempt: Attempt | None, before: Record, after: Record, seen: Workload) -> bool:
+    """Say whether a version reserves quota that was not reserved, and neither this leader nor one before decided that.
+
+    Our own writes say what the attempt was given, in its epoch; who says just the same takes nothing from anybody. One
+    that nobody could tell of may land when its attempt waits again.
+    """
+    if before.reserved or not after.reserved or before.finished or not (core.rebuilt and core.leads(core.now)):
+        return False
+    if core.now < core.caution.predecessors_write_until or after.term > core.term:  # R3: `higher_terms` asks for more
+        return False
+    if attempt is None:
+        return True
+    if attempt.state in LIVE or core.now < attempt.may_land_until:
+        return False
+    if attempt.state not in _UNPLACED or attempt.reserve is None:
+        return True
+    return after.written_epoch != attempt.epoch or _granted(seen) != known_part(attempt.reserve.admission)
 
 
 def _is_taken(before: Record, after: Record, known: Workload, seen: Workload) -> bool:
@@ -146,9 +178,11 @@ def _of(conditions: Iterable[Condition], *, ours: bool) -> tuple[Condition, ...]
     return tuple(each for each in conditions if (each.type in own_conditions.RECORD) is ours)
 
 
-def write_back(core: Core, known: Workload, rec: Record, attempt: Attempt) -> bool:
+def write_back(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> bool:
     """Write a record back that was changed; True if nothing else is to be done for it now."""
     if known.metadata.uid not in core.caution.changed_records:
+        return False
+    if core.resting.rests(rec.ref, PUT_RECORD_BACK, core.agenda, attempt.look, now):
         return False
     if core.caution.changed_records[attempt.uid]:
         if attempt.state is AttemptState.ENDED or (_is_heard(core, attempt) and rec.evicted):
@@ -161,8 +195,26 @@ def write_back(core: Core, known: Workload, rec: Record, attempt: Attempt) -> bo
     if core.caution.other_clusters.get(attempt.uid) == known.metadata.resource_version:
         # Immutable once set, but for being cleared: the version that follows is changed, too, and written back whole.
         back = msgspec.structs.replace(known, status=msgspec.structs.replace(known.status, cluster_name=None))
-    core.patch_workload(known, record.status_write(back), PURPOSE)
+    core.patch_workload(known, record.status_write(back), PUT_RECORD_BACK)
     return True
+
+
+def is_refused(core: Core, rec: Record, now: float) -> bool:
+    """Say whether the API server shows a record that was changed, and does not take it back as it was."""
+    return rec.uid in core.caution.changed_records and core.resting.until(rec.ref, PUT_RECORD_BACK, now) > 0
+
+
+def fits(known: Workload) -> bool:
+    """Say whether each pod set has what is granted to it: else the CRD takes no record with that reservation again."""
+    return {one.name for one in known.spec.pod_sets} == record.granted(known).keys()
+
+
+def as_taken(known: Workload) -> Workload:
+    """Return a Workload without the reservation that cannot be put back: as its end can be written."""
+    conditions = without(known.status.conditions, texts.QUOTA_RESERVED)
+    return msgspec.structs.replace(
+        known, status=msgspec.structs.replace(known.status, conditions=conditions, admission=None)
+    )
 
 
 def _is_heard(core: Core, attempt: Attempt) -> bool:

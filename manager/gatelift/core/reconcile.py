@@ -69,7 +69,7 @@ def workload(core: Core, key: ObjectKey, now: float) -> None:
 
 def _due(core: Core, known: Workload, rec: Record, attempt: Attempt, kind: Kind[Any] | None, now: float) -> None:
     """Put the record back where it was changed, or else take the one step that is due, and show what holds it."""
-    if kept_record.write_back(core, known, rec, attempt):
+    if kept_record.write_back(core, known, rec, attempt, now):
         return
     owner = core.knowledge.owner_of(known) if kind is not None else None
     is_told = owner is not None or kind is None or seeking.is_gone(core, known, now)
@@ -258,7 +258,7 @@ def _evict(core: Core, known: Workload, rec: Record, attempt: Attempt, now: floa
     if not attempt.live:
         endings.end_before_placement(core, rec, attempt, now)
         return
-    if ending.evict and not rec.evicted:
+    if ending.evict and not rec.evicted and not kept_record.is_refused(core, rec, now):
         core.patch_workload(known, record.eviction_write(known, ending, core.wall.text(now)), "evict")
         return
     placing.stop(core, attempt, ending, now)
@@ -272,6 +272,8 @@ def _onward(
             return
         if not (verdicts.disregard(core, known, now) or endings.evict_waiting(core, known, attempt, now)):
             requeueing.pending(core, known, rec, attempt, now)
+    elif attempt.live and kept_record.is_refused(core, rec, now):
+        _without_record(core, known, attempt, owner)
     elif rec.reserved and _given_up(core, known, rec, attempt, owner, now):
         pass  # a write is on its way, or its end is in the attempt
     elif attempt.state in reports.NO_WINNER:
@@ -280,6 +282,15 @@ def _onward(
         placing.converse(core, known, rec, attempt, owner, now)
         if not core.inflight.busy(rec.ref) and attempt.state is AttemptState.RUNNING:
             _reclaim(core, known, attempt, now)
+
+
+def _without_record(core: Core, known: Workload, attempt: Attempt, owner: Owner | None) -> None:
+    """Begin nothing more of a placement whose record cannot be put back; one that fits no more is queued anew."""
+    if not kept_record.fits(known):
+        attempt.ending = outgrown.ENDING
+        core.mark_attempt(attempt)
+    elif owner is not None:
+        owners.ended_by_user(core, known, attempt, owner)
 
 
 def _given_up(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: Owner | None, now: float) -> bool:

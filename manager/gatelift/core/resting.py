@@ -23,6 +23,7 @@ SHOW_END = "show the end"
 SHOW_PLACED = "placed owner"
 PUT_MARK_BACK = "put the mark back"
 PUT_OWNER_BACK = "put the owner back"
+PUT_RECORD_BACK = "put the record back"
 HOLD = "hold what is in use"
 LET_GO = "let go what is in use no more"
 
@@ -38,6 +39,7 @@ INFORMING = frozenset(
         SHOW_PLACED,
         PUT_MARK_BACK,
         PUT_OWNER_BACK,
+        PUT_RECORD_BACK,
         HOLD,
         LET_GO,
     }

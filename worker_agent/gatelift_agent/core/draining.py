@@ -15,7 +15,7 @@ from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.placements import Move, Placement, Tracked
 from gatelift_agent.core.podspecs import Json
 from gatelift_agent.core.world import World
-from gatelift_kinds import pods
+from gatelift_kinds import own_marks, pods
 from gatelift_kinds.kind import DeleteStep, PatchStep, Step
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.writes import PatchKind
@@ -174,6 +174,10 @@ def _stop(world: World, placement: Placement, tracked: Tracked, now: float) -> b
     kind, obj = world.kind(placement), tracked.object
     if world.local and kind.lifted(obj) and not ownership.may_be_for(kind, obj, placement.key):
         return True  # let go for another Workload since: nothing of this one is left, and a late lift of it fails
+    if world.local and not kind.lifted(obj) and not own_marks.bears_a_mark(tracked.raw):
+        # Its user took all marks of ours off (HD-240): no write of ours lands on it, this one as little as a late lift,
+        # which names a version before that. Its pods, should any have been made around us, are waited for.
+        return not any(pods.holds_resources(pod) for pod in world.children(placement))
     step = None if kind.outcome(obj) is not None else _next_step(world, placement, tracked)
     if isinstance(step, PatchStep) and step.restores and tracked.restore_tried:
         step = None

@@ -45,6 +45,7 @@ from gatelift_agent.core.placements import (
 from gatelift_agent.core.podspecs import SpecError
 from gatelift_agent.core.shapes import ShapeError
 from gatelift_agent.core.world import World
+from gatelift_kinds import own_marks
 from gatelift_kinds.kind import MergeConflictError, Outcome, Part
 from gatelift_wire.messages import Applied, GatesLifted
 from gatelift_wire.refusals import Refusal
@@ -318,6 +319,8 @@ def _let_go(world: World, placement: Placement, tracked: Tracked, now: float) ->
     kind = world.kind(placement)
     if not world.local and relabelling.relabelled(world, placement, tracked):
         return  # no watch would show it, and a restart might not know it: its labels come first
+    if world.local and not own_marks.bears_a_mark(tracked.raw):
+        return  # no write of ours lands on it: the manager, who sees it too, says stop, or a mark comes back
     if edits.edited(world, placement, tracked):
         return  # it is put back first
     if tracked.user_gates is not None:
