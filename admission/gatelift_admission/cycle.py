@@ -19,6 +19,7 @@ How the parts fit
     plain      who has no choice of flavors       reservation what is written of a reservation
     fairness   shares of queues and cohorts       tournament fair sharing's order among heads
     heads      whom a round looks at              places     where a workload belongs
+    stale      whose texts may have grown old     retelling  brings them up to date
     state      all that is known                  statuses, explain, texts, validation   what people see
 
 A cycle, as Kueue's, for one cohort tree at a time (trees do not influence each other):

@@ -22,7 +22,7 @@ import heapq
 import inspect
 from collections.abc import Mapping
 
-from gatelift_admission import explain, faults, ghosts, grants, intake, patient, places, statuses, structure
+from gatelift_admission import explain, faults, ghosts, grants, intake, patient, places, retelling, statuses, structure
 from gatelift_admission.amounts import QuantityError, to_quantity
 from gatelift_admission.cycle import Cycle
 from gatelift_admission.entry import Entry, Phase
@@ -278,6 +278,8 @@ class Engine:
         before = self._cycle.nominations
         if not state.review:
             decisions += self._cycle.run(budget_heads)
+        if not state.review and not state.faults and not self._cycle.busy():
+            retelling.retell(state)
         bypass(state, budget_heads)
         overdue(state, budget_heads)
         decisions += tell_all(state, budget_heads)
@@ -298,7 +300,8 @@ class Engine:
         if state.outdated or state.review or state.untold or state.bypassed or self._cycle.busy():
             return state.now
         times = [heap[0][0] for heap in (state.backoffs, state.unevaluated) if heap]
-        others = (state.wakes.next_time(), state.patience.next_time())
+        texts = state.stale.next_time(state.settings.text_refresh)
+        others = (state.wakes.next_time(), state.patience.next_time(), texts)
         return min([*times, *(one for one in others if one is not None)], default=None)
 
     def is_due(self, now: float) -> bool:

@@ -114,6 +114,8 @@ class Entry:
     """What had happened from outside by then (`State.outside_of`); once more has, it spares nobody."""
     told: tuple[str, str] | None = None
     want: tuple[str, str] | None = None
+    said_in: str = ""
+    """Root of the tree among whose texts (`stale`) that of this one is, "" for none."""
     asked: tuple[str, str] | None = None
     """The eviction asked for last, so that it is asked for once."""
 

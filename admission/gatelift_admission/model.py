@@ -142,6 +142,8 @@ WAKE_PERIOD_MAX = 1.0
 """Recommended limit of their growth: Kueue's fixed period."""
 PREEMPTION_PATIENCE = 1.0
 """Recommended seconds for which what is about to end by itself is not preempted."""
+TEXT_REFRESH = 2.0
+"""Recommended seconds of rest before texts are brought up to date: an end and what follows from it are one change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +174,9 @@ class Settings:
     preemption_patience: float = 0.0
     """Seconds for which a preemptor waits before anybody is asked to leave for it, where something of what it lacks has
     come free by itself within as long; 0: never, as in Kueue."""
+    text_refresh: float = 0.0
+    """Seconds for which nothing has happened in a cohort tree before the figures in its texts are brought up to date;
+    0: never, as in Kueue."""
     fair_sharing: tuple[str, ...] = ()
     """Preemption strategies of fair sharing in order (KEP-1714); empty: classical order and preemption."""
     kept_out: tuple[tuple[str, str], ...] = ()

@@ -95,6 +95,7 @@ def _queue(state: State, entry: Entry, queue: QueueModel, *, out: bool, changed:
         state.happened(queue.root)
     entry.came_back = False
     entry.queue, entry.queued_local = queue.name, entry.local_queue
+    state.note_said(entry)
     state.ledger.wait(queue.name, entry.local_queue, 1)
     if out:
         set_aside(state, entry, queue)
@@ -146,6 +147,7 @@ def unqueue(state: State, entry: Entry) -> None:
     if entry.queued_local is not None:
         state.ledger.wait(entry.queue, entry.queued_local, -1)
     entry.queue, entry.queued_local = "", None
+    state.stale.note(entry, "")
     state.patience.waiting.pop(entry.uid, None)
     if queue is None:
         return

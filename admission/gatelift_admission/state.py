@@ -40,6 +40,7 @@ from gatelift_admission.queues import (
 )
 from gatelift_admission.reading import Reader
 from gatelift_admission.requests import Defaults
+from gatelift_admission.stale import Stale, grows_old
 from gatelift_admission.tree import Node, NodeSpec, Tree
 from gatelift_admission.waking import Band, Wakes
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
@@ -115,6 +116,8 @@ class State:
     """Who waits for others to end instead of preempting them."""
     unevaluated: deque[tuple[float, str]] = field(default_factory=deque)
     """Who has to be told by when that it waits (UID), unless it is evaluated before; the first is due first."""
+    stale: Stale = field(default_factory=Stale)
+    """Whose texts may have grown old."""
     unreachable: set[str] = field(default_factory=set)
     """UIDs of workloads that cannot be stopped now: nobody asks them to leave."""
     defaults: dict[str, Defaults] = field(default_factory=dict)
@@ -172,6 +175,7 @@ class State:
             self.wake_queue(queue)
             if was != queue.admits:
                 self.review_queue(name)
+        self.stale.regroup([(entry, self._root_of(entry)) for entry in self.stale.noted()], self.now)
         return tree
 
     def tree_specs(self) -> tuple[list[NodeSpec], list[NodeSpec]]:
@@ -294,8 +298,12 @@ class State:
             entry.evicted = entry.preempted = False
         now = entry.charged_queue, entry.charged
         usage = self.wakes.keeping.recharged(self.ledger.tree, (root_of, before), now)
-        if now != (root_of, before) and self._off_the_tree(entry, root_of):
-            self.restructure()
+        if now != (root_of, before):
+            self._grow_old(root_of)
+            if entry.charged_queue != root_of:
+                self._grow_old(entry.charged_queue)
+            if self._off_the_tree(entry, root_of):
+                self.restructure()
         if self.holders.note(entry):  # its priority or its being evicted: others may choose it now
             freed = entry.charged
         if freed and not asked and self.settings.preemption_patience > 0:
@@ -402,6 +410,8 @@ class State:
     def touch(self, root: str) -> None:
         """Note that something in the tree of `root` changed: heads that had lost are tried again."""
         self.versions[root] = self.versions.get(root, 0) + 1
+        if self.settings.text_refresh > 0:
+            self.stale.happened(root, self.now)
         for name in self.stalled.pop(root, {}):
             self.offer(self.queues[name])
 
@@ -419,3 +429,21 @@ class State:
             self.untold[entry.uid] = entry
         else:
             self.untold.pop(entry.uid, None)
+        self.note_said(entry)
+
+    def note_said(self, entry: Entry) -> None:
+        """Note whether what is said of an entry may grow old."""
+        old = grows_old(entry.want or entry.told)
+        if old or entry.said_in:
+            self.stale.note(entry, self._root_of(entry) if old else "")
+
+    def _root_of(self, entry: Entry) -> str:
+        """Return the tree in which an entry waits, "" where it waits in none."""
+        queue = self.queues.get(entry.queue)
+        return queue.root if queue is not None else ""
+
+    def _grow_old(self, name: str) -> None:
+        """Note that charges of a ClusterQueue have changed: figures of its tree are others now."""
+        queue = self.queues.get(name)
+        if queue is not None and self.settings.text_refresh > 0:
+            self.stale.happened(queue.root, self.now)

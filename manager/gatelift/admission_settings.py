@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatelift.config import Configuration
-from gatelift_admission.model import Settings
+from gatelift_admission.model import TEXT_REFRESH, Settings
 from gatelift_admission.transformations import Transformation
 
 PRIORITY_BOOST_GATE = "PriorityBoost"
@@ -24,6 +24,7 @@ def of(config: Configuration) -> Settings:
         wake_period=admission.wake_period,
         wake_period_max=admission.wake_period_max,
         preemption_patience=admission.preemption_patience,
+        text_refresh=TEXT_REFRESH,
         ignore_undeclared=resources.quota_check_strategy == "IgnoreUndeclared",
         priority_boost=config.feature_gates.get(PRIORITY_BOOST_GATE, False),
     )

@@ -30,12 +30,13 @@ ROUNDS_MAX = 24
 """How often those who have to leave may stop after the last event: more than there are workloads in an instance."""
 
 
-def shipped(case: Case) -> Settings:
-    """Return the settings that the manager ships with, sharing as a case says."""
+def shipped(case: Case, text_refresh: float = 0.0) -> Settings:
+    """Return the settings that the manager ships with, sharing as a case says; texts are another matter."""
     return Settings(
         wake_period=WAKE_PERIOD,
         wake_period_max=WAKE_PERIOD_MAX,
         preemption_patience=PREEMPTION_PATIENCE,
+        text_refresh=text_refresh,
         fair_sharing=STRATEGIES[case["fair"]] if "fair" in case else (),
     )
 
@@ -47,6 +48,7 @@ class Settling(Fed):
     since: Counter[str] = field(default_factory=Counter)
     """How often each workload was preempted since the last event from outside."""
     told: dict[str, tuple[str, str]] = field(default_factory=dict)
+    text_refresh: float = 0.0
     rounds: int = 0
     """How often somebody had to stop after the last event."""
     leaving: set[str] = field(default_factory=set)
@@ -55,7 +57,7 @@ class Settling(Fed):
 
     def __post_init__(self) -> None:
         """Decide as the manager does."""
-        self.fast = Engine(shipped(self.case))
+        self.fast = Engine(shipped(self.case, self.text_refresh))
         self.fast.wall_clock(START, START)
 
     def play(self) -> None:
