@@ -11,6 +11,7 @@ from typing import Any
 
 from scripts.crd_schema import ANYTHING, TIME, Schema, StructFacts
 
+from gatelift_admission.validation_workload import POD_SET_GROUP_NAME_MAX
 from gatelift_kube.conditions import CONDITIONS_MAX
 from gatelift_kube.objects import gatelift as ours
 from gatelift_kube.objects import kueue as q
@@ -96,24 +97,13 @@ FAIR_SHARE: Schema = {
     },
 }
 NOT_SERVED: Schema = {"description": "Not acted on here: see docs/not-served.md."}
-TOPOLOGY_REQUEST: Schema = {
-    **ANYTHING,
-    **NOT_SERVED,
-    "properties": {
-        **{
-            name: {"type": "string", "maxLength": 317}
-            for name in (
-                "required",
-                "preferred",
-                "podIndexLabel",
-                "podSetGroupName",
-                "podSetSliceRequiredTopology",
-                "subGroupIndexLabel",
-            )
-        },
-        "unconstrained": {"type": "boolean"},
-        **{name: {"type": "integer", "format": "int32"} for name in ("podSetSliceSize", "subGroupCount")},
+TOPOLOGY: dict[str, Schema] = {
+    **{
+        name: NOT_SERVED | {"type": "string", "maxLength": 317}
+        for name in ("required", "preferred", "podIndexLabel", "podSetSliceRequiredTopology", "subGroupIndexLabel")
     },
+    "unconstrained": NOT_SERVED | {"type": "boolean"},
+    **{name: NOT_SERVED | {"type": "integer", "format": "int32"} for name in ("podSetSliceSize", "subGroupCount")},
 }
 PREEMPTION_GATES: Schema = {
     **NOT_SERVED,
@@ -304,9 +294,13 @@ FACTS: dict[type, StructFacts] = {
             "count": {"default": 1, "minimum": 0},
             "minCount": {"minimum": 1, "description": "With how many pods it may run at least; not set: with all."},
         },
-        extra={"topologyRequest": TOPOLOGY_REQUEST},
         required=("template",),
         merge=rules(("!has(self.minCount) || self.minCount <= self.count", "minCount may not be above count")),
+    ),
+    q.TopologyRequest: StructFacts(
+        fields={"podSetGroupName": {"maxLength": POD_SET_GROUP_NAME_MAX}},
+        extra=TOPOLOGY,
+        merge={"x-kubernetes-preserve-unknown-fields": True},
     ),
     q.PriorityClassRef: StructFacts(
         fields={

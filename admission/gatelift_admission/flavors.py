@@ -1,10 +1,10 @@
 """Flavor assignment: which flavor each resource of each pod set would be charged to, and how well that fits.
 
 Pod sets go in order, resources by name, one search per resource group; usage that earlier pod sets of the same
-workload were given counts. The rules (modes, fungibility, cursor, texts) are those of Kueue's flavor assigner. What
-preemption could do for a cell is asked of `Market.ask`; a queue that may not preempt has no need to ask, the answer is
-*no candidates*. Neighbours: `tree` for quota, `matching` for nodes, `preemption.oracle` answers, `cycle` calls
-`assign`.
+workload were given counts. Those of one `podSetGroupName` count as one, and each flavor has to suit them all. The rules
+(modes, fungibility, cursor, texts) are those of Kueue's flavor assigner. What preemption could do for a cell is asked
+of `Market.ask`; a queue that may not preempt has no need to ask, the answer is *no candidates*. Neighbours: `tree` for
+quota, `matching` for nodes, `preemption.oracle` answers, `cycle` calls `assign`.
 """
 
 from __future__ import annotations
@@ -203,29 +203,85 @@ class Market:
 def assign(market: Market, pod_sets: tuple[PodSetRequest, ...], cursor: Cursor = ()) -> Assignment:
     """Find flavors for all pod sets; stops at the first pod set that cannot fit."""
     result = Assignment()
-    for index, pod_set in enumerate(pod_sets):
-        tried = cursor[index] if index < len(cursor) else {}
-        assigned = _assign_pod_set(market, index, pod_set, tried, result)
-        result.pod_sets.append(assigned)
-        result.mode = min(result.mode, assigned.mode)
-        result.borrowing = max(result.borrowing, assigned.level)
-        result.needs = result.needs.union(assigned.short)
-        for resource, flavor in assigned.flavors.items():
-            cell = (flavor, resource)
-            result.usage[cell] = amounts.add(result.usage.get(cell, 0), assigned.requests[resource])
-        if assigned.mode is Mode.NO_FIT:
+    listed: list[tuple[int, AssignedPodSet]] = []
+    for members in _groups(pod_sets):
+        together = _assign_group(market, members, pod_sets, cursor, result)
+        result.pod_sets += together
+        listed += zip(members, together, strict=True)
+        for assigned in together:
+            result.mode = min(result.mode, assigned.mode)
+            result.borrowing = max(result.borrowing, assigned.level)
+            result.needs = result.needs.union(assigned.short)
+            for resource, flavor in assigned.flavors.items():
+                cell = (flavor, resource)
+                result.usage[cell] = amounts.add(result.usage.get(cell, 0), assigned.requests[resource])
+        if result.mode is Mode.NO_FIT:
             break
+    if len(listed) > 1:
+        result.pod_sets = [one for _, one in sorted(listed, key=_place)]  # a group may have others in between
     return result
 
 
+def _place(item: tuple[int, AssignedPodSet]) -> int:
+    return item[0]
+
+
+def _groups(pod_sets: tuple[PodSetRequest, ...]) -> list[tuple[int, ...]]:
+    """Return the indices of those that get their flavors together, in the order of the first of each."""
+    if len(pod_sets) == 1:
+        return [(0,)]
+    found: dict[str, tuple[int, ...]] = {}
+    for index, one in enumerate(pod_sets):
+        key = f"group {one.group}" if one.group else str(index)
+        found[key] = (*found.get(key, ()), index)
+    return list(found.values())
+
+
+def _assign_group(
+    market: Market, members: tuple[int, ...], pod_sets: tuple[PodSetRequest, ...], cursor: Cursor, result: Assignment
+) -> list[AssignedPodSet]:
+    """Find flavors for what the members of a group request together; each is given those of its own resources."""
+    listed = []
+    for index in members:
+        requests = pod_sets[index].totals()
+        if "pods" in market.catalogue.by_resource:
+            requests["pods"] = pod_sets[index].count
+        listed.append(AssignedPodSet(pod_sets[index].name, pod_sets[index].count, requests))
+    tried: dict[str, int] = {}
+    for index in reversed(members):  # the first that asks for a resource says where its search goes on
+        if index < len(cursor):
+            tried.update(cursor[index])
+    if len(members) == 1:
+        _assign_pod_set(market, members, pod_sets, tried, result, listed[0])
+        return listed
+    whole = AssignedPodSet("", 0, _together(listed))
+    _assign_pod_set(market, members, pod_sets, tried, result, whole)
+    for one in listed:
+        one.flavors = {name: flavor for name, flavor in whole.flavors.items() if name in one.requests}
+        one.tried = {name: index for name, index in whole.tried.items() if name in one.requests}
+        one.mode, one.level, one.short = whole.mode, whole.level, whole.short
+        one.reasons, one.reason, one.attempts = list(whole.reasons), whole.reason, list(whole.attempts)
+    return listed
+
+
+def _together(listed: list[AssignedPodSet]) -> Amounts:
+    total: Amounts = {}
+    for one in listed:
+        for name, amount in one.requests.items():
+            total[name] = amounts.add(total.get(name, 0), amount)
+    return total
+
+
 def _assign_pod_set(
-    market: Market, index: int, pod_set: PodSetRequest, tried: Mapping[str, int], result: Assignment
-) -> AssignedPodSet:
-    requests = pod_set.totals()
-    by_resource = market.catalogue.by_resource
-    if "pods" in by_resource:
-        requests["pods"] = pod_set.count
-    out = AssignedPodSet(pod_set.name, pod_set.count, requests)
+    market: Market,
+    members: tuple[int, ...],
+    pod_sets: tuple[PodSetRequest, ...],
+    tried: Mapping[str, int],
+    result: Assignment,
+    out: AssignedPodSet,
+) -> None:
+    """Find flavors for what `out` requests, which have to suit all members."""
+    requests, by_resource = out.requests, market.catalogue.by_resource
     for resource in sorted(requests):
         if resource in out.flavors:
             continue
@@ -236,7 +292,7 @@ def _assign_pod_set(
             _fail(out, [texts.resource_unavailable(resource)], texts.NO_MATCHING_FLAVOR)
             break
         wanted = [name for name in sorted(requests) if name in group.resources]
-        search = _Search(market, index, pod_set, {name: requests[name] for name in wanted}, result.usage)
+        search = _Search(market, members, pod_sets, {name: requests[name] for name in wanted}, result.usage)
         best = search.run(group, tried.get(resource, -1) + 1)
         out.attempts += search.attempts
         out.tried.update(dict.fromkeys(wanted, search.last))
@@ -247,7 +303,6 @@ def _assign_pod_set(
             _fail(out, search.reasons(), search.reason())
             break
         _take(out, wanted, best, search)
-    return out
 
 
 def _fail(out: AssignedPodSet, reasons: list[str], reason: str) -> None:
@@ -270,14 +325,21 @@ def _take(out: AssignedPodSet, wanted: list[str], best: Attempt, search: _Search
 
 
 class _Search:
-    """One search through the flavors of one group for one pod set."""
+    """One search through the flavors of one resource group for one pod set, or for those that get them together."""
 
-    __slots__ = ("assumed", "attempts", "index", "last", "market", "pod_set", "wanted")
+    __slots__ = ("assumed", "attempts", "last", "market", "members", "pod_sets", "wanted")
 
-    def __init__(self, market: Market, index: int, pod_set: PodSetRequest, wanted: Amounts, assumed: Usage) -> None:
+    def __init__(
+        self,
+        market: Market,
+        members: tuple[int, ...],
+        pod_sets: tuple[PodSetRequest, ...],
+        wanted: Amounts,
+        assumed: Usage,
+    ) -> None:
         self.market = market
-        self.index = index
-        self.pod_set = pod_set
+        self.members = members
+        self.pod_sets = pod_sets
         self.wanted = wanted
         self.assumed = assumed
         self.attempts: list[Attempt] = []
@@ -315,16 +377,26 @@ class _Search:
         pins = self.market.pins
         if pins is not None:
             resource = next(iter(self.wanted))
-            pinned = pins[self.index].get(resource) if self.index < len(pins) else None
+            pinned = next(
+                (pins[one].get(resource) for one in self.members if one < len(pins) and resource in pins[one]), None
+            )
             if pinned != flavor:
                 return Attempt(
                     flavor, Mode.NO_FIT, 0, (texts.not_pinned(flavor, resource),), texts.NO_MATCHING_FLAVOR, ()
                 )
         known = self.market.flavors.get(flavor)
-        objection = texts.flavor_not_found(flavor) if known is None else flavor_objection(known, self.pod_set)
+        objection = texts.flavor_not_found(flavor) if known is None else self._objection(known)
         if objection is not None:
             return Attempt(flavor, Mode.NO_FIT, 0, (objection,), texts.NO_MATCHING_FLAVOR, ())
         return self._quota(flavor)
+
+    def _objection(self, flavor: ResourceFlavor) -> str | None:
+        """Return why a flavor does not suit a member, None if it suits all."""
+        for index in self.members:
+            found = flavor_objection(flavor, self.pod_sets[index])
+            if found is not None:
+                return found
+        return None
 
     def _quota(self, flavor: str) -> Attempt:
         tree, node = self.market.tree, self.market.node

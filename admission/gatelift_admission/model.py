@@ -32,6 +32,8 @@ class PodSetRequest:
     node_selector: dict[str, str]
     affinity: dict[str, Any] | None
     tolerations: tuple[Toleration, ...]
+    group: str = ""
+    """Pod sets of one group get their flavors together; "": it is by itself."""
 
     def reduced(self, count: int) -> PodSetRequest:
         """Return the same pod set with fewer pods."""

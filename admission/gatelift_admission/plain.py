@@ -85,6 +85,8 @@ class Demand:
 
 def demand_of(market: Market, pod_sets: tuple[PodSetRequest, ...]) -> Demand | None:
     """Return what a workload needs in a queue, None if there is a choice, or nothing that suits it."""
+    if len(pod_sets) > 1 and any(one.group for one in pod_sets):
+        return None  # a flavor has to suit pod sets that ask nothing of it
     usage: Usage = {}
     steps: list[Step] = []
     listed = []

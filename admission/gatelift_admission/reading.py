@@ -108,6 +108,7 @@ def shape_of(priority: int, pod_sets: tuple[PodSetRequest, ...]) -> Shape:
                 tuple(sorted(one.node_selector.items())) if one.node_selector else (),
                 repr(one.affinity) if one.affinity else "",
                 one.tolerations,
+                one.group,
             )
             for one in pod_sets
         ),

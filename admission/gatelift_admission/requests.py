@@ -176,6 +176,7 @@ def pod_set_request(
         node_selector=spec.node_selector,
         affinity=spec.affinity,
         tolerations=spec.tolerations,
+        group=pod_set.topology_request.pod_set_group_name if pod_set.topology_request is not None else "",
     )
 
 

@@ -13,6 +13,8 @@ from gatelift_kube.objects.kueue import PodSet, PodSetAssignment, Workload
 from gatelift_kube.unknown_fields import known_part
 
 POD_SETS_MAX = 18
+POD_SET_GROUP_NAME_MAX = 317
+"""Characters, as in Kueue's API: what a qualified name may have."""
 CHECK_STATES_MAX = 8
 _COUNTED_RESOURCE = "pods"
 _ELASTIC = "kueue.x-k8s.io/elastic-job"
@@ -45,6 +47,10 @@ def _pod_set_errors(at: str, pod_set: PodSet) -> list[FieldError]:
         errors.append(
             FieldError(f"{at}.minCount", f"must be between 1 and count ({pod_set.count}): change one of them")
         )
+    group = pod_set.topology_request.pod_set_group_name if pod_set.topology_request is not None else ""
+    if len(group) > POD_SET_GROUP_NAME_MAX:
+        rule = f"has {len(group)} characters, {POD_SET_GROUP_NAME_MAX} are allowed: take a shorter name for the group"
+        errors.append(FieldError(f"{at}.topologyRequest.podSetGroupName", rule))
     return errors + _pod_errors(f"{at}.template.spec", pod_set.template.spec)
 
 

@@ -154,12 +154,6 @@ TABLE: tuple[Entry, ...] = (
     _field("Workload", f"{_REQUEST}.unconstrained", Answer.WARNED, _PREFERRED, True),
     _field(
         "Workload",
-        f"{_REQUEST}.podSetGroupName",
-        Answer.WARNED,
-        "is not acted on: each pod set gets its flavors by itself",
-    ),
-    _field(
-        "Workload",
         "spec.preemptionGates",
         Answer.WARNED,
         "are not acted on: the workload preempts as its queue allows; set spec.active to false to hold it back",

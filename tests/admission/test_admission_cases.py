@@ -13,7 +13,7 @@ ALL = list(all_cases())
 
 @pytest.mark.parametrize("case", ALL, ids=[case["sentence"].replace(" ", "-") for case in ALL])
 def test_case(case: Case) -> None:
-    """What a case says holds; a sentence may begin with an id (IS-30, IS-39)."""
+    """What a case says holds; a sentence may begin with an id (IS-30, IS-31, IS-39)."""
     player = Player(deepcopy(case))
     player.play()
     found = player.outcome()

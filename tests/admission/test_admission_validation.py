@@ -189,6 +189,9 @@ def granted(usage: str = "3", name: str = "main", count: int = 3) -> WorkloadSta
             ),
             "status.admissionChecks[0].podSetUpdates[0].name",
         ),
+        pytest.param(
+            workload("a", pod_set(pod_group="g" * 318)), "spec.podSets[0].topologyRequest.podSetGroupName", id="IS-31"
+        ),
     ],
 )
 def test_a_workload_that_breaks_a_rule_is_told_which_field(made: Workload, field: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from support.admission_cases import Case
-from support.twin_instances import instance, shrink
+from support.twin_instances import instance, shrink, with_groups
 from support.twin_play import Both, Difference, difference
 
 pytestmark = pytest.mark.interpreted  # rounds are watched from inside
@@ -57,6 +57,13 @@ def test_random_instances_are_decided_as_the_literal_engine_decides_them(part: i
         assert rounds > 3 * runs
         assert reserved > runs
         assert preempted > 0
+
+
+@pytest.mark.timeout(max(240, RUNS // 10))
+def test_is_31_groups_of_pod_sets_are_decided_as_the_literal_engine_decides_them() -> None:
+    for seed in range(FIRST, FIRST + RUNS // 5):
+        found = difference(with_groups(seed, instance(seed)))
+        assert found is None, f"seed {seed}: {found}"
 
 
 @pytest.mark.parametrize("case", KEPT, ids=[case["sentence"].replace(" ", "-") for case in KEPT])

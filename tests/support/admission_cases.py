@@ -16,7 +16,7 @@ Fields of a case (all but `sentence`, `workloads` and `expect` optional):
                 flavors that queues name exist without an entry, unless `missing_flavors` lists them
     namespaces  name -> labels; `ns` exists
     workloads   name -> {queue, priority, created, namespace, sets: {pod set: {count, min_count, requests, selector,
-                tolerations, affinity}}} or, for one pod set `main`, its fields at once;
+                tolerations, affinity, group}}} or, for one pod set `main`, its fields at once;
                 `held: {pod set: {resource: flavor}}` makes it admitted from the start, at second `reserved_at`;
                 `evicted: true` says that it was told to stop
     steps       default [cycle]; `cycle`, {finish: w}, {release: w}, {forget: w}, {submit: w} (then it is not fed at
@@ -299,6 +299,7 @@ def _pod_set(name: str, fields: Mapping[str, Any]) -> Any:
         fields.get("count", 1),
         fields.get("requests", {}),
         fields.get("min_count"),
+        fields.get("group", ""),
         node_selector=fields.get("selector", {}),
         affinity=fields.get("affinity"),
         tolerations=tuple(Toleration(*one) for one in fields.get("tolerations", ())),

@@ -19,6 +19,7 @@ from gatelift_kube.objects.kueue import (
     ResourceFlavor,
     ResourceFlavorSpec,
     ResourceGroup,
+    TopologyRequest,
     Workload,
     WorkloadSpec,
     WorkloadStatus,
@@ -63,11 +64,13 @@ def pod_set(
     count: int = 1,
     requests: Mapping[str, Quantity] | None = None,
     min_count: int | None = None,
+    pod_group: str = "",
     **spec: object,
 ) -> PodSet:
     """Return a pod set of pods with one container."""
     container = Container("c", ResourceRequirements(dict(requests or {})))
-    return PodSet(name, count, min_count, PodTemplate(spec=PodSpec(containers=(container,), **spec)))  # type: ignore[arg-type]  # by name
+    template = PodTemplate(spec=PodSpec(containers=(container,), **spec))  # type: ignore[arg-type]  # by name
+    return PodSet(name, count, min_count, template, TopologyRequest(pod_group) if pod_group else None)
 
 
 def workload(

@@ -213,6 +213,21 @@ def with_lost_clusters(seed: int, case: Case) -> Case:
     return {**case, "steps": [*found, "cycle"]}
 
 
+def with_groups(seed: int, case: Case) -> Case:
+    """Let pod sets of workloads that have several be in one group, mostly with others beside it."""
+    rng = Random(f"groups of {seed}")  # noqa: S311 - reproducible, not secret
+    found = copy.deepcopy(case)
+    for one in found["workloads"].values():
+        for name in ("more", "last"):
+            if _maybe(rng, 0.4):
+                one["sets"][name] = pod_set(rng)
+                one["sets"][name].pop("min_count", None)
+        for fields in one["sets"].values():
+            if _maybe(rng, 0.7):
+                fields["group"] = rng.choice(["g", "g", "h"])
+    return found
+
+
 def with_changes(rng: Random, case: Case) -> Case:
     """Add checks, and changes of workloads and LocalQueues between the steps."""
     for one in case["queues"].values():

@@ -312,6 +312,13 @@ class MultiKueueCluster(Struct, frozen=True, gc=False):
     status: ConditionsStatus = ConditionsStatus()
 
 
+class TopologyRequest(Struct, frozen=True, gc=False):
+    """What a pod set asks of the topology. Acted on is the group alone, which counts without a topology, too."""
+
+    pod_set_group_name: str = ""
+    """Pod sets of one group get the same flavors: together, as one."""
+
+
 class PodSet(Struct, frozen=True, gc=False):
     """Pods of one shape."""
 
@@ -321,6 +328,7 @@ class PodSet(Struct, frozen=True, gc=False):
     """How many pods."""
     min_count: int | None = None
     template: PodTemplate = PodTemplate()
+    topology_request: TopologyRequest | None = None
 
 
 class PriorityClassRef(Struct, frozen=True, gc=False):

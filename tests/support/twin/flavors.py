@@ -48,10 +48,13 @@ class PodSetResult:
     failed: bool = False
     texts: list[str] = field(default_factory=list)
     severity: str | None = None
+    worst: int = FIT
+    """That of its group, if it is in one."""
 
     def mode(self) -> int:
         """Return the worst mode of its resources; a pod set that asks for nothing fits."""
-        return NO_FIT if self.failed else min((one.mode for one in self.choices.values()), default=FIT)
+        own = min((one.mode for one in self.choices.values()), default=FIT)
+        return NO_FIT if self.failed else min(own, self.worst)
 
 
 @dataclass(slots=True)
@@ -136,22 +139,60 @@ def assign(search: Search, work: Work, cursor: Cursor, counts: list[int] | None 
     """Assign flavors to all pod sets in order (2.5); one that cannot be served ends the search."""
     wanted = counts or [pods.count for pods in work.pod_sets]
     result = Assignment([], {})
-    for index, pods in enumerate(work.pod_sets):
-        one = PodSetResult(pods.name, wanted[index], totals(pods, wanted[index], search.view.spec))
-        result.pod_sets.append(one)
-        starts = {name: position for (number, name), position in cursor.items() if number == index}
-        _assign_pod_set(search, pods, one, starts)
-        if one.failed:
-            one.choices = {}  # no flavor, so no cursor either: what failed is tried from the first flavor again
-            break
-        result.cursor.update({(index, name): choice.tried for name, choice in one.choices.items()})
-        for name, choice in one.choices.items():
+    done: dict[int, PodSetResult] = {}
+    for indices in _groups(work.pod_sets):
+        members = [work.pod_sets[index] for index in indices]
+        for index, pods in zip(indices, members, strict=True):
+            done[index] = PodSetResult(pods.name, wanted[index], totals(pods, wanted[index], search.view.spec))
+        whole = PodSetResult("", 0, _summed([done[index] for index in indices]))
+        starts: dict[str, int] = {}
+        for index in indices:
+            for (number, name), position in cursor.items():
+                if number == index and name not in starts:
+                    starts[name] = position
+        _assign_pod_set(search, members, whole, starts)
+        for index in indices:
+            _share(whole, done[index])
+        if whole.failed:
+            break  # no flavor, so no cursor either: what failed is tried from the first flavor again
+        for index in indices:
+            result.cursor.update({(index, name): choice.tried for name, choice in done[index].choices.items()})
+        for name, choice in whole.choices.items():
             cell = (choice.flavor, name)
-            search.assumed[cell] = plus(search.assumed.get(cell, 0), one.requests[name])
+            search.assumed[cell] = plus(search.assumed.get(cell, 0), whole.requests[name])
+    result.pod_sets = [done[index] for index in sorted(done)]
     return result
 
 
-def _assign_pod_set(search: Search, pods: PodSetRequest, one: PodSetResult, starts: Mapping[str, int]) -> None:
+def _groups(pod_sets: tuple[PodSetRequest, ...]) -> list[list[int]]:
+    """Return who is treated as one (2.5): pod sets of one podSetGroupName, in the order of the first of each."""
+    found: list[list[int]] = []
+    for index, pods in enumerate(pod_sets):
+        known = next((one for one in found if pods.group and pod_sets[one[0]].group == pods.group), None)
+        if known is None:
+            found.append([index])
+        else:
+            known.append(index)
+    return found
+
+
+def _summed(listed: list[PodSetResult]) -> dict[str, int]:
+    """Return what pod sets request together."""
+    total: dict[str, int] = {}
+    for one in listed:
+        for name, amount in one.requests.items():
+            total[name] = plus(total.get(name, 0), amount)
+    return dict(sorted(total.items()))
+
+
+def _share(whole: PodSetResult, one: PodSetResult) -> None:
+    """Give a member what was found for its group: the flavors of its own resources, all texts."""
+    chosen = {} if whole.failed else whole.choices
+    one.choices = {name: choice for name, choice in chosen.items() if name in one.requests}
+    one.failed, one.texts, one.severity, one.worst = whole.failed, list(whole.texts), whole.severity, whole.mode()
+
+
+def _assign_pod_set(search: Search, pods: list[PodSetRequest], one: PodSetResult, starts: Mapping[str, int]) -> None:
     """Serve the resources in name order, one call per resource group (2.5)."""
     for resource in one.requests:
         if resource in one.choices:
@@ -191,7 +232,7 @@ class GroupSearch:
 
 
 def _serve_group(
-    search: Search, pods: PodSetRequest, one: PodSetResult, group: ResourceGroup, start: int
+    search: Search, pods: list[PodSetRequest], one: PodSetResult, group: ResourceGroup, start: int
 ) -> GroupSearch:
     """Try the flavors of a group from the cursor on (2.5)."""
     found = GroupSearch()
@@ -225,19 +266,20 @@ def _serve_group(
     return found
 
 
-def _obstacle(search: Search, pods: PodSetRequest, name: str, wanted: list[str]) -> str:
+def _obstacle(search: Search, pods: list[PodSetRequest], name: str, wanted: list[str]) -> str:
     """Return why a flavor is skipped (2.5), in the order of the list there; empty if it is not."""
     for resource in wanted:
-        if search.pins is not None and search.pins.get((pods.name, resource)) != name:
+        if search.pins is not None and name not in {search.pins.get((one.name, resource)) for one in pods}:
             return f"skipping flavor {name} as it is not found in the nomination mapping for resource {resource}"
     flavor = search.snapshot.flavors.get(name)
     if flavor is None:
         return f"flavor {name} not found"
-    taint = untolerated(flavor, pods)
-    if taint is not None:
-        return f"untolerated taint {{{taint.key} {taint.value} {taint.effect} <nil>}} in flavor {name}"
-    if not affinity_matches(flavor, pods):
-        return f"flavor {name} doesn't match node affinity"
+    for one in pods:
+        taint = untolerated(flavor, one)
+        if taint is not None:
+            return f"untolerated taint {{{taint.key} {taint.value} {taint.effect} <nil>}} in flavor {name}"
+        if not affinity_matches(flavor, one):
+            return f"flavor {name} doesn't match node affinity"
     return ""
 
 
