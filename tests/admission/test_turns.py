@@ -1,6 +1,11 @@
-"""With the shipped turns nobody of a queue is let in before one of it who is worth more and fits as well."""
+"""With the shipped turns nobody of a queue is let in before one of it who is worth more and fits as well.
+
+GATELIFT_TURNS_RUNS: how many random instances (default 250); GATELIFT_TURNS_SEED: the first seed.
+"""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
@@ -8,8 +13,12 @@ from gatelift_admission.engine import Engine
 from gatelift_admission.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
 from support.admission_objects import pod_set, workload
 from support.cohort_engine import arrive, cohort_engine, outcome
+from support.inversions import Turns, crowded
 
 SHIPPED = Settings(wake_period=WAKE_PERIOD, wake_period_max=WAKE_PERIOD_MAX, preemption_patience=PREEMPTION_PATIENCE)
+
+RUNS = int(os.environ.get("GATELIFT_TURNS_RUNS", "250"))
+FIRST = int(os.environ.get("GATELIFT_TURNS_SEED", "0"))
 
 
 def full() -> Engine:
@@ -53,3 +62,13 @@ def test_is_37_who_may_run_with_fewer_pods_is_not_let_in_before_who_is_worth_mor
     outcome(engine, 12.0)
     assert let_in(engine) == ["a-high", "a-low"]
     assert sum(engine.charged("a-low").values()) == 2000
+
+
+@pytest.mark.timeout(max(240, RUNS))
+def test_is_37_and_is_38_at_rest_nobody_passes_who_is_worth_more_but_where_he_does_in_kueue() -> None:
+    for seed in range(FIRST, FIRST + RUNS):
+        ours, theirs = Turns(crowded(seed)), Turns(crowded(seed), at_once=True)
+        ours.play()
+        if ours.inversions:
+            theirs.play()
+            assert theirs.inversions, f"seed {seed}: {sorted(ours.inversions)} (waits, was let in before it)"

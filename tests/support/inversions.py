@@ -1,0 +1,96 @@
+"""Who was let in before somebody of the same queue who is worth more and would have fitted, over random instances.
+
+Neighbour: `settling` plays with the shipped turns; with a period of 0 the engine wakes all at once, as Kueue.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from gatelift_admission.engine import Engine
+from gatelift_admission.entry import Entry, Phase
+from gatelift_admission.flavors import Mode
+from gatelift_admission.model import Decision, Reserve, Settings
+from gatelift_admission.nomination import nominate
+from support.admission_cases import STRATEGIES, Case
+from support.settling import Settling
+from support.twin_feed import START
+from support.twin_instances import instance
+
+ENDS_MAX = 4
+"""Workloads that end at a time."""
+MOMENTS = 6
+
+
+def crowded(seed: int) -> Case:
+    """Return an instance of one cohort in which all come at one time, and some end at a time.
+
+    Nobody preempts within his queue: who is let in too early stays, and is seen.
+    """
+    case = instance(seed, lambda _: {"preempt": {"reclaim": "Any"}})
+    rng = Random(f"turns {seed}")  # noqa: S311 - reproducible, not secret
+    case.pop("fair", None)
+    for one in case["workloads"].values():
+        one.update(created=0, priority=rng.randint(0, 4))
+    for one in case["queues"].values():
+        one.pop("weight", None)
+        one["cohort"] = "top"
+    names = list(case["workloads"])
+    case["steps"] = [*({"submit": name} for name in names), "cycle"]
+    for _ in range(MOMENTS):
+        ends = rng.sample(names, min(len(names), rng.randint(1, ENDS_MAX)))
+        case["steps"] += [*({"finish": name} for name in ends), "cycle"]
+    return case
+
+
+@dataclass(slots=True)
+class Turns(Settling):
+    """One instance; notes inversions each time that everything is at rest."""
+
+    at_once: bool = False
+    """Wake all at once, as Kueue."""
+    recent: list[str] = field(default_factory=list)
+    """Who was let in since everything was at rest last."""
+    inversions: set[tuple[str, str]] = field(default_factory=set)
+    """Who waits, and who was let in before it."""
+
+    def __post_init__(self) -> None:
+        """Decide as the manager does, or as Kueue."""
+        Settling.__post_init__(self)
+        if self.at_once:
+            fair = STRATEGIES[self.case["fair"]] if "fair" in self.case else ()
+            self.fast = Engine(Settings(fair_sharing=fair))
+            self.fast.wall_clock(START, START)
+
+    def rest(self) -> None:
+        """Let everything come to rest, and look who was let in."""
+        Settling.rest(self)
+        entries = self.fast.state.entries
+        held = [entries[uid] for uid in self.recent if uid in entries and entries[uid].charged]
+        self.recent.clear()
+        for one in entries.values():
+            if one.phase is Phase.PENDING and one.queue and not self._is_aside(one):
+                self.inversions.update((one.uid, low.uid) for low in held if self._inverted(one, low))
+
+    def _take(self, decisions: tuple[Decision, ...]) -> None:
+        Settling._take(self, decisions)
+        self.recent += [one.uid for one in decisions if isinstance(one, Reserve)]
+
+    def _is_aside(self, entry: Entry) -> bool:
+        queue = self.fast.state.queues[entry.queue]
+        return entry.uid in queue.pending.aside or not queue.admits or bool(entry.obstacle)
+
+    def _inverted(self, high: Entry, low: Entry) -> bool:
+        """Say whether one waits who is worth more, came no later and fits in the place of the other."""
+        state = self.fast.state
+        if low.charged_queue != high.queue or low.priority >= high.priority or high.timestamp > low.timestamp:
+            return False
+        queue, tree = state.queues[high.queue], state.ensure()
+        if not state.selects(queue, high.key.namespace):
+            return False
+        mark = tree.mark()
+        tree.remove_usage(tree.queues[queue.name], low.charged)
+        found = nominate(state, high, queue).assignment.mode is Mode.FIT
+        tree.undo(mark)
+        return found
