@@ -27,6 +27,7 @@ from gatelift_kinds.patches import without_finalizer
 from gatelift_kinds.review import NO_CORRECTION, Change, Correction, Verdict, WebhookFacts
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import WORKLOAD, Resource
 from gatelift_kube.writes import PatchKind
 from gatelift_wire.keys import PlacementKey
@@ -137,6 +138,10 @@ class BareKind:
 
     def unreachable_patch(self, obj: Workload, raw: bytes, message: str, wall: str) -> bytes | None:
         """Return nothing: the Workload says it itself."""
+        return None
+
+    def trouble_patch(self, obj: Workload, raw: bytes, said: Condition | None) -> bytes | None:
+        """Return nothing: nothing of it runs."""
         return None
 
     def lets_itself_go(self, obj: Workload) -> bool:

@@ -43,6 +43,7 @@ from gatelift_kinds.workload_document import describes, pod_set_document, worklo
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.objects.kueue import PodSet, Workload
+from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import JOB, Resource
 from gatelift_kube.writes import PatchKind
 from gatelift_wire.keys import PlacementKey
@@ -189,6 +190,10 @@ class JobKind:
         return None if self.suspended(obj) else job_status.mirror(obj, raw, reported)
 
     def unreachable_patch(self, obj: Job, raw: bytes, message: str, wall: str) -> bytes | None:
+        """Return nothing: a Job has no condition for it, its Workload says it."""
+        return None
+
+    def trouble_patch(self, obj: Job, raw: bytes, said: Condition | None) -> bytes | None:
         """Return nothing: a Job has no condition for it, its Workload says it."""
         return None
 

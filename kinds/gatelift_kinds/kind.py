@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 from gatelift_kinds.review import Change, Correction, Verdict, WebhookFacts
 from gatelift_kube.objects.core import Pod, Toleration
 from gatelift_kube.objects.kueue import PriorityClassRef, Workload
+from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import Resource
 from gatelift_kube.writes import PatchKind
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID, PlacementKey
@@ -243,6 +244,13 @@ class ManagementSide(Protocol[UserT_contra]):
         """Return the patch of the user's `/status` that says that nobody hears of its cluster; None: nothing to say.
 
         What the status said last stays. The next reported status that is shown takes it back.
+        """
+        ...
+
+    def trouble_patch(self, obj: UserT_contra, raw: bytes, said: Condition | None) -> bytes | None:
+        """Return the patch of the user's `/status` that says what keeps its pod from running; None: nothing to say.
+
+        `said`: the Workload's condition `pod_trouble.CONDITION`, None where that has none.
         """
         ...
 

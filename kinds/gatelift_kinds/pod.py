@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gatelift_kinds import charged, job_template, markers, placed_mark, placed_on, pod_rules, shown_status
+from gatelift_kinds import charged, job_template, markers, placed_mark, placed_on, pod_rules, pod_trouble, shown_status
 from gatelift_kinds.kind import (
     ALL_GRANTED,
     Charged,
@@ -45,6 +45,7 @@ from gatelift_kinds.review import NO_CORRECTION, Change, Correction, Verdict, We
 from gatelift_kinds.workload_document import describes, pod_set_document, workload_document
 from gatelift_kube.objects.core import Pod, PodTemplate
 from gatelift_kube.objects.kueue import PodSet, Workload
+from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import JOB, POD, Resource
 from gatelift_kube.writes import PatchKind
 from gatelift_wire.keys import FINALIZER_REPORT, PlacementKey
@@ -202,11 +203,13 @@ class PodKind:
         """
         old = status_of(raw)
         new = shown_status.of_pod(decode(reported))
-        conditions = new.pop("conditions", [])
+        conditions = pod_trouble.without(new.pop("conditions", []))
         if not self.lifted(obj) and not _scheduled(conditions):
             mine = [one for one in old.get("conditions") or [] if one.get("type") == "PodScheduled"]
             if mine:
                 conditions = [one for one in conditions if one.get("type") != "PodScheduled"] + mine
+        if new.get("phase") not in {"Succeeded", "Failed"}:
+            conditions += pod_trouble.only(old.get("conditions") or [])
         if conditions:
             new["conditions"] = conditions
         if "qosClass" in old:  # immutable; the same by the same spec, but for what a worker's LimitRange adds
@@ -225,6 +228,18 @@ class PodKind:
         ]
         return status_patch(obj.metadata, old, {**old, "conditions": conditions})
 
+    def trouble_patch(self, obj: Pod, raw: bytes, said: Condition | None) -> bytes | None:
+        """Return the patch of the condition, for this version: on `local` the kubelet writes beside us."""
+        shown = any(one.type == pod_trouble.CONDITION for one in obj.status.conditions)
+        if over(obj) or (said is None and not shown):
+            return None
+        old = status_of(raw).get("conditions") or []
+        new = pod_trouble.said_on(old, said)
+        if new == old:
+            return None
+        meta = {"uid": obj.metadata.uid, "resourceVersion": obj.metadata.resource_version}
+        return encode({"metadata": meta, "status": {"conditions": new}})
+
     def end_patch(self, obj: Pod, raw: bytes, outcome: Outcome, wall: str) -> bytes | None:
         """Return phase, message and conditions of a pod that is over; what its containers showed is dropped."""
         if over(obj):
@@ -234,7 +249,7 @@ class PodKind:
         new["phase"] = outcome.reason
         if outcome.message:
             new["message"] = outcome.message
-        new["conditions"] = [_completed(one, wall) for one in old.get("conditions") or []]
+        new["conditions"] = [_completed(one, wall) for one in pod_trouble.without(old.get("conditions") or [])]
         return status_patch(obj.metadata, old, new)
 
     def placed_step(self, obj: Pod, key: PlacementKey, granted: Mapping[str, int] = ALL_GRANTED) -> PatchStep | None:
@@ -264,7 +279,10 @@ class PodKind:
         }
         mine = [one for one in old.get("conditions") or [] if one.get("type") == "PodScheduled"]
         waiting = [one for one in mine if one.get("reason") == "SchedulingGated"]
-        new: Json = {"phase": "Pending", "conditions": waiting or [{**gated, "lastTransitionTime": wall}]}
+        ours = pod_trouble.only(old.get("conditions") or [])
+        refused = [one for one in ours if one.get("reason") == pod_trouble.START_REFUSED]
+        waiting = waiting or [{**gated, "lastTransitionTime": wall}]
+        new: Json = {"phase": "Pending", "conditions": waiting + refused}
         if "qosClass" in old:
             new["qosClass"] = old["qosClass"]
         body = status_patch(obj.metadata, old, new)

@@ -23,6 +23,7 @@ from gatelift.cli.target import target_of
 from gatelift.cli.unreachable import halted, unreachable
 from gatelift.cli.waiting import Waiting, waiting_of
 from gatelift.core import texts
+from gatelift_kinds import pod_trouble
 from gatelift_kinds.made_for import owners_of
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
@@ -52,6 +53,7 @@ class Explanation:
     path: tuple[str, ...] = ()
     halted: str = ""
     unreachable: tuple[str, ...] = ()
+    pods: str = ""
     waiting: Waiting | None = None
 
 
@@ -135,8 +137,9 @@ def explanation_of(workload: Workload, now: dt.datetime) -> Explanation:
         state=situation.state,
         reason=situation.reason,
         because=situation.message,
-        held=_held(workload),
+        held=_said(workload, texts.HELD),
         cluster=placement.cluster,
+        pods=_said(workload, pod_trouble.CONDITION),
         epoch=placement.epoch,
         queue=workload.spec.queue_name,
         quota=_quota(workload.status.admission),
@@ -164,9 +167,9 @@ def explanation_of(workload: Workload, now: dt.datetime) -> Explanation:
     )
 
 
-def _held(workload: Workload) -> str:
-    """Return why it is held although it has a reservation, "" where it is not."""
-    said = conditions.find(workload.status.conditions, texts.HELD)
+def _said(workload: Workload, type_: str) -> str:
+    """Return what a condition of ours says that is there for as long as it is true, "" where it is not."""
+    said = conditions.find(workload.status.conditions, type_)
     return f"{said.reason}: {said.message}" if said is not None and said.status == conditions.TRUE else ""
 
 
@@ -207,6 +210,7 @@ def _print(told: Explanation) -> None:
         ("halted", told.halted),
         ("cluster", told.cluster),
         *(("", each) for each in told.unreachable),
+        ("pods", told.pods),
         ("epoch", str(told.epoch)),
         ("queue", told.queue),
         *(("" if index else "path", each) for index, each in enumerate(told.path)),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from gatelift.core.agenda import Key, Look
 from gatelift_admission.model import Reserve
+from gatelift_kinds.pod_trouble import Trouble
 from gatelift_kube.objects.kueue import PodSet
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
@@ -247,6 +248,8 @@ class Attempt:
     reports: dict[str, ObjectReport] = field(default_factory=dict)
     counts: CountsReport | None = None
     unshown_since: float = 0.0
+    trouble: Trouble | None = None  # of its pods, as its cluster last said
+    trouble_since: float = 0.0  # since when the Workload says something else of it
     withdrawn: dict[str, int] = field(default_factory=dict)  # cluster -> session in which its hold was let go
     waiting: tuple[str, str] | None = None
     epoch_spent: bool = False

@@ -13,6 +13,7 @@ from gatelift.core import (
     execution_time,
     kept_record,
     placing,
+    pod_troubles,
     readiness,
     record,
     retention,
@@ -244,6 +245,7 @@ def _write_released(core: Core, known: Workload, rec: Record, attempt: Attempt, 
         wall=core.wall.text(now),
         past_seconds=execution_time.past(core, known, reason, now),
         retried=message if by_cluster else "",
+        besides=pod_troubles.refused(known, outcome) if by_cluster else (),
     )
     core.patch_workload(known, body, RELEASE if evicted is None else EVICT_AND_RELEASE)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.core import admitted_by, epochs, texts
+from gatelift_kinds import pod_trouble
 from gatelift_kube.conditions import CONDITIONS_MAX, left_out
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.plain_text import plain
@@ -29,7 +30,7 @@ RECORD = frozenset(
     }
 )
 """Of a Workload: those that only Gatelift writes; Finished is final, whoever wrote it."""
-WORKLOAD = RECORD | {texts.FINISHED, texts.HELD, "WaitingForReplacementPods"}
+WORKLOAD = RECORD | {texts.FINISHED, texts.HELD, pod_trouble.CONDITION, "WaitingForReplacementPods"}
 """Of a Workload: all that Gatelift or Kueue write."""
 
 LEFT_OUT = "ConditionsLeftOut"

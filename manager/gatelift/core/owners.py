@@ -10,7 +10,18 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import mirror, out_of_sight, outgrown, priorities, record, seeking, shown_end, telling, texts
+from gatelift.core import (
+    mirror,
+    out_of_sight,
+    outgrown,
+    pod_troubles,
+    priorities,
+    record,
+    seeking,
+    shown_end,
+    telling,
+    texts,
+)
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState, Ending
 from gatelift.core.knowledge import Owner, key_of
@@ -63,6 +74,7 @@ def reconcile(core: Core, kind_name: str, key: ObjectKey, now: float) -> None:
         _over(core, owner, workload, attempt, now)
     else:
         _with_workload(core, owner, workload, attempt, look, now)
+        pod_troubles.show_on_owner(core, owner, workload, attempt, look, now)
 
 
 def workload_for(core: Core, owner: Owner) -> Workload | None:

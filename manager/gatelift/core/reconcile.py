@@ -22,6 +22,7 @@ from gatelift.core import (
     outgrown,
     owners,
     placing,
+    pod_troubles,
     priorities,
     raising,
     readiness,
@@ -79,6 +80,7 @@ def _due(core: Core, known: Workload, rec: Record, attempt: Attempt, kind: Kind[
     if is_told:
         _next_step(core, known, rec, attempt, kind, owner, now)
     held.show(core, known, rec, attempt.look, now)
+    pod_troubles.show(core, known, rec, attempt, now)
 
 
 def _next_step(

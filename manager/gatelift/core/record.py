@@ -17,6 +17,7 @@ import msgspec
 from gatelift.core import admitted_by, documents, epochs, own_conditions, texts
 from gatelift.core.attempts import Ending
 from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift_kinds import pod_trouble
 from gatelift_kube.conditions import FALSE, TRUE, find, fitting, is_true, put, without
 from gatelift_kube.objects.kueue import (
     Admission,
@@ -348,19 +349,21 @@ def release_write(
     wall: str,
     past_seconds: int | None = None,
     retried: str = "",
+    besides: tuple[Condition, ...] = (),
 ) -> bytes:
     """Give the reservation back: QuotaReserved=False, Admitted=False, no admission, no winner, checks reset.
 
     `evicted` sets Evicted=True in the same write when no write of its own came before (the work had already ended).
     `requeue` None: it comes back when what stopped it says so (queue restarted, reactivated). `past_seconds`: for how
     long it has been admitted until now, all times together. `retried`: what a cluster said that gave it up, as the
-    Retry of the check that dispatches.
+    Retry of the check that dispatches. `besides`: conditions that are to stand from now on.
     """
     conditions = workload.status.conditions
     if evicted is not None:
         conditions = _evicted(workload, (evicted.reason, evicted.message), evicted.preempted, wall)
-    conditions = without(conditions, texts.HELD)  # why it waits is said there from now on
+    conditions = without(without(conditions, texts.HELD), pod_trouble.CONDITION)  # why it waits is said there from now
     conditions = without(conditions, admitted_by.ADMITTED_BY)
+    conditions = _with(conditions, besides, wall)
     conditions = put(conditions, condition(workload, texts.QUOTA_RESERVED, FALSE, reason, message), wall)
     if find(conditions, texts.ADMITTED) is not None:
         lost = texts.WORKLOAD_HAS_NO_RESERVATION
@@ -457,7 +460,8 @@ def requeued_write(workload: Workload, reason: str, message: str, wall: str) -> 
 def finished_write(workload: Workload, reason: str, message: str, wall: str) -> bytes:
     """Write Finished=True, which is final."""
     finished = condition(workload, texts.FINISHED, TRUE, reason, message)
-    return status_write(workload, conditions=put(without(workload.status.conditions, texts.HELD), finished, wall))
+    kept = without(without(workload.status.conditions, texts.HELD), pod_trouble.CONDITION)
+    return status_write(workload, conditions=put(kept, finished, wall))
 
 
 def epoch_patch(workload: Workload, epoch: int, *, recovered: int = 0) -> bytes:

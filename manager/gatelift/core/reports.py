@@ -15,6 +15,7 @@ from gatelift.core import (
     few_lines,
     mirror,
     placing,
+    pod_troubles,
     predecessors,
     recovery,
     telling,
@@ -116,6 +117,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             dispatch.free_room(core, attempt.uid, cluster)
         case ObjectReport():
             _keep(core, attempt, (message,))
+            pod_troubles.heard(core, attempt)
         case CountsReport():
             attempt.counts = message
             core.mark_attempt(attempt)

@@ -17,6 +17,7 @@ RECLAIM = "reclaim"
 PODS_READY = "pods ready"
 WHY_WAITING = "why waiting"
 WHY_HELD = "why held"
+POD_TROUBLE = "pod trouble"
 MIRROR = "mirror"
 MIRROR_END = "mirror the end"
 SHOW_END = "show the end"
@@ -33,6 +34,7 @@ INFORMING = frozenset(
         PODS_READY,
         WHY_WAITING,
         WHY_HELD,
+        POD_TROUBLE,
         MIRROR,
         MIRROR_END,
         SHOW_END,

@@ -144,12 +144,12 @@ def sight_of(obj: KubeObject, raw: bytes) -> Sight:
     if isinstance(obj, Pod):
         status = _POD_STATUS.decode(raw_status(raw))
         containers = (*status.init_container_statuses, *status.container_statuses)
-        scheduled = any(one.type == "PodScheduled" and one.status == "True" for one in obj.status.conditions)
+        scheduled = [(one.status, one.reason) for one in obj.status.conditions if one.type == "PodScheduled"]
         return Sight(
             (obj.status.phase if pods.over(obj) else "", pods.ready(obj), deleting),
             (
                 obj.status.phase,
-                scheduled,
+                tuple(scheduled),
                 obj.status.reason,
                 tuple((c.name, c.ready, c.restart_count, c.state.waiting) for c in containers),
             ),

@@ -1,0 +1,110 @@
+"""What keeps placed pods from running, shown at home: a condition on the Workload, and on the user's pod. Pure.
+
+Told by the cluster's reports; a start that a cluster refused is told with the write that takes the placement back. It
+informs and moves nothing: no quota, no state, no time-out. It rests alone, keeps nothing waiting, and goes when the
+trouble is over. Neighbours: `reports` brings what was heard, `reconcile` and `owners` call, `pod_trouble` of the kinds
+reads statuses.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import record, texts
+from gatelift.core.agenda import Key
+from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
+from gatelift.core.knowledge import Owner
+from gatelift.core.record import Record
+from gatelift.core.resting import POD_TROUBLE
+from gatelift.core.state import Core
+from gatelift_kinds.pod_trouble import CONDITION, START_REFUSED, first, of_status, told
+from gatelift_kube.conditions import TRUE, find, put, without
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.objects.meta import Condition
+from gatelift_kube.resources import POD
+from gatelift_wire.refusals import Refusal
+
+SETTLE_SECONDS = 10.0
+"""A trouble, or its end, is shown once it has stood for so long: a node may come, a pull is tried again, what crashes
+runs for some seconds in between. So one placement is at most six writes a minute, and nearly all are none."""
+_FOR_PEOPLE = frozenset(
+    {
+        Refusal.NAMESPACE_MISSING.value,
+        Refusal.NAMESPACE_NOT_ALLOWED.value,
+        Refusal.KIND_NOT_SERVED.value,
+        Refusal.NAME_CONFLICT.value,
+        Refusal.DENIED.value,
+        Refusal.TOO_LARGE.value,
+        Refusal.POLICY.value,
+        Refusal.INVALID.value,
+        Refusal.REQUESTS_RAISED.value,
+    }
+)
+"""Refusals that last until a person has changed something; all others are of a moment, or between two daemons."""
+
+
+def heard(core: Core, attempt: Attempt) -> None:
+    """Take note of what its cluster last said of its pods; its Workload is looked at when that has changed."""
+    found = first(
+        of_status(report.name, report.status)
+        for report in attempt.reports.values()
+        if report.kind == POD.kind and not report.gone
+    )
+    if found != attempt.trouble:
+        attempt.trouble = found
+        core.mark_attempt(attempt)
+
+
+def refused(known: Workload, outcome: Outcome) -> tuple[Condition, ...]:
+    """Return what a Workload bears, until it runs, whose start its cluster has refused; nothing after all other ends.
+
+    A lift that is refused ends the placement as one that is refused from the start does: nothing of it ran.
+    """
+    if outcome.how is not Wire.REFUSED or outcome.reason not in _FOR_PEOPLE:
+        return ()
+    return (record.condition(known, CONDITION, TRUE, START_REFUSED, outcome.message),)
+
+
+def show(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
+    """Write on the Workload what keeps its pods from running, or take it off, at the pace of what only informs."""
+    said, trouble = find(known.status.conditions, CONDITION), attempt.trouble
+    if (said is None and trouble is None) or attempt.state is not AttemptState.RUNNING:
+        attempt.trouble_since = 0.0  # what was said of one that waits, ends or is lost stays for now
+        return
+    if rec.finished or core.inflight.busy(rec.ref) or find(known.status.conditions, texts.HELD) is not None:
+        return  # the answer marks it again; one word at a time, and why it is held weighs more
+    wanted = (TRUE, trouble.reason, told(attempt.cluster, trouble)) if trouble is not None else None
+    if wanted == ((said.status, said.reason, said.message) if said is not None else None):
+        attempt.trouble_since = 0.0
+        core.budget.leave(attempt.look)
+    elif trouble is not None or attempt.reports or attempt.counts is not None:  # else a leader before has heard it
+        _write_in_time(core, known, rec, attempt, wanted, now)
+
+
+def _write_in_time(
+    core: Core, known: Workload, rec: Record, attempt: Attempt, wanted: tuple[str, str, str] | None, now: float
+) -> None:
+    attempt.trouble_since = attempt.trouble_since or now
+    due = attempt.trouble_since + SETTLE_SECONDS
+    if now < due:
+        core.agenda.wake(attempt.look, due)
+    elif not core.resting.rests(rec.ref, POD_TROUBLE, core.agenda, attempt.look, now) and core.may_inform(
+        attempt.look, now
+    ):
+        attempt.trouble_since = 0.0
+        conditions = without(known.status.conditions, CONDITION)
+        if wanted is not None:
+            new = record.condition(known, CONDITION, *wanted)
+            conditions = put(known.status.conditions, new, core.wall.text(now))
+        core.patch_workload(known, record.status_write(known, conditions=conditions), POD_TROUBLE)
+
+
+def show_on_owner(core: Core, owner: Owner, workload: Workload, attempt: Attempt | None, look: Key, now: float) -> None:
+    """Write on the user's object what its Workload says of it, where its kind has a place for that."""
+    lost = attempt is None or attempt.state is AttemptState.LOST
+    if lost or core.inflight.busy(owner.ref):
+        return
+    body = owner.kind.trouble_patch(owner.object, owner.raw, find(workload.status.conditions, CONDITION))
+    if body is None:
+        core.budget.leave(look)
+    elif not core.resting.rests(owner.ref, POD_TROUBLE, core.agenda, look, now) and core.may_inform(look, now):
+        version = owner.object.metadata.resource_version
+        core.patch(owner.ref, body, POD_TROUBLE, decided_on=version, subresource="status", informs=True)

@@ -1,0 +1,142 @@
+"""IS-45: what keeps placed pods from running is seen at home, on the Workload and the user's pod, while it lasts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gatelift.core.pod_troubles import SETTLE_SECONDS
+from gatelift_kinds.pod_trouble import CONDITION
+from gatelift_kube.conditions import MESSAGE_CHARS_MAX
+from gatelift_kube.writes import Patch, WriteError
+from gatelift_wire.refusals import Refusal
+from support.builders_manager import a_pod, a_setting
+from support.manager_world import RUNNING, SUCCEEDED, World, a_world
+
+NO_NODE = "0/3 nodes are available: 3 Insufficient cpu."
+TEXT = f'Pod one on cluster "a": {NO_NODE}'
+UNSCHEDULABLE = {
+    "phase": "Pending",
+    "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": NO_NODE}],
+}
+A_WHILE = SETTLE_SECONDS + 5.0
+
+
+def said(world: World, kind: str) -> tuple[str, str]:
+    found = world.condition(world.find(kind), CONDITION)
+    return found.get("reason", ""), found.get("message", "")
+
+
+def a_placed_pod(**settings: Any) -> World:
+    world = a_world(a_setting(), **settings)
+    world.api.apply(a_pod().document())
+    world.settle()
+    return world
+
+
+def show(world: World, status: dict[str, Any]) -> None:
+    agent = world.agents["a"]
+    agent.show(agent.commits[0], status)
+    world.advance(A_WHILE)
+
+
+def written(world: World) -> list[Patch]:
+    return [one for one in world.history if isinstance(one, Patch) and CONDITION.encode() in one.body]
+
+
+def test_is_45_what_no_node_takes_is_said_on_the_workload_and_on_the_pod() -> None:
+    world = a_placed_pod()
+    show(world, UNSCHEDULABLE)
+    assert said(world, "Workload") == ("Unschedulable", TEXT)
+    assert said(world, "Pod") == ("Unschedulable", TEXT)
+    scheduled = world.condition(world.find("Pod"), "PodScheduled")
+    assert scheduled.get("reason") != "Unschedulable", "no autoscaler at home takes it for a pod that lacks a node"
+    assert world.condition(world.find("Workload"), "Admitted")["status"] == "True", "it moves nothing"
+    writes = len(written(world))
+    world.advance(600.0)
+    assert len(written(world)) == writes, "once"
+
+
+def test_is_45_it_goes_when_the_trouble_is_over() -> None:
+    world = a_placed_pod()
+    show(world, UNSCHEDULABLE)
+    show(world, RUNNING)
+    assert said(world, "Workload") == said(world, "Pod") == ("", "")
+    assert world.condition(world.find("Pod"), "Ready")["status"] == "True"
+
+
+def test_is_45_it_goes_with_the_end() -> None:
+    world = a_placed_pod()
+    show(world, UNSCHEDULABLE)
+    agent = world.agents["a"]
+    agent.finish(agent.commits[0], SUCCEEDED)
+    world.advance(A_WHILE)
+    assert world.condition(world.find("Workload"), "Finished")["status"] == "True"
+    assert said(world, "Workload") == said(world, "Pod") == ("", "")
+
+
+def test_is_45_what_passes_is_not_said() -> None:
+    world = a_placed_pod()
+    agent = world.agents["a"]
+    agent.show(agent.commits[0], UNSCHEDULABLE)
+    world.advance(SETTLE_SECONDS / 2)
+    show(world, RUNNING)
+    assert written(world) == []
+
+
+def test_is_45_a_text_of_any_length_is_cut() -> None:
+    world = a_placed_pod()
+    condition = {**UNSCHEDULABLE["conditions"][0], "message": "\x1b" + "x" * 50_000}  # type: ignore[dict-item]
+    show(world, {"phase": "Pending", "conditions": [condition]})
+    reason, message = said(world, "Workload")
+    assert reason == "Unschedulable"
+    assert len(message) < MESSAGE_CHARS_MAX
+    assert message.isprintable()
+
+
+def test_is_45_a_write_that_is_refused_rests_alone_and_the_end_is_written() -> None:
+    world = a_placed_pod()
+    world.fail = lambda write: (
+        WriteError.INVALID if isinstance(write, Patch) and CONDITION.encode() in write.body else None
+    )
+    show(world, UNSCHEDULABLE)
+    assert len(written(world)) < 10, "it pauses"
+    agent = world.agents["a"]
+    agent.finish(agent.commits[0], SUCCEEDED)
+    world.advance(5.0)
+    assert world.condition(world.find("Workload"), "Finished")["status"] == "True"
+
+
+def test_is_45_after_a_change_of_leader_it_stays_until_the_cluster_has_told_otherwise() -> None:
+    world = a_placed_pod()
+    show(world, UNSCHEDULABLE)
+    world.restart()
+    world.advance(60.0)
+    assert said(world, "Workload") == ("Unschedulable", TEXT)
+    world.connect("a")
+    world.advance(1.0)
+    show(world, RUNNING)
+    assert said(world, "Workload") == said(world, "Pod") == ("", "")
+
+
+def test_is_45_of_a_lost_cluster_the_last_word_stays() -> None:
+    world = a_placed_pod()
+    show(world, UNSCHEDULABLE)
+    world.cut("a", lost=True)
+    world.advance(600.0)
+    assert said(world, "Workload") == said(world, "Pod") == ("Unschedulable", TEXT)
+
+
+def test_is_45_a_start_that_is_refused_is_said_until_it_runs() -> None:
+    world = a_world(a_setting(), clusters=("a",))
+    agent = world.agents["a"]
+    agent.refuse_commit = Refusal.DENIED
+    world.api.apply(a_pod().document())
+    world.advance(2.0)
+    text = 'Cluster "a" refused the placement: Denied: as told'
+    assert said(world, "Workload") == ("StartRefused", text)
+    assert said(world, "Pod") == ("StartRefused", text)
+    agent.refuse_commit = None
+    world.advance(3600.0)
+    agent.show(agent.commits[-1], RUNNING)
+    world.advance(A_WHILE)
+    assert said(world, "Workload") == said(world, "Pod") == ("", "")
