@@ -26,6 +26,8 @@ IMAGE = "ImageNotPulled"
 CRASH = "ContainerCrashes"
 ORDER = {UNSCHEDULABLE: 0, START_REFUSED: 1, IMAGE: 2, CRASH: 3}
 """Reasons, in the order in which they stand in a pod's way: of several pods the first trouble is shown."""
+OF_PODS = frozenset(ORDER) - {START_REFUSED}
+"""What an agent may tell of the pods of a Job: a start that is refused has a message of its own."""
 TEXT_CHARS_MAX = 400
 """Of one trouble: what a scheduler says of a large cluster takes half of that."""
 _WORD_CHARS_MAX = 200

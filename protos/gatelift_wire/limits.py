@@ -68,6 +68,12 @@ OBJECTS_MAX = 8192
 POD_SETS_MAX = 64
 """Pod sets of a workload; Kueue's own limit is 8, a pod group may have as many roles as it likes within reason."""
 
+TROUBLES_MAX = 4
+"""Troubles of pods in one report: one for each thing that keeps a pod from running, and today the first alone."""
+
+TROUBLE_TEXT_MAX = 4 * KIBIBYTE
+"""One sentence: the agent cuts it at 400 characters, the longest of which take four bytes."""
+
 KEYS_MAX = 8192
 """Keys in one Confirm; the sender cuts longer lists."""
 

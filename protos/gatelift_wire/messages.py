@@ -347,12 +347,22 @@ class PodSetCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PodTrouble:
+    """What keeps a pod from running, for people alone: a reason that the manager knows, or nobody is told of it."""
+
+    reason: str
+    pod: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CountsReport:
     """Counts per pod set of an object whose pods have no report of their own, as a Job; sent when they change."""
 
     key: PlacementKey
     pod_sets: tuple[PodSetCounts, ...]
     reclaimable: tuple[tuple[str, int], ...] = ()
+    troubles: tuple[PodTrouble, ...] = ()  # of its pods, the first; older agents tell of none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

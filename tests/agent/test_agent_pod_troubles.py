@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 
+from gatelift_agent.core.reports import TROUBLE_SECONDS
 from gatelift_kube.resources import POD
 from gatelift_wire import messages as m
+from support.agent_drivers import Cluster
 from support.agent_stage import Stage
+
+A_WHILE = TROUBLE_SECONDS + 5.0
 
 
 def test_is_45_a_pod_that_no_node_takes_is_reported_though_it_was_before() -> None:
@@ -23,3 +27,86 @@ def test_is_45_a_pod_that_no_node_takes_is_reported_though_it_was_before() -> No
     assert len(stage.peer.of(m.ObjectReport)) == told + 1
     (said,) = json.loads(stage.peer.of(m.ObjectReport)[-1].status)["conditions"]
     assert said["reason"] == "Unschedulable"
+
+
+# --- pods of a Job ---------------------------------------------------------------------------------------------------
+
+
+def a_job_with_pods() -> tuple[Stage, list[str]]:
+    stage = Stage()
+    stage.start()
+    cluster = Cluster(stage, finishes=False)
+    stage.place(kind="Job", name="j")
+    while cluster.react():
+        pass
+    stage.pass_seconds(A_WHILE)
+    return stage, sorted(each["metadata"]["name"] for each in stage.store.look_all(("", "pods")))
+
+
+def say(stage: Stage, name: str, *, ready: bool = False, reason: str = "", phase: str = "Pending") -> None:
+    container = {"name": "main", "image": "app:1", "state": {"waiting": {"reason": reason}} if reason else {}}
+    conditions = [{"type": "Ready", "status": "True" if ready else "False"}]
+    status = {"phase": phase, "conditions": conditions, "containerStatuses": [container]}
+    stage.change(POD, name, {"status": status}, "status")
+
+
+def troubles(stage: Stage) -> tuple[m.PodTrouble, ...]:
+    return stage.peer.of(m.CountsReport)[-1].troubles
+
+
+def test_is_45_of_a_jobs_pods_the_first_trouble_is_told_until_it_is_over() -> None:
+    stage, (first, second) = a_job_with_pods()
+    assert troubles(stage) == ()
+    say(stage, second, reason="CrashLoopBackOff")
+    stage.pass_seconds(A_WHILE)
+    (told,) = troubles(stage)
+    assert (told.reason, told.pod) == ("ContainerCrashes", second)
+    say(stage, first, reason="ImagePullBackOff")
+    stage.pass_seconds(A_WHILE)
+    (told,) = troubles(stage)
+    assert (told.reason, told.pod) == ("ImageNotPulled", first)
+    for name in (first, second):
+        say(stage, name, ready=True, phase="Running")
+    stage.pass_seconds(A_WHILE)
+    assert troubles(stage) == ()
+
+
+def test_is_45_what_passes_and_what_goes_round_is_not_told_each_time() -> None:
+    stage, (first, _) = a_job_with_pods()
+    say(stage, first)
+    stage.pass_seconds(A_WHILE)
+    told = len(stage.peer.of(m.CountsReport))
+    for _ in range(50):
+        say(stage, first, reason="ErrImagePull")
+        stage.pass_seconds(TROUBLE_SECONDS / 4)
+        say(stage, first, reason="ContainerCreating")
+        stage.pass_seconds(TROUBLE_SECONDS / 4)
+    assert len(stage.peer.of(m.CountsReport)) == told
+    for reason in ("ErrImagePull", "ImagePullBackOff") * 25:
+        say(stage, first, reason=reason)
+        stage.pass_seconds(1.0)
+    assert [len(one.troubles) for one in stage.peer.of(m.CountsReport)[told:]] == [1]
+
+
+def test_is_45_a_pod_that_failed_is_trouble_while_no_other_is_ready() -> None:
+    stage, (first, second) = a_job_with_pods()
+    say(stage, second)
+    say(stage, first, phase="Failed")
+    stage.pass_seconds(A_WHILE)
+    assert [(one.pod, one.text) for one in troubles(stage)] == [(first, "it has failed")]
+    say(stage, second, ready=True, phase="Running")
+    stage.pass_seconds(A_WHILE)
+    assert troubles(stage) == ()
+
+
+def test_is_45_a_session_that_begins_anew_is_told_again_and_what_is_gone_is_forgotten() -> None:
+    stage, (first, _) = a_job_with_pods()
+    say(stage, first, reason="ErrImagePull")
+    stage.pass_seconds(A_WHILE)
+    stage.cut_stream()
+    stage.mend(resume=False)
+    stage.pass_seconds(A_WHILE)
+    assert [one.pod for one in troubles(stage)] == [first]
+    stage.remove(POD, first)
+    stage.pass_seconds(A_WHILE)
+    assert troubles(stage) == ()

@@ -8,8 +8,9 @@ from gatelift.core.pod_troubles import SETTLE_SECONDS
 from gatelift_kinds.pod_trouble import CONDITION
 from gatelift_kube.conditions import MESSAGE_CHARS_MAX
 from gatelift_kube.writes import Patch, WriteError
+from gatelift_wire.messages import CountsReport, PodSetCounts, PodTrouble
 from gatelift_wire.refusals import Refusal
-from support.builders_manager import a_pod, a_setting
+from support.builders_manager import a_job, a_pod, a_setting
 from support.manager_world import RUNNING, SUCCEEDED, World, a_world
 
 NO_NODE = "0/3 nodes are available: 3 Insufficient cpu."
@@ -140,3 +141,44 @@ def test_is_45_a_start_that_is_refused_is_said_until_it_runs() -> None:
     agent.show(agent.commits[-1], RUNNING)
     world.advance(A_WHILE)
     assert said(world, "Workload") == said(world, "Pod") == ("", "")
+
+
+# --- pods of a Job ---------------------------------------------------------------------------------------------------
+
+
+def a_placed_job() -> World:
+    world = a_world(a_setting(cpu=8))
+    world.api.apply(a_job())
+    world.settle()
+    return world
+
+
+def count(world: World, *troubles: PodTrouble) -> None:
+    agent = world.agents["a"]
+    agent.say(CountsReport(key=agent.commits[0], pod_sets=(PodSetCounts(name="main", active=1),), troubles=troubles))
+    world.advance(A_WHILE)
+
+
+def test_is_45_the_trouble_of_a_jobs_pods_is_said_on_its_workload_while_it_lasts() -> None:
+    world = a_placed_job()
+    before = world.find("Job")
+    count(world, PodTrouble(reason="ImageNotPulled", pod="j-0", text="no\x1b image"))
+    assert said(world, "Workload") == ("ImageNotPulled", 'Pod j-0 on cluster "a": no\ufffd image')
+    assert world.find("Job") == before, "a Job has no place for it"
+    count(world)
+    assert said(world, "Workload") == ("", "")
+
+
+def test_is_45_a_reason_that_nobody_knows_or_that_is_not_of_a_pod_is_not_said() -> None:
+    world = a_placed_job()
+    count(world, PodTrouble(reason="Bored", pod="j-0"), PodTrouble(reason="StartRefused", pod="j-0"))
+    assert said(world, "Workload") == ("", "")
+
+
+def test_is_45_it_moves_nothing() -> None:
+    world = a_placed_job()
+    status = {key: value for key, value in world.find("Workload")["status"].items() if key != "conditions"}
+    count(world, PodTrouble(reason="ContainerCrashes", pod="j-0", text="x"))
+    after = world.find("Workload")["status"]
+    assert {key: value for key, value in after.items() if key != "conditions"} == status
+    assert [one.subresource for one in written(world)] == ["status"]

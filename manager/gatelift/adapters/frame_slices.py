@@ -43,7 +43,7 @@ _AT_ONCE = (LeaseRenew, CreditGrant)
 _LISTS: dict[type, tuple[str, ...]] = {
     Finished: ("objects",),
     Stopped: ("objects",),
-    CountsReport: ("pod_sets", "reclaimable"),
+    CountsReport: ("pod_sets", "reclaimable", "troubles"),
     Capacity: ("entries", "namespaces", "foreign"),
     InventoryChunk: ("entries", "foreign"),
 }

@@ -15,7 +15,7 @@ from gatelift.core.knowledge import Owner
 from gatelift.core.record import Record
 from gatelift.core.resting import POD_TROUBLE
 from gatelift.core.state import Core
-from gatelift_kinds.pod_trouble import CONDITION, START_REFUSED, first, of_status, told
+from gatelift_kinds.pod_trouble import CONDITION, OF_PODS, START_REFUSED, Trouble, first, of_status, told
 from gatelift_kube.conditions import TRUE, find, put, without
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
@@ -43,11 +43,13 @@ _FOR_PEOPLE = frozenset(
 
 def heard(core: Core, attempt: Attempt) -> None:
     """Take note of what its cluster last said of its pods; its Workload is looked at when that has changed."""
-    found = first(
+    reported = (
         of_status(report.name, report.status)
         for report in attempt.reports.values()
         if report.kind == POD.kind and not report.gone
     )
+    counted = attempt.counts.troubles if attempt.counts is not None else ()  # of a Job's pods
+    found = first([*reported, *(Trouble(one.reason, one.pod, one.text) for one in counted if one.reason in OF_PODS)])
     if found != attempt.trouble:
         attempt.trouble = found
         core.mark_attempt(attempt)

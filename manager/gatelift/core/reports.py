@@ -120,6 +120,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             pod_troubles.heard(core, attempt)
         case CountsReport():
             attempt.counts = message
+            pod_troubles.heard(core, attempt)
             core.mark_attempt(attempt)
         case Finished():
             _keep(core, attempt, message.objects)

@@ -10,8 +10,9 @@ import re
 from dataclasses import replace
 from typing import TypeVar
 
+from gatelift_kinds.pod_trouble import TEXT_CHARS_MAX
 from gatelift_kube.plain_text import plain
-from gatelift_wire.messages import Bid, Evicted, Finished, Message, Refused, Stopped
+from gatelift_wire.messages import Bid, CountsReport, Evicted, Finished, Message, Refused, Stopped
 
 REASON_CHARS_MAX = 316
 """The wire's own bound of a word; Kubernetes lets a reason have 1,024."""
@@ -27,6 +28,9 @@ def cleaned(message: MessageT) -> MessageT:
         case Finished() | Stopped() | Evicted():
             reason = message.reason if is_reason(message.reason) else ""
             return replace(message, reason=reason, message=plain(message.message))
+        case CountsReport() if message.troubles:
+            said = tuple(replace(one, text=plain(one.text, TEXT_CHARS_MAX)) for one in message.troubles)
+            return replace(message, troubles=said)
         case Refused() | Bid():
             return replace(message, text=plain(message.text))
         case _:

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 from gatelift_agent.core import ownership
 from gatelift_agent.core.ownership import Maker
+from gatelift_kinds import pod_trouble, pods
+from gatelift_kinds.pod_trouble import Trouble
 from gatelift_kube.numbers import whole
-from gatelift_kube.objects.core import Pod
+from gatelift_kube.objects.core import Pod, raw_status
 from gatelift_kube.objects.meta import ObjectMeta
 from gatelift_kube.resources import POD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import KubeObject
@@ -39,7 +41,7 @@ class Objects:
     `tracked` says whether a placement has or wants one there, `marked` which tracked Job a pod was made by.
     """
 
-    __slots__ = ("_children", "_gone", "_makers", "_marked", "_own", "_tracked")
+    __slots__ = ("_children", "_gone", "_makers", "_marked", "_own", "_tracked", "_troubles")
 
     def __init__(
         self,
@@ -52,13 +54,14 @@ class Objects:
         self._own: dict[ObjectRef, Held] = {}
         self._children: dict[str, dict[str, Pod]] = {}
         self._makers: dict[str, Maker] = {}
+        self._troubles: dict[str, Trouble] = {}
 
     def seen(self, resource: Resource, obj: KubeObject, raw: bytes) -> bool:
         """Take a version of an object; False when it is known, or older than what is, and changes nothing."""
         meta = obj.metadata
         maker = self.maker(obj)
         if isinstance(obj, Pod) and maker is not None:
-            return self._child_seen(obj, maker)
+            return self._child_seen(obj, maker, raw)
         ref = ref_of(resource, meta)
         known = self._own.get(ref)
         if known is not None and (is_same(meta, known.object.metadata) or is_older(meta, known.object.metadata)):
@@ -120,7 +123,7 @@ class Objects:
 
     def all_children(self) -> tuple[Pod, ...]:
         """Return the pods of all Jobs."""
-        return tuple(pod for pods in self._children.values() for pod in pods.values())
+        return tuple(pod for children in self._children.values() for pod in children.values())
 
     def adopt(self, pod: Pod, maker: Maker) -> None:
         """Know a pod as the child of this Job from now on, whatever it was taken for."""
@@ -130,7 +133,7 @@ class Objects:
         held = self._own.get(ref_of(POD, pod.metadata))
         if held is not None and held.object.metadata.uid == pod.metadata.uid:
             del self._own[held.ref]
-        self._child_seen(pod, maker)
+        self._child_seen(pod, maker, b"")
 
     def forget_namespace(self, namespace: str) -> None:
         """Forget all objects of a namespace that is no longer watched."""
@@ -139,20 +142,42 @@ class Objects:
             if pod.metadata.namespace == namespace:
                 self._child_gone(pod.metadata.uid, self._makers[pod.metadata.uid])
 
-    def _child_seen(self, pod: Pod, maker: Maker) -> bool:
-        pods = self._children.setdefault(maker.uid, {})
-        known = pods.get(pod.metadata.uid)
+    def trouble(self, job_uid: str) -> Trouble | None:
+        """Return what keeps the pods of a Job from running; one that failed counts while no other is ready."""
+        if not self._troubles:  # as nearly always
+            return None
+        children = self.children(job_uid)
+        found = [pod for pod in children if pod.metadata.uid in self._troubles]
+        if found and any(map(pods.ready, children)):
+            found = [pod for pod in found if not pods.over(pod)]
+        return pod_trouble.first(self._troubles[pod.metadata.uid] for pod in found)
+
+    def _note_trouble(self, pod: Pod, raw: bytes) -> None:
+        meta, found = pod.metadata, None
+        if raw and meta.deletion_timestamp is None and not pods.ready(pod):
+            read = pod_trouble.of_failed if pods.over(pod) else pod_trouble.of_status
+            found = read(meta.name, raw_status(raw))
+        if found is not None:
+            self._troubles[meta.uid] = found
+        else:
+            self._troubles.pop(meta.uid, None)
+
+    def _child_seen(self, pod: Pod, maker: Maker, raw: bytes) -> bool:
+        children = self._children.setdefault(maker.uid, {})
+        known = children.get(pod.metadata.uid)
         if known is not None and is_older(pod.metadata, known.metadata):
             return False
-        pods[pod.metadata.uid] = pod
+        children[pod.metadata.uid] = pod
+        self._note_trouble(pod, raw)
         self._makers[pod.metadata.uid] = maker
         return True
 
     def _child_gone(self, uid: str, maker: Maker) -> bool:
         self._makers.pop(uid, None)
-        pods = self._children.get(maker.uid, {})
-        known = pods.pop(uid, None)
-        if not pods:
+        self._troubles.pop(uid, None)
+        children = self._children.get(maker.uid, {})
+        known = children.pop(uid, None)
+        if not children:
             self._children.pop(maker.uid, None)
         return known is not None
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from gatelift_kinds.pod_trouble import Trouble
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.resources import ObjectRef
 from gatelift_kube.writes import KubeObject
@@ -245,6 +246,9 @@ class Placement:
     committed_at: float = 0.0
     counts_reported: CountsReport | None = None
     report_at: float | None = None
+    trouble: Trouble | None = None
+    """Of a Job's pods, as the manager is told of it; another one, or none, from `trouble_at` on if it stands."""
+    trouble_at: float | None = None
     judged: frozenset[tuple[str, int]] = frozenset()
     """Pods of a Job that ask for no more than was granted, by UID and generation."""
     lost_children: dict[str, KubeObject] = field(default_factory=dict)

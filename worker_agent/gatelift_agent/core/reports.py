@@ -14,9 +14,10 @@ import msgspec
 from gatelift_agent.core import orphans
 from gatelift_agent.core.placements import STARTING, Ending, EndingKind, Placement, State, Tracked
 from gatelift_agent.core.world import World
-from gatelift_kinds import pods
+from gatelift_kinds import pod_trouble, pods
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod, raw_status
+from gatelift_kube.resources import JOB
 from gatelift_kube.writes import KubeObject
 from gatelift_wire.messages import (
     Applied,
@@ -27,9 +28,13 @@ from gatelift_wire.messages import (
     Message,
     ObjectReport,
     PodSetCounts,
+    PodTrouble,
     Refused,
     Stopped,
 )
+
+TROUBLE_SECONDS = 5.0
+"""A trouble of a Job's pods, or its end, is told when it has stood for so long: most of it passes."""
 
 COALESCE_SECONDS = 1.0
 """Changes that nobody waits for are told this late at most: one status write per second and object at the manager."""
@@ -69,6 +74,7 @@ class Sight(NamedTuple):
 def observe(world: World, placement: Placement, now: float) -> None:
     """Tell what changed of a placement whose objects are let go; put off what can wait."""
     kind = world.kind(placement)
+    _notice_trouble(world, placement, now)
     counts = _counts(world, placement)
     changed: list[tuple[Tracked, Sight]] = []
     urgent = False
@@ -166,6 +172,20 @@ def _is_news(sight: Sight) -> bool:
     return any(mark not in ("", False, ()) for mark in sight.marks)
 
 
+def _notice_trouble(world: World, placement: Placement, now: float) -> None:
+    """Take note of what keeps a Job's pods from running once that has stood for a while; a pod says so itself."""
+    jobs = (each.uid for each in placement.objects.values() if each.uid and each.ref.resource == JOB)
+    found = pod_trouble.first(map(world.objects.trouble, jobs))
+    if found == placement.trouble:
+        placement.trouble_at = None
+        return
+    placement.trouble_at = now + TROUBLE_SECONDS if placement.trouble_at is None else placement.trouble_at
+    if now < placement.trouble_at:
+        world.wakes.ask(placement.key, placement.trouble_at)
+    else:
+        placement.trouble, placement.trouble_at = found, None
+
+
 def _counts(world: World, placement: Placement) -> CountsReport | None:
     """Return where the pods of a placement are, None where its objects say so themselves."""
     kind = world.kind(placement)
@@ -188,6 +208,7 @@ def _counts(world: World, placement: Placement) -> CountsReport | None:
         key=placement.key,
         pod_sets=tuple(total[name] for name in sorted(total)),
         reclaimable=tuple((name, count - unknown) for name, count in sorted(reclaimable.items()) if count > unknown),
+        troubles=(PodTrouble(**placement.trouble._asdict()),) if placement.trouble is not None else (),
     )
 
 
