@@ -51,7 +51,8 @@ def say(stage: Stage, name: str, *, ready: bool = False, reason: str = "", phase
 
 
 def troubles(stage: Stage) -> tuple[m.PodTrouble, ...]:
-    return stage.peer.of(m.CountsReport)[-1].troubles
+    found: tuple[m.PodTrouble, ...] = stage.peer.of(m.CountsReport)[-1].troubles
+    return found
 
 
 def test_is_45_of_a_jobs_pods_the_first_trouble_is_told_until_it_is_over() -> None:

@@ -35,6 +35,7 @@ MODULES_OF = {
         "test_kinds_on_real_servers.py",
         "test_manager_marks.py",
         "test_orphans.py",
+        "test_pod_troubles.py",
         "test_pods_at_home.py",
         "test_recovery.py",
         "test_validation_rules.py",
