@@ -29,6 +29,21 @@ def plain(text: str, most: int = SHOWN_CHARS_MAX, *, lines: bool = False) -> str
     )
 
 
+def ending(text: str, most: int) -> str:
+    """Return the end of a text, at most `most` bytes of UTF-8; one that is cut begins with `... `.
+
+    What people see as one character is not cut in two.
+    """
+    data = text.encode("utf-8", "replace")
+    if len(data) <= most:
+        return data.decode()
+    kept = data[len(data) - max(0, most - len(_CUT)) :].decode("utf-8", "ignore")
+    marks = 0
+    while marks < min(_MARKS_MAX, len(kept)) and unicodedata.category(kept[marks])[0] == "M":
+        marks += 1
+    return _CUT.strip() + " " + kept[marks:]
+
+
 def _cut(text: str, most: int) -> str:
     """Return the beginning of a text, without a last character whose marks (accents, ...) would be cut off."""
     end = most

@@ -194,7 +194,7 @@ class _Field:
         elif isinstance(inner, type) and issubclass(inner, enum.Enum):
             self._choice(inner, optional=optional)
         elif _is_value(inner):
-            self._part(_record(inner))
+            self._part(_record(inner), optional=optional)
         elif optional:
             self.from_wire = lambda message: getattr(message, name) if message.HasField(name) else None
         else:
@@ -203,19 +203,19 @@ class _Field:
         if name not in schema.DESCRIPTOR.fields_by_name:
             raise TypeError(f"{schema.__name__}.{name}: not in the schema")
 
-    def _part(self, record: _Record) -> None:
+    def _part(self, record: _Record, *, optional: bool) -> None:
         name = self.name
 
         def from_wire(message: Any) -> Any:
-            if not message.HasField(name):
+            part = getattr(message, name) if message.HasField(name) else None
+            if part is None and not optional:
                 raise WireViolation("", "must be there")
-            return record.from_wire(getattr(message, name))
+            return None if part is None else record.from_wire(part)
 
         self.to_wire, self.from_wire = record.to_wire, from_wire
 
     def _choice(self, values: type[enum.Enum], *, optional: bool) -> None:
-        name = self.name
-        numbers = _enum_numbers(values)
+        name, numbers = self.name, _enum_numbers(values)
         members = {number: member for member, number in numbers.items()}
 
         def from_wire(message: Any) -> Any:

@@ -39,6 +39,9 @@ WORD_MAX = 316
 TEXT_MAX = 32 * KIBIBYTE
 """Texts for people: the API server's limit of a condition's message."""
 
+LAST_WORDS_MAX = 2 * KIBIBYTE
+"""What a container that failed said last: half of what a kubelet keeps, and the end of it says what went wrong."""
+
 STATUS_BYTES_MAX = 3 * MEBIBYTE // 2
 """A status or a spec as JSON: an object of 1.5 MiB is the most the API server takes."""
 

@@ -366,14 +366,33 @@ class CountsReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FailedContainer:
+    """The container that failed first, for people. Without `container`: what was said of the pod.
+
+    `node` "": none is known. `message`: the end of what the container, or the kubelet, said last.
+    """
+
+    pod: str
+    node: str = ""
+    container: str = ""
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """The work came to its own end. The agent keeps the objects until Forget."""
+    """The work came to its own end. The agent keeps the objects until Forget.
+
+    `failed` is None where it succeeded, and where its agent knows of no container that failed, or says none.
+    """
 
     key: PlacementKey
     succeeded: bool
     reason: str = ""
     message: str = ""
     objects: tuple[ObjectReport, ...] = ()
+    failed: FailedContainer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

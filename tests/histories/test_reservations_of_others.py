@@ -96,7 +96,7 @@ def more_sets(transitions: Any, old: Any, new: Any) -> list[Any]:
     return found
 
 
-_BROKEN = custom.broken
+_BROKEN: Any = custom.__dict__["broken"]
 
 
 @kinds

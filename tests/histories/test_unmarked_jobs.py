@@ -23,12 +23,17 @@ def left_admitted(number: int) -> History | None:
     return history if held and history.shows("one", "Admitted", "Job") else None
 
 
+def goes(history: History) -> None:
+    """See that nothing is left of it."""
+    history.until("its Workload is gone", lambda: history.workload("one", "Job") is None, 180.0)
+    assert history.leader.charges("stays") == 0
+    assert history.containers("one", "Job") == 0
+
+
 def test_hd_240_what_bears_no_mark_any_more_is_stopped_without_a_write() -> None:
     """HD-240: the policy lets nothing of ours write to it, so nothing waits for that; its quota is free, it can go."""
     found = [history for number in WRITES if (history := left_admitted(number)) is not None]
     assert found, "in one of them the leader has written the placement and nothing else"
     for history in found:
         history.edit("home", JOB, "one", {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}})
-        history.until("its Workload is gone", lambda h=history: h.workload("one", "Job") is None, 180.0)
-        assert history.leader.charges("stays") == 0
-        assert history.containers("one", "Job") == 0
+        goes(history)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_kube.plain_text import SHOWN_CHARS_MAX, plain
+from gatelift_kube.plain_text import SHOWN_CHARS_MAX, ending, plain
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,19 @@ def test_hd_96_a_long_text_is_cut_and_says_so() -> None:
     cut = plain("x" * (SHOWN_CHARS_MAX + 1))
     assert len(cut) == SHOWN_CHARS_MAX
     assert cut.endswith("x ...")
+
+
+@pytest.mark.parametrize(
+    ("said", "most", "shown"),
+    [
+        ("as it is", 8, "as it is"),
+        ("one line too many", 8, "... many"),
+        ("x東京", 10, "x東京"),
+        ("xxxxxxxx東京", 10, "... 東京"),
+        ("xxxxxxx東京", 9, "... 京"),
+        ("xxxxxxe\u0301nd", 7, "... nd"),
+    ],
+)
+def test_is_46_the_end_of_a_text_is_shown_and_no_character_is_cut_in_two(said: str, most: int, shown: str) -> None:
+    assert ending(said, most) == shown
+    assert len(shown.encode()) <= most

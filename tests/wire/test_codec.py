@@ -90,6 +90,13 @@ def _key(epoch: int = 1, uid: str = "u") -> "pb.PlacementKey":
     return pb.PlacementKey(uid=uid, epoch=epoch)
 
 
+def test_is_46_an_end_of_an_agent_that_names_no_container_is_taken() -> None:
+    data = pb.AgentMessage(session=1, sequence=1, reports=[pb.Report(finished=pb.Finished(key=_key()))])
+    (said,) = codec.decode_from_agent(data.SerializeToString()).messages
+    assert isinstance(said, messages.Finished)
+    assert said.failed is None
+
+
 WRONG = {
     "no member of the oneof": (pb.ManagerMessage(commands=[pb.Command()]), "Frame.messages[0]: must be one of offer"),
     "no key": (pb.ManagerMessage(commands=[pb.Command(stop=pb.Stop())]), "Stop.key: must be there"),

@@ -19,6 +19,7 @@ from gatelift_wire.messages import (
     CountsReport,
     CreditGrant,
     Evicted,
+    FailedContainer,
     Finished,
     Frame,
     LeaseRenew,
@@ -53,6 +54,7 @@ _TEXTS: dict[type, tuple[str, ...]] = {
     Refused: ("text",),
     Evicted: ("message",),
     Finished: ("message",),
+    FailedContainer: ("message",),
     Stopped: ("message",),
     ObjectReport: ("status",),
 }
@@ -119,7 +121,7 @@ def _chunks(control: Control) -> Iterator[Control]:
 
 def _weight(value: object) -> int:
     """Return how many items a message counts for, its texts and statuses with them."""
-    parts: tuple[object, ...] = (value, *getattr(value, "objects", ()))
+    parts: tuple[object, ...] = (value, getattr(value, "failed", None), *getattr(value, "objects", ()))
     size = sum(len(getattr(each, name)) for each in parts for name in _TEXTS.get(type(each), ()))
     return _parts(value) + size // BYTES_PER_ITEM
 

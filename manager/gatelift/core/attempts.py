@@ -16,7 +16,7 @@ from gatelift_kinds.pod_trouble import Trouble
 from gatelift_kube.objects.kueue import PodSet
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Bid, CountsReport, DisconnectPolicy, ObjectReport
+from gatelift_wire.messages import Bid, CountsReport, DisconnectPolicy, FailedContainer, ObjectReport
 
 
 class AttemptState(enum.StrEnum):
@@ -189,6 +189,8 @@ class Outcome:
     message: str = ""
     succeeded: bool = False
     cluster: str = ""
+    failed: FailedContainer | None = None
+    """What its cluster says of the container that failed first; it is in `message` as well."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from gatelift.core import (
     dispatch,
     endings,
     epochs,
+    failed_containers,
     few_lines,
     mirror,
     placing,
@@ -124,12 +125,14 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             core.mark_attempt(attempt)
         case Finished():
             _keep(core, attempt, message.objects)
+            failed = failed_containers.of(message, cluster)
             outcome = Outcome(
                 how=Wire.FINISHED,
                 reason=message.reason,
-                message=message.message,
+                message=failed_containers.finished(message.message, failed),
                 succeeded=message.succeeded,
                 cluster=cluster,
+                failed=failed,
             )
             endings.end(core, attempt, Wire.FINISHED, outcome)
         case Stopped():

@@ -6,7 +6,7 @@ only place where times leave the core. Nothing is decided here. Neighbour: `mach
 
 from __future__ import annotations
 
-from gatelift.core import record, texts
+from gatelift.core import failed_containers, record, texts
 from gatelift.core.attempts import Attempt, Ending, Internal, Wire
 from gatelift.core.inflight import Outstanding
 from gatelift.core.link_values import LOCAL_CLUSTER
@@ -197,6 +197,7 @@ def _finished(core: Core, known: Workload, attempt: Attempt, now: float) -> None
     text = texts.finished_workload(f"{known.metadata.namespace}/{known.metadata.name}")
     if not _owner(core, known, texts.FINISHED_WORKLOAD, text):
         _workload(core, known, texts.FINISHED_WORKLOAD, text)
+    failed_containers.tell(core, known, attempt)
     said, admitted = (find(known.status.conditions, type_) for type_ in (texts.FINISHED, texts.ADMITTED))
     began = core.wall.at(admitted.last_transition_time if admitted is not None else None, now)
     fields = _fields(core, known, attempt, "finished", {"ran_seconds": max(0.0, now - began)})

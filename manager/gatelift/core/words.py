@@ -12,10 +12,16 @@ from typing import TypeVar
 
 from gatelift_kinds.pod_trouble import TEXT_CHARS_MAX
 from gatelift_kube.plain_text import plain
+<<<<<<< HEAD
 from gatelift_wire.messages import Bid, CountsReport, Evicted, Finished, Message, Refused, Stopped
+=======
+from gatelift_wire.messages import Bid, Evicted, FailedContainer, Finished, Message, Refused, Stopped
+>>>>>>> 5c803d2 (An end says which container failed first, where, and what it said last (IS-46))
 
 REASON_CHARS_MAX = 316
 """The wire's own bound of a word; Kubernetes lets a reason have 1,024."""
+CONTAINER_REASON_CHARS_MAX = 63
+"""Of why a container ended; kubelets know some twenty short words. An event has room for no more."""
 _REASON = re.compile(r"[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 """metav1.Condition.reason, which the CRDs of Kueue hold a Workload to."""
 
@@ -25,6 +31,9 @@ MessageT = TypeVar("MessageT", bound=Message)
 def cleaned(message: MessageT) -> MessageT:
     """Return a report with its texts in one plain line of at most `SHOWN_CHARS_MAX`, its reason a reason or ""."""
     match message:
+        case Finished(failed=failed) if failed is not None:
+            bare = cleaned(replace(message, failed=None))
+            return replace(bare, failed=_of_container(failed))
         case Finished() | Stopped() | Evicted():
             reason = message.reason if is_reason(message.reason) else ""
             return replace(message, reason=reason, message=plain(message.message))
@@ -35,6 +44,13 @@ def cleaned(message: MessageT) -> MessageT:
             return replace(message, text=plain(message.text))
         case _:
             return message
+
+
+def _of_container(failed: FailedContainer) -> FailedContainer:
+    """Return it with its words in one plain line; the wire bounds them (`LAST_WORDS_MAX`), and what matters is last."""
+    short = len(failed.reason) <= CONTAINER_REASON_CHARS_MAX and is_reason(failed.reason)
+    reason = failed.reason if short else ""
+    return replace(failed, reason=reason, message=plain(failed.message.strip()))
 
 
 def is_reason(text: str) -> bool:

@@ -34,6 +34,7 @@ def close(world: World, placement: Placement, now: float) -> None:
         world.epochs.use(placement.key)
         world.quota.release(placement.key)
         world.capacity_changed = True
+        placement.failed = placement.failed or world.failures.of(placement)
         for tracked in placement.objects.values():  # whoever waits for the name
             for other in world.placements_at(tracked.ref):
                 world.look(other.key)

@@ -21,7 +21,7 @@ from gatelift_kube.objects.core import Pod
 from gatelift_kube.resources import ObjectRef
 from gatelift_kube.writes import KubeObject
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import CountsReport, DisconnectPolicy, PodSetRequest
+from gatelift_wire.messages import CountsReport, DisconnectPolicy, FailedContainer, PodSetRequest
 from gatelift_wire.refusals import Refusal
 
 
@@ -239,6 +239,8 @@ class Placement:
     word_again_at: float = 0.0
     hold_until: float = 0.0
     ending: Ending | None = None
+    failed: FailedContainer | None = None
+    """Which container failed first, where it ended so: told with its end (`failures`)."""
     stop_asked: str | None = None
     """Reason of a stop that came after the end was decided for another cause: it is answered as well."""
     forget: bool = False

@@ -9,7 +9,10 @@ from gatelift_kinds import registry
 from gatelift_kube.objects.core import raw_status
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import FailedContainer
 from gatelift_wire.refusals import Refusal
+from gatelift_wire.rules import measure
+from gatelift_wire.violations import WireViolation
 
 STATUS_BYTES_MAX = 16 * 1024
 """A pod's status has a few kilobytes; a longer one is left out of the record, its outcome is not."""
@@ -33,6 +36,7 @@ class _Record(msgspec.Struct, frozen=True, omit_defaults=True):
     message: str = ""
     succeeded: bool = False
     refusal: str = Refusal.INVALID.value
+    failed: FailedContainer | None = None
     objects: tuple[_RecordedObject, ...] = ()
 
 
@@ -59,6 +63,7 @@ def encode(placement: Placement) -> str:
             message=ending.message,
             succeeded=ending.succeeded,
             refusal=ending.refusal.value,
+            failed=placement.failed,
             objects=tuple(_object(tracked) for tracked in placement.objects.values() if tracked.uid),
         )
     ).decode()
@@ -87,6 +92,7 @@ def decode(text: str) -> Placement | None:
         name=record.name,
         state=State.STOPPED,
         ending=ending,
+        failed=_tellable(record.failed),
         objects_wanted=len(record.objects),
     )
     for one in record.objects:
@@ -97,6 +103,17 @@ def decode(text: str) -> Placement | None:
             raw=b'{"status":' + (one.status.encode() or b"{}") + b"}",
         )
     return placement
+
+
+def _tellable(failed: FailedContainer | None) -> FailedContainer | None:
+    """Return what a record says of a container, None where somebody has made of it what the wire does not take."""
+    if failed is None:
+        return None
+    try:
+        measure(failed)
+    except WireViolation:
+        return None
+    return failed
 
 
 def _object(tracked: Tracked) -> _RecordedObject:

@@ -239,6 +239,7 @@ def _finished(placement: Placement, ending: Ending) -> Message:
         reason=ending.reason,
         message=ending.message,
         objects=_objects(placement),
+        failed=placement.failed,
     )
 
 

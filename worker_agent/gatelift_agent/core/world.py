@@ -13,6 +13,7 @@ from gatelift_agent.core.admission.quota import Quota
 from gatelift_agent.core.asked import Asked, Purpose, Writes
 from gatelift_agent.core.commands import Command, Note, ReadNamespace, ReadPods
 from gatelift_agent.core.epochs import EpochMemory
+from gatelift_agent.core.failures import Failures
 from gatelift_agent.core.keeper import Keeper
 from gatelift_agent.core.leadership import Leadership
 from gatelift_agent.core.nodes import Nodes
@@ -90,6 +91,7 @@ class World:
         self.flavors: dict[str, ResourceFlavor] = {}
         self.objects = Objects(self._tracks, self.job_marked)
         self.nodes = Nodes()
+        self.failures = Failures()
         self.epochs = EpochMemory()
         self.templates = Templates()
         self.quota = Quota(settings.capacity)
@@ -151,6 +153,7 @@ class World:
         for tracked in tuple(placement.objects.values()):
             self._forget_place(tracked, key)
         self.quota.release(key)
+        self.failures.forget(placement)
         self.wakes.drop(key)
         self._dirty.pop(key, None)
         self.capacity_changed = True

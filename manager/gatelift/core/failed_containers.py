@@ -1,0 +1,51 @@
+"""What a worker says of the container that failed first: in Finished's message, and in an event at the user's object.
+
+Texts for people: nothing is decided by them. `words` has cleaned them. Neighbours: `reports` takes the word, `telling`
+tells it once Finished is written.
+"""
+
+from __future__ import annotations
+
+from gatelift.core.attempts import Attempt
+from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift.core.state import Core, ref_of
+from gatelift_kube.objects.kueue import Workload
+from gatelift_kube.plain_text import ending
+from gatelift_wire.messages import FailedContainer, Finished
+
+FAILED_ON_CLUSTER = "FailedOnCluster"
+"""Reason of the Warning event at the user's object."""
+
+EVENT_WORDS_MAX = 300
+"""Bytes of last words in an event, which has a kilobyte for all: the longest names find their place beside it."""
+
+
+def of(message: Finished, cluster: str) -> FailedContainer | None:
+    """Return what is told of an end; None where it succeeded, and at home, where the pods are there to be looked at."""
+    return None if message.succeeded or cluster == LOCAL_CLUSTER else message.failed
+
+
+def finished(message: str, failed: FailedContainer | None) -> str:
+    """Return the message of Finished: what the worker's object says of its end, then what failed first."""
+    return "; ".join(filter(None, (message, described(failed) if failed is not None else "")))
+
+
+def described(failed: FailedContainer, *, words_max: int = 0) -> str:
+    """Return in one line pod, node, container, exit code, reason, last words (at most `words_max` bytes; 0: all)."""
+    where = f"pod {failed.pod}" + (f" on node {failed.node}" if failed.node else "")
+    which = f"container {failed.container}" if failed.container else "a container"
+    what = f"{which} ended with exit code {failed.exit_code}" if failed.exit_code else "failed"
+    reason = f" ({failed.reason})" if failed.reason else ""
+    words = ending(failed.message, words_max) if words_max else failed.message
+    return f"{where}: {what}{reason}" + (f": {words}" if words else "")
+
+
+def tell(core: Core, known: Workload, attempt: Attempt) -> None:
+    """Tell of it at the user's object, at the Workload where there is none."""
+    outcome = attempt.outcome
+    if outcome is None or outcome.failed is None:
+        return
+    text = f'On cluster "{outcome.cluster}": {described(outcome.failed, words_max=EVENT_WORDS_MAX)}'
+    owner = core.knowledge.owner_of(known)
+    ref, uid = (ref_of(known), known.metadata.uid) if owner is None else (owner.ref, owner.object.metadata.uid)
+    core.event(ref, uid, FAILED_ON_CLUSTER, text, warning=True)
