@@ -111,6 +111,16 @@ def test_a_pod_that_was_let_go_and_is_stopped_is_deleted_as_kueue_does() -> None
     assert len(stage.peer.of(m.Stopped)) == 1
 
 
+def test_is_46_of_the_users_own_pod_nothing_is_told_but_its_end() -> None:
+    stage = _stage()
+    _user_pod(stage)
+    stage.place()
+    stage.run()
+    ends = [{"name": "main", "state": {"terminated": {"exitCode": 3}}}]
+    stage.change(POD, "p", {"status": {"phase": "Failed", "containerStatuses": ends}}, "status")
+    assert [(each.succeeded, each.failed) for each in stage.peer.of(m.Finished)] == [(False, None)]
+
+
 def test_a_gate_of_the_users_own_goes_first() -> None:
     stage = _stage()
     _user_pod(stage, "example.com/own")

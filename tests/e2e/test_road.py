@@ -57,12 +57,15 @@ async def test_is_21_a_running_pods_status_is_mirrored_while_it_runs_without_its
     await world.remove(POD, name)
 
 
-async def test_a_pod_that_fails_fails_at_home(world: World) -> None:
+async def test_is_46_a_pod_that_fails_fails_at_home_and_its_workload_says_what_failed(world: World) -> None:
     name = world.name("failing")
     await world.create(world.pod(name, does=Behaviour(run_seconds=0.5, exit_code=3)))
     await world.phase(name, "Failed")
     workload = await world.condition(name, "Finished")
-    assert condition(workload, "Finished")["reason"] == "Failed"
+    finished = condition(workload, "Finished")
+    assert finished["reason"] == "Failed"
+    assert f"pod {name} on node " in finished["message"]
+    assert "ended with exit code 3" in finished["message"]
     await world.nothing_left(name)
 
 

@@ -7,7 +7,6 @@ tells it once Finished is written.
 from __future__ import annotations
 
 from gatelift.core.attempts import Attempt
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.plain_text import ending
@@ -20,9 +19,9 @@ EVENT_WORDS_MAX = 300
 """Bytes of last words in an event, which has a kilobyte for all: the longest names find their place beside it."""
 
 
-def of(message: Finished, cluster: str) -> FailedContainer | None:
-    """Return what is told of an end; None where it succeeded, and at home, where the pods are there to be looked at."""
-    return None if message.succeeded or cluster == LOCAL_CLUSTER else message.failed
+def of(message: Finished) -> FailedContainer | None:
+    """Return what is told of an end; None where it succeeded."""
+    return None if message.succeeded else message.failed
 
 
 def finished(message: str, failed: FailedContainer | None) -> str:

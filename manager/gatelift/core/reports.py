@@ -125,7 +125,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             core.mark_attempt(attempt)
         case Finished():
             _keep(core, attempt, message.objects)
-            failed = failed_containers.of(message, cluster)
+            failed = failed_containers.of(message)
             outcome = Outcome(
                 how=Wire.FINISHED,
                 reason=message.reason,

@@ -34,7 +34,8 @@ def close(world: World, placement: Placement, now: float) -> None:
         world.epochs.use(placement.key)
         world.quota.release(placement.key)
         world.capacity_changed = True
-        placement.failed = placement.failed or world.failures.of(placement)
+        if not world.local:  # there it is the user's own, to be looked at
+            placement.failed = placement.failed or world.failures.of(placement)
         for tracked in placement.objects.values():  # whoever waits for the name
             for other in world.placements_at(tracked.ref):
                 world.look(other.key)
