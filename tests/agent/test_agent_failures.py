@@ -92,6 +92,13 @@ def test_is_46_nothing_is_kept_of_it_once_the_manager_has_forgotten_the_placemen
     assert len(stage.machine.world.failures) == 0
 
 
+def test_is_46_pods_that_outlive_their_job_are_noted_no_more() -> None:
+    stage = failed_job()
+    stage.send(m.Forget(key=KEY))
+    stage.change(POD, "j-0", {"metadata": {"labels": {"example.com/late": "yes"}}})
+    assert len(stage.machine.world.failures) == 0
+
+
 def test_is_46_a_record_keeps_it_and_what_somebody_made_of_a_record_is_not_told() -> None:
     placement = failed_job().placement()
     assert placement is not None

@@ -39,7 +39,7 @@ def seen(world: World, resource: Resource, obj: KubeObject, raw: bytes, now: flo
     maker = world.objects.maker(obj)
     if maker is not None:
         world.nodes.forget(meta.uid)
-        if isinstance(obj, Pod) and not world.local:
+        if isinstance(obj, Pod) and not (world.local or world.was_cleared(maker.uid)):
             world.failures.seen(maker.uid, obj, raw)
         for placement in world.placements_of(maker, meta.namespace):
             placement.hidden.pop(meta.uid, None)
