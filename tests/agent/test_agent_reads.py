@@ -20,6 +20,7 @@ from gatelift_kube import reads
 from gatelift_kube.budget import budget
 from gatelift_kube.client import Client
 from gatelift_kube.clock import monotonic
+from gatelift_kube.reflector import Reflector
 from gatelift_kube.resources import JOB, NAMESPACE, NODE, POD
 from gatelift_kube.retry import RetryPolicy
 from gatelift_kube.tasks import Supervisor
@@ -120,7 +121,9 @@ async def test_hd_194_who_may_not_read_nodes_says_so_and_reads_them_once_it_may(
     forbids_nodes: list[MutableMapping[str, Any]], reading: Reading
 ) -> None:
     """HD-194: nobody can prove then that what vanished has stopped, so it stays charged, and somebody has to know."""
-    task = asyncio.ensure_future(reading.api._when_served(NODE, empty_without=False))
+    task = asyncio.ensure_future(
+        reading.api._when_served(Reflector(reading.client, NODE, reading.posted.append), empty_without=False)
+    )
     await until(lambda: Synced(NODE) in reading.posted, "nodes are listed", 10.0)
     task.cancel()
     assert [line for line in forbids_nodes if "nodes is forbidden" in str(line.get("problem"))]

@@ -155,7 +155,7 @@ def test_secrets_are_read_by_name_in_the_own_namespace_only() -> None:
             assert by_name or verb == "create", role
 
 
-def test_an_agent_reads_namespaces_nodes_and_flavors_and_no_more_outside_the_namespaces_it_was_given() -> None:
+def test_is_50_an_agent_reads_namespaces_nodes_pods_and_flavors_and_no_more_outside_given_namespaces() -> None:
     bound = {one["roleRef"]["name"] for one in of_kind("ClusterRoleBinding", Part.AGENT_ACCESS)}
     assert bound == {"gatelift-agent"}
     cluster_wide = {
@@ -167,7 +167,8 @@ def test_an_agent_reads_namespaces_nodes_and_flavors_and_no_more_outside_the_nam
         for verb in rule["verbs"]
     }
     seen = ("namespaces", "nodes", "resourceflavors")
-    assert cluster_wide == {(resource, verb) for resource in seen for verb in ("get", "list", "watch")}
+    summed = {("pods", "list"), ("pods", "watch")}  # what runs on the nodes, for their sums alone (decision 71)
+    assert cluster_wide == summed | {(resource, verb) for resource in seen for verb in ("get", "list", "watch")}
 
 
 def test_hd_194_the_manager_reads_the_nodes_as_its_agent_of_local_does() -> None:

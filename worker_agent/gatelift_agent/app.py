@@ -126,6 +126,7 @@ class _Process:
             clock=boottime,
             instance=self._instance,
             watch_nodes=config.watch_nodes,
+            count_nodes=config.counts_nodes,
             leads=self._leads,
         )
         performer = Performer(

@@ -150,6 +150,8 @@ class Configuration(EnvironmentSettings):
     credits: int = Field(default=256, ge=1, le=10_000)
     replicas: int = Field(default=1, ge=1, le=REPLICAS_MAX)
     watch_nodes: bool = True
+    capacity_from_nodes: bool = True
+    """Where `capacity` is empty: take what the nodes have, less what runs there; false: everything fits."""
     leader_election: LeaderElectionSection = LeaderElectionSection()
     api_per_second: float = Field(default=500.0, gt=0, le=WRITES_MAX)
     api_in_flight: int = Field(default=32, ge=1, le=1024)
@@ -262,8 +264,14 @@ class Configuration(EnvironmentSettings):
                 )
                 for each in self.capacity
             ),
+            capacity_from_nodes=self.counts_nodes,
             shared_kinds=(RESOURCE_FLAVOR,),
         )
+
+    @property
+    def counts_nodes(self) -> bool:
+        """Say whether the capacity is that of the nodes: by default, where none is listed and nodes are watched."""
+        return self.capacity_from_nodes and self.watch_nodes and not self.capacity
 
 
 def load(path: Path | None) -> Configuration:

@@ -1,7 +1,8 @@
 """The worker's API for the agent: what is watched, how writes are carried out, how healthy it is. Decides nothing.
 
-Access is by namespace (a RoleBinding in each accepted one), so Pods and Jobs have a watch per namespace. Kinds that a
-cluster may lack or keep to itself (nodes, flavors) are asked for now and then, and count as empty until they answer.
+Access is by namespace (a RoleBinding in each accepted one), so Pods and Jobs have a watch per namespace; what runs on
+the nodes is summed up beside it, where that right is given (`node_watch`). Kinds that a cluster may lack or keep to
+itself (nodes, flavors) are asked for now and then, and count as empty until they answer.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import structlog
 
 from gatelift_agent.adapters.health import HealthWatch
+from gatelift_agent.adapters.node_watch import RUNNING, NodeWatch, ThinCache
 from gatelift_agent.core import ownership
 from gatelift_agent.core.commands import ReadNamespace, ReadPods
 from gatelift_agent.core.events import (
@@ -114,10 +117,14 @@ class WorkerApi:
         watched: tuple[tuple[Resource, str], ...] = NAMESPACED,
         keeps_state: bool = True,
         watch_nodes: bool = True,
+        count_nodes: bool = False,
         shared: Iterable[Reflector] = (),
         leads: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`leads` says whether this replica may tell people anything; the core decides whether it may write at all."""
+        """`leads` says whether this replica may tell people anything; the core decides whether it may write at all.
+
+        `count_nodes`: tell what room there is on the nodes, for which the pods of the whole cluster are watched.
+        """
         self._client = client
         self._shared = {(each.resource, each.selection): each for each in shared}
         self._post = post
@@ -127,6 +134,7 @@ class WorkerApi:
         self._watched = watched
         self._keeps_state = keeps_state
         self._watch_nodes = watch_nodes
+        self._count_nodes = count_nodes
         self._log = structlog.get_logger("gatelift.agent.kubernetes")
         self._problem = watch_problems(self._log, clock)
         self._recorder = EventRecorder(client, "gatelift.dev/agent", instance, allowed=leads)
@@ -227,8 +235,40 @@ class WorkerApi:
             own = Selection(namespace=self._own_namespace, labels=STATE_LABEL)
             self._cluster_tasks.append(self._reflect(CONFIG_MAP, own, self._post))
         self._cluster_tasks.append(self._reflect_optional(RESOURCE_FLAVOR, empty_without=True))
-        if self._watch_nodes:
+        if self._count_nodes:
+            self._count()
+        elif self._watch_nodes:
             self._cluster_tasks.append(self._reflect_optional(NODE, empty_without=False))
+
+    def _count(self) -> None:
+        """Watch nodes for both who ask of them, and all pods that run for the sums alone."""
+        counted = NodeWatch(self._post)
+
+        def emit(event: ApiEvent) -> None:
+            self._post(event)
+            counted.take(event)
+
+        def problem(text: str) -> None:
+            self._problem(text)
+            counted.refused(text)  # heard only until all is listed
+
+        served = partial(self._when_served, empty_without=False, refused=counted.refused)
+        nodes = served(Reflector(self._client, NODE, emit, on_problem=problem, clock=self._clock))
+        pods = Reflector(
+            self._client,
+            POD,
+            counted.take,
+            selection=RUNNING,
+            cache=ThinCache(),
+            with_raw=False,
+            on_problem=problem,
+            clock=self._clock,
+        )
+        self._cluster_tasks += [
+            self._supervisor.spawn("count nodes", counted.run()),
+            self._supervisor.spawn("watch nodes", nodes),
+            self._supervisor.spawn("watch pods of all namespaces", served(pods)),
+        ]
 
     def watch_namespaces(self, namespaces: Iterable[str]) -> None:
         """Watch Pods and Jobs in exactly these namespaces; "" means all."""
@@ -316,15 +356,19 @@ class WorkerApi:
     def _reflect_optional(self, resource: Resource, *, empty_without: bool) -> asyncio.Task[None]:
         if (resource, Selection()) in self._shared:
             return self._reflect(resource, Selection(), self._post)
+        reflector = Reflector(self._client, resource, self._post, on_problem=self._problem, clock=self._clock)
         return self._supervisor.spawn(
-            f"watch {resource.plural}", self._when_served(resource, empty_without=empty_without)
+            f"watch {resource.plural}", self._when_served(reflector, empty_without=empty_without)
         )
 
-    async def _when_served(self, resource: Resource, *, empty_without: bool) -> None:
+    async def _when_served(
+        self, reflector: Reflector, *, empty_without: bool, refused: Callable[[str], None] = lambda _why: None
+    ) -> None:
         """Mirror a kind once the cluster lets us; `empty_without` counts it as empty until then.
 
         Else a refusal is told: without nodes, say, nobody can prove that what vanished has stopped.
         """
+        resource = reflector.resource
         while True:
             try:
                 await self._client.list_page(resource, limit=1)
@@ -334,10 +378,12 @@ class WorkerApi:
                     self._post(Synced(resource))
                 else:
                     self._problem(f"{resource.plural}: {error}")
+                    refused(f"{resource.plural}: {error}")
             except KubeError as error:
                 self._problem(f"{resource.plural}: {error}")
+                refused(f"{resource.plural}: {error}")
             await asyncio.sleep(OPTIONAL_RETRY_SECONDS)
-        await Reflector(self._client, resource, self._post, on_problem=self._problem, clock=self._clock).run()
+        await reflector.run()
 
     def _answered(self, event: ApiEvent) -> None:
         if isinstance(event, WriteDone | WriteFailed):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gatelift_agent.core.admission.node_room import Room
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.writes import WRITE_SECONDS_MAX, ApiEvent
 from gatelift_wire.messages import Frame
@@ -124,6 +125,13 @@ class ApiHealthChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoomSeen:
+    """What the nodes have and what runs there, as sums; where they decide, told at first and when it has changed."""
+
+    room: Room
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CertificateDue:
     """The certificate wants renewal; `request` is a fresh signing request (PEM) of the same identity."""
 
@@ -155,6 +163,7 @@ Event = (
     | NamespaceNotRead
     | StreamClosed
     | ApiHealthChanged
+    | RoomSeen
     | CertificateDue
     | IdentityReplaced
     | Ticked

@@ -23,6 +23,7 @@ from gatelift_agent.core import (
     progress,
     rebuilding,
 )
+from gatelift_agent.core.admission.node_quota import NodeQuota
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.commands import Command, StopWatching, WatchCluster, WatchNamespaces
 from gatelift_agent.core.link import Link
@@ -148,8 +149,8 @@ class Machine:
                     world.look_at_all()
             case events.LeadershipLost():
                 self._lose(now)
-            case events.ApiHealthChanged():
-                self._api_changed(event)
+            case events.ApiHealthChanged() | events.RoomSeen():
+                self._cluster_changed(event)
             case events.PodsRead() | events.PodsNotRead() | events.NamespaceRead() | events.NamespaceNotRead():
                 self._read(event, now)
             case events.CertificateDue(request=request):
@@ -261,6 +262,16 @@ class Machine:
                 observing.namespace_read(world, placement, namespace, asked.at, now)
             case events.NamespaceNotRead():
                 placement.namespace_asked = False  # whoever asked has a pause of its own, and asks again
+
+    def _cluster_changed(self, event: events.ApiHealthChanged | events.RoomSeen) -> None:
+        world = self._world
+        if isinstance(event, events.ApiHealthChanged):
+            self._api_changed(event)
+        elif isinstance(world.quota, NodeQuota):
+            said = world.quota.take(event.room)
+            if said:
+                world.note("info" if event.room.nodes else "warning", said)
+            world.capacity_changed = True
 
     def _api_changed(self, event: events.ApiHealthChanged) -> None:
         api = self._world.api

@@ -111,7 +111,9 @@ class Settings:
     kinds: tuple[str, ...] = ("Pod", "Job")
     policy: Policy = field(default_factory=Policy)
     capacity: tuple[FlavorCapacity, ...] = ()
-    """Empty: the worker does no quota of its own."""
+    """Empty: the worker does no quota of its own, or that of its nodes."""
+    capacity_from_nodes: bool = False
+    """Where `capacity` is empty: it is what the nodes have, less what runs there."""
     credits_max: int = 256
     """Un-applied placements at once: at 2 ms a create a quarter of a thousand is half a second of work."""
     shared_kinds: tuple[Resource, ...] = (RESOURCE_FLAVOR,)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gatelift_agent.core import ownership, shapes
+from gatelift_agent.core.admission.node_quota import NodeQuota
 from gatelift_agent.core.admission.quota import Quota
 from gatelift_agent.core.asked import Asked, Purpose, Writes
 from gatelift_agent.core.commands import Command, Note, ReadNamespace, ReadPods
@@ -94,7 +95,9 @@ class World:
         self.failures = Failures()
         self.epochs = EpochMemory()
         self.templates = Templates()
-        self.quota = Quota(settings.capacity)
+        self.quota: Quota | NodeQuota = Quota(settings.capacity)
+        if settings.capacity_from_nodes and not settings.capacity:
+            self.quota = NodeQuota(lambda: self.standing.origin)
         self.writes = Writes()
         self.placements: dict[PlacementKey, Placement] = {}
         self.wakes: Wakes[PlacementKey] = Wakes()

@@ -1,7 +1,7 @@
 """A simple worker quota: capacity per flavor and resource, charged from the hold to the end of the placement.
 
 Room is charged once, when the offer is held, and kept until the placement is over: between bid and lift nobody else
-can take it. With no capacity configured everything fits: that is the backend `none`.
+can take it. With no capacity everything fits; without one the agent counts its nodes by default (`node_quota`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,290 @@
+"""IS-50: an agent that lists no capacity takes what its nodes have, less what runs there, and no more."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from gatelift_agent.adapters.node_watch import NodeWatch, ThinCache
+from gatelift_agent.core import events
+from gatelift_agent.core.admission.node_quota import NodeQuota
+from gatelift_agent.core.admission.node_room import NodeRoom, Room
+from gatelift_agent.core.settings import FlavorCapacity
+from gatelift_kube.objects.core import Node, Pod
+from gatelift_kube.resources import NODE, POD
+from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced
+from gatelift_wire import messages as m
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.refusals import Refusal
+from support.agent_stage import Stage
+from support.agent_values import ORIGIN
+
+GIB = 1024**3
+FIRST, SECOND = PlacementKey("w-1", 1), PlacementKey("w-2", 1)
+
+
+def _node(name: str = "n1", *, ready: bool = True, cpu: str = "4", **spec: Any) -> tuple[Node, bytes]:
+    document = {
+        "metadata": {"name": name},
+        "spec": spec,
+        "status": {
+            "allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "10"},
+            "conditions": [{"type": "Ready", "status": "True" if ready else "Unknown"}],
+        },
+    }
+    raw = msgspec.json.encode(document)
+    return msgspec.json.decode(raw, type=Node), raw
+
+
+def _pod(uid: str, cpu: str = "1", *, node: str = "n1", phase: str = "Running", origin: str = "") -> Pod:
+    labels = {"gatelift.dev/origin": origin} if origin else {}
+    document = {
+        "metadata": {"name": uid, "namespace": "any", "uid": uid, "labels": labels},
+        "spec": {"nodeName": node, "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]},
+        "status": {"phase": phase},
+    }
+    return msgspec.convert(document, Pod)
+
+
+def _room(*pods: Pod, nodes: tuple[tuple[Node, bytes], ...] = ()) -> Room:
+    kept = NodeRoom()
+    for node, raw in nodes or (_node(),):
+        kept.node_seen(node, raw)
+    for pod in pods:
+        kept.pod_seen(pod)
+    return kept.room()
+
+
+def _quota(room: Room) -> NodeQuota:
+    quota = NodeQuota(lambda: ORIGIN)
+    quota.take(room)
+    return quota
+
+
+def _asks(cpu: int, count: int = 1, **more: int) -> tuple[m.PodSetRequest, ...]:
+    requests = (("cpu", cpu), *more.items())
+    flavors = tuple((name, "default") for name, _ in requests)
+    return (m.PodSetRequest(name="main", count=count, requests=requests, flavors=flavors),)
+
+
+# --- sums ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"ready": False},
+        {"unschedulable": True},
+        {"taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}]},
+        {"taints": [{"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"}]},
+    ],
+    ids=["not-ready", "cordoned", "control-plane", "in-trouble"],
+)
+def test_is_50_a_node_that_takes_no_pod_has_no_room(spec: dict[str, Any]) -> None:
+    room = _room(_pod("a"), nodes=(_node(), _node("n2", **spec)))
+    assert (dict(room.whole)["cpu"], room.nodes) == (4000, 2)
+    assert _quota(room).judge(FIRST, _asks(3001)).refusal is Refusal.QUOTA_BUSY
+    assert _quota(_room(nodes=(_node("n2", **spec),))).judge(FIRST, _asks(1)).refusal is Refusal.QUOTA_NEVER_FITS
+
+
+def test_is_50_a_taint_that_a_workload_may_tolerate_leaves_a_node_in() -> None:
+    room = _room(nodes=(_node(taints=[{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]),))
+    assert dict(room.whole)["cpu"] == 4000
+
+
+def test_is_50_pods_count_from_their_binding_to_their_end_and_each_once() -> None:
+    kept = NodeRoom()
+    kept.node_seen(*_node())
+    assert not kept.pod_seen(_pod("a", node=""))
+    assert kept.pod_seen(_pod("a"))
+    assert not kept.pod_seen(_pod("a"))
+    assert dict(dict(kept.room().taken)[""]) == {"cpu": 1000, "pods": 1}
+    assert kept.pod_seen(_pod("a", "2"))
+    assert dict(dict(kept.room().taken)[""]) == {"cpu": 2000, "pods": 1}
+    assert kept.pod_seen(_pod("a", "2", phase="Succeeded"))
+    assert kept.room().taken == ()
+    assert not kept.pod_gone("a")
+
+
+def test_is_50_a_heartbeat_changes_no_sum() -> None:
+    kept = NodeRoom()
+    assert kept.node_seen(*_node())
+    assert not kept.node_seen(*_node())
+    assert kept.node_gone("n1")
+    assert not kept.node_gone("n1")
+
+
+# --- bids ---------------------------------------------------------------------------------------------------------
+
+
+def test_is_50_what_runs_on_the_nodes_is_not_offered_again() -> None:
+    quota = _quota(_room(_pod("daemon", "3")))
+    verdict = quota.judge(FIRST, _asks(1500))
+    assert verdict.refusal is Refusal.QUOTA_BUSY
+    assert verdict.text == "cpu: 1500 asked for, 1000 of 4000 free on the nodes; wait"
+    assert quota.judge(FIRST, _asks(1000)).refusal is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        (_asks(9000, count=9), "cpu: 9000 asked for, the nodes have 8000 in all; ask for less"),
+        (_asks(5000), "cpu: a pod asks for 5000, the largest node has 4000; ask for less"),
+        (_asks(1, **{"nvidia.com/gpu": 1}), "nvidia.com/gpu: no node of this cluster has it;"),
+    ],
+    ids=["more-than-all", "more-than-a-node", "none"],
+)
+def test_is_50_what_no_node_can_run_is_refused_for_good(asked: tuple[m.PodSetRequest, ...], text: str) -> None:
+    verdict = _quota(_room(nodes=(_node(), _node("n2")))).judge(FIRST, asked)
+    assert verdict.refusal is Refusal.QUOTA_NEVER_FITS
+    assert verdict.text.startswith(text)
+
+
+def test_is_50_a_hold_takes_room_before_any_pod_is_on_a_node_and_its_pods_take_none_besides() -> None:
+    quota = _quota(_room())
+    quota.charge(FIRST, _asks(3000))
+    assert quota.judge(SECOND, _asks(2000)).refusal is Refusal.QUOTA_BUSY
+    quota.take(_room(_pod("ours", "3", origin=ORIGIN)))
+    assert quota.judge(SECOND, _asks(1000)).refusal is None
+    assert {each.resource: each.used for each in quota.entries()}["cpu"] == 3000
+    quota.release(FIRST)
+    assert quota.judge(SECOND, _asks(4000)).refusal is None
+
+
+def test_is_50_pods_of_another_management_cluster_take_room() -> None:
+    assert _quota(_room(_pod("theirs", "3", origin="other"))).judge(FIRST, _asks(2000)).refusal is Refusal.QUOTA_BUSY
+
+
+def test_is_50_ours_on_a_cordoned_node_takes_nothing_from_the_others() -> None:
+    ours = _pod("ours", "3", node="n2", origin=ORIGIN)
+    quota = _quota(_room(ours, nodes=(_node(), _node("n2", unschedulable=True))))
+    quota.charge(FIRST, _asks(3000))
+    assert quota.judge(SECOND, _asks(4000)).refusal is None
+
+
+def test_is_50_what_is_held_is_promised_whatever_others_start_meanwhile() -> None:
+    quota = _quota(_room())
+    quota.charge(FIRST, _asks(3000))
+    quota.take(_room(_pod("other", "4")))
+    assert quota.judge(FIRST, _asks(3000)).refusal is None
+    assert quota.judge(FIRST, _asks(3001)).refusal is Refusal.QUOTA_BUSY
+
+
+def test_is_50_before_the_nodes_are_listed_nothing_new_is_taken() -> None:
+    assert NodeQuota(lambda: ORIGIN).judge(FIRST, _asks(1)).refusal is Refusal.QUOTA_BUSY
+
+
+@pytest.mark.parametrize("room", [Room(), Room(problem="pods: forbidden")], ids=["no-node", "refused"])
+def test_is_50_without_a_node_to_be_seen_everything_fits_and_a_line_says_so(room: Room) -> None:
+    quota = NodeQuota(lambda: ORIGIN)
+    said = quota.take(room)
+    assert "everything fits" in said
+    assert room.problem in said
+    assert quota.take(room) == ""
+    assert quota.judge(FIRST, _asks(10**9)).refusal is None
+    assert quota.entries() == ()
+    assert "1 nodes have" in quota.take(_room())
+
+
+# --- the agent ----------------------------------------------------------------------------------------------------
+
+
+def test_is_50_the_manager_is_told_what_the_nodes_have_and_bids_follow_it() -> None:
+    stage = Stage(capacity_from_nodes=True)
+    stage.start()
+    stage.offer(pod_sets=_asks(1))
+    assert stage.peer.of(m.Bid)[-1].text == "the nodes of this cluster are not listed yet; wait"
+    assert stage.peer.of(m.Capacity)[-1].entries == ()
+    stage.post(events.RoomSeen(room=_room(_pod("daemon", "1"))))
+    stage.pass_seconds(2.0)
+    said = {each.resource: each for each in stage.peer.of(m.Capacity)[-1].entries}
+    assert said["cpu"] == m.CapacityEntry(flavor="nodes", resource="cpu", nominal=4000, used=1000, largest_fit=3000)
+    assert said["memory"].nominal == 8 * GIB
+    stage.offer(pod_sets=_asks(3001))
+    assert stage.peer.of(m.Bid)[-1].refusal is Refusal.QUOTA_BUSY
+    stage.offer(pod_sets=_asks(3000))
+    assert stage.peer.of(m.Bid)[-1].kind is m.BidKind.HELD
+
+
+def test_is_50_a_listed_capacity_wins() -> None:
+    cpu = FlavorCapacity(flavor="default", resource="cpu", nominal=1000)
+    stage = Stage(capacity_from_nodes=True, capacity=(cpu,))
+    stage.start()
+    stage.post(events.RoomSeen(room=_room()))
+    stage.pass_seconds(2.0)
+    assert [(each.flavor, each.nominal) for each in stage.peer.of(m.Capacity)[-1].entries] == [("default", 1000)]
+
+
+# --- how often ----------------------------------------------------------------------------------------------------
+
+
+class _Turns:
+    """A pause that ends when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+        self._go = asyncio.Event()
+
+    async def pause(self, seconds: float) -> None:
+        self.asked.append(seconds)
+        await self._go.wait()
+        self._go.clear()
+
+    async def next(self) -> None:
+        self._go.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+async def test_is_50_many_pods_are_told_as_one_sum_and_nothing_where_nothing_changed() -> None:
+    told: list[events.RoomSeen] = []
+    turns = _Turns()
+    watch = NodeWatch(told.append, turns.pause)
+    task = asyncio.ensure_future(watch.run())
+    node, raw = _node()
+    watch.take(ObjectSeen(NODE, node, raw))
+    watch.take(Synced(NODE))
+    await turns.next()
+    assert told == []
+    watch.take(Synced(POD))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert [dict(each.room.whole)["cpu"] for each in told] == [4000]
+    for number in range(100):
+        watch.take(ObjectSeen(POD, _pod(f"p{number}", "10m"), b""))
+    await turns.next()
+    assert [dict(dict(each.room.taken)[""])["cpu"] for each in told[1:]] == [1000]
+    watch.take(ObjectSeen(POD, _pod("more"), b""))
+    watch.take(ObjectGone(POD, _pod("more")))
+    await turns.next()
+    assert len(told) == 2
+    task.cancel()
+
+
+async def test_is_50_a_right_that_is_missing_is_told_and_later_forgotten() -> None:
+    told: list[events.RoomSeen] = []
+    turns = _Turns()
+    watch = NodeWatch(told.append, turns.pause)
+    task = asyncio.ensure_future(watch.run())
+    watch.take(Synced(NODE))
+    watch.refused("pods: forbidden")
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert [each.room.problem for each in told] == ["pods: forbidden"]
+    node, raw = _node()
+    watch.take(ObjectSeen(NODE, node, raw))
+    watch.take(Synced(POD))
+    await turns.next()
+    assert [each.room.nodes for each in told] == [0, 1]
+    task.cancel()
+
+
+def test_is_50_of_pods_that_run_only_their_version_is_mirrored() -> None:
+    cache = ThinCache()
+    cache.put(_pod("a"))
+    (kept,) = cache
+    assert isinstance(kept, Pod)
+    assert (kept.metadata.uid, kept.spec.containers, kept.metadata.labels) == ("a", (), {})

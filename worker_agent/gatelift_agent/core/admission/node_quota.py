@@ -1,0 +1,147 @@
+"""The worker quota of an agent that lists no capacity: what its nodes have, less what runs there (decision 71).
+
+What is placed here is charged from the hold to the end, as with a listed capacity: gated pods are on no node yet. So
+pods of the origin that is served are not counted as running a second time, and those on nodes that do not count
+(cordoned, not Ready) are given back: their charge takes nothing from the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from gatelift_agent.core.admission.node_room import RESOURCES_MAX, Room
+from gatelift_agent.core.admission.quota import Verdict
+from gatelift_wire.keys import PlacementKey
+from gatelift_wire.messages import CapacityEntry, PodSetRequest
+from gatelift_wire.refusals import Refusal
+
+FLAVOR = "nodes"
+"""Under which the manager is told of all nodes together: a node is of no flavor by itself."""
+
+_NO_NODE = "no node of this cluster has it; list it in the agent's capacity, or set capacityFromNodes: false"
+
+
+class NodeQuota:
+    """Charges of this worker by placement, against what its nodes have. `origin` says whom it serves at the moment."""
+
+    __slots__ = ("_charged", "_origin", "_room", "_used")
+
+    def __init__(self, origin: Callable[[], str]) -> None:
+        self._origin = origin
+        self._room: Room | None = None
+        self._used: dict[str, int] = {}
+        self._charged: dict[PlacementKey, dict[str, int]] = {}
+
+    @property
+    def limited(self) -> bool:
+        """Say whether this worker does quota of its own: not where it sees no node."""
+        return self._room is None or bool(self._room.nodes)
+
+    def take(self, room: Room) -> str:
+        """Take what the nodes have now; return a line for people where it changes whether there is a limit, else ""."""
+        before, self._room = self._room, room
+        if before is not None and bool(before.nodes) == bool(room.nodes) and before.problem == room.problem:
+            return ""
+        if room.nodes:
+            return f"capacity: what {room.nodes} nodes have, less what runs there; list capacity to say it yourself"
+        why = room.problem or "no node is seen"
+        return f"capacity: {why}; everything fits until nodes and pods are seen, or capacity is listed"
+
+    def judge(self, key: PlacementKey, pod_sets: Iterable[PodSetRequest]) -> Verdict:
+        """Say whether the request fits. What it holds already is promised: no pod of others takes it back."""
+        given = tuple(pod_sets)
+        wanted = _wanted(given)
+        least = min(wanted.items(), key=lambda each: each[1], default=("", 0))
+        if least[1] < 0:
+            text = f"podSets: {least[1]} of {least[0]} asked for; must not be negative"
+            return Verdict(refusal=Refusal.INVALID, text=text)
+        if self._room is None:
+            return Verdict(refusal=Refusal.QUOTA_BUSY, text="the nodes of this cluster are not listed yet; wait")
+        if not self._room.nodes:
+            return Verdict()
+        never = self._never(wanted, given)
+        return Verdict(refusal=Refusal.QUOTA_NEVER_FITS, text=never) if never else self._fits(key, wanted)
+
+    def charge(self, key: PlacementKey, pod_sets: Iterable[PodSetRequest]) -> None:
+        """Charge a placement (again: the last word counts). Rebuilt work is charged whatever the nodes have."""
+        self.release(key)
+        wanted = _wanted(pod_sets)
+        self._charged[key] = wanted
+        for resource, amount in wanted.items():
+            self._used[resource] = self._used.get(resource, 0) + amount
+
+    def release(self, key: PlacementKey) -> None:
+        """Give back what a placement holds; nothing when it holds nothing."""
+        for resource, amount in self._charged.pop(key, {}).items():
+            self._used[resource] -= amount
+            if not self._used[resource]:
+                del self._used[resource]
+
+    def entries(self) -> tuple[CapacityEntry, ...]:
+        """Return the capacity as the manager is told it; nothing where there is no limit."""
+        if self._room is None or not self._room.nodes:
+            return ()
+        taken = self._taken()
+        return tuple(
+            CapacityEntry(
+                flavor=FLAVOR,
+                resource=resource,
+                nominal=whole,
+                used=max(0, taken.get(resource, 0)),
+                largest_fit=max(0, whole - max(0, taken.get(resource, 0))),
+            )
+            for resource, whole in self._room.whole[:RESOURCES_MAX]
+        )
+
+    def _never(self, wanted: Mapping[str, int], pod_sets: Iterable[PodSetRequest]) -> str:
+        room = self._room or Room()
+        whole, largest = dict(room.whole), dict(room.largest)
+        for resource, amount in wanted.items():
+            if amount and resource not in whole:
+                return f"{resource}: {_NO_NODE}"
+            if amount > whole.get(resource, 0):
+                return f"{resource}: {amount} asked for, the nodes have {whole[resource]} in all; ask for less"
+        for pod_set in pod_sets:
+            for resource, amount in pod_set.requests:
+                each = amount // max(1, pod_set.count)
+                if each > largest.get(resource, 0):
+                    return f"{resource}: a pod asks for {each}, the largest node has {largest[resource]}; ask for less"
+        return ""
+
+    def _fits(self, key: PlacementKey, wanted: Mapping[str, int]) -> Verdict:
+        room = self._room or Room()
+        whole, taken, own = dict(room.whole), self._taken(), self._charged.get(key, {})
+        cost = 0.0
+        for resource, amount in wanted.items():
+            held, nominal = own.get(resource, 0), whole.get(resource, 0)
+            used = max(0, taken.get(resource, 0) - held)
+            if amount > held and used + amount > nominal:
+                free = max(0, nominal - used)
+                text = f"{resource}: {amount} asked for, {free} of {nominal} free on the nodes; wait"
+                return Verdict(refusal=Refusal.QUOTA_BUSY, text=text)
+            cost = max(cost, min(1.0, (used + amount) / nominal) if nominal else 0.0)
+        return Verdict(cost=cost)
+
+    def _taken(self) -> dict[str, int]:
+        """Return what is charged here and what others run, less what of ours runs where nothing is counted."""
+        room, ours = self._room or Room(), self._origin()
+        total = dict(self._used)
+        for origin, used in room.taken:
+            if origin != ours or not ours:
+                _plus(total, used, 1)
+        for origin, used in room.aside:
+            if origin == ours and ours:
+                _plus(total, used, -1)
+        return total
+
+
+def _wanted(pod_sets: Iterable[PodSetRequest]) -> dict[str, int]:
+    wanted: dict[str, int] = {}
+    for pod_set in pod_sets:
+        _plus(wanted, pod_set.requests, 1)
+    return wanted
+
+
+def _plus(total: dict[str, int], more: Iterable[tuple[str, int]], sign: int) -> None:
+    for resource, amount in more:
+        total[resource] = total.get(resource, 0) + sign * amount
