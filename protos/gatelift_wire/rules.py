@@ -397,7 +397,6 @@ RULES: dict[type, dict[str, Rule]] = {
         "terminating": _COUNT,
         "remaining": _COUNT,
     },
-<<<<<<< HEAD
     messages.PodTrouble: {"reason": _WORD, "pod": _NAME, "text": _text(limits.TROUBLE_TEXT_MAX)},
     messages.CountsReport: {
         "key": _key,
@@ -405,9 +404,6 @@ RULES: dict[type, dict[str, Rule]] = {
         "reclaimable": _AMOUNTS,
         "troubles": _many(_measure, limits.TROUBLES_MAX),
     },
-    messages.Finished: {"succeeded": _flag, "objects": _OBJECT_REPORTS, **_ENDING},
-=======
-    messages.CountsReport: {"key": _key, "pod_sets": _POD_SETS, "reclaimable": _AMOUNTS},
     messages.FailedContainer: {
         "pod": _NAME,
         "node": _NAME_MAYBE,
@@ -417,7 +413,6 @@ RULES: dict[type, dict[str, Rule]] = {
         "message": _text(limits.LAST_WORDS_MAX),
     },
     messages.Finished: {"succeeded": _flag, "objects": _OBJECT_REPORTS, "failed": _maybe(_measure), **_ENDING},
->>>>>>> 5c803d2 (An end says which container failed first, where, and what it said last (IS-46))
     messages.Stopped: {"objects": _OBJECT_REPORTS, **_ENDING},
     messages.Refused: {"key": _key, "refusal": _choice, "text": _TEXT},
     messages.Evicted: dict(_ENDING),

@@ -22,11 +22,7 @@ NAME = st.text(PRINTABLE, min_size=1, max_size=15).filter(lambda name: name not 
 """At most 60 bytes: it may be that of a namespace."""
 PRINTED = {"agent_version", "instance", "peer_instance", "cluster_uid", "kinds", "kind", "lease", "ticket", "origin"}
 """Fields that hold what is shown as it is."""
-<<<<<<< HEAD
-NAMES = {"name", "namespace", "namespaces", "pod", "pod_set", "queue"}
-=======
 NAMES = {"container", "name", "namespace", "namespaces", "node", "pod", "pod_set", "queue"}
->>>>>>> 5c803d2 (An end says which container failed first, where, and what it said last (IS-46))
 """Fields that hold names of objects."""
 NUMBER = st.integers(1, limits.COUNT_MAX)
 JSON = st.dictionaries(TEXT, st.integers() | TEXT, max_size=3).map(msgspec.json.encode)

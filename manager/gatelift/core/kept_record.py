@@ -40,6 +40,10 @@ from gatelift_kube.objects.meta import Condition
 from gatelift_kube.unknown_fields import known_part
 from gatelift_wire.limits import LANDED_SECONDS
 
+_NOT_GIVEN = (
+    "its status says that quota is reserved for it, and Gatelift has reserved none: it waits as before, and that is "
+    "written back"
+)
 _UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
 
 
@@ -80,7 +84,7 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
     if given:
         core.caution.changed_records[uid] = False
         if not told:
-            _say(core, seen, texts.RESERVATION_NOT_GIVEN, attempt)
+            _say(core, seen, _NOT_GIVEN, attempt)
     elif not told and attempt is not None:
         tell(core, seen, attempt)
     return msgspec.structs.replace(seen, status=_put_back(known.status, seen.status))

@@ -191,10 +191,6 @@ def listing(names: list[str]) -> str:
 
 
 RECORD_PUT_BACK = "RecordPutBack"
-RESERVATION_NOT_GIVEN = (
-    "its status says that quota is reserved for it, and Gatelift has reserved none: it waits as before, and that is "
-    "written back"
-)
 OWNER_PUT_BACK = "OwnerPutBack"
 OWNER_PUT_BACK_TEXT = (
     "it names no longer the object that it was made for; that is written back: a Workload goes with its object, and is "

@@ -12,11 +12,7 @@ from typing import TypeVar
 
 from gatelift_kinds.pod_trouble import TEXT_CHARS_MAX
 from gatelift_kube.plain_text import plain
-<<<<<<< HEAD
-from gatelift_wire.messages import Bid, CountsReport, Evicted, Finished, Message, Refused, Stopped
-=======
-from gatelift_wire.messages import Bid, Evicted, FailedContainer, Finished, Message, Refused, Stopped
->>>>>>> 5c803d2 (An end says which container failed first, where, and what it said last (IS-46))
+from gatelift_wire.messages import Bid, CountsReport, Evicted, FailedContainer, Finished, Message, Refused, Stopped
 
 REASON_CHARS_MAX = 316
 """The wire's own bound of a word; Kubernetes lets a reason have 1,024."""
