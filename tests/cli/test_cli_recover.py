@@ -15,6 +15,7 @@ from gatelift.cli.connection import NOT_FOUND, TIMED_OUT, CliError
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVER,
     ANNOTATION_RECOVERY,
+    ANNOTATION_RESTORED,
     ANNOTATION_STOP_UNEXPLAINED,
     Finding,
     Found,
@@ -246,6 +247,34 @@ def test_hd_185_people_read_of_whom_another_list_is_awaited_and_why(stage: cli_s
     said = stage.run("recover").out
     assert "b lists what it has, and its agent says that there may be more" in said
     assert "a lists what it has" not in said
+
+
+def test_hd_244_who_restores_says_so_also_while_no_manager_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HD-244: each time another text, since each is a finding of its own."""
+    server, moments = Server(Told()), iter((1.5, 2.25))
+    monkeypatch.setattr(recover, "wall", lambda: next(moments))
+    for _ in range(2):
+        asyncio.run(recover._say_restored(cast("Client", server)))
+    said = [body["metadata"]["annotations"][ANNOTATION_RESTORED] for _, body in server.written]
+    assert [name for name, _ in server.written] == ["local", "local"]
+    assert said == ["jane at 1970-01-01T00:00:01.500000Z", "jane at 1970-01-01T00:00:02.250000Z"]
+    del server.clusters["local"]
+    with pytest.raises(CliError, match="no WorkerCluster local"):
+        asyncio.run(recover._say_restored(cast("Client", server)))
+
+
+def test_hd_244_the_verb_says_what_comes_next(stage: cli_stage.Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def jane(_client: Client) -> str:
+        return "jane"
+
+    monkeypatch.setattr(recover, "who_am_i", jane)
+    stage.server.put(WORKER_CLUSTER, "local", "", status={"session": 4})
+    told = stage.run("recover", "--restored")
+    assert told.code == 0
+    assert "gatelift recover --go-on" in told.out
+    written = stage.server.find(WORKER_CLUSTER, "local")
+    assert written is not None
+    assert written["metadata"]["annotations"][ANNOTATION_RESTORED].startswith("jane at ")
 
 
 def test_hd_33_a_word_to_stop_is_about_the_session_that_listed_it(stage: cli_stage.Stage) -> None:

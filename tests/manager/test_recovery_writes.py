@@ -6,7 +6,7 @@ import json
 
 from gatelift.core.counter import Proof
 from gatelift.core.link_values import CounterShown
-from gatelift.core.recovery_values import ANNOTATION_RECOVERY, Stage
+from gatelift.core.recovery_values import ANNOTATION_RECOVERY, ANNOTATION_RESTORED, SAID_CHARACTERS_MAX, Stage
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
 from support.builders_manager import a_setting
@@ -45,6 +45,43 @@ def test_a_finding_is_written_on_the_version_that_it_was_decided_on() -> None:
     assert written(world) == Stage.HALTED
     (write,) = [one for one in world.history if isinstance(one, Patch) and one.ref == LOCAL]
     assert json.loads(write.body)["metadata"]["resourceVersion"] == version
+
+
+def test_hd_244_a_persons_word_that_it_was_restored_is_taken_off_by_the_write_that_has_the_finding() -> None:
+    """HD-244: never before, so that no leader dies between; and a long one is known by how it begins."""
+    world = a_world_with_local()
+    text = "jane " * SAID_CHARACTERS_MAX
+    world.api.edit(LOCAL, lambda one: one["metadata"].update(annotations={ANNOTATION_RESTORED: text}))
+    world.settle()
+    assert written(world) == Stage.HALTED
+    (write,) = [one for one in world.history if isinstance(one, Patch) and one.ref == LOCAL]
+    annotations = json.loads(write.body)["metadata"]["annotations"]
+    assert annotations[ANNOTATION_RESTORED] is None
+    finding = json.loads(annotations[ANNOTATION_RECOVERY])["finding"]
+    assert finding["said"].startswith("jane jane")
+    assert len(finding["said"]) <= SAID_CHARACTERS_MAX
+    assert "a person says that the management cluster was restored" in world.machine.core.caution.halted
+
+
+def test_hd_244_who_takes_over_halts_at_the_word_from_the_moment_in_which_it_leads() -> None:
+    """HD-244: it has listed `local` before, and hears of it again some time later."""
+    world = a_world_with_local()
+    world.watch_late = True
+    world.api.edit(LOCAL, lambda one: one["metadata"].update(annotations={ANNOTATION_RESTORED: "jane"}))
+    world.settle()
+    assert not world.machine.core.caution.halted
+    world.restart()
+    while not world.machine.core.term:
+        assert world.step()
+    assert "restored from a backup (jane)" in world.machine.core.caution.halted
+
+
+def test_hd_244_an_empty_word_says_nothing_and_is_taken_off() -> None:
+    world = a_world_with_local()
+    world.api.edit(LOCAL, lambda one: one["metadata"].update(annotations={ANNOTATION_RESTORED: " "}))
+    world.settle()
+    assert not world.machine.core.caution.halted
+    assert ANNOTATION_RESTORED not in world.api.objects[LOCAL]["metadata"]["annotations"]
 
 
 def test_a_finding_is_written_again_when_the_watch_has_told_what_was_in_its_way() -> None:

@@ -10,7 +10,7 @@ from gatelift_sandbox.embedded.store import Copy
 from support.sim_cluster import ACCEPT, ELSEWHERE, SYSTEM, TEAM, SimCluster
 from support.sim_draws import a_worker, later
 from support.sim_election import SimLease
-from support.sim_persons import fence, recover, status_of
+from support.sim_persons import fence, recover, say_restored, status_of
 from support.sim_switchboard import KEY_DIGEST
 
 if TYPE_CHECKING:
@@ -111,8 +111,9 @@ def worker_restored(world: SimWorld) -> bool:
 def home_restored(world: SimWorld) -> bool:
     """Restore the management cluster's etcd, with the managers' Lease, from a copy that was made some time ago.
 
-    While no manager runs, as the page says; the first time perhaps under their feet. A person recovers it. Each cluster
-    has had a session by then: before that the record knows of nobody to wait for (decision 19, what is left).
+    While no manager runs, as the page says; the first time perhaps under their feet. A person recovers it, and says that
+    it was restored where not each cluster is connected: who could prove it may be away. Each cluster has had a session by
+    then: before that the record knows of nobody to wait for (decision 19, for both).
     """
     if not all(status_of(world, name).get("session") for name in world.names):
         return False
@@ -124,7 +125,10 @@ def home_restored(world: SimWorld) -> bool:
         if world.home.restores or world.time.chance(0.5):
             for manager in world.managers:
                 manager.kill()
+        may_be_proven = all(status_of(world, name).get("connected") for name in world.names)
         home_put_back(world, copy, lease)
+        if not may_be_proven:
+            say_restored(world)
         recover(world)
         if "workloads_finalizer_edited" in world.attacks:
             # Twice around everything: what was remembered of a Workload that vanished went with the backup, and an end

@@ -18,6 +18,7 @@ from gatelift.core import epochs
 from gatelift.core.recovery_asked import ANNOTATION_FENCED_GONE, Without, without
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVER,
+    ANNOTATION_RESTORED,
     ANNOTATION_STOP_UNEXPLAINED,
     Finding,
     Told,
@@ -96,6 +97,13 @@ def fence(world: SimWorld, name: str) -> bool:
         return False
     say_fenced(world, name, status["session"])
     return True
+
+
+def say_restored(world: SimWorld) -> None:
+    """Say that the management cluster was restored, as `gatelift recover --restored` does."""
+    if _local(world) is not None:
+        world.time.say("person", "says that the management cluster was restored")
+        _annotate(world, "local", ANNOTATION_RESTORED, f"a person at {world.time.wall:.3f}")
 
 
 def recover(world: SimWorld) -> None:

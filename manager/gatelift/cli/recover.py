@@ -1,8 +1,8 @@
 """`gatelift recover`: what the manager found of a management cluster that was restored from a backup, and going on.
 
-Three things, each of which may be said again: show (without options), `--go-on` (a person's word, written on the
-WorkerCluster `local`; then what the manager does is told until it is done), `--stop CLUSTER` (a word about what runs
-there and no record explains). Nothing is decided here. Neighbour: `gatelift.core.recovery`.
+Four things, each of which may be said again: show (without options), `--restored` (a person's word that it was, which
+halts as a proof does), `--go-on` (a person's word, written on the WorkerCluster `local`; then what the manager does is
+told until it is done), `--stop CLUSTER` (a word about what runs there and no record explains). Nothing is decided here. Neighbour: `gatelift.core.recovery`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from gatelift.core.identity import vouching
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVER,
+    ANNOTATION_RESTORED,
     ANNOTATION_STOP_UNEXPLAINED,
     EPOCHS_MAX,
     Finding,
@@ -35,8 +36,9 @@ from gatelift.core.recovery_values import (
     told,
     word,
 )
-from gatelift_kube import conditions
+from gatelift_kube import conditions, timestamps
 from gatelift_kube.client import Client
+from gatelift_kube.clock import wall
 from gatelift_kube.errors import NotFoundError
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import Workload
@@ -137,6 +139,9 @@ class Situation:
 
 def recover(
     context: typer.Context,
+    restored: Annotated[
+        bool, typer.Option("--restored", help="Say that it was restored: nothing is placed before you go on.")
+    ] = False,
     go_on: Annotated[
         bool, typer.Option("--go-on", help="Raise term and epochs, hear all clusters, then dispatch again.")
     ] = False,
@@ -150,6 +155,10 @@ def recover(
     Nothing that runs is stopped, except by --stop.
     """
     target = target_of(context)
+    if restored:
+        run(target, _say_restored)
+        say("whoever leads places nothing before you have looked: gatelift recover, then gatelift recover --go-on")
+        return
     if stop:
         session = run(target, lambda client: _stop(client, stop))
         say(f"what {stop} listed in session {session} and no record explains is being stopped")
@@ -203,6 +212,13 @@ async def _look(client: Client) -> Situation:
         text = "no WorkerCluster local: start the manager, which makes it"
         raise CliError(text, NOT_FOUND)
     return Situation(tuple(found), told(local) or Told(), word(local))
+
+
+async def _say_restored(client: Client) -> None:
+    """Say that the management cluster was restored, also while no manager runs; CliError where there is no `local`."""
+    await _look(client)
+    text = f"{await who_am_i(client)} at {timestamps.to_micro_text(wall())}"
+    await _annotate(client, LOCAL_CLUSTER, ANNOTATION_RESTORED, text)
 
 
 async def _go_on(client: Client) -> None:

@@ -23,6 +23,7 @@ from gatelift.core.raising import LOOK
 from gatelift.core.recovery_asked import Known, served_by, without
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVERY,
+    ANNOTATION_RESTORED,
     COUNTED_SINCE,
     COUNTER_FOUND_MAX,
     COUNTER_JUMP,
@@ -32,6 +33,7 @@ from gatelift.core.recovery_values import (
     Told,
     believed,
     is_told_to_stop,
+    said_restored,
     told,
     word,
 )
@@ -57,6 +59,7 @@ def leads(core: Core, *, warm: bool, counter: int) -> None:
     state.unvouched, state.unproven = set(), set()
     state.awaited = set()
     state.ask_all()
+    _is_told(core)
     if state.stage is Stage.WAITING:
         _begin(core)  # it may have been said after the Lease was found free
     if state.cold and not state.awaited:
@@ -91,6 +94,7 @@ def seen(core: Core, found: WorkerCluster) -> None:
         state.finding = read.finding
         state.asked.recall(read.clusters)
     state.word, state.without = word(found), without(found)
+    _is_told(core)
     for gone_name in [each for each in state.without.names if state.is_gone(each) and state.is_fenced_gone(each)]:
         heard(core, gone_name)
     if before is Stage.HALTED and state.stage is Stage.WAITING:
@@ -151,18 +155,40 @@ def shown(core: Core, upcall: CounterShown) -> None:
     if finding is None or counter > finding.counter + COUNTED_SINCE:
         # Or counted after a recovery from what is found: restored once more, so what persons said is of the former
         # restore; epochs were used since, and clusters have come back.
-        since = core.wall.text(core.now)
-        state.raising = False
-        state.to_raise.clear()
-        state.finding = Finding(why=why, since=since, counter=counter, term=term)
-        state.ask_all()
-        core.note(why, warning=True, cluster=upcall.cluster)
-        _tell(core, LOCAL_CLUSTER, texts.RESTORED, why)
+        _halt(core, Finding(why=why, since=core.wall.text(core.now), counter=counter, term=term), upcall.cluster)
     else:
         counter, term = max(finding.counter, counter), max(finding.term, term)
         state.finding = msgspec.structs.replace(finding, counter=counter, term=term)
     _settle(core)
     core.agenda.mark(LOOK)
+
+
+def _is_told(core: Core) -> None:
+    """Halt as by a proof where a person says that this record was restored: who could prove it may be cut off.
+
+    Each text is a finding of its own, whatever else stands: what persons said of an earlier one may be in the backup.
+    """
+    state = core.caution.recovery
+    local = state.clusters.get(LOCAL_CLUSTER)
+    said, before = said_restored(local) if local is not None else "", state.finding
+    if not core.term or not said or (before is not None and before.said == said):
+        return
+    counter, term = min(state.counter, COUNTER_FOUND_MAX), believed(core.term)
+    if before is not None:
+        counter, term = max(before.counter, counter), max(before.term, term)
+    why, since = recovery_texts.said(said), core.wall.text(core.now)
+    _halt(core, Finding(why=why, since=since, counter=counter, term=term, said=said), LOCAL_CLUSTER)
+
+
+def _halt(core: Core, finding: Finding, cluster: str) -> None:
+    """Halt all dispatch, and wait for each cluster once a person says *go on* after this very finding."""
+    state = core.caution.recovery
+    state.raising = False
+    state.to_raise.clear()
+    state.finding = finding
+    state.ask_all()
+    core.note(finding.why, warning=True, cluster=cluster)
+    _tell(core, LOCAL_CLUSTER, texts.RESTORED, finding.why)
 
 
 def _tell(core: Core, cluster: str, reason: str, text: str) -> None:
@@ -323,14 +349,16 @@ def _write(core: Core, found: WorkerCluster, now: float) -> None:
     """Write down what was found, where the next leader and people see it."""
     state = core.caution.recovery
     wanted = Told(stage=state.stage, finding=state.finding, clusters=_found(core))
-    if wanted == (told(found) or Told()):
+    answered = ANNOTATION_RESTORED in found.metadata.annotations
+    if wanted == (told(found) or Told()) and not answered:
         return
     ref = ObjectRef(WORKER_CLUSTER, ObjectKey("", LOCAL_CLUSTER))
     if core.blocked(ref, LOOK, now):
         return
     # On this very version: what a leader before asked for, and lands late, takes no later finding away.
     version, text = found.metadata.resource_version, msgspec.json.encode(wanted).decode()
-    metadata = {"uid": found.metadata.uid, "resourceVersion": version, "annotations": {ANNOTATION_RECOVERY: text}}
+    annotations = {ANNOTATION_RECOVERY: text} | ({ANNOTATION_RESTORED: None} if answered else {})
+    metadata = {"uid": found.metadata.uid, "resourceVersion": version, "annotations": annotations}
     core.patch(ref, msgspec.json.encode({"metadata": metadata}), "recovery", decided_on=version)
 
 

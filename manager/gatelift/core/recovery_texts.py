@@ -27,6 +27,14 @@ def waits(names: list[str], unvouched: list[str], unproven: list[str], gone: lis
     return f"the recovery of the management cluster {'; '.join(said) or 'goes on'}"
 
 
+def said(text: str) -> str:
+    """Return why all dispatch has stopped: a person says that the record is not the newest."""
+    return (
+        f"a person says that the management cluster was restored from a backup ({text}). Nothing new is placed, "
+        "nothing that runs is stopped: see gatelift recover"
+    )
+
+
 def list_proves_nothing(cluster: str) -> str:
     """Return why a recovery waits for a cluster that has listed what it has, and what ends that."""
     return (

@@ -17,6 +17,7 @@ from gatelift.core.recovery_asked import Asked, Without
 from gatelift_kube.election import FLOOR_MAX, TERM_BELIEVED_MAX
 from gatelift_kube.numbers import whole
 from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.plain_text import plain
 from gatelift_kube.resources import ObjectKey
 from gatelift_kube.unreadable import UNREADABLE
 from gatelift_wire.keys import PlacementKey
@@ -27,6 +28,11 @@ ANNOTATION_RECOVER = "gatelift.dev/recover"
 """On `local`, a person's: go on after the finding that it names (`Word`)."""
 ANNOTATION_STOP_UNEXPLAINED = "gatelift.dev/stop-unexplained"
 """On any WorkerCluster, a person's: the session in which it listed what no record explains, and what is to stop."""
+ANNOTATION_RESTORED = "gatelift.dev/restored"
+"""On `local`, a person's: the management cluster was restored, though no cluster that could prove it is heard. Any text
+that was not said there before; it is taken off as soon as the finding that follows from it is written."""
+SAID_CHARACTERS_MAX = 120
+"""Of that text, by which it is known, and which people are shown: who said it, and when."""
 
 EPOCHS_MAX = 10**15 - 1
 """What people may raise epochs to (15 digits); ours have three more."""
@@ -57,12 +63,16 @@ class Stage(enum.StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """That the record is not the newest. `counter` and `term`: the highest that was proven. `since`: wall time."""
+    """That the record is not the newest. `counter` and `term`: the highest that was proven. `since`: wall time.
+
+    `said`: the person's text from which it follows, "" where a cluster has proven it.
+    """
 
     why: str
     since: str
     counter: int
     term: int
+    said: str = ""
 
 
 class Found(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -130,6 +140,11 @@ def word(found: WorkerCluster) -> Word | None:
     except UNREADABLE:
         return None
     return read if 0 < read.epochs <= EPOCHS_MAX else None
+
+
+def said_restored(found: WorkerCluster) -> str:
+    """Return what a person says of a restore that no cluster may have proven; "" for nothing."""
+    return plain(found.metadata.annotations.get(ANNOTATION_RESTORED, ""), SAID_CHARACTERS_MAX).strip()
 
 
 def is_told_to_stop(found: WorkerCluster) -> bool:
