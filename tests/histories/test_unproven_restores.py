@@ -1,7 +1,7 @@
 """HD-244: a management cluster is restored, and no cluster that could prove it is heard: a person's word halts as well.
 
-What a record calls lost, or was served last before the backup, brings back no number that it does not know. What runs on
-a cluster that came back after the backup and is cut off is known to nobody but who restored it.
+A cluster that was served last before the backup brings back no number that the record does not know, and one that the
+record calls lost is waited for by nobody. What runs on one that came back since, and is cut off again, is not known.
 """
 
 from __future__ import annotations

@@ -111,9 +111,9 @@ def worker_restored(world: SimWorld) -> bool:
 def home_restored(world: SimWorld) -> bool:
     """Restore the management cluster's etcd, with the managers' Lease, from a copy that was made some time ago.
 
-    While no manager runs, as the page says; the first time perhaps under their feet. A person recovers it, and says that
-    it was restored where not each cluster is connected: who could prove it may be away. Each cluster has had a session by
-    then: before that the record knows of nobody to wait for (decision 19, for both).
+    While no manager runs, as the page says; the first time perhaps under their feet. A person recovers it, and says
+    that it was restored where not each cluster is connected: who could prove it may be away. Each cluster has had a
+    session by then: before that the record knows of nobody to wait for (decision 19, for both).
     """
     if not all(status_of(world, name).get("session") for name in world.names):
         return False
