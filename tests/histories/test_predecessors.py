@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift.core.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
-from gatelift_kube.resources import JOB, WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.resources import CLUSTER_QUEUE, JOB, WORKER_CLUSTER, WORKLOAD
 from support.history import History
 from support.sim_cluster import Doc
 
@@ -180,3 +180,25 @@ def test_hd_167_who_waits_for_a_predecessor_says_what_is_so_when_its_cluster_com
     for _ in range(60):
         history.passes(1.0)
         assert waits(history), "nor does a lease that is about to run out make it connected"
+
+
+def test_hd_242_what_lost_its_finalizer_while_it_waited_does_not_vanish_once_it_is_placed() -> None:
+    """Drawn seed 8812317. Without a reservation its user may take it off, and nobody led who saw it vanish."""
+    history = History(shown=False)
+    history.edit("home", CLUSTER_QUEUE, "travels", {"spec": {"stopPolicy": "Hold"}})
+    history.job("one")
+    history.until("it waits", lambda: bool(why(history)[0]))
+    history.edit("home", WORKLOAD, (history.workload("one", "Job") or {})["metadata"]["name"], NO_FINALIZERS)
+    history.edit("home", CLUSTER_QUEUE, "travels", {"spec": {"stopPolicy": "None"}})
+    cluster = history.until_runs("one", "Job")
+    history.cut(cluster)
+    for manager in history.world.managers:
+        manager.kill()
+    made_again(history)
+    history.until("somebody leads", history.leads)
+    history.until_lost(cluster)
+    history.passes(120.0)
+    assert waits(history)
+    assert history.runs("one", "Job") == {cluster}
+    history.mend(cluster)
+    history.until("its predecessor was stopped and it runs", lambda: goes_on(history))

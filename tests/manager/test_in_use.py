@@ -1,4 +1,7 @@
-"""HD-163: the finalizer on ClusterQueues and ResourceFlavors, as writes: one each, paced, none that hinders others."""
+"""HD-163: the finalizer on ClusterQueues and ResourceFlavors, as writes: one each, paced, none that hinders others.
+
+HD-242: that of a Workload, before it is placed.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ import pytest
 
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
-from gatelift_kube.writes import WriteError
+from gatelift_kube.writes import Create, Delete, Patch, WriteError
 from support.builders_manager import a_cluster_queue, a_pod, a_setting, kueue_object
 from support.manager_api import ApiError
-from support.manager_world import World, a_world
+from support.manager_world import World, a_world, workload_ref
 
 FINALIZER = "kueue.x-k8s.io/resource-in-use"
 QUEUE = ObjectRef(resources.CLUSTER_QUEUE, ObjectKey("", "shared"))
@@ -98,3 +101,56 @@ def test_hd_163_many_queues_get_it_at_the_pace_of_what_only_informs() -> None:
     assert len(held(world)) < 100
     world.advance(60.0)
     assert len(held(world)) == 200
+
+
+def waits_without_it(*, cpu: int = 1) -> World:
+    """Return a world in which one Workload waits, since its queue is held, and its user has taken the finalizer off."""
+    world = a_world(a_setting(cpu=cpu))
+    world.api.edit(QUEUE, lambda queue: queue["spec"].update(stopPolicy="Hold"))
+    world.api.apply(a_pod("one").document())
+    world.advance(2.0)
+    world.api.edit(workload_ref(world), lambda workload: workload["metadata"].update(finalizers=["example.com/own"]))
+    world.advance(2.0)
+    return world
+
+
+def go_on(world: World) -> None:
+    """Let the queue admit again."""
+    world.api.edit(QUEUE, lambda queue: queue["spec"].update(stopPolicy="None"))
+
+
+def test_hd_242_a_workload_has_its_finalizer_before_it_is_reserved() -> None:
+    world = waits_without_it()
+    assert world.find("Workload")["metadata"]["finalizers"] == ["example.com/own"], "nobody quarrels over what waits"
+    go_on(world)
+    world.advance(2.0)
+    found = world.find("Workload")
+    assert found["metadata"]["finalizers"] == ["example.com/own", FINALIZER]
+    assert world.condition(found, "Admitted")["status"] == "True"
+    writes = [body for verb, ref, body in world.api.writes if (verb, ref) == ("patch", workload_ref(world))]
+    (written,) = [body["metadata"] for body in writes if "finalizers" in body.get("metadata", {})]
+    assert written["uid"], "of this very object, as it was seen"
+    assert written["resourceVersion"]
+
+
+def test_hd_242_a_finalizer_that_is_refused_for_good_gives_the_quota_to_others() -> None:
+    world = waits_without_it()
+    tried = 0
+
+    def fail(command: Create | Patch | Delete) -> WriteError | None:
+        nonlocal tried
+        if isinstance(command, Patch) and command.ref == refused and b'"finalizers"' in command.body:
+            tried += 1
+            return WriteError.DENIED
+        return None
+
+    refused = workload_ref(world)
+    world.fail = fail
+    go_on(world)
+    world.advance(2.0)
+    assert world.condition(world.api.objects[refused], "QuotaReserved")["reason"] == "ReservationNotWritten"
+    world.api.apply(a_pod("other").document())
+    world.advance(2.0)
+    (other,) = (one for one in world.all("Workload") if one["metadata"]["name"] != refused.key.name)
+    assert world.condition(other, "Admitted")["status"] == "True"
+    assert 1 <= tried <= 3

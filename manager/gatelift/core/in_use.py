@@ -2,7 +2,8 @@
 
 A ClusterQueue that is deleted admits nothing more and stays, charged in its cohort, until nothing is reserved in it:
 else what it had borrowed would be lent again while it runs. A ResourceFlavor stays as long as a ClusterQueue names it
-or something holds quota of it (decision 42). Neighbours: `checks` and `machine` look by key, `intake` says when.
+or something holds quota of it (decision 42). A Workload gets it back before it is placed. Neighbours: `checks` and
+`machine` look by key, `intake` says when, `reconcile` asks for Workloads.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from gatelift.core.resting import HOLD, LET_GO
 from gatelift.core.state import Core
 from gatelift_admission.debts import CHARGED_IN
 from gatelift_kinds.markers import RESOURCE_IN_USE
-from gatelift_kube.objects.kueue import ClusterQueue, ResourceFlavor
+from gatelift_kube.objects.kueue import ClusterQueue, ResourceFlavor, Workload
 from gatelift_kube.resources import CLUSTER_QUEUE, RESOURCE_FLAVOR, ObjectKey, ObjectRef
 
 MISSING_SAID_MAX = 8
 """Queues that a new leader misses and names: each may be made anew, and the log is for other things as well."""
 NOTHING_SAID: Mapping[str, str] = {}
+HOLD_WORKLOAD = "hold the workload"
+"""Purpose of the write that is due before a Workload without our finalizer is placed."""
 _RESOURCES = {Look.CLUSTER_QUEUE: CLUSTER_QUEUE, Look.FLAVOR: RESOURCE_FLAVOR}
 
 
@@ -30,6 +33,19 @@ def queue(core: Core, key: Key, known: ClusterQueue, now: float) -> bool:
     engine, name = core.ledger.engine, key.object.name
     said = {CHARGED_IN: engine.charged_in(name)} if known.metadata.deletion_timestamp is None else {}
     return _keeps(core, key, known, now, used=engine.queue_is_used(name), said=said)
+
+
+def workload(core: Core, known: Workload) -> bool:
+    """Put the finalizer back on a Workload that is to be placed; True if a write was asked for.
+
+    While nothing is reserved its user may take it off. What vanished with a placement and no leader to see it would be
+    known to nobody (H21), so the winner is written only on a version that has it (HD-242); then a policy keeps it.
+    """
+    body = record.kept_in_use(known.metadata, RESOURCE_IN_USE, NOTHING_SAID)
+    if body is None:
+        return False
+    core.patch_workload(known, body, HOLD_WORKLOAD, status=False)
+    return True
 
 
 def _keeps(

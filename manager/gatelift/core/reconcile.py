@@ -16,6 +16,7 @@ from gatelift.core import (
     execution_time,
     held,
     higher_terms,
+    in_use,
     kept_out,
     kept_owner,
     kept_record,
@@ -329,7 +330,7 @@ def _towards_admission(
     if attempt.waiting is not None or attempt.epoch_spent:
         requeueing.hand_back(core, rec, attempt, now)
         return
-    if verdicts.keep_required(core, known, rec, attempt, now):
+    if verdicts.keep_required(core, known, rec, attempt, now) or (kind is not None and in_use.workload(core, known)):
         return
     reserve = attempt.reserve or reserve
     dispatching = targets.multikueue_check(core, reserve.checks)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from gatelift.core import dispatch
 from gatelift.core.attempts import AttemptState
+from gatelift.core.in_use import HOLD_WORKLOAD
 from gatelift.core.inflight import Outstanding
 from gatelift.core.shown_end import FOR_GOOD
 from gatelift.core.state import CHARGING, Core
@@ -17,17 +18,18 @@ from gatelift_kube.writes import WriteFailed
 
 NOT_WRITTEN = "ReservationNotWritten"
 """Reason of the event, and of QuotaReserved=False."""
+_DUE = CHARGING | {HOLD_WORKLOAD}
 _UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
 
 
 def refused(core: Core, outstanding: Outstanding, event: WriteFailed, now: float) -> bool:
-    """Take that a write was refused; True when it was a reservation's that is given back for it.
+    """Take that a write was refused; True when it was due for a reservation that is given back for it.
 
     The pause is that of a workload which no cluster takes, and doubles: the same write would be refused again, and what
     refuses it (a policy, a webhook, what somebody has put into the status) may change without a word to us.
     """
     attempt = core.attempts.get(outstanding.uid)
-    if outstanding.purpose not in CHARGING or event.error not in FOR_GOOD:
+    if outstanding.purpose not in _DUE or event.error not in FOR_GOOD:
         return False
     if attempt is None or attempt.state not in _UNPLACED:
         return False
