@@ -127,8 +127,10 @@ def test_hd_242_a_workload_has_its_finalizer_before_it_is_reserved() -> None:
     found = world.find("Workload")
     assert found["metadata"]["finalizers"] == ["example.com/own", FINALIZER]
     assert world.condition(found, "Admitted")["status"] == "True"
-    writes = [body for verb, ref, body in world.api.writes if (verb, ref) == ("patch", workload_ref(world))]
-    (written,) = [body["metadata"] for body in writes if "finalizers" in body.get("metadata", {})]
+    patched = [body for verb, ref, body in world.api.writes if (verb, ref) == ("patch", workload_ref(world))]
+    written = next(
+        body["metadata"] for body in patched if isinstance(body, dict) and "finalizers" in body.get("metadata", {})
+    )
     assert written["uid"], "of this very object, as it was seen"
     assert written["resourceVersion"]
 
