@@ -1,4 +1,4 @@
-"""Scripted histories (HD-238, HD-239): past the policy somebody reserves quota, or keeps a record from its way back."""
+"""Scripted histories (HD-238, 239, 247): past the policy somebody reserves, or keeps a record from its way back."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from gatelift.core import texts
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_sandbox.embedded.failures import wrong
 from gatelift_sandbox.embedded.rules import custom
+from gatelift_wire.keys import ANNOTATION_EPOCH
 from support.history import History
 from support.sim_cluster import TEAM, Doc
 from support.sim_world import QUEUES
@@ -159,3 +160,37 @@ def test_hd_239_an_end_is_written_where_the_record_cannot_be_put_back(
     history.until("its quota is free", lambda: not history.leader.charges(queue), 60.0 + SOON_SECONDS)
     now = history.home.look(WORKLOAD, name, TEAM)
     assert now is None or says(now, texts.FINISHED)
+
+
+def later(status: Doc, epoch: int) -> Doc:
+    """Return what a status grants, as of a later epoch, and nothing of it."""
+    said = copy.deepcopy(status)
+    said["admission"]["podSetAssignments"][0]["count"] = 0
+    for one in said["conditions"]:
+        if one["type"] == "gatelift.dev/EpochUsed":
+            one["message"] = str(epoch)
+    for check in said.get("admissionChecks", []):
+        for update in check.get("podSetUpdates", []):
+            if ANNOTATION_EPOCH in update.get("annotations", {}):
+                update["annotations"][ANNOTATION_EPOCH] = str(epoch)
+    return {name: said[name] for name in ("admission", "conditions", "admissionChecks") if name in said}
+
+
+@queues
+def test_hd_247_a_standby_believes_no_later_epoch_that_nobody_has_raised_it_to(queue: str) -> None:
+    """HD-247: as a leader dies, what runs is written as granted anew, in a later epoch, and with no pods."""
+    history = History(shown=False)
+    history.pod("one", queue, cpu="2")
+    history.until_runs("one")
+    standby = history.world.start_manager()
+    history.passes(20.0)
+    workload = history.workload("one")
+    assert workload is not None
+    history.kill_leader()
+    history.edit("home", WORKLOAD, workload["metadata"]["name"], {"status": later(workload["status"], 5)}, "status")
+    history.until("the standby leads", standby.elector.leads, 60.0)
+    history.passes(120.0)
+    now = history.workload("one")
+    assert now is not None
+    assert (history.containers("one"), standby.charges(queue)) == (1, 2000)
+    assert now["status"]["admission"] == workload["status"]["admission"]

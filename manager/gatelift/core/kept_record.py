@@ -126,7 +126,7 @@ def _is_taken(before: Record, after: Record, known: Workload, seen: Workload) ->
         return False
     is_over = epochs.returned(seen) >= before.epoch or epochs.annotated(seen) > epochs.annotated(known)
     granted_otherwise = after.reserved and _granted(known) != _granted(seen)
-    return not is_over and after.written_epoch <= before.epoch and (_held(before) != _held(after) or granted_otherwise)
+    return not is_over and (_held(before) != _held(after) or granted_otherwise)
 
 
 def _is_changed(attempt: Attempt, before: Record, after: Record, used: int) -> bool:
