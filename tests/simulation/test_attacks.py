@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from gatelift_kube.resources import NODE
+from gatelift_kube.resources import JOB, NODE
 from gatelift_sandbox.behaviour import LOST as NODE_LOST
+from support import sim_disasters
 from support.history import History
 from support.sim_attacks import ATTACKS, DRAWN, DRAWN_AT_ONCE_MAX, drawn_attacks
 from support.sim_clock import ProcessClock, Timeline
@@ -56,6 +58,31 @@ def test_hd_135_which_nodes_are_cut_off_does_not_come_back_with_a_backup(lost_in
     put_back(history.world, worker, copy, "worker a")
     history.passes(1.0)
     assert worker._kubelet.lost == (frozenset() if lost_in_the_copy else {"a-node"})
+
+
+def test_hd_243_no_restore_makes_a_persons_word_untrue_while_it_is_carried_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawn seed 8812657: *fenced* promises that nothing of before runs again, so what a copy then ran was uncharged."""
+    history = History(shown=False)
+    history.job("one")
+    name = history.until_runs("one", "Job")
+    worker, due = history.workers[name], list[Callable[[], object]]()
+    monkeypatch.setattr(sim_disasters, "a_worker", lambda _: (name, worker))
+    monkeypatch.setattr(sim_disasters, "later", lambda _world, act, *_: due.append(act))
+    assert sim_disasters.worker_restored(history.world)
+    history.cut(name)
+    history.until_lost(name)
+    for agent in history.world.alive(name):
+        agent.kill()
+    history.edit(name, JOB, "one", {"metadata": {"finalizers": None}})
+    history.delete(name, JOB, "one")
+    history.until("nothing runs there", lambda: not history.runs("one", "Job"))
+    history.say_fenced(name)
+    due.pop(0)()
+    assert worker.restores == 0, "its copy runs what a person has said will not run"
+    history.until("it runs elsewhere by that word", lambda: history.containers("one", "Job") > 0)
+    due.pop(0)()
+    assert worker.restores == 1, "it is only put off"
+    history.passes(30.0)
 
 
 def test_hd_52_a_seed_draws_a_few_attacks_and_each_has_its_share() -> None:

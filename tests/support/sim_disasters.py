@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gatelift_kube.resources import CONFIG_MAP, NAMESPACE, NODE, SERVICE_ACCOUNT, WORKER_CLUSTER
 from gatelift_sandbox.embedded.store import Copy
 from support.sim_cluster import ACCEPT, ELSEWHERE, SYSTEM, TEAM, SimCluster
+from support.sim_doubts import has_yet_to_end
 from support.sim_draws import a_worker, later
 from support.sim_election import SimLease
 from support.sim_persons import fence, recover, say_restored, status_of
@@ -88,13 +89,17 @@ def another_cluster_under_a_name(world: SimWorld) -> bool:
 def worker_restored(world: SimWorld) -> bool:
     """Restore a worker's etcd, with the agents' Lease, from a copy that was made some time ago.
 
-    While no agent runs there, or under their feet.
+    While no agent runs there, or under their feet. Not while a person's word that nothing of before will run there again
+    has yet to be carried out: the copy may run it, and who restores it makes that word untrue (HD-243).
     """
     name, worker = a_worker(world)
     copy, lease = worker.store.copy(), replace(world.leases[name])
 
     def back() -> None:
         if not world.troubled or worker.name in world.lost_for_good or world.workers[name] is not worker:
+            return
+        if has_yet_to_end(world, name):
+            later(world, back, 5.0)
             return
         if world.time.chance(0.5):
             for agent in world.alive(name):

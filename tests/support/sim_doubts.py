@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gatelift_kube.resources import JOB, POD
-from support.sim_persons import is_lost, say_fenced, say_nothing_of_before_runs, status_of
+from support.sim_objects import holds, place_of
+from support.sim_persons import is_lost, said_fenced, say_fenced, say_nothing_of_before_runs, status_of
 
 if TYPE_CHECKING:
     from gatelift.core.state import Core
@@ -43,6 +44,22 @@ def settle(world: SimWorld, name: str) -> bool:
         return False
     say_fenced(world, name, doubted - 1)
     return True
+
+
+def has_yet_to_end(world: SimWorld, name: str) -> bool:
+    """Say whether a person has said that nothing of before runs on a cluster, and the record still has such a run.
+
+    The record lets go of it by that word alone. Once it has, what a backup brings back is nobody's (`sim_truth`).
+    """
+    status = status_of(world, name)
+    doubted = max(status.get(each, 0) for each in DOUBTS)
+    if not (said_fenced(world, name) or 0 < doubted <= status.get("fencedThroughSession", 0) + 1):
+        return False
+    live = world.truth.all_live()
+    return any(
+        uid not in live and place_of(each)[1] == name and holds(each, "QuotaReserved") and not holds(each, "Finished")
+        for uid, each in world.truth.workloads.items()
+    )
 
 
 def _answers_a_recovery(world: SimWorld, name: str, doubted: int) -> bool:
