@@ -61,7 +61,7 @@ def test_hd_135_which_nodes_are_cut_off_does_not_come_back_with_a_backup(lost_in
 
 
 def test_hd_243_no_restore_makes_a_persons_word_untrue_while_it_is_carried_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawn seed 8812657: *fenced* promises that nothing of before runs again, so what a copy then ran was uncharged."""
+    """Drawn seed 8812657: *fenced* promises that nothing of before runs again; what a copy then ran was uncharged."""
     history = History(shown=False)
     history.job("one")
     name = history.until_runs("one", "Job")

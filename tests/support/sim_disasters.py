@@ -89,8 +89,8 @@ def another_cluster_under_a_name(world: SimWorld) -> bool:
 def worker_restored(world: SimWorld) -> bool:
     """Restore a worker's etcd, with the agents' Lease, from a copy that was made some time ago.
 
-    While no agent runs there, or under their feet. Not while a person's word that nothing of before will run there again
-    has yet to be carried out: the copy may run it, and who restores it makes that word untrue (HD-243).
+    While no agent runs there, or under their feet. Not while a person's word that nothing of before will run there
+    again has yet to be carried out: the copy may run it, and who restores it makes that word untrue (HD-243).
     """
     name, worker = a_worker(world)
     copy, lease = worker.store.copy(), replace(world.leases[name])
