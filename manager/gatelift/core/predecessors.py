@@ -162,6 +162,11 @@ def wake(core: Core, places: Iterable[UserObject]) -> None:
                 core.mark_workload(key)
 
 
+def _wake_at(core: Core, place: UserObject) -> None:
+    """Look at those whose place that is; `ANY`: at all."""
+    wake(core, tuple(core.knowledge.by_place) if place == ANY else (place,))
+
+
 def reach_changed(core: Core) -> None:
     """Look at all that may wait for a worker's word, since where work may go has changed (`successors`)."""
     if core.predecessors.foreign or any(place.kind == ANY.kind for place in core.predecessors.by_place):
@@ -208,6 +213,8 @@ def left_alone(core: Core, cluster: str, entry: InventoryEntry) -> None:
     memory = Memory(place, entry.key, view.session if view is not None else 0, facts, ours)
     if core.predecessors.put(cluster, memory):
         core.mark_later((entry.key.uid,))
+        kept = core.predecessors.by_cluster[cluster].get(memory.key)
+        _wake_at(core, kept.place if kept is not None else ANY)  # who waits says so, also while all is halted (HD-246)
         if recordable(memory) is not memory:
             few_lines.note(core, cluster, texts.not_recordable(cluster, entry.key, f"{entry.namespace}/{entry.name}"))
         show(core, cluster)
@@ -263,10 +270,7 @@ def ended(core: Core, cluster: str, key: PlacementKey) -> None:
     if memory is None:
         return
     core.note("nothing of it runs any more; its successor may go on", cluster=cluster, fields=(("uid", key.uid),))
-    if memory.place == ANY:
-        wake(core, tuple(core.knowledge.by_place))
-    else:
-        wake(core, (memory.place,))
+    _wake_at(core, memory.place)
     show(core, cluster)
 
 
