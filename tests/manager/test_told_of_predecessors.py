@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -43,7 +44,7 @@ def listed(world: World, entry: InventoryEntry) -> None:
     [({}, PLACE), ({"name": "two"}, QUOTA), ({"key": PlacementKey("?", 1)}, PLACE)],
     ids=["in its place", "in another's", "in anybody's"],
 )
-def test_hd_246_who_waits_for_quota_says_what_it_waits_for_now(change: dict[str, object], reason: str) -> None:
+def test_hd_246_who_waits_for_quota_says_what_it_waits_for_now(change: dict[str, Any], reason: str) -> None:
     world = who_waits_for_quota()
     listed(world, replace(RUNS, **change))
     assert why(world) == reason
