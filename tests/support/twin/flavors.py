@@ -146,7 +146,7 @@ def assign(search: Search, work: Work, cursor: Cursor, counts: list[int] | None 
             done[index] = PodSetResult(pods.name, wanted[index], totals(pods, wanted[index], search.view.spec))
         whole = PodSetResult("", 0, _summed([done[index] for index in indices]))
         starts: dict[str, int] = {}
-        for index in indices:
+        for index in indices[:1] if search.snapshot.as_kueue else indices:
             for (number, name), position in cursor.items():
                 if number == index and name not in starts:
                     starts[name] = position
@@ -258,7 +258,8 @@ def _serve_group(
         if not try_next(spec, *pair):
             found.best = choices
             break
-        pair = (min(mode for mode, _ in pairs), pair[1])  # whoever has to leave counts at every level (decision 14)
+        if not search.snapshot.as_kueue:
+            pair = (min(mode for mode, _ in pairs), pair[1])  # whoever has to leave counts at every level (decision 14)
         if pair[0] > NO_FIT and (found.best is None or preferred(spec, pair, best_pair)):
             found.best, best_pair = choices, pair
     for choice in (found.best or {}).values():

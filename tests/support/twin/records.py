@@ -116,6 +116,8 @@ class Snapshot:
     everybody: bool = False
     """Candidates are also those that cannot be stopped now."""
     ignore_undeclared: bool = False
+    as_kueue: bool = False
+    """Flavors are searched as Kueue does, where decision 14 has chosen otherwise."""
 
     def take_out(self, work: Work) -> None:
         """Remove a holder and its charge."""

@@ -111,6 +111,8 @@ class World:
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)
     works: dict[str, Work] = field(default_factory=dict)
     fair: Fair | None = None
+    as_kueue: bool = False
+    """Flavors are searched as Kueue does, where decision 14 has chosen otherwise."""
 
     def selects(self, queue: str, work: Work) -> bool:
         """Return whether the queue's selector takes the workload's namespace; null selects nothing (1.1)."""
@@ -156,7 +158,7 @@ class World:
         Inactive queues keep their place and charge in the tree; they are in no list of queues to serve or to take from.
         """
         cohorts: dict[str, Node] = {}
-        result = Snapshot({}, cohorts, dict(self.flavors), now, self.fair)
+        result = Snapshot({}, cohorts, dict(self.flavors), now, self.fair, as_kueue=self.as_kueue)
         nodes: dict[str, Node] = {}
         for name, queue in sorted(self.cluster_queues.items()):
             spec = queue.spec
