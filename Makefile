@@ -89,6 +89,7 @@ check: setup ## Lint, types, walls, lengths, the page of attacks
 	$(BIN)/python scripts/lengths.py
 	$(call say,Ids in docs/ and the tests)
 	$(BIN)/python scripts/attacks.py
+	$(BIN)/python scripts/differences.py
 	$(call say,docs/not-served.md and its table)
 	$(BIN)/python -m scripts.not_served --check
 
