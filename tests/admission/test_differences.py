@@ -85,6 +85,28 @@ def test_the_search_of_a_group_of_pod_sets_goes_on_where_any_of_them_was() -> No
     assert _let_in(case, 2) == {"victim", "waits"}
 
 
+def test_who_lost_and_finds_nothing_behind_its_flavor_looks_at_all_of_them_once_more() -> None:
+    """Kueue parks it until something happens, though it fits by other flavors of its two pod sets."""
+    case: Case = {
+        "cohorts": {"all": {"flavors": {"red": {"cpu": 13}}}},
+        "queues": {
+            "q": {"flavors": {"red": {"cpu": 0}, "blue": {"cpu": 5}}, "cohort": "all"},
+            "other": {"flavors": {"red": {"cpu": 0}}, "cohort": "all"},
+        },
+        "flavors": {"red": {}, "blue": {}},
+        "workloads": {
+            "before": {"queue": "other", "requests": {"cpu": 3}},
+            "first": {"queue": "other", "priority": 1, "requests": {"cpu": 2}},
+            "wide": {"queue": "q", "sets": {"s0": {"requests": {"cpu": 3}}, "s1": {"requests": {"cpu": 6}}}},
+        },
+        "steps": ["cycle", {"submit": "first"}, {"submit": "wide"}, "cycle"],
+    }
+    there = kueues(case)
+    assert there.held() == {"before", "first"}
+    assert there.told["wide"][-1][0] == "ExceedsMaxQuota"
+    assert _let_in(case, 2) == {"before", "first", "wide"}
+
+
 @pytest.mark.parametrize("idle", IDLE)
 def test_what_a_strict_head_keeps_from_others_does_not_hang_on_how_many_cycles_were_idle(idle: int) -> None:
     """Kueue looks at the next flavor in each cycle, and keeps room in that one: who comes then has it, or not."""
