@@ -202,3 +202,36 @@ def test_hd_120_a_pod_that_is_being_deleted_is_charged_while_its_object_is_there
     account.object(LOCAL, "Pod", {**going, "metadata": {**going["metadata"], "deletionTimestamp": "now"}}, 2.0)
     account.container(LOCAL, f"{LOCAL}-p0", 3.0, runs=False)
     assert account.totals() == {"main": (1000, 0)}
+
+
+def test_a_leader_goes_by_what_he_wrote_once_he_is_answered() -> None:
+    """Seed 8901546: he takes back that a pod is over, since one was taken off its Job by hand."""
+    account = Account()
+    account.workload(workload_document("job", pods=2, over=1), 0.0)
+    account.object(LOCAL, "Job", job_document("job", pods=2), 0.0, by_hand=True)
+    pods_of(account, LOCAL, "job", 1)
+    account.object(LOCAL, "Pod", pod_document("beside", job="job"), 10.0, by_hand=True)
+    account.compare(lambda _queue: 1000)
+    account.workload(workload_document("job", pods=2), 11.0)
+    account.compare(lambda _queue: 1000, {"w-uid"}.__contains__)
+    account.compare(lambda _queue: 2000)
+    with pytest.raises(AccountError, match="the manager charges 1000m, ghost 0m"):
+        account.compare(lambda _queue: 1000)
+
+
+def test_what_a_backup_of_its_cluster_runs_again_after_its_end_is_ghost_until_it_is_stopped() -> None:
+    """Seed 8903175: that it had ended was on its way when the cluster was put back; the record goes by it."""
+    again: set[str] = set()
+    account = Account(is_brought_back=lambda belongs: belongs.root in again)
+    account.workload(workload_document("home-job", pods=1, cluster="a"), 0.0)
+    account.object("a", "Job", job_document("a-job", pods=1, workload="w-uid"), 0.0)
+    pods_of(account, "a", "a-job", 1)
+    again.add("a-job")
+    account.workload(workload_document("home-job", cluster="a"), 10.0)
+    assert account.totals() == {"main": (1000, 1000)}
+    assert account.overdue(10.0 + GHOST_SECONDS_MAX + 1)
+    account.object("a", "Job", job_document("a-job", pods=1, workload="w-uid", suspended=True), 20.0)
+    account.object("a", "Pod", pod_document("a-p0", job="a-job", phase="Failed"), 20.0)
+    again.clear()
+    with pytest.raises(AccountError, match="ghost 0m"):
+        account.object("a", "Pod", pod_document("a-p1", job="a-job"), 30.0)

@@ -48,6 +48,8 @@ class Page:
     """Since when those of both run that only a history has granted that a restore has lost: nobody is charged."""
     ghost: int = 0
     ghost_since: float = 0.0
+    ghost_before: int = 0
+    """What was ghost before the last write of its Workload: whoever wrote it goes by that until he is answered."""
 
     @property
     def runs(self) -> int:
@@ -74,6 +76,7 @@ class Account:
     """Takes each write of each cluster, in order. `bears` seconds of a shortfall are borne (0: none at all).
 
     `is_by_hand`: whether a pod, by UID, is one of an object that its user let go: nobody grants it.
+    `is_brought_back`: whether a backup of its own cluster runs again what that cluster may have said to be over.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Account:
         bears: float = 0.0,
         is_unrecorded: Callable[[Belongs], bool] = lambda _: False,
         is_by_hand: Callable[[str], bool] = lambda _: False,
+        is_brought_back: Callable[[Belongs], bool] = lambda _: False,
     ) -> None:
         self.pages: dict[Work, Page] = {}
         self.checks = 0
@@ -90,6 +94,7 @@ class Account:
         self._bears = bears
         self._is_unrecorded = is_unrecorded
         self._is_by_hand = is_by_hand
+        self._is_brought_back = is_brought_back
         self._short_since: dict[Work, float] = {}
 
     # --- what is written ----------------------------------------------------------------------------------------
@@ -110,6 +115,7 @@ class Account:
                 page.queues[uid] = queue
         page.queue = next((page.queues[each] for each in reversed(page.charges)), page.queue)
         page.queue = page.queue or document["spec"].get("queueName", "")
+        page.ghost_before = page.ghost
         self._settle(owner[0], page, now, by_hand=by_hand or removed)  # a record that goes too soon `sim_truth` judges
 
     def object(
@@ -189,7 +195,7 @@ class Account:
     def _settle(self, work: Work, page: Page, now: float, *, by_hand: bool) -> None:
         self.checks += 1
         excess = max(0, page.excess)
-        shown = excess if by_hand else min(excess, self._by_their_users(page))  # a charge of before may end first
+        shown = excess if by_hand else min(excess, self._granted_by_nobody(page))  # a charge of before may end first
         if shown > page.ghost:
             page.ghost_since = page.ghost_since if page.ghost else now
             page.ghost = shown
@@ -201,9 +207,13 @@ class Account:
         else:
             self._short_since.pop(work, None)
 
-    def _by_their_users(self, page: Page) -> int:
-        """Return what pods ask for that are of an object which its user let go."""
-        return sum(amount for (_, uid), amount in page.pods.items() if self._is_by_hand(uid))
+    def _granted_by_nobody(self, page: Page) -> int:
+        """Return what pods ask for that their users let go, or that a backup runs again after their end."""
+        return sum(amount for key, amount in page.pods.items() if self._is_by_hand(key[1]) or self._comes_back(*key))
+
+    def _comes_back(self, cluster: str, uid: str) -> bool:
+        belongs = self._whose.of(cluster, uid)
+        return belongs is not None and self._is_brought_back(belongs)
 
     def _told(self, work: Work, page: Page) -> str:
         pods = [f"{cluster}/{uid} {amount}m" for (cluster, uid), amount in sorted(page.pods.items())]
@@ -218,9 +228,12 @@ class Account:
             if now - since >= self._bears:
                 raise AccountError(self._told(work, self.pages[work]))
 
-    def compare(self, charged: Callable[[str], int]) -> None:
-        """Raise AccountError where a queue's manager, by its own word, charges less than what runs, without ghosts."""
-        for queue, (runs, ghost) in self.totals().items():
+    def compare(self, charged: Callable[[str], int], is_out: Callable[[str], bool] = lambda _: False) -> None:
+        """Raise AccountError where a queue's manager, by its own word, charges less than what runs, without ghosts.
+
+        `is_out`: whether he has yet to hear what became of his write to a Workload, by its UID.
+        """
+        for queue, (runs, ghost) in self.totals(is_out).items():
             if runs > charged(queue) + ghost:
                 told = [self._told(work, page) for work, page in self._of(queue)]
                 raise AccountError(
@@ -228,13 +241,15 @@ class Account:
                     f"{ghost}m: {'; '.join(told)}"
                 )
 
-    def totals(self) -> Mapping[str, tuple[int, int]]:
+    def totals(self, is_out: Callable[[str], bool] = lambda _: False) -> Mapping[str, tuple[int, int]]:
         """Return what the pods of each queue ask for, and how much of it is ghost."""
         found: dict[str, tuple[int, int]] = {}
         for page in self.pages.values():
             if page.pods:
                 runs, ghost = found.get(page.queue, (0, 0))
-                found[page.queue] = runs + page.runs, ghost + max(page.ghost, self._by_their_users(page))
+                before = page.ghost_before if any(map(is_out, page.charges)) else 0
+                most = max(page.ghost, before, self._granted_by_nobody(page))
+                found[page.queue] = runs + page.runs, ghost + most
         return found
 
     def ghosts(self) -> dict[Work, float]:

@@ -388,6 +388,10 @@ class Truth:
             or (belongs.workload, belongs.epoch, self.known_as.get(belongs.cluster, belongs.cluster)) in self._lost
         )
 
+    def is_brought_back(self, belongs: Belongs) -> bool:
+        """Say whether a backup of its cluster runs it again, which that cluster may have said to be over."""
+        return belongs.root in self._brought_back
+
     def restored(self, granted: set[tuple[str, int, str]] | None = None) -> None:
         """Take that a cluster was put back to an earlier time; `granted`: what was, where it is the management's.
 

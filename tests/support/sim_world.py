@@ -101,7 +101,10 @@ class SimWorld:
         """How often each thing was done to it: breakages, faults and attacks."""
         self.truth = Truth()
         self.account = Account(
-            self.truth.whose, is_unrecorded=self.truth.is_unrecorded, is_by_hand=self.truth.hands.__contains__
+            self.truth.whose,
+            is_unrecorded=self.truth.is_unrecorded,
+            is_by_hand=self.truth.hands.__contains__,
+            is_brought_back=self.truth.is_brought_back,
         )
         self.net = SimNet(self.time, self.faults)
         self.board = Switchboard(self.time, self.faults, self.net)
@@ -246,7 +249,8 @@ class SimWorld:
             if manager.outlives_a_restore:
                 continue  # it has yet to notice, and then it ends
             if manager.elector.leads() and core.leads(manager.process.now) and core.rebuilt:
-                self.account.compare(manager.charges)
+                outstanding = {each.uid for each in core.inflight.by_id.values()}
+                self.account.compare(manager.charges, outstanding.__contains__)
 
     def _could_put_back(self, manager: SimManager) -> bool:
         """Say whether a manager leads, knows its lists, sees, and neither stands still nor has lost its API server."""
