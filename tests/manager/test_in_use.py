@@ -1,10 +1,12 @@
 """HD-163: the finalizer on ClusterQueues and ResourceFlavors, as writes: one each, paced, none that hinders others.
 
-HD-242: that of a Workload, before it is placed.
+HD-242, HD-248: that of a Workload, before it is placed.
 """
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -154,5 +156,35 @@ def test_hd_242_a_finalizer_that_is_refused_for_good_gives_the_quota_to_others()
     world.api.apply(a_pod("other").document())
     world.advance(2.0)
     (other,) = (one for one in world.all("Workload") if one["metadata"]["name"] != refused.key.name)
+    assert world.condition(other, "Admitted")["status"] == "True"
+    assert 1 <= tried <= 3
+
+
+def test_hd_248_a_finalizer_that_is_stripped_as_it_is_written_gives_the_quota_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without an error nothing rests: the write was repeated for ever, at the pace of the API server."""
+    world = waits_without_it()
+    stripped, tried = workload_ref(world), 0
+    carry_out = world.api.carry_out
+
+    def strip(command: Any) -> Any:
+        nonlocal tried
+        if isinstance(command, Patch) and command.ref == stripped and b'"finalizers"' in command.body:
+            tried += 1
+            body = json.loads(command.body)
+            body["metadata"]["finalizers"] = ["example.com/own"]
+            command = replace(command, body=json.dumps(body).encode())
+        return carry_out(command)
+
+    monkeypatch.setattr(world.api, "carry_out", strip)
+    go_on(world)
+    world.advance(2.0)
+    waits = world.condition(world.api.objects[stripped], "QuotaReserved")
+    assert waits["reason"] == "ReservationNotWritten"
+    assert "finalizer kueue.x-k8s.io/resource-in-use was taken off it" in waits["message"]
+    world.api.apply(a_pod("other").document())
+    world.advance(2.0)
+    (other,) = (one for one in world.all("Workload") if one["metadata"]["name"] != stripped.key.name)
     assert world.condition(other, "Admitted")["status"] == "True"
     assert 1 <= tried <= 3

@@ -34,6 +34,7 @@ from gatelift.core import (
     readiness,
     reconcile,
     recovery,
+    refused_reservations,
     strays,
     telling,
     texts,
@@ -304,6 +305,7 @@ class Machine:
                     intake.gone(core, outstanding.ref.resource, event.object)
             if event.object is not None:
                 telling.written(core, outstanding, now)
+                refused_reservations.ignored(core, outstanding, event.object, now)
         else:
             write_failures.failed(core, outstanding, event, now)
         looking.look_at(core, outstanding.ref)

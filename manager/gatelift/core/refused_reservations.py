@@ -13,11 +13,13 @@ from gatelift.core.in_use import HOLD_WORKLOAD
 from gatelift.core.inflight import Outstanding
 from gatelift.core.shown_end import FOR_GOOD
 from gatelift.core.state import CHARGING, Core
+from gatelift_kinds.markers import RESOURCE_IN_USE
 from gatelift_kube.plain_text import plain
-from gatelift_kube.writes import WriteFailed
+from gatelift_kube.writes import KubeObject, WriteFailed
 
 NOT_WRITTEN = "ReservationNotWritten"
 """Reason of the event, and of QuotaReserved=False."""
+STRIPPED = f"the finalizer {RESOURCE_IN_USE} was taken off it as it was written, by a webhook or by somebody"
 _DUE = CHARGING | {HOLD_WORKLOAD}
 _UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
 
@@ -28,12 +30,27 @@ def refused(core: Core, outstanding: Outstanding, event: WriteFailed, now: float
     The pause is that of a workload which no cluster takes, and doubles: the same write would be refused again, and what
     refuses it (a policy, a webhook, what somebody has put into the status) may change without a word to us.
     """
-    attempt = core.attempts.get(outstanding.uid)
     if outstanding.purpose not in _DUE or event.error not in FOR_GOOD:
         return False
+    return _gives_back(core, outstanding, told(event.message or event.error.value), now)
+
+
+def ignored(core: Core, outstanding: Outstanding, answered: KubeObject, now: float) -> bool:
+    """Take that a write was done; True when the API server answered it without what it was for (HD-248).
+
+    A webhook of somebody that strips our finalizer does that without an error: written again at once it would go on so
+    for ever, at the pace of the API server.
+    """
+    if outstanding.purpose != HOLD_WORKLOAD or RESOURCE_IN_USE in answered.metadata.finalizers:
+        return False
+    return _gives_back(core, outstanding, told(STRIPPED), now)
+
+
+def _gives_back(core: Core, outstanding: Outstanding, why: str, now: float) -> bool:
+    """Give back what is reserved and not placed, and tell it; say whether there was any."""
+    attempt = core.attempts.get(outstanding.uid)
     if attempt is None or attempt.state not in _UNPLACED:
         return False
-    why = told(event.message or event.error.value)
     core.event(outstanding.ref, outstanding.uid, NOT_WRITTEN, why, warning=True)
     dispatch.give_back(core, attempt, now, (NOT_WRITTEN, why))
     return True
