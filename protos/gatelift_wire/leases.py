@@ -42,6 +42,11 @@ def start_right_seconds(seconds: float, drift: float = limits.CLOCK_DRIFT) -> fl
     return (seconds + limits.LANDED_SECONDS) * (1.0 + drift)
 
 
+def landed_seconds(drift: float = limits.CLOCK_DRIFT) -> float:
+    """How long, on one's own clock, a write may still land after it was asked for."""
+    return limits.LANDED_SECONDS * (1.0 + drift)
+
+
 def longest_right(lost_seconds: float, drift: float = limits.CLOCK_DRIFT) -> float:
     """Return the right to start that one renewal may buy where a cluster counts as lost after `lost_seconds`.
 

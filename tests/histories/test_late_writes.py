@@ -1,4 +1,4 @@
-"""HD-101, HD-102, HD-103, HD-133: writes that land after their time limit, when everybody has given them up.
+"""HD-101, HD-102, HD-103, HD-133, HD-249, HD-250: writes that land after their time limit, when everybody has given them up.
 
 How late is bounded (decision 28); within that bound nothing that is concluded may be made untrue by one.
 """
@@ -12,6 +12,7 @@ import pytest
 
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD
 from gatelift_kube.writes import ApiWrite, Create, Patch
+from gatelift_wire.limits import LANDED_SECONDS
 from support.history import History
 from support.sim_port import AFTER_SECONDS_MAX
 
@@ -90,6 +91,100 @@ def test_hd_192_what_a_late_lift_let_go_is_charged_until_it_has_stopped_though_i
     assert history.leader.charges("stays") == 500
     history.until("its quota is free", lambda: history.leader.charges("stays") == 0)
     assert history.containers("one", kind) == 0
+
+
+def _lift_lands_where_a_former_attempt_stands() -> History:
+    """Return a history in which the next leader waits for a cluster, while what its predecessor let go runs."""
+    history = History(shown=False)
+    history.job("one", queue="stays")
+    history.until_runs("one", "Job")
+    former = history.workload("one", "Job") or {}
+    history.edit("home", CLUSTER_QUEUE, "stays", {"spec": {"stopPolicy": "Hold"}})
+    history.delete("home", WORKLOAD, former["metadata"]["name"])
+    history.until("it has stopped", lambda: history.containers("one", "Job") == 0)
+    history.passes(30.0)
+    history.cut("a")
+    asked = list[float]()
+    _let_the_lift_land_late(history, "Job", asked)
+    history.edit("home", CLUSTER_QUEUE, "stays", {"spec": {"stopPolicy": "None"}})
+    history.until("the lift is on its way", lambda: bool(asked), 30.0)
+    history.kill_leader()
+    history.until_runs("one", "Job")
+    assert "a" in history.leader.machine.core.caution.halted
+    assert (history.workload("one", "Job") or {})["metadata"]["uid"] != former["metadata"]["uid"]
+    return history
+
+
+def _ends_when_asked(history: History) -> None:
+    name = (history.workload("one", "Job") or {})["metadata"]["name"]
+    history.edit("home", WORKLOAD, name, {"spec": {"active": False}})
+    history.until("it is stopped when that is asked for", lambda: history.containers("one", "Job") == 0)
+    history.until("its quota is free", lambda: history.leader.charges("stays") == 0)
+
+
+def test_hd_249_a_late_lift_of_a_job_that_another_attempt_has_left_at_home_is_taken_up() -> None:
+    """Its labels named the former attempt as the next agent listed it, so two placements stood in one place."""
+    history = _lift_lands_where_a_former_attempt_stands()
+    history.passes(90.0)
+    assert not history.leader.machine.core.caution.halted
+    assert (history.containers("one", "Job"), history.leader.charges("stays")) == (1, 500)
+    assert (history.workload("one", "Job") or {})["metadata"]["annotations"]["gatelift.dev/epoch"] == "1"
+    _ends_when_asked(history)
+
+
+def test_hd_249_where_a_former_attempt_stands_a_late_lift_that_is_not_wanted_any_more_ends_as_any() -> None:
+    history = _lift_lands_where_a_former_attempt_stands()
+    _ends_when_asked(history)
+
+
+def test_hd_249_where_a_former_attempt_stands_a_late_lift_goes_with_its_workload() -> None:
+    history = _lift_lands_where_a_former_attempt_stands()
+    history.delete("home", WORKLOAD, (history.workload("one", "Job") or {})["metadata"]["name"])
+    history.passes(120.0)
+    assert history.leader.charges("stays") == 500 * history.containers("one", "Job")
+    history.delete("home", JOB, "one")
+    history.until("nothing of it is left", lambda: history.containers("one", "Job") == 0)
+    history.until("its quota is free", lambda: history.leader.charges("stays") == 0)
+
+
+SEEN_SECONDS = 31.5
+"""From when a reservation was asked for until its leader, which stands still for two seconds, sees that it landed."""
+
+
+@KINDS
+@pytest.mark.parametrize("kept_out", [True, False], ids=["its queue is held meanwhile", "it waits for that alone"])
+def test_hd_250_a_reservation_that_landed_in_time_and_is_seen_later_is_its_leaders_own(
+    kind: str, *, kept_out: bool
+) -> None:
+    """Taken for a stranger's it was written back, as if its epoch had been given back (drawn seed 8907358)."""
+    history, asked = History(shown=False), list[float]()
+    leader, time = history.leader, history.world.time
+    send = leader.port._send
+
+    def slow(command: ApiWrite, deadline: float) -> None:
+        if asked or not isinstance(command, Patch) or b'"clusterName"' not in command.body:
+            send(command, deadline)
+            return
+        asked.append(time.now)
+        time.after(deadline - time.now, lambda: leader.port._unsure(command))
+        time.after(LANDED_SECONDS - 0.5, lambda: leader.port._land(command, answered=False))
+
+    leader.port._send = slow  # type: ignore[method-assign]
+    (history.pod if kind == "Pod" else history.job)("one")
+    history.until("its reservation is on its way", lambda: bool(asked), 30.0)
+    if kept_out:
+        history.passes(12.0)
+        history.edit("home", CLUSTER_QUEUE, "travels", {"spec": {"stopPolicy": "Hold"}})
+    history.passes(asked[0] + LANDED_SECONDS - 1.0 - time.now)
+    leader.process.pause()
+    history.passes(asked[0] + SEEN_SECONDS - time.now)
+    leader.process.wake()
+    history.passes(20.0)
+    assert not [each for each in time.trace if "Gatelift has reserved none" in each]
+    assert history.leader is leader
+    history.edit("home", CLUSTER_QUEUE, "travels", {"spec": {"stopPolicy": "None"}})
+    history.until_runs("one", kind)
+    assert (history.containers("one", kind), history.leader.charges("travels")) == (1, 500)
 
 
 @KINDS

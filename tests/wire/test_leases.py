@@ -12,6 +12,7 @@ from gatelift_wire.leases import (
     ManagerLease,
     Standing,
     agent_stop_at,
+    landed_seconds,
     least_lost,
     longest_right,
     manager_fence_at,
@@ -123,6 +124,11 @@ def test_a_recorded_grant_counts_from_the_moment_it_may_have_been_given() -> Non
 def test_the_least_time_until_lost_allows_for_the_right_and_is_the_least(right: float) -> None:
     assert longest_right(math.ceil(least_lost(right))) >= right
     assert longest_right(least_lost(right) - 2.0) < right + 1.0
+
+
+def test_hd_250_who_counts_with_a_write_waits_for_it_by_the_fastest_clock() -> None:
+    assert landed_seconds() / (1.0 + limits.CLOCK_DRIFT) >= limits.LANDED_SECONDS
+    assert landed_seconds(0.5) == 1.5 * limits.LANDED_SECONDS
 
 
 def test_a_write_may_land_after_its_time_limit_and_no_later_than_is_counted_with() -> None:

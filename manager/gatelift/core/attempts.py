@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gatelift.core.agenda import Key, Look
 from gatelift_admission.model import Reserve
 from gatelift_kinds.pod_trouble import Trouble
-from gatelift_kube.objects.kueue import PodSet
+from gatelift_kube.objects.kueue import Admission, PodSet
 from gatelift_kube.resources import ObjectKey
+from gatelift_kube.unknown_fields import known_part
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Bid, CountsReport, DisconnectPolicy, FailedContainer, ObjectReport
 
@@ -210,6 +212,17 @@ class Round:
     patient_until: float = 0.0
 
 
+class Asked(NamedTuple):
+    """A reservation that was asked to be written."""
+
+    epoch: int
+    admission: Admission
+
+
+ASKED_MAX = 8
+"""Reservations on one version of a Workload that are remembered: each was given up after ten seconds, unheard of."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Attempt:
     """All that the manager keeps in memory of one attempt; a restart rebuilds it from the record and inventories.
@@ -231,7 +244,8 @@ class Attempt:
     reserve: Reserve | None = None
     reserved_for: tuple[PodSet, ...] | None = None
     reserved_at: float = 0.0
-    may_land_until: float = 0.0  # until then a reservation may still be written that nobody could tell of
+    asked_on: str = ""  # the version on which its reservations were last asked to be written
+    asked_for: tuple[Asked, ...] = ()
     round: Round | None = None
     written_revision: int = 0
     policy: DisconnectPolicy = DisconnectPolicy.WAIT
@@ -275,6 +289,18 @@ class Attempt:
     def live(self) -> bool:
         """Say whether something of it may exist at its cluster."""
         return self.state in LIVE and bool(self.cluster)
+
+    def asks(self, version: str) -> None:
+        """Note that its reservation is asked to be written on a version of its Workload."""
+        if self.asked_on != version:
+            self.asked_on, self.asked_for = version, ()
+        if self.reserve is not None:
+            asked = Asked(self.epoch, known_part(self.reserve.admission))
+            self.asked_for = (*self.asked_for[1 - ASKED_MAX :], asked)
+
+    def has_asked(self, version: str, epoch: int, admission: Admission | None) -> bool:
+        """Say whether just this was asked to be written on that version."""
+        return self.asked_on == version and (epoch, admission) in self.asked_for
 
     def follow(self, event: Internal | Wire) -> bool:
         """Take the transition; False when the table has a typed no-op. Raises IllegalTransition, changing nothing."""

@@ -38,7 +38,7 @@ from gatelift_kube.conditions import is_true, without
 from gatelift_kube.objects.kueue import Admission, Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.unknown_fields import known_part
-from gatelift_wire.limits import LANDED_SECONDS
+from gatelift_wire.leases import landed_seconds
 
 _NOT_GIVEN = (
     "its status says that quota is reserved for it, and Gatelift has reserved none: it waits as before, and that is "
@@ -49,7 +49,7 @@ _UNPLACED = frozenset({AttemptState.RESERVED, AttemptState.OFFERED})
 
 def gained(core: Core, now: float) -> None:
     """Take that the Lease is ours: who had it before asks for no write any more."""
-    core.caution.predecessors_write_until = now + LANDED_SECONDS
+    core.caution.predecessors_write_until = now + landed_seconds()
 
 
 def believed(core: Core, seen: Workload, after: Record) -> Workload:
@@ -62,7 +62,7 @@ def believed(core: Core, seen: Workload, after: Record) -> Workload:
     if known is None or not newer(seen.metadata, known.metadata):
         return seen
     before = core.knowledge.readings[after.ref.key][1]
-    given = _is_given_by_others(core, attempt, before, after, seen)
+    given = _is_given_by_others(core, attempt, known, after, seen)
     if attempt is None:
         changed = given or _is_taken(before, after, known, seen)
     elif core.leads(core.now):
@@ -101,19 +101,21 @@ def _say(core: Core, known: Workload, text: str, attempt: Attempt | None) -> Non
     core.note(text, attempt, warning=True, cluster=attempt.cluster if attempt is not None else "")
 
 
-def _is_given_by_others(core: Core, attempt: Attempt | None, before: Record, after: Record, seen: Workload) -> bool:
+def _is_given_by_others(core: Core, attempt: Attempt | None, known: Workload, after: Record, seen: Workload) -> bool:
     """Say whether a version reserves quota that was not reserved, and neither this leader nor one before decided that.
 
     Our own writes say what the attempt was given, in its epoch; who says just the same takes nothing from anybody. One
-    that nobody could tell of may land when its attempt waits again.
+    that nobody could tell of may land when its attempt waits again, on the version that it was decided on: it is known
+    by what it says (HD-250), since what has landed in time may be seen at any time.
     """
+    before = core.knowledge.readings[after.ref.key][1]
     if before.reserved or not after.reserved or before.finished or not (core.rebuilt and core.leads(core.now)):
         return False
     if core.now < core.caution.predecessors_write_until or after.term > core.term:  # R3: `higher_terms` asks for more
         return False
     if attempt is None:
         return True
-    if attempt.state in LIVE or core.now < attempt.may_land_until:
+    if attempt.state in LIVE or attempt.has_asked(known.metadata.resource_version, after.written_epoch, _granted(seen)):
         return False
     if attempt.state not in _UNPLACED or attempt.reserve is None:
         return True

@@ -47,7 +47,7 @@ from gatelift_kube.resources import (
 )
 from gatelift_kube.writes import Create, Delete, EmitEvent, KubeObject, Patch, PatchKind
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.limits import LANDED_SECONDS
+from gatelift_wire.leases import landed_seconds
 from gatelift_wire.messages import Message, TemplateBlob
 
 EVENT_CHARS_MAX = 1024
@@ -177,7 +177,7 @@ class Core:
     ) -> None:
         """Ask for a patch; at most one request per object is out, the caller has looked (`blocked`)."""
         write_id = self.ids.take()
-        lands_until = self.now + LANDED_SECONDS if purpose in CHARGING else 0.0
+        lands_until = self.now + landed_seconds() if purpose in CHARGING else 0.0
         self.inflight.begin(
             write_id,
             Outstanding(
@@ -194,6 +194,8 @@ class Core:
         kind, subresource = (PatchKind.REPLACE, "status") if status else (PatchKind.MERGE, "")
         meta, ref = workload.metadata, ref_of(workload)
         version = meta.resource_version
+        if purpose in CHARGING and meta.uid in self.attempts:
+            self.attempts[meta.uid].asks(version)
         left_out = own_conditions.leaves_out(workload, body) if status else ""
         if left_out:
             self.event(ref, meta.uid, own_conditions.LEFT_OUT, left_out, warning=True)

@@ -29,9 +29,6 @@ def failed(core: Core, outstanding: Outstanding, event: WriteFailed, now: float)
     if event.error is WriteError.UNKNOWN:
         version, lands_until = outstanding.decided_on, outstanding.lands_until
         core.inflight.unsure(ref, now, version=version, lands_until=lands_until, informs=informs)
-        attempt = core.attempts.get(outstanding.uid)
-        if attempt is not None:
-            attempt.may_land_until = max(attempt.may_land_until, lands_until)
         core.note(f"{purpose}: {ref}: {event.message}; it may be done, so it is read", warning=True)
     elif event.error in _DOUBTFUL:
         core.inflight.unsure(ref, now, informs=informs)

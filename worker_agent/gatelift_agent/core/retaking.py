@@ -19,16 +19,21 @@ from gatelift_wire.messages import Applied, Commit, GatesLifted
 
 
 def takes(world: World, commit: Commit) -> bool:
-    """Say whether the user's objects that a commit names run already, and no placement knows them.
+    """Say whether the user's objects that a commit names run already, and no other placement has them.
 
-    A used epoch is not taken up again (R5); an object that shows its end is the manager's own to see.
+    A former attempt that ends may stand in the same place: at a restart the object still carried its labels. What
+    says since that it was let go for this very commit has left that one (HD-249). A used epoch is not taken up again
+    (R5); an object that shows its end is the manager's own to see.
     """
     kind = registry.kind_named(commit.kind)
     if kind is None or not commit.objects or world.epochs.is_used(commit.key):
         return False
     for one in commit.objects:
         held = _found(world, commit, one.name)
-        if held is None or held.object.metadata.uid != one.template or world.placements_at(held.ref):
+        if held is None or held.object.metadata.uid != one.template:
+            return False
+        let_go = ownership.let_go_as(kind, held.object)
+        if world.placements_at(held.ref) and let_go != (world.standing.origin, commit.key):
             return False
         if not kind.let_go_here(held.object) or kind.outcome(held.object) is not None:
             return False
