@@ -203,7 +203,7 @@ class Engine:
         Where the object shows no reservation, or no more, it is charged all that it asks for: where and in the flavors
         in which it was charged before, else in the first flavor of each resource of the ClusterQueue `queue`, if the
         caller remembers that, or of that of its LocalQueue now. Where that is not there, it is kept free everywhere
-        (`is_adrift`).
+        (`is_adrift`). Nothing is granted to it until that is over (HD-251).
         """
         entry = self.state.entries.get(uid)
         if entry is None:

@@ -10,7 +10,7 @@ charged the feeder may remember; where nobody can tell, it is kept free everywhe
 
 from __future__ import annotations
 
-from gatelift_admission import amounts
+from gatelift_admission import amounts, places
 from gatelift_admission.entry import Entry, Phase
 from gatelift_admission.grants import NOTHING, Grant, GrantedPodSet
 from gatelift_admission.queues import QueueModel
@@ -35,6 +35,7 @@ def hold(state: State, entry: Entry, queue: str = "") -> None:
         is_found(state, entry)
         _charge(entry, Admission(known.name), granted)
         state.settle(entry)
+        _keep_out(state, entry)
 
 
 def look_again(state: State) -> None:
@@ -66,6 +67,13 @@ def _set_adrift(state: State, entry: Entry) -> None:
     state.adrift[entry.uid] = asked
     entry.ghost, entry.held_counts = True, {}
     state.restructure()
+    _keep_out(state, entry)
+
+
+def _keep_out(state: State, entry: Entry) -> None:
+    """Let nothing be granted to a ghost: the charge of what runs would go with that, or move to another queue."""
+    places.unqueue(state, entry)
+    state.review[entry.uid] = entry
 
 
 def goes_on(state: State, entry: Entry) -> bool:

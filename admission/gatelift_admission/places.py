@@ -38,7 +38,7 @@ def place(state: State, entry: Entry) -> None:
         state.ledger.wait(entry.queue, entry.queued_local, -1)
         state.ledger.wait(entry.queue, entry.local_queue, 1)
         entry.queued_local = entry.local_queue
-    out = entry.blocked or (entry.backoff_until is not None and entry.backoff_until > state.now)
+    out = entry.blocked or entry.ghost or (entry.backoff_until is not None and entry.backoff_until > state.now)
     same = (entry.queue, entry.shape, entry.timestamp) == (target.name, reading.shape, reading.timestamp)
     same = same and entry.obstacle == reading.obstacle
     failed = target.pending.blocked is entry and has_failed_checks(entry.workload)  # it waits for no quota then

@@ -242,3 +242,27 @@ def test_hd_188_it_is_finished_and_stays_adrift_until_nothing_of_it_runs() -> No
     for name in ("a", "b"):
         engine.workload_changed(workload(name, pod_set(requests={"cpu": 2}), queue="taker", status=FINISHED), 1.0)
     assert lent_meanwhile(engine)[:2] == ["+", "lender-0"]
+
+
+@pytest.mark.parametrize("queue", ["taker", "gone"])
+def test_hd_251_nothing_is_granted_to_what_runs_beside_its_record_before_that_is_over(queue: str) -> None:
+    """It was granted in the very place of what ran, and charged nothing once that had ended (drawn seed 8909489)."""
+    engine = engine_of(a_queue("lender", 4), a_queue("taker", 0))
+    engine.workload_changed(waiting("a"), 0.0)
+    engine.set_ghost("a", runs=True, queue=queue)
+    assert moves(engine, 1.0) == []
+    engine.set_ghost("a", runs=False)
+    assert moves(engine, 2.0) == ["a"]
+    assert engine.charged("a") == {("default", "cpu"): 2000}
+    engine.set_ghost("a", runs=False)
+    arrive(engine, "lender-0", 4, 2.0)
+    assert moves(engine, 3.0) == []
+
+
+def test_hd_251_what_ran_beside_its_record_and_is_known_to_be_placed_stays_charged() -> None:
+    engine = engine_of(a_queue("lender", 4), a_queue("taker", 0))
+    engine.workload_changed(waiting("a"), 0.0)
+    engine.set_ghost("a", runs=True)
+    engine.workload_changed(running("a"), 1.0)
+    engine.set_ghost("a", runs=False)
+    assert engine.charged("a") == {("default", "cpu"): 2000}

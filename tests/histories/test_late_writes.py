@@ -1,4 +1,4 @@
-"""HD-101, HD-102, HD-103, HD-133, HD-249, HD-250: writes that land after their time limit, when everybody has given them up.
+"""HD-101, HD-102, HD-103, HD-133, HD-249, HD-250: writes that land after their time limit, given up by everybody.
 
 How late is bounded (decision 28); within that bound nothing that is concluded may be made untrue by one.
 """
