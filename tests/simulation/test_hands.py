@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from gatelift.core import owners
 from gatelift_agent.core import edits
 from gatelift_kube.resources import JOB, POD, WORKLOAD
+from gatelift_kube.writes import ApiWrite, Patch
 from support.history import History, as_a_process_of_ours
 from support.sim_attribution import QUEUE
 from support.sim_endings import unsettled
@@ -157,3 +160,29 @@ def test_hd_50_containers_that_ran_before_their_workload_was_made_are_counted_fr
     assert (len(history.objects("home", POD)), history.containers("work", "Job")) == (2, 0)
     history.until("it has a Workload", lambda: history.workload("work", "Job") is not None)
     assert history.containers("work", "Job") == 2
+
+
+def test_what_a_person_lets_go_after_its_end_takes_nothing_from_others() -> None:
+    """Seed 8915324: its Workload was being deleted, its quota free and given to others; the write was on its way."""
+    history, held = History(shown=False), list[Callable[[], None]]()
+    history.job("one", "stays", cpu="2")
+    history.until_runs("one", "Job")
+    workload = (history.workload("one", "Job") or {})["metadata"]
+    port = history.leader.port
+    send = port._send
+
+    def slow(command: ApiWrite, deadline: float) -> None:
+        if isinstance(command, Patch) and command.ref.key.name == workload["name"]:
+            held.append(lambda: send(command, deadline))
+        else:
+            send(command, deadline)
+
+    history.job("other", "stays", cpu="2")
+    port._send = slow  # type: ignore[method-assign]
+    history.delete("home", WORKLOAD, workload["name"])
+    history.until("the other one is admitted", lambda: history.shows("other", "Admitted", "Job"))
+    history.edit("home", JOB, "one", {"spec": {"suspend": False}})
+    assert held
+    port._send = send  # type: ignore[method-assign]
+    held[0]()
+    history.passes(60.0)

@@ -477,7 +477,7 @@ class Truth:
         for uid, (queue, amount) in self._held.items():
             document = self.workloads[uid]
             going = document["metadata"].get("deletionTimestamp") or self.orphaned(document)
-            if not going or self.live(uid):
+            if not going or self._granted_lives(uid):
                 used[queue] += amount
         return used
 
