@@ -85,6 +85,25 @@ def test_hd_243_no_restore_makes_a_persons_word_untrue_while_it_is_carried_out(m
     history.passes(30.0)
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+def test_hd_244_who_restores_says_so_where_another_cluster_has_a_name_since(
+    monkeypatch: pytest.MonkeyPatch, *, replaced: bool
+) -> None:
+    """Drawn seed 8916198: it was connected, and could prove nothing of what had run under its name."""
+    history = History(shown=False)
+    world, due, said = history.world, list[Callable[[], object]](), list[object]()
+    for name in world.names:
+        history.until_connected(name)
+    monkeypatch.setattr(sim_disasters, "later", lambda _world, act, *_: due.append(act))
+    monkeypatch.setattr(sim_disasters, "say_restored", said.append)
+    monkeypatch.setattr(sim_disasters, "status_of", lambda *_: {"session": 1, "connected": True})
+    assert sim_disasters.home_restored(world)
+    if replaced:
+        world.workers["a"] = world.workers["b"]
+    due.pop(0)()
+    assert bool(said) is replaced
+
+
 def test_hd_52_a_seed_draws_a_few_attacks_and_each_has_its_share() -> None:
     rng = random.Random(0)  # noqa: S311 (a simulation's chance, no secret)
     drawn = [drawn_attacks(rng) for _ in range(2000)]

@@ -117,12 +117,12 @@ def home_restored(world: SimWorld) -> bool:
     """Restore the management cluster's etcd, with the managers' Lease, from a copy that was made some time ago.
 
     While no manager runs, as the page says; the first time perhaps under their feet. A person recovers it, and says
-    that it was restored where not each cluster is connected: who could prove it may be away. Each cluster has had a
-    session by then: before that the record knows of nobody to wait for (decision 19, for both).
+    that it was restored where not each cluster is connected, or another one has a name by now: who could prove it may
+    be away. Each cluster has had a session by then: before that the record knows of nobody to wait for (decision 19).
     """
     if not all(status_of(world, name).get("session") for name in world.names):
         return False
-    copy, lease = world.home.store.copy(), replace(world.manager_lease)
+    copy, lease, served = world.home.store.copy(), replace(world.manager_lease), dict(world.workers)
 
     def back() -> None:
         if not world.troubled:
@@ -130,9 +130,9 @@ def home_restored(world: SimWorld) -> bool:
         if world.home.restores or world.time.chance(0.5):
             for manager in world.managers:
                 manager.kill()
-        may_be_proven = all(status_of(world, name).get("connected") for name in world.names)
+        connected = all(status_of(world, name).get("connected") for name in world.names)
         home_put_back(world, copy, lease)
-        if not may_be_proven:
+        if not (connected and served == world.workers):
             say_restored(world)
         recover(world)
         if "workloads_finalizer_edited" in world.attacks:
