@@ -307,6 +307,8 @@ def test_the_invariants_notice_what_must_not_be() -> None:
     core.knowledge.workloads[attempt.workload] = status
     with pytest.raises(InvariantBroken, match="nothing can wake it"):
         invariants.check(core, world.now)
+    core.mark_later([attempt.uid])  # as when dispatch goes on (drawn seed 8917863)
+    invariants.check(core, world.now)
 
 
 def replace_checks(known: Any) -> Any:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, POD, WORKLOAD, ObjectKey, ObjectRef
-from gatelift_kube.writes import Delete
+from gatelift_kube.writes import Delete, Patch, PatchKind, WriteFailed
 from gatelift_sandbox.embedded.store import Copy
 from gatelift_sandbox.records import Record
 from support.history import History, as_a_process_of_ours
@@ -249,6 +249,18 @@ def test_is_54_a_write_to_what_was_never_queued_is_noticed() -> None:
     ref = ObjectRef(POD, ObjectKey(TEAM, "plain"))
     with pytest.raises(AssertionError, match="bears no mark of ours"):
         history.home.carry_out(Delete(write_id=1, ref=ref, uid=pod.uid))
+
+
+def test_is_54_no_policy_hears_of_a_write_that_was_decided_on_an_earlier_version() -> None:
+    """Drawn seed 8918124: the marks were taken off since, so the API server refuses it before that."""
+    history = History(shown=False)
+    plain = {"containers": [{"name": "c", "image": "i"}]}
+    history.home.create(POD, {"metadata": {"name": "plain", "namespace": TEAM}, "spec": plain})
+    ref = ObjectRef(POD, ObjectKey(TEAM, "plain"))
+    body = b'{"metadata":{"resourceVersion":"1","labels":{"kueue.x-k8s.io/queue-name":"stays"}}}'
+    late = Patch(write_id=1, ref=ref, body=body, kind=PatchKind.MERGE)
+    answer = history.home.carry_out(late)
+    assert isinstance(answer, WriteFailed)
 
 
 def test_hd_98_a_pod_whose_queue_is_drained_is_deleted_rightly() -> None:

@@ -211,8 +211,11 @@ class SimCluster:
 
     def carry_out(self, command: ApiWrite) -> WriteDone | WriteFailed:
         """Let a write of a process of ours land now and return its answer."""
-        self._holds_to_policies(command)
-        return self._answered(command)
+        found = self.find(command.ref)
+        answer = self._answered(command)
+        if found is not None and isinstance(answer, WriteDone):  # of a version that is gone no policy hears
+            self._holds_to_policies(command, found)
+        return answer
 
     def _answered(self, command: ApiWrite) -> WriteDone | WriteFailed:
         try:
@@ -227,12 +230,11 @@ class SimCluster:
         found = self.typed(command.ref.resource, stored) if stored is not None else None
         return WriteDone(write_id=command.write_id, object=found, raw=stored.raw if stored is not None else b"")
 
-    def _holds_to_policies(self, command: ApiWrite) -> None:
+    def _holds_to_policies(self, command: ApiWrite, found: Stored) -> None:
         """Raise AssertionError for a write that the policies of the manager refuse: none needs one (IS-54)."""
         if not self.management or isinstance(command, Create) or command.ref.resource not in (POD, JOB):
             return
-        found = self.find(command.ref)
-        if found is not None and not bears_a_mark(found.view()):
+        if not bears_a_mark(found.view()):
             raise AssertionError(f"{command} changes what bears no mark of ours: {found.raw!r}")
 
     def _write(self, command: ApiWrite) -> Stored | None:
