@@ -154,17 +154,27 @@ SEEN_SECONDS = 31.5
 
 
 def _reservation_lands_late(history: History, kind: str, seconds: float) -> float:
-    """Let the winner that the leader writes land so late, unheard; return when it asked for that."""
-    leader, time, asked = history.leader, history.world.time, list[float]()
+    """Let the winner that the leader writes land so late, unheard; return when it asked for that.
+
+    If the leader writes to that Workload before that time, it lands just before that.
+    """
+    leader, time, asked, late = history.leader, history.world.time, list[float](), list[ApiWrite]()
     send = leader.port._send
 
+    def land() -> None:
+        if late:
+            leader.port._land(late.pop(), answered=False)
+
     def slow(command: ApiWrite, deadline: float) -> None:
+        if late and command.ref == late[0].ref:
+            land()
         if asked or not isinstance(command, Patch) or b'"clusterName"' not in command.body:
             send(command, deadline)
             return
         asked.append(time.now)
+        late.append(command)
         time.after(deadline - time.now, lambda: leader.port._unsure(command))
-        time.after(seconds, lambda: leader.port._land(command, answered=False))
+        time.after(seconds, land)
 
     leader.port._send = slow  # type: ignore[method-assign]
     (history.pod if kind == "Pod" else history.job)("one")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gatelift.core import events
+from gatelift.core.attempts import AttemptState
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import Create, Delete, Patch, WriteDone, WriteError, WriteFailed
 from gatelift_wire.limits import LANDED_SECONDS
@@ -232,6 +235,33 @@ def test_hd_161_quota_is_not_given_to_another_while_a_winner_may_still_be_writte
     admitted = [one for one in world.all("Workload") if world.condition(one, "QuotaReserved").get("status") == "True"]
     assert len(admitted) == 1
     assert len(world.runs) == 1
+
+
+@pytest.mark.parametrize("other", [True, False], ids=["others beside it", "just that"])
+def test_hd_250_what_was_asked_to_be_written_is_no_strangers_whatever_was_decided_since(*, other: bool) -> None:
+    world = a_world(a_setting(cpu=1))
+    world.api.apply(a_pod("one").document())
+    late: list[Patch] = []
+    write = world._write
+
+    def land_later(command: Create | Patch | Delete) -> None:
+        if isinstance(command, Patch) and b"clusterName" in command.body and not late:
+            late.append(command)
+            world.put(WriteFailed(write_id=command.write_id, error=WriteError.UNKNOWN, message="connection reset"))
+        else:
+            write(command)
+
+    world._write = land_later  # type: ignore[method-assign]  # one write lands after its answer
+    world.advance(10.0)
+    world.machine.core.caution.predecessors_write_until = world.now
+    (attempt,) = world.machine.core.attempts.values()
+    attempt.state, attempt.reserve = AttemptState.PENDING, None
+    world.machine.core.ledger.charges.pop(attempt.uid)
+    if other:
+        late[0] = replace(late[0], body=late[0].body.replace(b'"count":1', b'"count":0'))
+    world.api.carry_out(late[0])
+    world.settle()
+    assert (attempt.uid in world.machine.core.caution.changed_records) is other
 
 
 def test_a_winner_that_was_never_written_is_chosen_again() -> None:
