@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -108,4 +109,42 @@ async def test_hd_221_a_job_that_selects_its_pods_itself_is_not_queued(world: Wo
     # Who refuses first is another one where the selector is validated before the webhooks are asked.
     with pytest.raises(ApiError, match=r"not auto-generated|spec\.selector: .*make the Job anew"):
         await world.patch(JOB, name, {"spec": {"manualSelector": False}, "metadata": {"labels": queued}})
+    await world.remove(JOB, name)
+
+
+LABELS_TOO_MANY = {f"example.com/{number:04d}-{'l' * 58}": "v" * 63 for number in range(8000)}
+"""1.2 MB of labels: each of them is valid, and Kubernetes has no bound on all of them."""
+
+
+async def test_hd_252_a_running_pod_keeps_room_for_what_stops_it(world: World) -> None:
+    """Etcd takes 1.5 MiB: what is filled up to that could be neither stopped nor deleted."""
+    name, queue = world.name("filled"), "at-home"
+    full = {"metadata": {"labels": LABELS_TOO_MANY}}
+    made = world.pod(name, queue=queue, cpu="10m", does=Behaviour(run_seconds=3600))
+    too_large = json.loads(json.dumps(made))
+    too_large["metadata"]["labels"] |= LABELS_TOO_MANY
+    with pytest.raises(ApiError, match="larger than the 1048576 that an object of a queue may have"):
+        await world.create(too_large)
+    await world.create(made)
+    await world.phase(name, "Running")
+    with pytest.raises(ApiError, match="it could not be stopped any more"):
+        await world.patch(POD, name, full)
+    await world.patch(POD, name, {"metadata": {"labels": {"example.com/one": "more"}}})
+    await world.remove(POD, name)
+
+
+async def test_hd_252_a_pod_of_a_job_that_runs_at_home_keeps_room_for_what_stops_it(world: World) -> None:
+    name = world.name("filled-job")
+    await world.create(world.job(name, pods=1, queue="at-home", cpu="10m", does=Behaviour(run_seconds=3600)))
+
+    async def pods() -> list[str]:
+        every = [each["metadata"] for each in await world.every("mgmt", POD)]
+        return [meta["name"] for meta in every if meta.get("labels", {}).get("batch.kubernetes.io/job-name") == name]
+
+    await world.until(pods, "its pod is there")
+    (pod,) = await pods()
+    with pytest.raises(ApiError, match="it could not be stopped any more"):
+        await world.patch(POD, pod, {"metadata": {"labels": LABELS_TOO_MANY}})
+    with pytest.raises(ApiError, match="it could not be stopped any more"):
+        await world.patch(JOB, name, {"metadata": {"labels": LABELS_TOO_MANY}})
     await world.remove(JOB, name)

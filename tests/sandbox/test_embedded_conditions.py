@@ -55,3 +55,19 @@ def test_what_is_not_understood_counts_as_true(expression: str) -> None:
 def test_a_missing_field_counts_as_true_unless_the_other_side_settles_it() -> None:
     assert holds("object.spec.nothing == 1", VARIABLES)
     assert not holds("object.spec.nothing == 1 && false", VARIABLES)
+
+
+@pytest.mark.parametrize(
+    ("expression", "true"),
+    [
+        ("size(object.items) > 1", True),
+        ("size(object.items) > 2", False),
+        ("object.items.exists(c, has(c.a) && c.a == 'x')", True),
+        ("object.items.exists(c, has(c.a) && size(c.a) > 1)", False),
+        ("object.none.exists(c, c.a == 'x')", False),
+        ("object.items.exists(c)", True),  # beyond the subset: asked
+    ],
+)
+def test_numbers_are_compared_and_lists_looked_through(expression: str, *, true: bool) -> None:
+    variables = {"object": {"items": [{"a": "x"}, {"b": "y"}], "none": []}}
+    assert holds(expression, variables) is true

@@ -32,7 +32,7 @@ def test_pods_and_jobs_are_mutated_when_made_and_validated_when_made_or_changed(
 
 
 def test_kueues_kinds_are_validated_by_anybody_but_us_in_whatever_version_they_come() -> None:
-    asked = configuration.validating(BASE)[2:-1]
+    asked = configuration.validating(BASE)[2:-3]
     assert [(one["rules"][0]["resources"], one["rules"][0]["scope"]) for one in asked] == [
         (["clusterqueues"], "Cluster"),
         (["cohorts"], "Cluster"),
@@ -57,14 +57,14 @@ def test_kueues_kinds_are_validated_by_anybody_but_us_in_whatever_version_they_c
 
 
 def test_is_40_what_is_only_warned_of_is_written_while_we_are_down() -> None:
-    policies = {one["name"].split(".")[1]: one["failurePolicy"] for one in configuration.validating(BASE)[2:-1]}
+    policies = {one["name"].split(".")[1]: one["failurePolicy"] for one in configuration.validating(BASE)[2:-3]}
     assert {name for name, policy in policies.items() if policy == "Ignore"} == set(configuration.WARNED)
     assert policies["clusterqueue"] == policies["workload"] == "Fail"
 
 
 def test_hd_158_of_what_makes_pods_only_what_carries_a_queues_name_anew_is_asked_about() -> None:
     """So an outage of ours keeps nothing else from being made, scaled or rolled out."""
-    asked = configuration.validating(BASE)[-1]
+    asked = configuration.validating(BASE)[-3]
     rules = {
         (one["apiGroups"][0], one["resources"][0]): (one["apiVersions"], one["operations"]) for one in asked["rules"]
     }
@@ -82,7 +82,7 @@ def test_hd_158_of_what_makes_pods_only_what_carries_a_queues_name_anew_is_asked
 
 
 def test_hd_169_so_are_kinds_of_crds_in_whatever_version_whether_they_are_installed_or_not() -> None:
-    asked = {one["resources"][0]: one for one in configuration.validating(BASE)[-1]["rules"]}
+    asked = {one["resources"][0]: one for one in configuration.validating(BASE)[-3]["rules"]}
     kueues = {
         "jobsets": "jobset.x-k8s.io",
         **dict.fromkeys(["rayclusters", "rayjobs", "rayservices"], "ray.io"),
@@ -151,7 +151,7 @@ def test_hd_1_hd_132_hd_199_hd_212_hd_222_only_what_lets_a_queued_job_run_otherw
 
 def test_changes_by_kubelets_and_controllers_are_not_asked_about() -> None:
     for one in configuration.validating(BASE):
-        assert "changed" in {condition["name"] for condition in one["matchConditions"]}
+        assert {condition["name"] for condition in one["matchConditions"]} & {"changed", "grown"}
 
 
 @pytest.mark.parametrize(
@@ -207,5 +207,68 @@ def test_of_a_pod_is_asked_about(before: dict[str, Any], after: dict[str, Any], 
     new = {"metadata": old["metadata"], "spec": after}
     user = {"username": "u", "groups": []}
     request = {"operation": "UPDATE", "kind": {"kind": "Pod"}, "userInfo": user}
+    variables = {"object": new, "oldObject": old, "request": request}
+    assert all(conditions.holds(each["expression"], variables) for each in pods["matchConditions"]) is asked
+
+
+def labelled(count: int, **labels: str) -> dict[str, Any]:
+    return {"labels": {f"l-{number}": "" for number in range(count)} | labels}
+
+
+QUEUED, OF_A_RUN = {"kueue.x-k8s.io/queue-name": "q"}, {"gatelift.dev/origin": "o"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "asked"),
+    [
+        pytest.param(labelled(1, **OF_A_RUN), labelled(99, **OF_A_RUN), True, id="many labels of a pod of a run"),
+        pytest.param(labelled(1, **QUEUED), labelled(99, **QUEUED), True, id="many labels of a pod of a queue"),
+        pytest.param(labelled(1), labelled(99), False, id="many labels of anybody's pod"),
+        pytest.param(labelled(99, **OF_A_RUN), labelled(9, **OF_A_RUN), False, id="fewer labels"),
+        pytest.param(labelled(1, **OF_A_RUN), labelled(9, **OF_A_RUN), False, id="a few labels"),
+        pytest.param(
+            {**labelled(0, **OF_A_RUN), "finalizers": ["batch.kubernetes.io/job-tracking"]},
+            labelled(0, **OF_A_RUN),
+            False,
+            id="a controller takes its finalizer off",
+        ),
+        pytest.param(
+            labelled(0, **OF_A_RUN),
+            {**labelled(0, **OF_A_RUN), "finalizers": [f"example.com/{number}" for number in range(17)]},
+            True,
+            id="many finalizers",
+        ),
+        pytest.param(
+            labelled(0, **OF_A_RUN),
+            {**labelled(0, **OF_A_RUN), "ownerReferences": [{"uid": "u"}]},
+            True,
+            id="another owner",
+        ),
+    ],
+)
+def test_hd_252_of_what_gets_larger_is_asked_about(before: dict[str, Any], after: dict[str, Any], asked: bool) -> None:
+    (pods,) = [one for one in configuration.validating(BASE) if one["name"] == "grown.pod.gatelift.dev"]
+    spec = {"containers": [{"image": "i"}]}
+    old, new = {"metadata": before, "spec": spec}, {"metadata": after, "spec": spec}
+    request = {"operation": "UPDATE", "kind": {"kind": "Pod"}, "userInfo": {"username": "u", "groups": []}}
+    variables = {"object": new, "oldObject": old, "request": request}
+    assert all(conditions.holds(each["expression"], variables) for each in pods["matchConditions"]) is asked
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "asked"),
+    [
+        pytest.param({}, {"tolerations": [{"key": "k"}]}, True, id="another toleration"),
+        pytest.param({}, {"containers": [{"image": "i" * 5000}]}, True, id="an image with a long name"),
+        pytest.param({}, {"containers": [{"image": "i" * 500}]}, False, id="another image"),
+    ],
+)
+def test_hd_252_of_a_spec_that_gets_larger_is_asked_about(
+    before: dict[str, Any], after: dict[str, Any], asked: bool
+) -> None:
+    (pods,) = [one for one in configuration.validating(BASE) if one["name"] == "grown.pod.gatelift.dev"]
+    meta, spec = labelled(0, **OF_A_RUN), {"containers": [{"image": "i"}]}
+    old, new = {"metadata": meta, "spec": spec | before}, {"metadata": meta, "spec": spec | after}
+    request = {"operation": "UPDATE", "kind": {"kind": "Pod"}, "userInfo": {"username": "u", "groups": []}}
     variables = {"object": new, "oldObject": old, "request": request}
     assert all(conditions.holds(each["expression"], variables) for each in pods["matchConditions"]) is asked

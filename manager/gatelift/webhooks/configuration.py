@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from gatelift.webhooks import sizes
 from gatelift_kinds import job_partial, markers, placed_mark, template_before, unserved
 from gatelift_kube.objects.meta import LabelSelector
 from gatelift_kube.resources import (
@@ -31,6 +32,7 @@ from gatelift_kube.resources import (
     Resource,
 )
 from gatelift_kube.selectors import NAMESPACE_LABEL
+from gatelift_wire.keys import LABEL_ORIGIN
 
 NAME = "gatelift"
 MUTATING = Resource(
@@ -68,7 +70,6 @@ _ASKING: dict[str, Any] = {
 
 Json = dict[str, Any]
 
-_MARKERS = (markers.QUEUE_NAME, markers.MANAGED, markers.POD_GROUP_NAME)
 _NOTES = (markers.POD_GROUP_NAME, markers.POD_GROUP_TOTAL_COUNT, markers.POD_SUSPENDING_PARENT)
 
 
@@ -89,6 +90,11 @@ JOB = Kind(name="job", group="batch", plural="jobs")
 KINDS = (POD, JOB)
 UNSERVED = "unserved"
 """In our paths: what makes pods and is not queued itself (`gatelift_kinds.unserved`)."""
+GROWN = "grown"
+"""In our paths: what gets larger (`sizes`)."""
+LABELS_USUAL = 64
+FINALIZERS_USUAL = 16
+IMAGE_CHARS_USUAL = 4096
 _SIDES = ("object", "oldObject")
 QUEUEING = {
     "clusterqueue": CLUSTER_QUEUE,
@@ -132,7 +138,7 @@ def mutating(wanted: Wanted) -> list[Json]:
 def validating(wanted: Wanted) -> list[Json]:
     """Return the webhooks of the validating configuration."""
     kueue = [_queueing(wanted, name, resource) for name, resource in SHOWN.items()]
-    return [*_webhooks(wanted, "validate", ("CREATE", "UPDATE"), {}), *kueue, *_unserved(wanted)]
+    return [*_webhooks(wanted, "validate", ("CREATE", "UPDATE"), {}), *kueue, *_unserved(wanted), *_grown(wanted)]
 
 
 def path(verb: str, kind: str) -> str:
@@ -199,6 +205,43 @@ def _unserved(wanted: Wanted) -> list[Json]:
             ],
         }
     ]
+
+
+def _grown(wanted: Wanted) -> list[Json]:
+    """Return the webhooks of what gets larger, of a queue or of a run, in which the rules on it see no change."""
+    sides = (f"(has({one}.metadata.labels) && '{LABEL_ORIGIN}' in {one}.metadata.labels)" for one in _SIDES)
+    return [
+        {
+            "clientConfig": _client(wanted, path(GROWN, kind.name)),
+            "rules": [_rule(kind, ("UPDATE",))],
+            **_ASKING,
+            "name": f"{GROWN}.{kind.name}.gatelift.dev",
+            "namespaceSelector": {"matchExpressions": [_outside(wanted.namespace)]},
+            "matchConditions": [
+                _not_ours(wanted.namespace),
+                {"name": "grown", "expression": " || ".join(_growths(kind))},
+                {"name": "ours", "expression": " || ".join([*sides, f"({_marked()})"])},
+            ],
+        }
+        for kind in KINDS
+    ]
+
+
+def _growths(kind: Kind) -> Iterable[str]:
+    """Return how an object grows by the hand of whoever may edit it; a kubelet's and a controller's word is none.
+
+    Finalizers are taken off by controllers, and put on by few; owners are changed by who adopts it. A label more than
+    a few is nobody's usual business.
+    """
+    places = [("metadata.labels", LABELS_USUAL), ("metadata.finalizers", FINALIZERS_USUAL)]
+    places += [("spec.tolerations", 0)] if kind is POD else []
+    for place, usual in places:
+        now, before = (f"{one}.{place}" for one in _SIDES)
+        more = f"(!has({before}) || size({now}) > size({before}))"
+        yield f"(has({now}) && size({now}) > {usual} && {more})"
+    yield f"({_differs('metadata.ownerReferences')})"
+    if kind is POD:
+        yield f"object.spec.containers.exists(c, has(c.image) && size(c.image) > {IMAGE_CHARS_USUAL})"
 
 
 def _webhooks(wanted: Wanted, verb: str, operations: tuple[str, ...], extra: Json) -> list[Json]:
@@ -349,7 +392,7 @@ def _marked() -> str:
     objects = ("object", "oldObject")
     sides = []
     for one in objects:
-        keys = " || ".join(f"'{key}' in {one}.metadata.labels" for key in _MARKERS)
+        keys = " || ".join(f"'{key}' in {one}.metadata.labels" for key in sizes.MARKERS)
         notes = " || ".join(f"'{key}' in {one}.metadata.annotations" for key in _NOTES)
         present = "" if one == "object" else f"{one} != null && "
         sides.append(

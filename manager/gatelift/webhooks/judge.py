@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gatelift.webhooks import configuration, queueing, review
+from gatelift.webhooks import configuration, queueing, review, sizes
 from gatelift.webhooks.envelope import BadReviewError
 from gatelift.webhooks.lanes import Decide, in_loop
 from gatelift.webhooks.owners import JOB_CONTROLLERS, Owners, OwnerUnknownError
@@ -58,6 +58,9 @@ class Judge:
         kind, refused = self._kind(name, question)
         if kind is None:
             return refused
+        size = await decide(sizes.verdict, question)
+        if not size.allowed:
+            return review.deny(question.uid, size)
         if question.operation == "UPDATE":
             try:
                 kept = await self._reservations.kept_by(kind, question.namespace, question.old, question.new)
@@ -74,6 +77,14 @@ class Judge:
         if verdict.allowed:
             return review.allow(question.uid, warnings=verdict.warnings)
         return review.deny(question.uid, verdict)
+
+    async def validate_size(self, name: str, question: Question, decide: Decide = in_loop) -> bytes:
+        """Return whether an object has room left after a change; nothing else of it matters."""
+        kind, refused = self._kind(name, question)
+        if kind is None:
+            return refused
+        size = await decide(sizes.verdict, question)
+        return review.allow(question.uid) if size.allowed else review.deny(question.uid, size)
 
     async def validate_queueing(self, name: str, question: Question, decide: Decide = in_loop) -> bytes:
         """Return whether an object of Kueue's may be made or changed like this; nothing around it matters."""

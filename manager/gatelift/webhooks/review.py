@@ -63,6 +63,8 @@ class Question:
     old: Json
     groups: tuple[str, ...]
     username: str = ""
+    body_bytes: int = 0
+    """Of the whole review: neither object is larger."""
     problem: str = ""
     """Why the object cannot even be looked at, "" if it can."""
 
@@ -84,6 +86,7 @@ def read(body: bytes | bytearray) -> Question:
         old=old,
         groups=tuple(request.user_info.groups or ()),
         username=request.user_info.username,
+        body_bytes=len(body),
         problem=_problem(request.kind.kind, new) or _problem(request.kind.kind, old),
     )
 

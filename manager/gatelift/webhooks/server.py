@@ -67,7 +67,11 @@ class WebhookServer:
         """Listen; port 0 takes a free one (`self.port`). OSError: the address is taken."""
         app = web.Application()
         for kind in configuration.KINDS:
-            for step, judged in (("mutate", self._judge.mutate), ("validate", self._judge.validate)):
+            for step, judged in (
+                ("mutate", self._judge.mutate),
+                ("validate", self._judge.validate),
+                (configuration.GROWN, self._judge.validate_size),
+            ):
                 self._add(app, configuration.path(step, kind.name), kind.name, step, self._reviewing(kind.name, judged))
         for name in configuration.SHOWN:
             answer = self._reviewing(name, self._judge.validate_queueing)

@@ -1,8 +1,9 @@
 """The part of CEL that matchConditions use, evaluated without a library: member access, `has`, `in`, comparison, logic.
 
-Grammar: `||` over `&&` over comparison (`==`, `!=`, `in`) over `!` over a value: a literal, a list of literals, a name
-with `.field`, `['key']`, or a call of `startsWith`, `endsWith`, `contains`; `has(path)`; `size(value)`; brackets. An
-expression beyond that counts as true: the webhook is asked, and decides for itself. Pure.
+Grammar: `||` over `&&` over comparison (`==`, `!=`, `>`, `in`) over `!` over a value: a literal, a list of literals, a
+name with `.field`, `['key']`, or a call of `startsWith`, `endsWith`, `contains`; `has(path)`; `size(value)`;
+`list.exists(name, condition)`; brackets. An expression beyond that counts as true: the webhook is asked, and decides
+for itself. Pure.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
       |(?P<number>-?\d+)
       |(?P<name>[A-Za-z_]\w*)
-      |(?P<sign>\|\||&&|==|!=|[!()\[\].,?]))""",
+      |(?P<sign>\|\||&&|==|!=|[!()\[\].,?>]))""",
     re.VERBOSE,
 )
 Value = Callable[[Document], Any]
@@ -108,6 +109,9 @@ class _Parser:
         if self._take("!="):
             right = self._unary()
             return lambda variables: left(variables) != right(variables)
+        if self._take(">"):
+            right = self._unary()
+            return lambda variables: left(variables) > right(variables)
         if self._peek() == ("name", "in"):
             self._place += 1
             right = self._unary()
@@ -171,12 +175,23 @@ class _Parser:
     def _member(self, value: Value, name: str) -> Value:
         if not self._take("("):
             return lambda variables: _field(value(variables), name)
+        if name == "exists":
+            return self._exists(value)
         call = _CALLS.get(name)
         if call is None:
             raise _UnknownError
         argument = self.either()
         self._expect(")")
         return lambda variables: call(str(value(variables)), str(argument(variables)))
+
+    def _exists(self, value: Value) -> Value:
+        group, name = self._next()
+        if group != "name":
+            raise _UnknownError
+        self._expect(",")
+        met = self.either()
+        self._expect(")")
+        return lambda variables: any(met({**variables, name: item}) for item in value(variables) or ())
 
     def _peek(self) -> tuple[str, str]:
         return self._tokens[self._place] if self._place < len(self._tokens) else ("end", "")
