@@ -123,7 +123,7 @@ async def test_hd_252_a_running_pod_keeps_room_for_what_stops_it(world: World) -
     made = world.pod(name, queue=queue, cpu="10m", does=Behaviour(run_seconds=3600))
     too_large = json.loads(json.dumps(made))
     too_large["metadata"]["labels"] |= LABELS_TOO_MANY
-    with pytest.raises(ApiError, match="larger than the 1048576 that an object of a queue may have"):
+    with pytest.raises(ApiError, match="larger than the 524288 that an object of a queue may have"):
         await world.create(too_large)
     await world.create(made)
     await world.phase(name, "Running")
