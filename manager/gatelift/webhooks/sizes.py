@@ -18,8 +18,8 @@ from gatelift_wire.keys import LABEL_ORIGIN
 OBJECT_BYTES_MAX = 512 * 1024
 """As JSON, managed fields included: a third of what etcd takes, as its Workload and the run at a worker have it too.
 
-Nor do our policies cost the API server more than it spends on one of them (a million per expression, at most 22 for each
-label or toleration): above that it refuses the write, also the manager's own.
+Nor do our policies cost the API server more than it spends on one of them (a million per expression, at most 22 for
+each label or toleration): above that it refuses the write, also the manager's own.
 """
 MARKERS = (markers.QUEUE_NAME, markers.MANAGED, markers.POD_GROUP_NAME)
 """Labels of what is in a queue, or waits at its gate."""
