@@ -1,4 +1,4 @@
-"""Scripted histories (HD-238, 239, 247): past the policy somebody reserves, or keeps a record from its way back."""
+"""Scripted histories (HD-238, 239, 247, 253): past the policy somebody reserves, or keeps a record from going back."""
 
 from __future__ import annotations
 
@@ -193,4 +193,41 @@ def test_hd_247_a_standby_believes_no_later_epoch_that_nobody_has_raised_it_to(q
     now = history.workload("one")
     assert now is not None
     assert (history.containers("one"), standby.charges(queue)) == (1, 2000)
+    assert now["status"]["admission"] == workload["status"]["admission"]
+
+
+@kinds
+@queues
+@pytest.mark.parametrize(
+    ("epoch", "reserves"),
+    [
+        pytest.param(5, True, id="of a later epoch, and reserved in it"),
+        pytest.param(5, False, id="of an epoch that nobody has raised it to"),
+        pytest.param(1, True, id="of the epoch that it still reserves"),
+    ],
+)
+def test_hd_253_a_standby_believes_no_epoch_given_back_that_cannot_have_been(
+    kind: str, queue: str, epoch: int, *, reserves: bool
+) -> None:
+    """HD-253: its mark says *given back*, as it does when a leader ends a placement."""
+    history = History(shown=False)
+    make: Any = history.job if kind == "Job" else history.pod
+    make("one", queue, cpu="2")
+    history.until_runs("one", kind)
+    standby = history.world.start_manager()
+    history.passes(20.0)
+    workload = history.workload("one", kind) or {}
+    history.kill_leader()
+    said = later(workload["status"], epoch)
+    said["conditions"] = [one for one in said["conditions"] if one["type"] != "gatelift.dev/EpochUsed"]
+    at = workload["metadata"]["creationTimestamp"]
+    back = {"status": "True", "reason": "ReservationReturned", "message": str(epoch), "lastTransitionTime": at}
+    said["conditions"].append({"type": "gatelift.dev/EpochUsed", **back})
+    if not reserves:
+        said = {"admission": None, "clusterName": None, "conditions": said["conditions"][-1:]}
+    history.edit("home", WORKLOAD, workload["metadata"]["name"], {"status": said}, "status")
+    history.until("the standby leads", standby.elector.leads, 60.0)
+    history.passes(120.0)
+    now = history.workload("one", kind) or {}
+    assert (history.containers("one", kind), standby.charges(queue)) == (1, 2000)
     assert now["status"]["admission"] == workload["status"]["admission"]
