@@ -231,3 +231,26 @@ def test_hd_253_a_standby_believes_no_epoch_given_back_that_cannot_have_been(
     now = history.workload("one", kind) or {}
     assert (history.containers("one", kind), standby.charges(queue)) == (1, 2000)
     assert now["status"]["admission"] == workload["status"]["admission"]
+
+
+@kinds
+@queues
+def test_hd_253_an_epoch_that_is_raised_grants_nothing_otherwise(kind: str, queue: str) -> None:
+    """HD-253: a grant of no pods in its own epoch, and then the annotation is raised."""
+    history = History(shown=False)
+    make: Any = history.job if kind == "Job" else history.pod
+    make("one", queue, cpu="2")
+    history.until_runs("one", kind)
+    standby = history.world.start_manager()
+    history.passes(20.0)
+    workload = history.workload("one", kind) or {}
+    name = workload["metadata"]["name"]
+    history.kill_leader()
+    history.edit("home", WORKLOAD, name, {"status": later(workload["status"], 1)}, "status")
+    history.passes(0.5)
+    history.edit("home", WORKLOAD, name, {"metadata": {"annotations": {ANNOTATION_EPOCH: "5"}}})
+    history.until("the standby leads", standby.elector.leads, 60.0)
+    history.passes(120.0)
+    now = history.workload("one", kind) or {}
+    assert (history.containers("one", kind), standby.charges(queue)) == (1, 2000)
+    assert now["status"]["admission"] == workload["status"]["admission"]

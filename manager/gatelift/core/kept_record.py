@@ -125,13 +125,16 @@ def _is_given_by_others(core: Core, attempt: Attempt | None, known: Workload, af
 def _is_taken(before: Record, after: Record, known: Workload, seen: Workload) -> bool:
     """Say whether a placement is gone from one version to a later one by no write of any leader.
 
-    Who gives an epoch back reserves nothing in it, and gives none back that the annotation was not raised to (HD-253).
+    Who gives an epoch back reserves nothing in it, and nobody gives back or reserves anew in one that the annotation
+    was not raised to (HD-253).
     """
     if not (before.reserved and before.cluster) or before.finished or after.finished:
         return False
-    back, raised = epochs.returned(seen), epochs.annotated(seen)
-    reserves = after.reserved and after.written_epoch <= back
-    is_over = (before.epoch <= back <= raised and not reserves) or raised > epochs.annotated(known)
+    raised = epochs.annotated(seen)
+    if after.reserved:
+        is_over = before.epoch < after.written_epoch <= raised
+    else:
+        is_over = before.epoch <= epochs.returned(seen) <= raised or raised > epochs.annotated(known)
     granted_otherwise = after.reserved and _granted(known) != _granted(seen)
     return not is_over and (_held(before) != _held(after) or granted_otherwise)
 
