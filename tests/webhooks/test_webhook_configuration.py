@@ -215,6 +215,7 @@ def labelled(count: int, **labels: str) -> dict[str, Any]:
     return {"labels": {f"l-{number}": "" for number in range(count)} | labels}
 
 
+OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "n", "uid": "u"}
 QUEUED, OF_A_RUN = {"kueue.x-k8s.io/queue-name": "q"}, {"gatelift.dev/origin": "o"}
 
 
@@ -240,9 +241,27 @@ QUEUED, OF_A_RUN = {"kueue.x-k8s.io/queue-name": "q"}, {"gatelift.dev/origin": "
         ),
         pytest.param(
             labelled(0, **OF_A_RUN),
-            {**labelled(0, **OF_A_RUN), "ownerReferences": [{"uid": "u"}]},
+            {**labelled(0, **OF_A_RUN), "ownerReferences": [OWNER]},
+            False,
+            id="a controller adopts it",
+        ),
+        pytest.param(
+            {**labelled(0, **OF_A_RUN), "ownerReferences": [OWNER] * 9},
+            labelled(0, **OF_A_RUN),
+            False,
+            id="its owners let go of it",
+        ),
+        pytest.param(
+            labelled(0, **OF_A_RUN),
+            {**labelled(0, **OF_A_RUN), "ownerReferences": [OWNER] * 9},
             True,
-            id="another owner",
+            id="many owners",
+        ),
+        pytest.param(
+            {**labelled(0, **OF_A_RUN), "ownerReferences": [OWNER]},
+            {**labelled(0, **OF_A_RUN), "ownerReferences": [OWNER | {"uid": "u" * 600}]},
+            True,
+            id="an owner with a UID that is none",
         ),
     ],
 )

@@ -94,6 +94,8 @@ GROWN = "grown"
 """In our paths: what gets larger (`sizes`)."""
 LABELS_USUAL = 64
 FINALIZERS_USUAL = 16
+OWNERS_USUAL = 8
+OWNER_CHARS_USUAL = 512
 IMAGE_CHARS_USUAL = 4096
 _SIDES = ("object", "oldObject")
 QUEUEING = {
@@ -230,16 +232,22 @@ def _grown(wanted: Wanted) -> list[Json]:
 def _growths(kind: Kind) -> Iterable[str]:
     """Return how an object grows by the hand of whoever may edit it; a kubelet's and a controller's word is none.
 
-    Finalizers are taken off by controllers, and put on by few; owners are changed by who adopts it. A label more than
-    a few is nobody's usual business.
+    Controllers take finalizers and owners off, and put on a few: with us down that goes on. More than a few, of labels
+    as well, or a name that is none, is nobody's usual business.
     """
-    places = [("metadata.labels", LABELS_USUAL), ("metadata.finalizers", FINALIZERS_USUAL)]
+    places = [
+        ("metadata.labels", LABELS_USUAL),
+        ("metadata.finalizers", FINALIZERS_USUAL),
+        ("metadata.ownerReferences", OWNERS_USUAL),
+    ]
     places += [("spec.tolerations", 0)] if kind is POD else []
     for place, usual in places:
         now, before = (f"{one}.{place}" for one in _SIDES)
         more = f"(!has({before}) || size({now}) > size({before}))"
         yield f"(has({now}) && size({now}) > {usual} && {more})"
-    yield f"({_differs('metadata.ownerReferences')})"
+    owners = "object.metadata.ownerReferences"
+    long = " || ".join(f"size(o.{text}) > {OWNER_CHARS_USUAL}" for text in ("apiVersion", "kind", "name", "uid"))
+    yield f"(has({owners}) && {owners}.exists(o, {long}))"
     if kind is POD:
         yield f"object.spec.containers.exists(c, has(c.image) && size(c.image) > {IMAGE_CHARS_USUAL})"
 

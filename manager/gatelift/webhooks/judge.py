@@ -58,7 +58,7 @@ class Judge:
         kind, refused = self._kind(name, question)
         if kind is None:
             return refused
-        size = await decide(sizes.verdict, question)
+        size = await _size(question, decide)
         if not size.allowed:
             return review.deny(question.uid, size)
         if question.operation == "UPDATE":
@@ -83,7 +83,7 @@ class Judge:
         kind, refused = self._kind(name, question)
         if kind is None:
             return refused
-        size = await decide(sizes.verdict, question)
+        size = await _size(question, decide)
         return review.allow(question.uid) if size.allowed else review.deny(question.uid, size)
 
     async def validate_queueing(self, name: str, question: Question, decide: Decide = in_loop) -> bytes:
@@ -127,6 +127,11 @@ class Judge:
         made = question.username in JOB_CONTROLLERS
         queued = await self._owners.managed(question.namespace, question.new, by_controller=made)
         return replace(facts, owner_managed=queued and made, owner_claimed=queued and not made)
+
+
+async def _size(question: Question, decide: Decide) -> Verdict:
+    """Return whether an object has room left; hardly any is so large that it has to be looked through for that."""
+    return await decide(sizes.verdict, question) if question.body_bytes > sizes.OBJECT_BYTES_MAX else Verdict()
 
 
 def _wrong_path(question: Question, kind: str) -> BadReviewError:

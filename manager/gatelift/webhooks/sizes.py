@@ -27,7 +27,7 @@ MARKERS = (markers.QUEUE_NAME, markers.MANAGED, markers.POD_GROUP_NAME)
 
 def verdict(question: Question) -> Verdict:
     """Return whether an object of a queue, or a pod of a run, has room left for what has to be written to it."""
-    if question.body_bytes <= OBJECT_BYTES_MAX or not (_is_queued(question.new) or _is_queued(question.old)):
+    if not (_is_queued(question.new) or _is_queued(question.old)):
         return Verdict()
     before = _bytes(question.old) if question.old else 0
     now = _bytes(question.new)
