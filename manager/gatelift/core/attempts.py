@@ -295,12 +295,13 @@ class Attempt:
         if self.asked_on != version:
             self.asked_on, self.asked_for = version, ()
         if self.reserve is not None:
-            asked = Asked(self.epoch, known_part(self.reserve.admission))
-            self.asked_for = (*self.asked_for[1 - ASKED_MAX :], asked)
+            self.asked_for = (*self.asked_for[1 - ASKED_MAX :], Asked(self.epoch, self.reserve.admission))
 
     def has_asked(self, version: str, epoch: int, admission: Admission | None) -> bool:
         """Say whether just this was asked to be written on that version."""
-        return self.asked_on == version and (epoch, admission) in self.asked_for
+        if self.asked_on != version:
+            return False
+        return any(each.epoch == epoch and known_part(each.admission) == admission for each in self.asked_for)
 
     def follow(self, event: Internal | Wire) -> bool:
         """Take the transition; False when the table has a typed no-op. Raises IllegalTransition, changing nothing."""
