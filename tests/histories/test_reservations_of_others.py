@@ -14,6 +14,7 @@ from gatelift_sandbox.embedded.rules import custom
 from gatelift_wire.keys import ANNOTATION_EPOCH
 from support.history import History
 from support.sim_cluster import TEAM, Doc
+from support.sim_manager import SimManager
 from support.sim_world import QUEUES
 
 KINDS = {"Pod": POD, "Job": JOB}
@@ -179,13 +180,7 @@ def later(status: Doc, epoch: int) -> Doc:
 @queues
 def test_hd_247_a_standby_believes_no_later_epoch_that_nobody_has_raised_it_to(queue: str) -> None:
     """HD-247: as a leader dies, what runs is written as granted anew, in a later epoch, and with no pods."""
-    history = History(shown=False)
-    history.pod("one", queue, cpu="2")
-    history.until_runs("one")
-    standby = history.world.start_manager()
-    history.passes(20.0)
-    workload = history.workload("one")
-    assert workload is not None
+    history, standby, workload = _runs_beside_a_standby("Pod", queue)
     history.kill_leader()
     history.edit("home", WORKLOAD, workload["metadata"]["name"], {"status": later(workload["status"], 5)}, "status")
     history.until("the standby leads", standby.elector.leads, 60.0)
@@ -194,6 +189,19 @@ def test_hd_247_a_standby_believes_no_later_epoch_that_nobody_has_raised_it_to(q
     assert now is not None
     assert (history.containers("one"), standby.charges(queue)) == (1, 2000)
     assert now["status"]["admission"] == workload["status"]["admission"]
+
+
+def _runs_beside_a_standby(kind: str, queue: str) -> tuple[History, SimManager, Doc]:
+    """Let one object run; return the history, a standby that has seen what was granted, and the Workload."""
+    history = History(shown=False)
+    make: Any = history.job if kind == "Job" else history.pod
+    make("one", queue, cpu="2")
+    history.until_runs("one", kind)
+    standby = history.world.start_manager()
+    history.passes(20.0)
+    workload = history.workload("one", kind)
+    assert workload is not None
+    return history, standby, workload
 
 
 @kinds
@@ -210,13 +218,7 @@ def test_hd_253_a_standby_believes_no_epoch_given_back_that_cannot_have_been(
     kind: str, queue: str, epoch: int, *, reserves: bool
 ) -> None:
     """HD-253: its mark says *given back*, as it does when a leader ends a placement."""
-    history = History(shown=False)
-    make: Any = history.job if kind == "Job" else history.pod
-    make("one", queue, cpu="2")
-    history.until_runs("one", kind)
-    standby = history.world.start_manager()
-    history.passes(20.0)
-    workload = history.workload("one", kind) or {}
+    history, standby, workload = _runs_beside_a_standby(kind, queue)
     history.kill_leader()
     said = later(workload["status"], epoch)
     said["conditions"] = [one for one in said["conditions"] if one["type"] != "gatelift.dev/EpochUsed"]
@@ -237,13 +239,7 @@ def test_hd_253_a_standby_believes_no_epoch_given_back_that_cannot_have_been(
 @queues
 def test_hd_253_an_epoch_that_is_raised_grants_nothing_otherwise(kind: str, queue: str) -> None:
     """HD-253: a grant of no pods in its own epoch, and then the annotation is raised."""
-    history = History(shown=False)
-    make: Any = history.job if kind == "Job" else history.pod
-    make("one", queue, cpu="2")
-    history.until_runs("one", kind)
-    standby = history.world.start_manager()
-    history.passes(20.0)
-    workload = history.workload("one", kind) or {}
+    history, standby, workload = _runs_beside_a_standby(kind, queue)
     name = workload["metadata"]["name"]
     history.kill_leader()
     history.edit("home", WORKLOAD, name, {"status": later(workload["status"], 1)}, "status")
