@@ -6,7 +6,7 @@ import pytest
 
 from gatelift.core.out_of_sight import AGAIN_SECONDS, OutOfSight
 from gatelift_kinds import markers
-from gatelift_kube.resources import POD, WORKLOAD
+from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from support.history import History
 from support.restoring import cordon
@@ -282,3 +282,32 @@ def test_hd_220_what_is_remembered_to_run_holds_its_pod_until_its_cluster_says_t
     history.mend(cluster)
     history.until("it has stopped", lambda: not history.containers("one"))
     history.until("nothing of ours keeps it", lambda: finalizers(history) == [], 2 * AGAIN_SECONDS)
+
+
+@pytest.mark.parametrize("goes", [False, True], ids=["", "its Job is deleted"])
+def test_hd_254_a_pod_of_a_job_that_loses_its_labels_before_the_next_leader_listened_stays_charged(
+    *, goes: bool
+) -> None:
+    """HD-254: taken off its Job, too, it has nobody else who says that it runs (drawn seed 8974018).
+
+    The symptom: its quota was released, since the user had deleted the Job.
+    """
+    history = History(shown=False)
+    history.job("one", "stays", pods=1)
+    history.until_runs("one", "Job")
+    history.until("it runs", lambda: history.containers("one", "Job") == 1)
+    [pod] = history.objects("home")
+    name = pod["metadata"]["name"]
+    if goes:
+        history.edit("home", POD, name, {"metadata": {"ownerReferences": None}})
+        history.delete("home", JOB, "one")
+    found = next_leader_without_a_session(history)
+    history.edit("home", POD, name, {"metadata": {"labels": dict.fromkeys((LABEL_ORIGIN, LABEL_WORKLOAD_UID))}})
+    history.until("the session is open", lambda: found.local.machine.connected, 30.0)
+    for _ in range(300):
+        history.passes(1.0)
+        if not history.containers("one", "Job"):
+            break
+        assert history.leader.charges("stays") == 500
+    assert bool(history.containers("one", "Job")) != goes
+    history.until("what has stopped is free", lambda: history.leader.charges("stays") == (0 if goes else 500), 300.0)

@@ -15,6 +15,7 @@ from gatelift_agent.core import (
     containment,
     doubts,
     draining,
+    early,
     events,
     foreign,
     observing,
@@ -203,6 +204,7 @@ class Machine:
                 if not world.ready:  # later they only echo our own writes
                     world.keeper.read(obj)
             case _:
+                early.seen(world, obj)
                 observing.seen(world, event.resource, obj, event.raw, now)
 
     def _object_gone(self, event: ObjectGone, now: float) -> None:
@@ -221,7 +223,7 @@ class Machine:
             case ConfigMap():
                 pass  # the next write finds out and makes it anew
             case _:
-                observing.gone(world, event.resource, obj, now)
+                early.gone(world, event.resource, obj, now)
 
     def _answered(self, event: WriteDone | WriteFailed, now: float) -> None:
         world = self._world
@@ -363,6 +365,7 @@ class Machine:
         if wanted != self._watched:
             for left in set(self._watched) - set(wanted):
                 world.objects.forget_namespace(left)
+                early.forget_namespace(world, left)
                 world.listed.discard(left)
             self._watched = wanted
             world.commands.append(WatchNamespaces(namespaces=wanted))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import TracebackType
 
-from gatelift_agent.core import containment, doubts, orphans, ownership, reports
+from gatelift_agent.core import containment, doubts, early, observing, orphans, ownership, reports
 from gatelift_agent.core.objects import Held, ref_of
 from gatelift_agent.core.ownership import Maker
 from gatelift_agent.core.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
@@ -40,6 +40,7 @@ def rebuild(world: World, now: float) -> None:
     for placement in world.placements.values():
         with _Apart(world, placement.key, now):
             doubts.miss(world, placement)
+    _hear_early(world, now)
 
 
 class _Apart:
@@ -57,6 +58,13 @@ class _Apart:
             return False
         containment.not_rebuilt(self._world, self._what, error, self._now)
         return True
+
+
+def _hear_early(world: World, now: float) -> None:
+    """Take what watches called gone while it was not known whose it is, now that placements ask for it."""
+    for resource, obj in early.due(world):
+        with _Apart(world, ref_of(resource, obj.metadata), now):
+            observing.gone(world, resource, obj, now)
 
 
 def read_again(world: World, ref: ObjectRef, now: float) -> None:
@@ -88,6 +96,7 @@ def take_namespace(world: World, namespace: str, now: float) -> None:
             doubts.miss(world, placement)
         if world.standing.open:
             reports.everything(world, placement)
+    _hear_early(world, now)
 
 
 def take_late(world: World, now: float) -> None:

@@ -30,7 +30,7 @@ from gatelift_kinds.patches import merged_selector
 from gatelift_kube.contained import Contained
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.objects.kueue import ResourceFlavor
-from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef
+from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import Create, Delete, KubeObject, Patch, PatchKind
 from gatelift_wire.inventory import ForeignRun
 from gatelift_wire.keys import PlacementKey
@@ -88,6 +88,8 @@ class World:
         """Namespaces that the manager has named, that are there and not listed yet."""
         self.unread: dict[ObjectRef | PlacementKey, None] = {}
         """What raised an exception as placements were rebuilt: while there is any, absence proves nothing."""
+        self.early: dict[str, tuple[Resource, KubeObject]] = {}
+        """What watches called gone before placements were made of what is there, by UID (`early`)."""
         self.namespaces: dict[str, Namespace] = {}
         self.flavors: dict[str, ResourceFlavor] = {}
         self.objects = Objects(self._tracks, self.job_marked)
