@@ -57,7 +57,7 @@ def names(stage: Stage) -> list[str]:
 def labelled(stage: Stage, name: str) -> bool:
     """Say whether a pod carries the labels of the placement."""
     wanted = {LABEL_ORIGIN: ORIGIN, LABEL_WORKLOAD_UID: KEY.uid, LABEL_EPOCH: str(KEY.epoch)}
-    return wanted.items() <= stage.pod(name)["metadata"].get("labels", {}).items()
+    return bool(wanted.items() <= stage.pod(name)["metadata"].get("labels", {}).items())
 
 
 def test_hd_254_a_pod_that_loses_its_labels_while_its_agent_lists_is_listed_and_has_them_again() -> None:
