@@ -348,3 +348,37 @@ def epoch(history: History, name: str = "work") -> str:
     """Return the epoch of the Job's Workload."""
     workload = history.workload(name, "Job") or {}
     return str(workload.get("metadata", {}).get("annotations", {}).get("gatelift.dev/epoch"))
+
+
+def lost_at_home(seed: int) -> History:
+    """Return a history whose next leader waits until `local` can tell what runs there, which may be what it charges.
+
+    Its leader died as the admission was written, before anything was let go, and its user deleted the Workload.
+    """
+    history = History(seed, shown=False)
+    history.job("work", "stays", pods=2)
+    while not history.shows("work", "Admitted", "Job"):
+        history.world.time.step(history.world.time.now + 60.0)
+    history.kill_leader()
+    assert history.home.all(JOB)[0]["spec"]["suspend"]
+    history.delete("home", WORKLOAD, (history.workload("work", "Job") or {})["metadata"]["name"])
+    history.until("another leads", history.leads, 120.0)
+    history.until_connected("local")
+    history.passes(1.0)
+    assert history.leader.charges("stays") > 0
+    return history
+
+
+@pytest.mark.parametrize("seed", range(3, 7))
+def test_hd_255_what_a_person_lets_go_at_home_while_nobody_can_tell_what_runs_there_is_put_back(seed: int) -> None:
+    """HD-255: the agent of `local` does not know of it, and its manager waits for it (drawn seed 9001164).
+
+    The symptom: it ran, in whatever size it had by then, until every node had been heard.
+    """
+    history = lost_at_home(seed)
+    charged = history.leader.charges("stays")
+    history.edit("home", JOB, "work", {"spec": {"suspend": False}})
+    history.until("it is suspended", lambda: history.home.all(JOB)[0]["spec"]["suspend"], 10.0)
+    assert history.leader.charges("stays") == charged
+    history.until("it runs as granted", lambda: history.containers("work", "Job") == 2, 400.0)
+    assert history.leader.charges("stays") == charged

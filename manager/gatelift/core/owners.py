@@ -240,7 +240,8 @@ def _with_workload(
         _delete_workload(core, workload, look, now)  # it got quota for something else; nothing of it runs
         return
     if not attempt.cluster or attempt.cluster == LOCAL_CLUSTER:
-        _tell_of_end(core, owner, workload, attempt)
+        if not _hold_back_unheard(core, owner, attempt):
+            _tell_of_end(core, owner, workload, attempt)
         return
     if _runs_twice(owner, attempt) and _hold_back(core, owner, attempt.uid, now):
         return
@@ -337,6 +338,19 @@ def _hold_back(core: Core, owner: Owner, uid: str, now: float) -> bool:
         return False
     _take(core, owner, steps[0], telling.SUSPEND if lets_itself_go else "unplace owner", placed="")
     return True
+
+
+def _hold_back_unheard(core: Core, owner: Owner, attempt: Attempt) -> bool:
+    """Suspend what a person let go at home while its agent cannot tell yet what runs there; True if that is asked.
+
+    Its agent does not know of it, so nobody else would (HD-255). What we have let go carries our additions.
+    """
+    if attempt.state is not AttemptState.LOST or core.caution.halted or core.caution.holds(attempt.uid):
+        return False
+    step = owner.kind.local_hold_step(owner.object)
+    if step is not None:
+        _take(core, owner, step, telling.SUSPEND)
+    return step is not None
 
 
 def _managed_namespace(core: Core, owner: Owner) -> bool:
