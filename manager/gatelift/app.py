@@ -24,9 +24,10 @@ from gatelift.adapters.agents_server import AgentsServer
 from gatelift.adapters.authority_store import AuthorityStore
 from gatelift.adapters.enrol_server import EnrolServer
 from gatelift.adapters.kubernetes import Identity, ManagementApi
+from gatelift.adapters.kueue_beside import StartRefusedError, refuse_beside_kueue
 from gatelift.adapters.local_stream import LocalStream
 from gatelift.adapters.metrics import Metrics
-from gatelift.adapters.standing import StartRefusedError, mark_leader, origin_of, refuse_beside_kueue
+from gatelift.adapters.standing import mark_leader, origin_of
 from gatelift.assembly import new_machine
 from gatelift.config import METRICS_OFF, Configuration
 from gatelift.core import commands, events

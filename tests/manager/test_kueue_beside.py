@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 import pytest
 import structlog
 
-from gatelift.adapters.standing import KUEUE_LEASE, KUEUE_WEBHOOKS, StartRefusedError, refuse_beside_kueue
+from gatelift.adapters.kueue_beside import KUEUE_LEASE, KUEUE_WEBHOOKS, StartRefusedError, refuse_beside_kueue
 from gatelift_kube.client import Client
-from gatelift_kube.resources import LEASE, ObjectKey
+from gatelift_kube.resources import LEASE, POD, ObjectKey
 from support.fake_apiserver import FakeApiServer
 
+REVIEWS = "subjectaccessreviews"
 OWN = ObjectKey("gatelift-system", "gatelift-manager")
 LONG_AGO = timedelta(hours=1)
 
@@ -23,6 +25,24 @@ def lease(age: timedelta, holder: str | None = "kueue-0") -> dict[str, Any]:
     return {"holderIdentity": holder, "renewTime": f"{renewed:%Y-%m-%dT%H:%M:%S.%fZ}"}
 
 
+@pytest.fixture
+def may_admit(server: FakeApiServer) -> None:
+    """Whoever is asked about may write the status of Workloads."""
+    server.fault("POST", REVIEWS, times=9, status=201, body={"status": {"allowed": True}})
+
+
+@pytest.fixture
+def may_not(server: FakeApiServer) -> None:
+    """Nobody may."""
+    server.fault("POST", REVIEWS, times=9, status=201, body={"status": {"allowed": False}})
+
+
+def asked_about(server: FakeApiServer) -> list[tuple[str, str]]:
+    """Return the accounts that were asked about, and the verb and resource."""
+    specs = [json.loads(each.body)["spec"] for each in server.asked("POST", REVIEWS)]
+    return [(spec["user"], "{verb} {resource}/{subresource}".format(**spec["resourceAttributes"])) for spec in specs]
+
+
 def pausing(meanwhile: Callable[[], object] = lambda: None) -> Callable[[float], Awaitable[None]]:
     async def pause(_seconds: float) -> None:
         meanwhile()
@@ -30,6 +50,7 @@ def pausing(meanwhile: Callable[[], object] = lambda: None) -> Callable[[float],
     return pause
 
 
+@pytest.mark.usefixtures("may_admit")
 @pytest.mark.parametrize("namespace", ["kueue-system", "queueing"])
 async def test_is_44_a_lease_that_was_renewed_just_now_refuses_the_start(
     server: FakeApiServer, client: Client, namespace: str
@@ -39,6 +60,7 @@ async def test_is_44_a_lease_that_was_renewed_just_now_refuses_the_start(
         await refuse_beside_kueue(client, OWN, pausing())
 
 
+@pytest.mark.usefixtures("may_admit")
 async def test_is_44_a_lease_that_moves_refuses_it_whatever_clock_it_is_written_by(
     server: FakeApiServer, client: Client
 ) -> None:
@@ -75,3 +97,59 @@ async def test_is_44_webhooks_without_a_kueue_are_warned_of_with_the_way_out(
     (said,) = logs
     assert said["log_level"] == "warning"
     assert said["way_out"] == "kubectl delete mutatingwebhookconfiguration kueue-mutating-webhook-configuration"
+
+
+TO_COME = timedelta(days=-365)
+
+
+@pytest.mark.usefixtures("may_not")
+@pytest.mark.parametrize("age", [timedelta(), TO_COME], ids=["renewed just now", "renewed in a year"])
+async def test_is_55_a_lease_of_somebody_who_may_not_admit_is_warned_of_and_refuses_nothing(
+    server: FakeApiServer, client: Client, age: timedelta
+) -> None:
+    """IS-55: with the role `edit` in one namespace a tenant kept every manager from starting."""
+    server.put(LEASE, KUEUE_LEASE, "team-a", spec=lease(age))
+
+    def renewed() -> None:
+        server.put(LEASE, KUEUE_LEASE, "team-a", spec=lease(age + timedelta(seconds=-2)))
+
+    with structlog.testing.capture_logs() as logs:
+        await refuse_beside_kueue(client, OWN, pausing(renewed))
+    (said,) = logs
+    assert said["log_level"] == "warning"
+    assert said["way_out"] == f"kubectl -n team-a delete lease {KUEUE_LEASE}"
+    account = "system:serviceaccount:team-a:kueue-controller-manager"
+    assert asked_about(server) == [(account, "update workloads/status")]
+
+
+@pytest.mark.usefixtures("may_admit")
+async def test_is_55_asked_about_is_the_account_of_the_pod_that_holds_the_lease(
+    server: FakeApiServer, client: Client
+) -> None:
+    server.put(LEASE, KUEUE_LEASE, "queueing", spec=lease(timedelta(), "kueue-7f9c_0a1b"))
+    server.put(POD, "kueue-7f9c", "queueing", spec={"serviceAccountName": "of-a-chart"})
+    with pytest.raises(StartRefusedError, match="held by kueue-7f9c_0a1b"):
+        await refuse_beside_kueue(client, OWN, pausing())
+    assert [user for user, _ in asked_about(server)] == ["system:serviceaccount:queueing:of-a-chart"]
+
+
+@pytest.mark.usefixtures("may_not")
+@pytest.mark.parametrize("holder", ["a/b", "..", "_", "x" * 300])
+async def test_is_55_a_holder_that_is_no_pod_is_asked_about_all_the_same(
+    server: FakeApiServer, client: Client, holder: str
+) -> None:
+    server.put(LEASE, KUEUE_LEASE, "team-a", spec=lease(timedelta(), holder))
+    await refuse_beside_kueue(client, OWN, pausing())
+    assert [user for user, _ in asked_about(server)] == ["system:serviceaccount:team-a:kueue-controller-manager"]
+
+
+async def test_is_55_where_nobody_may_ask_a_kueue_is_believed(server: FakeApiServer, client: Client) -> None:
+    server.put(LEASE, KUEUE_LEASE, "queueing", spec=lease(timedelta()))
+    server.fault("POST", REVIEWS, status=403)
+    with pytest.raises(StartRefusedError, match="held by kueue-0"):
+        await refuse_beside_kueue(client, OWN, pausing())
+
+
+async def test_is_55_a_time_to_come_is_no_renewal(server: FakeApiServer, client: Client) -> None:
+    server.put(LEASE, KUEUE_LEASE, "kueue-system", spec=lease(TO_COME))
+    await refuse_beside_kueue(client, OWN, pausing())

@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 
 from gatelift import config
-from gatelift.adapters.standing import KUEUE_LEASE
+from gatelift.adapters.kueue_beside import KUEUE_LEASE
 from gatelift.app import Manager, StartRefusedError
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVER,
@@ -168,11 +168,36 @@ async def test_a_port_that_is_taken_ends_the_start_and_leaves_nothing_running(
             await Manager(config=config.load(path), cluster=reached).run()
 
 
-@pytest.mark.parametrize(("age", "refused"), [(0, True), (3600, False)], ids=["renewed just now", "renewed long ago"])
+RIGHTS_OF_A_KUEUE = [
+    {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "kueue-manager-role"},
+        "rules": [{"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads/status"], "verbs": ["update"]}],
+    },
+    {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "kueue-manager-rolebinding"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "kueue-manager-role"},
+        "subjects": [{"kind": "ServiceAccount", "name": "kueue-controller-manager", "namespace": "queueing"}],
+    },
+]
+
+
+@pytest.mark.parametrize(
+    ("age", "rights", "refused"),
+    [(0, RIGHTS_OF_A_KUEUE, True), (3600, RIGHTS_OF_A_KUEUE, False), (0, [], False)],
+    ids=["renewed just now", "renewed long ago", "by a tenant"],
+)
 async def test_a_manager_starts_only_where_no_kueue_controller_runs(
-    cluster: tuple[Installation, ClusterConfig], tmp_path: Path, age: int, refused: bool
+    cluster: tuple[Installation, ClusterConfig],
+    tmp_path: Path,
+    age: int,
+    rights: list[dict[str, object]],
+    refused: bool,
 ) -> None:
-    """IS-44: in whatever namespace it is."""
+    """IS-44: in whatever namespace it is. IS-55: what a tenant names so is none."""
     installation, reached = cluster
     renewed = datetime.now(UTC) - timedelta(seconds=age)
     lease = {
@@ -183,7 +208,7 @@ async def test_a_manager_starts_only_where_no_kueue_controller_runs(
     }
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "queueing"}}
     async with await installation.admin(installation.management) as client:
-        await applying.apply(client, [namespace, lease])
+        await applying.apply(client, [namespace, lease, *rights])
     if not refused:
         async with running(reached, tmp_path) as manager:
             await leader_of(manager)
