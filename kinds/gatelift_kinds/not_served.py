@@ -198,6 +198,13 @@ TABLE: tuple[Entry, ...] = (
         "is not acted on: the quota of a ClusterQueue is what its manifest says",
         "Automated",
     ),
+    _field(
+        "MultiKueueConfig",
+        f"spec.clusters.{EACH}",
+        Answer.WARNED,
+        "is the management cluster itself, and nothing is dispatched to it: give its work a queue without this check",
+        "local",
+    ),
     _field("MultiKueueCluster", "spec.clusterSource", Answer.WARNED, _NO_CREDENTIALS),
     _field(
         "WorkerCluster",

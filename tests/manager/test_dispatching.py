@@ -448,6 +448,25 @@ def test_the_users_own_gates_are_passed_on_when_he_removes_them() -> None:
     assert [(message.name, message.gates) for _, message in world.messages(SetUserGates)] == [("one", ())]
 
 
+@pytest.mark.parametrize(("gates", "said"), [((), 0), (("example.com/wait",), 1)], ids=["never", "one"])
+def test_hd_257_what_is_left_of_gates_is_said_once_in_each_session_where_there_were_any(
+    gates: tuple[str, ...], said: int
+) -> None:
+    world = a_world(a_setting(clusters=("a",)), clusters=("a",))
+    world.agents["a"].auto = False
+    pod = a_pod()
+    for gate in gates:
+        pod = pod.gated_by(gate)
+    world.api.apply(pod.document())
+    world.settle()
+    assert not world.messages(SetUserGates)
+    for session in range(1, 4):
+        world.connect("a").auto = False
+        world.settle()
+        world.advance(5.0)
+        assert [message.gates for _, message in world.messages(SetUserGates)] == [gates] * said * session
+
+
 def test_a_job_is_unsuspended_at_home_once_it_is_placed_and_shows_what_the_worker_reports() -> None:
     world = a_world(a_setting())
     world.api.apply(a_job(parallelism=2))

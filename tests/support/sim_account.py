@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from support.sim_attribution import LOCAL, Attribution, Belongs, Doc, Work
-from support.sim_objects import TruthError, holds, is_patient, job_is_free, milli, pod_is_free
+from support.sim_objects import TruthError, admitted, holds, is_patient, job_is_free, milli, pod_is_free
 
 GHOST_SECONDS_MAX = 180.0
 """While nothing is broken: a lost cluster is back, or told fenced, and an edit by hand is put back or ended in this."""
@@ -275,13 +275,7 @@ def charge_of(workload: Doc) -> tuple[str, int]:
     admission = status.get("admission")
     if admission is None or not holds(workload, "QuotaReserved") or holds(workload, "Finished"):
         return "", 0
-    over = {one["name"]: one["count"] for one in status.get("reclaimablePods", [])}
-    total = 0
-    for one in admission["podSetAssignments"]:
-        count = one.get("count", 1)
-        each = milli(one.get("resourceUsage", {}).get("cpu", "0")) // max(1, count)
-        total += each * max(0, count - over.get(one["name"], 0))
-    return admission["clusterQueue"], total
+    return admission["clusterQueue"], admitted(workload)
 
 
 def is_replaced(pod: Doc, belongs: Belongs, *, waits: bool) -> bool:

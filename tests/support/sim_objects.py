@@ -89,3 +89,20 @@ def finalizers(document: Doc) -> list[str]:
 def names(documents: list[Doc]) -> list[Any]:
     """Return the names of objects, for messages."""
     return [each["metadata"]["name"] for each in documents]
+
+
+def _reclaimed(workload: Doc, assigned: Doc, granted: int) -> int:
+    """Return how many of the granted pods are written as needing no quota: those never granted come off first."""
+    asked: dict[str, int] = {one["name"]: one.get("count", 1) for one in workload["spec"]["podSets"]}
+    said: dict[str, int] = {one["name"]: one["count"] for one in workload["status"].get("reclaimablePods", [])}
+    name = assigned["name"]
+    return max(0, said.get(name, 0) - max(0, asked.get(name, 0) - granted))
+
+
+def admitted(workload: Doc) -> int:
+    """Return the milli-CPU that a Workload is admitted with, without what it shows as reclaimable."""
+    found = 0
+    for each in workload["status"]["admission"]["podSetAssignments"]:
+        granted, count = milli(each.get("resourceUsage", {}).get("cpu", "0")), each.get("count") or 1
+        found += granted // count * (count - _reclaimed(workload, each, count))
+    return found

@@ -25,6 +25,7 @@ from support.sim_hands import Hands
 from support.sim_objects import (
     Run,
     TruthError,
+    admitted,
     epoch_of,
     finalizers,
     holds,
@@ -49,23 +50,6 @@ class Cluster(Protocol):
     """Whether the write of this moment is a person's, not one of a process of ours, a controller or kubelet."""
     late: bool
     """Whether who asked for the write of this moment has ended since, or leads no more."""
-
-
-def _reclaimed(workload: Doc, assigned: Doc, granted: int) -> int:
-    """Return how many of the granted pods are written as needing no quota: those never granted come off first."""
-    asked: dict[str, int] = {one["name"]: one.get("count", 1) for one in workload["spec"]["podSets"]}
-    said: dict[str, int] = {one["name"]: one["count"] for one in workload["status"].get("reclaimablePods", [])}
-    name = assigned["name"]
-    return max(0, said.get(name, 0) - max(0, asked.get(name, 0) - granted))
-
-
-def _admitted(workload: Doc) -> int:
-    """Return the milli-CPU that a Workload is admitted with, without what it shows as reclaimable."""
-    found = 0
-    for each in workload["status"]["admission"]["podSetAssignments"]:
-        granted, count = milli(each.get("resourceUsage", {}).get("cpu", "0")), each.get("count") or 1
-        found += granted // count * (count - _reclaimed(workload, each, count))
-    return found
 
 
 def _is_managed(meta: Doc) -> bool:
@@ -164,7 +148,7 @@ class Truth:
         self.workloads[uid] = document
         self._held.pop(uid, None)
         if holds(document, "QuotaReserved") and not holds(document, "Finished"):
-            self._held[uid] = document["status"]["admission"]["clusterQueue"], _admitted(document)
+            self._held[uid] = document["status"]["admission"]["clusterQueue"], admitted(document)
         highest = self.whose.epoch_of(uid)
         self.whose.workload(document)
         if by_hand:

@@ -275,7 +275,8 @@ class Attempt:
     end_unshown: str = ""  # why the user's object does not show the end
     reservation_told: bool = False
     admitted_at: float | None = None
-    gates_told: tuple[str, ...] | None = None
+    gates_told: tuple[str, ...] = ()  # those of the user's own that its cluster was told of, in `gates_session`
+    gates_session: int = 0
     why_not: dict[str, str] = field(default_factory=dict)  # cluster -> why it was not used, for explain
     key: PlacementKey = field(init=False)  # on the wire
     look: Key = field(init=False)  # on the agenda

@@ -12,7 +12,7 @@ import msgspec
 
 from gatelift.core import documents, in_use, targets
 from gatelift.core.agenda import Key, Look
-from gatelift.core.link_values import LinkState
+from gatelift.core.link_values import LOCAL_CLUSTER, LinkState
 from gatelift.core.state import Core
 from gatelift_admission.statuses import QueueFigures
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
@@ -35,6 +35,7 @@ SATURATED = "AmountsSaturated"
 SATURATED_SHOWN_MAX = 8
 """Cells that its message names: what a line on a screen holds."""
 CHECK_ACTIVE = "The admission check is active"
+NOT_TO_LOCAL = "Not dispatched to [local], the management cluster: it runs the work of queues without this check"
 
 
 def mark_checks(core: Core) -> None:
@@ -84,6 +85,8 @@ def _activity(core: Core, known: AdmissionCheck) -> Condition:
             (usable if view.state is LinkState.CONNECTED and view.open else inactive).append(name)
     problem = targets.selector_problem(config)
     parts = [problem] if problem else []
+    if LOCAL_CLUSTER in config.spec.clusters:
+        parts.append(NOT_TO_LOCAL)
     if missing:
         parts.append(f"Missing clusters: [{' '.join(missing)}]")
     if inactive:

@@ -250,9 +250,15 @@ def charged(core: Core, known: Workload) -> Workload:
     """
     attempt = core.attempts.get(known.metadata.uid)
     kind = core.knowledge.readings[ref_of(known).key][0]
-    if kind is not None:
-        known = reclaimed.believed(known, attempt, counted=kind.pods_are_children)
+    if kind is not None and known.status.reclaimable_pods:
+        known = reclaimed.believed(known, attempt, counted=kind.pods_are_children and _asks_what_it_asked(core, known))
     if attempt is None or attempt.state not in LIVE or not is_true(known.status.conditions, texts.FINISHED):
         return known
     status = msgspec.structs.replace(known.status, conditions=without(known.status.conditions, texts.FINISHED))
     return msgspec.structs.replace(known, status=status)
+
+
+def _asks_what_it_asked(core: Core, known: Workload) -> bool:
+    """Say whether a Workload still asks for what its object does: what is over was counted from that (HD-256)."""
+    owner = core.knowledge.owner_of(known)
+    return owner is None or owner.kind.equivalent(known, owner.object)

@@ -20,6 +20,7 @@ from gatelift.core.unexplained import is_unexplained
 from gatelift_kinds.kind import KindError
 from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of
 from gatelift_kinds.workload_document import needs_digest
+from gatelift_kube.objects.core import SchedulingGate
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
@@ -62,9 +63,10 @@ def converse(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
         else:
             core.send(attempt.cluster, (Confirm(keys=(attempt.key,)),), now)
             attempt.heard_session = view.session
+            _user_gates(core, known, attempt, owner, now)
         return
     attempt.wants_word = False  # it has it in this session
-    _user_gates(core, attempt, owner, now)
+    _user_gates(core, known, attempt, owner, now)
 
 
 def _kept(core: Core, attempt: Attempt, session: int) -> bool:
@@ -91,6 +93,7 @@ def _commit(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: fl
     attempt.wants_objects = False
     attempt.heard_session = attempt.commit_session = sent.session
     attempt.commit_sequence = sent.first_sequence + len(blobs)
+    attempt.gates_told, attempt.gates_session = user_gates(owner), sent.session
     dispatch.withdraw(core, attempt, now, but=attempt.cluster)
 
 
@@ -138,24 +141,30 @@ def _cannot_start(core: Core, attempt: Attempt, why: str, now: float) -> None:
     core.mark_attempt(attempt)
 
 
-def _user_gates(core: Core, attempt: Attempt, owner: Owner, now: float) -> None:
-    """Pass on that the user removed gates of his own from his object."""
-    if attempt.cluster == LOCAL_CLUSTER:
+def _user_gates(core: Core, known: Workload, attempt: Attempt, owner: Owner, now: float) -> None:
+    """Say which gates of his own the user has left on his object: as that changes, and once in each session.
+
+    An agent that starts again has forgotten it, and who leads now may not have been the one that said it. Nothing of
+    what runs, or was made without such gates: none can be added.
+    """
+    if attempt.cluster == LOCAL_CLUSTER or attempt.state not in UNLIFTED:
+        return
+    if not any(_of_users(pod_set.template.spec.scheduling_gates) for pod_set in known.spec.pod_sets):
         return
     gates = user_gates(owner)
-    if attempt.gates_told is None:
-        attempt.gates_told = gates
-    if gates == attempt.gates_told:
+    if gates == attempt.gates_told and _kept(core, attempt, attempt.gates_session):
         return
     message = SetUserGates(key=attempt.key, name=owner.object.metadata.name, gates=gates)
-    if core.send(attempt.cluster, (message,), now).session:
-        attempt.gates_told = gates
+    attempt.gates_session = core.send(attempt.cluster, (message,), now).session
+    attempt.gates_told = gates
 
 
 def user_gates(owner: Owner) -> tuple[str, ...]:
     """Return the scheduling gates of a user's pod that are not ours."""
-    spec = getattr(owner.object, "spec", None)
-    gates = getattr(spec, "scheduling_gates", ())
+    return _of_users(getattr(getattr(owner.object, "spec", None), "scheduling_gates", ()))
+
+
+def _of_users(gates: tuple[SchedulingGate, ...]) -> tuple[str, ...]:
     return tuple(gate.name for gate in gates if not gate.name.startswith("kueue.x-k8s.io/"))
 
 

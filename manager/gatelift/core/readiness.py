@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gatelift.core import deactivation, record, texts
-from gatelift.core.attempts import Attempt, Ending
+from gatelift.core.attempts import Attempt, AttemptState, Ending
 from gatelift.core.dispatch_values import backoff
 from gatelift.core.knowledge import Owner
 from gatelift.core.record import Requeue
@@ -19,6 +19,9 @@ from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
+
+_NOT_AWAITED = frozenset({AttemptState.ENDING, AttemptState.ENDED, AttemptState.LOST})
+"""States in which nobody waits for pods to get ready."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,14 +144,22 @@ def note(core: Core, known: Workload) -> None:
 
 
 def _unready(core: Core) -> bool:
-    """Say whether somebody who has quota is not ready; those of whom that is true no more are forgotten on the way."""
-    while core.unready:
-        uid = next(iter(core.unready))
-        known = core.knowledge.workload_of(uid)
-        if core.ledger.holds(uid) and known is not None and not _over(known, reserved=True):
-            return True
+    """Say whether somebody who has quota is not ready; those of whom that is true no more are forgotten on the way.
+
+    Who is being stopped does not get ready, and who is out of reach cannot be stopped: neither keeps anybody waiting.
+    """
+    over: list[str] = []
+    waits = False
+    for uid in core.unready:
+        known, attempt = core.knowledge.workload_of(uid), core.attempts.get(uid)
+        if known is None or not core.ledger.holds(uid) or _over(known, reserved=True):
+            over.append(uid)
+        elif attempt is None or attempt.state not in _NOT_AWAITED:
+            waits = True
+            break
+    for uid in over:
         del core.unready[uid]
-    return False
+    return waits
 
 
 def _over(known: Workload, *, reserved: bool = False) -> bool:

@@ -2,7 +2,8 @@
 
 `status.reclaimablePods` is where that is written, and anybody may write it who may write a status. So it frees no more
 than the cluster has reported of this epoch, and nothing of what waits. What a leader finds in the record is believed
-until it has heard the cluster: charged in full, others would be preempted for what is free (decision 65). Of a Pod
+until it has heard the cluster: charged in full, others would be preempted for what is free (decision 65). Not where
+counts of the pod sets were lowered since: of pods that were asked for and not granted that makes granted ones. Of a Pod
 nothing is ever given back before its end, and no cluster counts it: nothing is believed. That of a Workload without an
 owner is its controller's to write, and believed. Pure.
 Neighbours: `reconcile` has it written, `kept_record` asks what to charge, `reports` takes what a cluster says.
@@ -39,7 +40,7 @@ def due(known: Workload, attempt: Attempt) -> tuple[tuple[str, int], ...]:
 def believed(known: Workload, attempt: Attempt | None, *, counted: bool) -> Workload:
     """Return the Workload of a user's object as it is to be charged: no more is free than is known to be over.
 
-    `counted`: clusters report how many pods of its kind are over.
+    `counted`: clusters report how many pods of its kind are over, and it asks for as many as when that was written.
     """
     if not known.status.reclaimable_pods or (counted and _is_found(known, attempt)):
         return known

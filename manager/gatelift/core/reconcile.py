@@ -113,6 +113,8 @@ def rebuild(core: Core, key: ObjectKey, now: float) -> None:
     reports.doubt(core, known)
     attempt = attempt_for(core, known, rec, kind, now)
     kept_record.tell(core, known, attempt)
+    if known.status.reclaimable_pods:  # until here its object may not have been known, and what is over counts by that
+        core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
     settle_queueing(core, known, rec, attempt, now)
 
 

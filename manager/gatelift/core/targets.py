@@ -38,14 +38,18 @@ def multikueue_check(core: Core, names: Iterable[str]) -> str:
 
 
 def targets(core: Core, checks: tuple[str, ...]) -> Targets:
-    """Return which clusters may run a workload that needs these checks; no dispatching check means `local`."""
+    """Return which clusters may run a workload that needs these checks; no dispatching check means `local`.
+
+    A check that dispatches never means `local`: what it dispatches has MultiKueue's name in `spec.managedBy`, and the
+    management cluster's own controllers keep away from that for good (HD-258).
+    """
     name = multikueue_check(core, checks)
     if not name:
         return Targets(clusters=(LOCAL_CLUSTER,))
     config = core.knowledge.config_of(core.knowledge.checks[name])
     if config is None:
         return Targets(clusters=(), check=name, problem=f"admission check {name} names no existing MultiKueueConfig")
-    chosen = dict.fromkeys(config.spec.clusters)
+    chosen = dict.fromkeys(each for each in config.spec.clusters if each != LOCAL_CLUSTER)
     selector = config.metadata.annotations.get(ANNOTATION_CLUSTER_SELECTOR, "")
     if selector:
         chosen.update(dict.fromkeys(_selected(core, selector)))

@@ -1,0 +1,64 @@
+"""HD-257: a gate that its user takes off a placed pod is taken off at its cluster, whoever has died meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+
+from gatelift_kinds.markers import ADMISSION_GATE
+from gatelift_kube.resources import POD
+from support.builders_manager import a_pod
+from support.history import History
+from support.sim_cluster import TEAM
+
+GATE = "example.com/g"
+
+
+def placed() -> tuple[History, str]:
+    """Return a pod with a gate of its user's own that is placed on a worker, and where."""
+    history = History(shown=False)
+    document = a_pod("one").asking(cpu="500m").gated_by(GATE).document()
+    document["metadata"]["namespace"] = TEAM
+    document["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "travels"
+    del document["status"]
+    history.home.create(POD, document)
+    history.until("it is placed", lambda: history.shows("one", "Admitted"))
+    history.passes(10.0)
+    assert history.containers("one") == 0, "its user's gate holds it"
+    return history, (history.workload("one") or {})["status"]["clusterName"]
+
+
+def take_it_off(history: History) -> None:
+    """Let the user take his gate off, which the API server lets anybody do who may patch the pod."""
+    history.edit("home", POD, "one", {"spec": {"schedulingGates": [{"name": ADMISSION_GATE}]}})
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "nothing else happens",
+        "nobody leads",
+        "another leader came long before",
+        "the leader dies a moment later",
+        "the agent dies a moment before",
+        "the agent dies a moment later",
+        "the leader and the agent die a moment later",
+    ],
+)
+def test_hd_257_what_its_user_lets_go_starts_whoever_has_died_meanwhile(what: str) -> None:
+    """HD-257: what an agent had been told went with it, and a new leader took what it saw for what had been told."""
+    history, cluster = placed()
+    match what:
+        case "nobody leads":
+            history.kill_leader()
+        case "another leader came long before":
+            history.kill_leader()
+            history.until("another one leads", history.leads, 60.0)
+            history.passes(100.0)
+        case "the agent dies a moment before":
+            history.kill_agent(cluster)
+    take_it_off(history)
+    if "agent die" in what and "later" in what:
+        history.kill_agent(cluster)
+    if "leader" in what and "later" in what:
+        history.kill_leader()
+    history.until("it runs", lambda: history.containers("one") == 1, 300.0)
