@@ -146,8 +146,8 @@ class ClusterRecord:
             self.grants.seen(self.facts, found.status.lease_seconds)
         if anew or found.status.term < self._leading.term:
             self.facts.adopt(found)
-        if anew:
-            self.facts.lease_seconds = found.status.lease_seconds
+        if anew:  # what was granted counts on, and is written into the new object (HD-261)
+            self.facts.lease_seconds = max(self.facts.lease_seconds, found.status.lease_seconds)
             self._settled_before = found.status.settled_session
         self.facts.adopt_doubts(found)
         self.facts.adopt_certificate(found)
@@ -402,7 +402,7 @@ class ClusterRecord:
             return Purpose.UNREACHABLE
         if self.doubted_term:
             return Purpose.DOUBT
-        if self._is_forged(found):
+        if self._is_forged(found) or found.status.lease_seconds < self.facts.lease_seconds:
             return Purpose.PUT_BACK
         if self.awaits_comparison:
             return None  # so that it is shown as served together with what its inventory has shown
