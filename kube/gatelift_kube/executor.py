@@ -18,11 +18,12 @@ from typing import Any
 import msgspec
 import structlog
 
+from gatelift_kube import making_room
 from gatelift_kube.budget import Budget, TokenBucket, Traffic, budget, rest
 from gatelift_kube.client import Client
 from gatelift_kube.clock import Clock, monotonic
 from gatelift_kube.decoding import Served
-from gatelift_kube.errors import KubeError, write_error
+from gatelift_kube.errors import KubeError, TooLargeError, write_error
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, ObjectRef
 from gatelift_kube.retry import Intent, RetryPolicy, delay
 from gatelift_kube.tasks import STOP_SECONDS, spawn
@@ -65,6 +66,8 @@ class _Pending:
     """It was sent, and no answer yet has said that it was not carried out."""
     sent_at: float | None = None
     """When it was tried first."""
+    makes_room: bool = False
+    """Its object is too full for it as it is."""
 
 
 @dataclass(slots=True, eq=False)
@@ -222,10 +225,13 @@ class Executor:
         while True:
             before, pending.maybe_done = pending.maybe_done, True
             try:
-                served = await self._send(command, pending.deadline - self._clock())
+                served = await self._send(command, pending.deadline, makes_room=pending.makes_room)
             except KubeError as error:
                 tried += 1
                 pending.maybe_done = before or error.maybe_done
+                if isinstance(error, TooLargeError) and not pending.makes_room and has_room_to_make(command):
+                    pending.makes_room = True
+                    continue
                 pause = delay(
                     error,
                     tried=tried,
@@ -245,7 +251,12 @@ class Executor:
                 )
             await asyncio.sleep(pause)
 
-    async def _send(self, command: ApiWrite, seconds: float) -> Served | None:
+    async def _send(self, command: ApiWrite, deadline: float, *, makes_room: bool) -> Served | None:
+        if makes_room and isinstance(command, Patch):
+            command = making_room.with_room(command)
+        elif makes_room and isinstance(command, Delete):
+            await self._client.apply(making_room.before(command), seconds=deadline - self._clock())
+        seconds = deadline - self._clock()
         match command:
             case Patch():
                 return await self._client.apply(command, seconds=seconds)
@@ -272,6 +283,16 @@ def traffic_of(command: ApiWrite) -> Traffic:
         if queue_status or command.informs:
             return Traffic.STATUS
     return Traffic.TRANSITION
+
+
+def has_room_to_make(command: ApiWrite) -> bool:
+    """Say whether a write that is too large for its object is worth it that who wrote there before is forgotten.
+
+    Not for what only informs, and a deletion by its version would find another one.
+    """
+    if isinstance(command, Patch):
+        return not command.informs
+    return isinstance(command, Delete) and command.resource_version is None
 
 
 def intent_of(command: ApiWrite) -> Intent:

@@ -98,7 +98,7 @@ def test_a_cluster_without_work_has_no_empty_lists() -> None:
 
 def test_failures_of_a_cluster_that_is_gone_are_forgotten() -> None:
     failures = Failures()
-    failures.failed("a", 0.0)
+    failures.failed("uid", "a", 0.0)
     failures.avoid("uid", "a", 100.0, "why")
     failures.forget_cluster("a")
     assert failures.weight("a", 0.0) == 0.0

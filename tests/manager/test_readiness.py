@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gatelift.core.readiness import TOLD_SECONDS
 from gatelift.core.readiness_values import ReadinessSettings
 from gatelift_admission.model import Settings as AdmissionSettings
 from gatelift_kube import resources
@@ -22,12 +23,13 @@ def workload_of(world: World, name: str) -> Any:
     return next(one for one in world.all("Workload") if f"-{name}-" in one["metadata"]["name"])
 
 
-def test_the_time_out_goes_on_where_a_predecessor_left_it() -> None:
+def test_the_time_out_goes_on_where_a_predecessor_left_it_once_the_cluster_had_time_to_tell() -> None:
+    """HD-263: what got ready meanwhile is told by then."""
     world = a_world(a_setting(), readiness=SHORT)
     world.api.apply(a_pod().document())
     world.advance(40.0)
     world.restart()
-    world.advance(15.0)
+    world.advance(TOLD_SECONDS - 5.0)
     assert world.condition(world.find("Workload"), "Evicted") == {}
     world.advance(6.0)
     evicted = world.condition(world.find("Workload"), "Evicted")

@@ -30,6 +30,7 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
         case Reported():
             reports.reported(core, upcall, now)
         case LinkOpened():
+            core.heard_since[upcall.cluster] = now
             if not upcall.resumed:
                 core.resynced[upcall.cluster] = upcall.session
             core.note("session open", cluster=upcall.cluster, fields=_session(upcall))
@@ -38,6 +39,7 @@ def take(core: Core, upcall: Upcall, now: float) -> None:
         case CounterShown():
             recovery.shown(core, upcall)
         case LinkBroken():
+            core.heard_since.pop(upcall.cluster, None)
             recovery.over(core, upcall.cluster)
             core.drop_session(upcall.cluster, upcall.session)
             core.open_offers.session_ended(upcall.cluster)

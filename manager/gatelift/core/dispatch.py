@@ -126,9 +126,10 @@ def _too_small(view: ClusterView, want: Wanted) -> str:
 
 
 class Rank(NamedTuple):
-    """The sort key of a cluster: fits without preemption, free share, weight, recent failures, load, name."""
+    """The sort key of a cluster: fits without preemption, ends of this workload, free share, weight, failures, load."""
 
     full: bool
+    ended: int
     used: float
     lightness: int
     failures: float
@@ -136,7 +137,7 @@ class Rank(NamedTuple):
     name: str
 
 
-def rank(view: ClusterView, want: Wanted, failures: float, load: int = 0) -> Rank:
+def rank(view: ClusterView, want: Wanted, failures: float, load: int = 0, ended: int = 0) -> Rank:
     """Return how well a cluster suits a workload, the best one sorts first.
 
     `load` counts what is there already, and what was asked and is not made yet: capacity is reported late, and not at
@@ -151,7 +152,7 @@ def rank(view: ClusterView, want: Wanted, failures: float, load: int = 0) -> Ran
         nominal = sum(entry.nominal for entry in cells)
         if nominal > 0:
             free = min(free, max(0, nominal - sum(entry.used for entry in cells)) / nominal)
-    return Rank(not fits, -round(free, 3), -view.weight, round(failures, 2), load, view.name)
+    return Rank(not fits, ended, -round(free, 3), -view.weight, round(failures, 2), load, view.name)
 
 
 def room_at(core: Core, view: ClusterView, now: float) -> int:
@@ -183,7 +184,8 @@ def candidates(core: Core, attempt: Attempt, workload: Workload, owner: Owner, n
             attempt.why_not[name] = why
         if view is not None and (mute or not why):
             load = len(core.on_cluster.get(name, ())) + len(core.unapplied.get(name, ()))
-            (shut if mute else ranked).append(rank(view, want, core.failures.weight(name, now), load))
+            failures, ended = core.failures.weight(name, now), core.failures.ended(attempt.uid, name, now)
+            (shut if mute else ranked).append(rank(view, want, failures, load, ended))
     return sorted(ranked) or ([] if short else sorted(shut)), short
 
 
@@ -221,7 +223,7 @@ def _first_round(core: Core, attempt: Attempt, workload: Workload, owner: Owner,
             give_back(core, attempt, now)
         return
     settings = core.settings.dispatch
-    names = [one.name for one in ranked]
+    names = [one.name for one in ranked if one.ended == ranked[0].ended]  # a bid of those where it ended comes later
     alone = len(names) > 1 and not ranked[0].full and core.open_offers.trusted(names[0])
     attempt.round = Round(since=now, patient_until=now + settings.patience_seconds, alone=alone)
     _offer(core, attempt, attempt.round, workload, owner, names[:1] if alone else _some(core, names, now), now)

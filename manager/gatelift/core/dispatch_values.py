@@ -35,6 +35,10 @@ AVOID_MAX = 50_000
 """(workload, cluster) pairs remembered as refused; the oldest go first, at the price of one more offer."""
 
 
+ENDED_MAX = 50_000
+"""Workloads of which it is remembered where they ended; the oldest go first, at the price of one more try there."""
+
+
 @dataclass(slots=True)
 class Failures:
     """What failed where, fading with time."""
@@ -43,14 +47,27 @@ class Failures:
     _weight: dict[str, tuple[float, float]] = field(default_factory=dict)
     _avoid: dict[tuple[str, str], tuple[float, str]] = field(default_factory=dict)
     _given_up: dict[str, tuple[int, float]] = field(default_factory=dict)
+    _ended: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
+    """Workload -> cluster -> how often it ended there lately, and when that was counted."""
 
-    def failed(self, cluster: str, now: float) -> None:
-        """Note that a placement on a cluster failed."""
+    def failed(self, uid: str, cluster: str, now: float) -> None:
+        """Note that the placement of a workload on a cluster failed."""
         self._weight[cluster] = (self.weight(cluster, now) + 1.0, now)
+        if uid not in self._ended and len(self._ended) >= ENDED_MAX:
+            del self._ended[next(iter(self._ended))]
+        ended = self._ended.setdefault(uid, {})
+        ended[cluster] = (self._fading(ended.get(cluster), now) + 1.0, now)
 
     def weight(self, cluster: str, now: float) -> float:
         """Return the number of recent failures there, each halved every half-life."""
-        weight, at = self._weight.get(cluster, (0.0, now))
+        return self._fading(self._weight.get(cluster), now)
+
+    def ended(self, uid: str, cluster: str, now: float) -> int:
+        """Return how often a workload ended there lately, in whole numbers: others are asked first (HD-264)."""
+        return round(self._fading(self._ended.get(uid, {}).get(cluster), now))
+
+    def _fading(self, noted: tuple[float, float] | None, now: float) -> float:
+        weight, at = noted or (0.0, now)
         return float(weight * 0.5 ** ((now - at) / self.half_life))
 
     def avoid(self, uid: str, cluster: str, until: float, why: str) -> None:
@@ -98,8 +115,13 @@ class Failures:
             self._given_up[uid] = (count, 0.0)
 
     def forget(self, uid: str) -> None:
-        """Drop what is remembered of a workload that was placed or is gone."""
+        """Drop what is remembered of a workload that was placed."""
         self._given_up.pop(uid, None)
+
+    def gone(self, uid: str) -> None:
+        """Drop all that is remembered of a workload that is over or gone."""
+        self.forget(uid)
+        self._ended.pop(uid, None)
 
 
 def backoff(count: int, base: float, most: float) -> float:

@@ -81,7 +81,7 @@ def end(core: Core, attempt: Attempt, event: Wire | Internal, outcome: Outcome) 
     attempt.outcome = outcome
     placing.leave(core, attempt)
     if outcome.how in FAILURES:
-        core.failures.failed(attempt.cluster, core.now)
+        core.failures.failed(attempt.uid, attempt.cluster, core.now)
         if outcome.how is Wire.REFUSED:
             until = core.now + core.settings.dispatch.give_up_base
             core.failures.avoid(attempt.uid, attempt.cluster, until, outcome.message)
@@ -172,7 +172,7 @@ def finished(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: 
     if owner is not None:
         core.mark_owner(owner)
     core.attempts.pop(rec.uid, None)
-    core.failures.forget(rec.uid)
+    core.failures.gone(rec.uid)
     retention.after_finish(core, known, owner, now)
 
 

@@ -13,12 +13,16 @@ from gatelift.core import deactivation, record, texts
 from gatelift.core.attempts import Attempt, AttemptState, Ending
 from gatelift.core.dispatch_values import backoff
 from gatelift.core.knowledge import Owner
+from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.record import Requeue
 from gatelift.core.resting import PODS_READY
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
+
+TOLD_SECONDS = 60.0
+"""After a cluster is heard: within this it has told how all its pods are, and what it told is shown at home."""
 
 _NOT_AWAITED = frozenset({AttemptState.ENDING, AttemptState.ENDED, AttemptState.LOST})
 """States in which nobody waits for pods to get ready."""
@@ -37,6 +41,8 @@ def watch(core: Core, known: Workload, attempt: Attempt, owner: Owner | None, no
     if core.settings.readiness is None:
         return False
     ready = owner is not None and owner.kind.pods_ready(owner.object)
+    if not ready and _is_silent(core, attempt, now):
+        return False
     if owner is not None and _show(core, known, attempt, ready, now):
         return True
     limit = _limit(core, known, now)
@@ -58,6 +64,22 @@ def watch(core: Core, known: Workload, attempt: Attempt, owner: Owner | None, no
     )
     core.mark_attempt(attempt)
     return True
+
+
+def _is_silent(core: Core, attempt: Attempt, now: float) -> bool:
+    """Say whether its cluster has yet to tell how its pods are: what the user's object shows is of before (HD-263).
+
+    Silence stops nothing that runs. Looked at again when the cluster is heard, and once it had its time to tell.
+    """
+    if attempt.cluster in {"", LOCAL_CLUSTER}:
+        return False
+    view, since = core.view(attempt.cluster), core.heard_since.get(attempt.cluster)
+    if since is None:
+        return True
+    if now < since + TOLD_SECONDS:
+        core.agenda.wake(attempt.look, since + TOLD_SECONDS)
+        return True
+    return view is None or not view.open
 
 
 def _show(core: Core, known: Workload, attempt: Attempt, ready: bool, now: float) -> bool:

@@ -98,6 +98,7 @@ class Core:
     told: dict[str, tuple[str, str]] = field(default_factory=dict)  # UID -> (reason, message) to be said, until it is
     told_at: dict[str, float] = field(default_factory=dict)
     resynced: dict[str, int] = field(default_factory=dict)  # cluster -> session of its last resync
+    heard_since: dict[str, float] = field(default_factory=dict)  # cluster -> since when its stream is open
     strays: dict[tuple[str, int], dict[PlacementKey, bool]] = field(default_factory=dict)
     owed: dict[str, dict[PlacementKey, Message]] = field(default_factory=dict)
     """Cluster -> Stop or Forget that it could not be told when it was due; a resync, which lists all, ends the debt."""
@@ -351,6 +352,7 @@ class Core:
         if cluster in self.on_cluster or cluster in self.unapplied or self.links.state(cluster) is not None:
             return
         self.resynced.pop(cluster, None)
+        self.heard_since.pop(cluster, None)
         self.owed.pop(cluster, None)
         self.doubts.forget(cluster)
         self.open_offers.session_ended(cluster)
@@ -381,7 +383,7 @@ class Core:
         self.out_of_clusters.pop(uid, None)
         self.told.pop(uid, None)
         self.told_at.pop(uid, None)
-        self.failures.forget(uid)
+        self.failures.gone(uid)
         self.predecessors.wait_no_more(uid)
         self.caution.changed_records.pop(uid, None)
         self.caution.other_clusters.pop(uid, None)
