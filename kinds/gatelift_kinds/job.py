@@ -137,8 +137,8 @@ class JobKind:
         return f"spec.managedBy: {job_rules.NOBODY_RUNS}" if job_running.elsewhere(obj) else ""
 
     def nowhere(self, obj: Job) -> str:
-        """Return that it finds its pods by labels of its user's, which quota cannot be given for."""
-        return job_selector.why_not(obj)
+        """Return that it finds its pods by labels of its user's, or that they would wait at our gate for ever."""
+        return job_selector.why_not(obj) or job_template.why_not(obj)
 
     def outcome(self, obj: Job) -> Outcome | None:
         """Return the word of the condition Complete or Failed."""

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift_kinds import asked_for, fixed, job_fixed, job_partial, job_selector, markers, rules, template_before
+from gatelift_kinds import (
+    asked_for,
+    fixed,
+    job_fixed,
+    job_partial,
+    job_selector,
+    job_template,
+    markers,
+    rules,
+    template_before,
+)
 from gatelift_kinds.patches import Operation
 from gatelift_kinds.review import NO_CORRECTION, Change, Correction, FieldError, Verdict, WebhookFacts
 from gatelift_kinds.rules import Object, annotation, forbidden, invalid, label
@@ -180,8 +190,8 @@ def _kept_note(name: str, where: str, old: Object, new: Object, facts: WebhookFa
 def _template(obj: Object, facts: WebhookFacts) -> list[FieldError]:
     """Return errors for a queued Job whose pods would say that they were queued themselves, or claim devices.
 
-    Or that they are of another pod set: Kueue does not start such a Job. A queue's name there is as common as it is
-    harmless.
+    Or wait at our gate, or are of another pod set: Kueue does not start such a Job. A queue's name there is as common
+    as it is harmless.
     """
     if not _to_be_queued(obj, facts):
         return []
@@ -190,6 +200,11 @@ def _template(obj: Object, facts: WebhookFacts) -> list[FieldError]:
     if markers.MANAGED in rules.marks(template):
         path = f"spec.template.{label(markers.MANAGED)}"
         errors.append(forbidden(path, "the Job is queued, not its pods: leave the label out of the template"))
+    errors += [
+        forbidden(f"spec.template.spec.schedulingGates[{place}]", job_template.OWN_GATE)
+        for place, gate in enumerate((template.get("spec") or {}).get("schedulingGates") or ())
+        if gate.get("name") == markers.ADMISSION_GATE
+    ]
     pod_set = rules.marks(template).get(markers.POD_SET, markers.DEFAULT_POD_SET)
     if pod_set != markers.DEFAULT_POD_SET:
         path = f"spec.template.{label(markers.POD_SET)}"

@@ -25,7 +25,17 @@ from gatelift_kube.resources import JOB, POD
 from gatelift_wire.keys import FINALIZER_REPORT, LABEL_STOPPING
 
 CHANGED_NEEDS = "their resources were changed since the Job was admitted; it is queued anew as it is now"
+OWN_GATE = (
+    f"{markers.ADMISSION_GATE} is the gate of queued pods, and the Job is queued, not its pods: nobody would take it "
+    "off them. Leave it out of the template"
+)
 _GENERATED_ANNOTATIONS = frozenset({"batch.kubernetes.io/job-tracking"})
+
+
+def why_not(obj: Job) -> str:
+    """Return why a Job's pods would never run because of its template, with field and way out; "" if they would."""
+    gates = [gate.name for gate in obj.spec.template.spec.scheduling_gates]
+    return f"spec.template.spec.schedulingGates: {OWN_GATE}" if markers.ADMISSION_GATE in gates else ""
 
 
 def own_labels(labels: Mapping[str, str]) -> dict[str, str]:

@@ -14,7 +14,9 @@ from pathlib import PurePosixPath
 import pytest
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # xdist ships no types
 
-WORLD = frozenset({"test_road.py", "test_crashes.py", "test_refusals.py", "test_leadership.py"})
+WORLD = frozenset(
+    {"test_road.py", "test_crashes.py", "test_filled_objects.py", "test_refusals.py", "test_leadership.py"}
+)
 CONTRACT = "contract"
 SECONDS: Mapping[str, float] = {
     "world": 260.0,
