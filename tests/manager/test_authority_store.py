@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 
 import msgspec
 import pytest
+import structlog
 from cryptography import x509
 
 from gatelift.adapters import authority
@@ -15,7 +16,7 @@ from gatelift.adapters.authority_store import NAME, SERVER_LIFETIME, AuthoritySt
 from gatelift_kube.client import Client
 from gatelift_kube.errors import KubeError
 from gatelift_kube.objects.core import ConfigMap
-from gatelift_kube.resources import CONFIG_MAP, SECRET, ObjectKey, ObjectRef
+from gatelift_kube.resources import CONFIG_MAP, SECRET, WORKER_CLUSTER, ObjectKey, ObjectRef
 from support.fake_apiserver import FakeApiServer, status_of
 
 NAMESPACE = "gatelift-system"
@@ -163,3 +164,47 @@ async def test_what_the_manager_tells_is_published_beside_the_bundle_and_mended(
         served = await bench.client.get(ObjectRef(CONFIG_MAP, ObjectKey(NAMESPACE, NAME)))
         data = msgspec.json.decode(served.raw, type=ConfigMap).data
         assert data == {"manager": manager, "ca.crt": one.state.bundle.decode()}
+
+
+async def test_hd_266_a_secret_that_somebody_deletes_is_put_back_by_who_has_it(bench: Bench) -> None:
+    """HD-266: the next manager to start made another authority without a line, and the whole fleet was shut out."""
+    store = bench.store()
+    await store.load()
+    before = bench.server.find(SECRET, NAME, NAMESPACE)
+    bench.server.remove(SECRET, NAME, NAMESPACE)
+    with structlog.testing.capture_logs() as logs:
+        await store.refresh()
+    assert [(each["log_level"], each["event"]) for each in logs] == [
+        ("warning", "the Secret of the certificate authority was deleted, and is put back")
+    ]
+    after = bench.server.find(SECRET, NAME, NAMESPACE)
+    assert before is not None
+    assert after is not None
+    assert after["data"] == before["data"], "the seal's key as well"
+
+
+async def test_hd_266_one_that_cannot_be_put_back_is_said_and_stays_in_use(bench: Bench) -> None:
+    store = bench.store()
+    await store.load()
+    before = store.state
+    bench.server.remove(SECRET, NAME, NAMESPACE)
+    bench.server.fault("POST", "/secrets", status=403, body=status_of(403, "Forbidden", "no"))
+    with structlog.testing.capture_logs() as logs:
+        await store.refresh()
+    assert [each["event"] for each in logs] == [
+        "the Secret of the certificate authority is gone, and a restart loses it"
+    ]
+    assert store.state == before
+
+
+@pytest.mark.parametrize(("digest", "said"), [("", 0), ("sha256:of-its-key", 1)], ids=["none let in", "one let in"])
+async def test_hd_266_a_new_authority_names_the_clusters_that_it_shuts_out(
+    bench: Bench, digest: str, said: int
+) -> None:
+    bench.server.put(WORKER_CLUSTER, "a", spec={}, status={"keyDigest": digest})
+    with structlog.testing.capture_logs() as logs:
+        await bench.store().load()
+    assert len(logs) == said
+    for each in logs:
+        assert each["clusters"] == ["a"]
+        assert each["way_out"].startswith(f"put Secret {NAMESPACE}/{NAME} back from a backup")

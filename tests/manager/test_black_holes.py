@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from gatelift.core import dispatch_values
+from gatelift.core.dispatch_values import Failures
 from gatelift_wire.messages import CapacityEntry, Evicted
 from support.manager_world import World, a_running_pod
 
@@ -47,3 +49,24 @@ def test_hd_264_what_ends_on_all_clusters_is_tried_on_each_in_turn() -> None:
         is_evicted(world, cluster)
         went_to.append(world.find("Workload")["status"]["clusterName"])
     assert went_to == ["b", "a", "b"]
+
+
+def test_hd_264_where_a_workload_ended_fades_and_goes_with_it() -> None:
+    failures = Failures(half_life=100.0)
+    for _ in range(3):
+        failures.failed("u", "a", 0.0)
+    assert [failures.ended("u", "a", at) for at in (0.0, 100.0, 200.0)] == [3, 2, 1]
+    assert failures.ended("u", "b", 0.0) == failures.ended("other", "a", 0.0) == 0
+    assert failures.ended("u", "a", 1000.0) == 0
+    failures.forget("u")
+    assert failures.ended("u", "a", 0.0) == 3, "it was placed, and may end there again"
+    failures.gone("u")
+    assert failures.ended("u", "a", 0.0) == 0
+
+
+def test_hd_264_no_more_workloads_are_remembered_than_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch_values, "ENDED_MAX", 2)
+    failures = Failures()
+    for uid in ("one", "two", "three"):
+        failures.failed(uid, "a", 0.0)
+    assert [failures.ended(uid, "a", 0.0) for uid in ("one", "two", "three")] == [0, 1, 1]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from gatelift.core import dispatch_values
 from gatelift.core.dispatch import Wanted, rank, unfit
 from gatelift.core.dispatch_values import DispatchSettings, Failures, backoff
 from gatelift.core.link_values import ClusterChanged, ClusterView, LinkState
@@ -102,27 +101,6 @@ def test_hd_264_where_a_workload_ended_lately_comes_after_all_others_that_fit() 
     ended = {"freer": 1, "used": 0, "full": 0}
     ranked = sorted([freer, used, full], key=lambda view: rank(view, ONE_CPU, 0.0, ended=ended[view.name]))
     assert [view.name for view in ranked] == ["used", "freer", "full"]
-
-
-def test_hd_264_where_a_workload_ended_fades_and_goes_with_it() -> None:
-    failures = Failures(half_life=100.0)
-    for _ in range(3):
-        failures.failed("u", "a", 0.0)
-    assert [failures.ended("u", "a", at) for at in (0.0, 100.0, 200.0)] == [3, 2, 1]
-    assert failures.ended("u", "b", 0.0) == failures.ended("other", "a", 0.0) == 0
-    assert failures.ended("u", "a", 1000.0) == 0
-    failures.forget("u")
-    assert failures.ended("u", "a", 0.0) == 3, "it was placed, and may end there again"
-    failures.gone("u")
-    assert failures.ended("u", "a", 0.0) == 0
-
-
-def test_hd_264_no_more_workloads_are_remembered_than_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch_values, "ENDED_MAX", 2)
-    failures = Failures()
-    for uid in ("one", "two", "three"):
-        failures.failed(uid, "a", 0.0)
-    assert [failures.ended(uid, "a", 0.0) for uid in ("one", "two", "three")] == [0, 1, 1]
 
 
 def test_among_equals_the_cluster_with_fewer_placements_comes_first() -> None:

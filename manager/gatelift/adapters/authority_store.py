@@ -18,7 +18,8 @@ from gatelift.adapters import authority
 from gatelift_kube.client import Client
 from gatelift_kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from gatelift_kube.objects.core import ConfigMap, Secret
-from gatelift_kube.resources import CONFIG_MAP, SECRET, ObjectKey, ObjectRef
+from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.resources import CONFIG_MAP, SECRET, WORKER_CLUSTER, ObjectKey, ObjectRef
 
 NAME = "gatelift-ca"
 """Of the Secret and of the ConfigMap, in the manager's namespace."""
@@ -30,6 +31,14 @@ SERVER_LIFETIME = dt.timedelta(days=7)
 """Of the server's own certificate, which lives in memory only and is made anew at half of it."""
 
 LABELS = {"app.kubernetes.io/part-of": "gatelift"}
+
+
+SHOWN_MAX = 20
+"""Clusters that a line names."""
+
+
+def _is_let_in(found: object) -> bool:
+    return isinstance(found, WorkerCluster) and bool(found.status.key_digest)
 
 
 class AuthorityStore:
@@ -83,19 +92,40 @@ class AuthorityStore:
             self._take(await self._read(ref))
         except NotFoundError:
             made = authority.new_state(self._wall())
-            document = {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "metadata": {"name": NAME, "namespace": self._namespace, "labels": LABELS},
-                "type": "Opaque",
-                "data": made.to_secret(),
-            }
-            try:
-                await self._client.create(SECRET, self._namespace, json.dumps(document).encode())
-            except AlreadyExistsError:
+            if await self._keep(made):
+                await self._say_anew()
+            else:
                 made = await self._read(ref)
             self._take(made)
         await self._publish()
+
+    async def _keep(self, state: authority.AuthorityState) -> bool:
+        """Make the Secret; False where somebody else has."""
+        document = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": NAME, "namespace": self._namespace, "labels": LABELS},
+            "type": "Opaque",
+            "data": state.to_secret(),
+        }
+        try:
+            await self._client.create(SECRET, self._namespace, json.dumps(document).encode())
+        except AlreadyExistsError:
+            return False
+        return True
+
+    async def _say_anew(self) -> None:
+        """Say it where a new authority shuts clusters out that an earlier one has let in (HD-266)."""
+        shut_out = []
+        async for page in self._client.list(WORKER_CLUSTER):
+            shut_out += [each.object.metadata.name for each in page.items if _is_let_in(each.object)]
+        if shut_out:
+            self._log.warning(
+                "a new certificate authority was made, which the agents of these clusters do not know",
+                clusters=sorted(shut_out)[:SHOWN_MAX],
+                way_out=f"put Secret {self._namespace}/{NAME} back from a backup and restart the managers, "
+                "or take each cluster in again: gatelift cluster add NAME",
+            )
 
     async def keep_fresh(self) -> None:
         """Follow rotations, renew the server's certificate and mend the ConfigMap, until cancelled."""
@@ -111,10 +141,24 @@ class AuthorityStore:
                 self._log.info("certificate authority changed")
             self._take(found)
             await self._publish()
+        except NotFoundError:
+            await self._put_back()
         except (KubeError, authority.AuthorityError) as error:
             self._log.warning("certificate authority not read; the last one stays in use", problem=str(error))
-            if self._state is not None and self._wall() >= self._renew_at:
-                self._take(self._state)
+        if self._state is not None and self._wall() >= self._renew_at:
+            self._take(self._state)
+
+    async def _put_back(self) -> None:
+        """Keep the authority that is in use, whose Secret somebody has deleted: a restart would lose it (HD-266)."""
+        if self._state is None:
+            return
+        try:
+            if await self._keep(self._state):
+                self._log.warning("the Secret of the certificate authority was deleted, and is put back", secret=NAME)
+        except KubeError as error:
+            self._log.warning(
+                "the Secret of the certificate authority is gone, and a restart loses it", problem=str(error)
+            )
 
     def _take(self, state: authority.AuthorityState) -> None:
         """Use this authority. The server's certificate is made here only, and handed out together with its bundle."""
