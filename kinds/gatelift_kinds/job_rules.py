@@ -196,7 +196,8 @@ def _template(obj: Object, facts: WebhookFacts) -> list[FieldError]:
     if not _to_be_queued(obj, facts):
         return []
     template: Any = (obj.get("spec") or {}).get("template") or {}
-    errors = rules.claims(template.get("spec"), "spec.template.spec")
+    pods, path = template.get("spec"), "spec.template.spec"
+    errors = [*rules.claims(pods, path), *rules.grace(pods, path)]
     if markers.MANAGED in rules.marks(template):
         path = f"spec.template.{label(markers.MANAGED)}"
         errors.append(forbidden(path, "the Job is queued, not its pods: leave the label out of the template"))

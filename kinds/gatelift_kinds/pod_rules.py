@@ -41,7 +41,7 @@ def validate_create(obj: Object, facts: WebhookFacts) -> Verdict:
     """Return what is wrong with a new pod, after defaulting."""
     errors = [*rules.created(obj), *_markers(obj), *_marked_by_others(obj, facts), *_claimed(obj, facts)]
     if markers.MANAGED in rules.marks(obj) and not facts.owner_managed and not facts.by_agent:
-        errors += rules.claims(obj.get("spec"), "spec")
+        errors += [*rules.claims(obj.get("spec"), "spec"), *rules.grace(obj.get("spec"), "spec")]
     if markers.ELASTIC_JOB in rules.notes(obj):
         errors.append(forbidden(annotation(markers.ELASTIC_JOB), not_served.refusal(markers.ELASTIC_JOB)))
     if _group(obj):

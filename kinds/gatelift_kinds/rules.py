@@ -127,6 +127,19 @@ def claims(spec: Any, path: str) -> list[FieldError]:
     return [forbidden(f"{path}.resourceClaims", not_served.refusal("resourceClaims"))]
 
 
+GRACE_SECONDS_MAX = 86_400
+"""A pod that vanishes without its end stays charged for as long as its containers may go on: for its grace (HD-267)."""
+
+
+def grace(spec: Any, path: str) -> list[FieldError]:
+    """Return an error for pods that may take longer than a day to stop."""
+    seconds = (spec or {}).get("terminationGracePeriodSeconds")
+    if not isinstance(seconds, int) or seconds <= GRACE_SECONDS_MAX:
+        return []
+    text = f"a pod of a queue stays charged while it may run: use at most {GRACE_SECONDS_MAX}, a day"
+    return [invalid(f"{path}.terminationGracePeriodSeconds", str(seconds), text)]
+
+
 def wishes(remarks: Mapping[str, str]) -> list[FieldError]:
     """Return what is wrong with a user's wishes about clusters: what nobody understands would count for nothing."""
     errors: list[FieldError] = []

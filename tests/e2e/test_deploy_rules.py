@@ -448,7 +448,20 @@ async def test_hd_3_requests_of_a_managed_pod_are_not_raised_in_place(kubectl: K
     await kubectl("delete", "pod", "resized", "--grace-period=0", "--force")
 
 
+async def test_hd_267_a_managed_pod_is_deleted_with_a_grace_of_a_day_at_most(kubectl: Kubectl) -> None:
+    await kubectl.apply(a_pod("slow", labels={f"{K}managed": "true"}))
+    await kubectl.apply(a_pod("of-nobody"))
+    await refused(kubectl, "delete it with at most 86400, a day", "delete", "pod", "slow", "--grace-period=86401")
+    for name in ("slow", "of-nobody"):
+        await kubectl("delete", "pod", name, "--dry-run=server", "--grace-period=86400")
+        await kubectl("delete", "pod", name, "--dry-run=server")
+    await kubectl("delete", "pod", "of-nobody", "--dry-run=server", "--grace-period=86401")
+    for name in ("slow", "of-nobody"):
+        await kubectl("delete", "pod", name, "--grace-period=0", "--force")
+
+
 RIGHTS = [
+    (MANAGER, "create", ("subjectaccessreviews.authorization.k8s.io",), "", True),
     (MANAGER, "patch", ("pods", "--subresource=status"), "elsewhere", True),
     (MANAGER, "create", ("pods",), "elsewhere", False),
     (MANAGER, "get", ("secrets",), "elsewhere", False),

@@ -183,6 +183,14 @@ async def test_hd_3_a_placed_job_may_be_suspended_and_deleted_by_a_person(kubect
     await kubectl("delete", "job", job)
 
 
+async def test_hd_267_a_placed_pod_is_deleted_with_a_grace_of_a_day_at_most(kubectl: Kubectl) -> None:
+    placed = a_pod("slow", labels=RUN)
+    placed["spec"] = {**POD_SPEC, "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
+    await kubectl("create", "-f", "-", *AS_AGENT, manifest=placed)
+    await refused(kubectl, "delete it with at most 86400, a day", "delete", "pod", "slow", "--grace-period=86401")
+    await kubectl("delete", "pod", "slow", "--dry-run=server", "--grace-period=86400")
+
+
 async def test_hd_3_requests_of_a_placed_pod_are_not_raised_in_place(kubectl: Kubectl) -> None:
     placed = a_pod("resized", labels=RUN)
     placed["spec"] = {**POD_SPEC, "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
