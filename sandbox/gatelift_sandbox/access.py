@@ -6,16 +6,20 @@ daemons end of that.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
+
+from tenacity import RetryCallState
+from tenacity.stop import StopBaseT
 
 from gatelift_kube.client import Client
 from gatelift_kube.errors import KubeError, NotFoundError
 from gatelift_kube.resources import ObjectKey, ObjectRef, Resource
 from gatelift_kube.retry import is_transient
+from gatelift_kube.waiting import may_heal, until
 from gatelift_sandbox.errors import SandboxError
 
 GRANTED_SECONDS = 120.0
@@ -39,33 +43,31 @@ async def granted(client: Client, binding: Json, namespace: str = "") -> None:
     A role is learnt of as a whole, so one right of each of its rules is asked for.
     """
     end = time.monotonic() + GRANTED_SECONDS
+
+    def over(_state: RetryCallState) -> bool:
+        return time.monotonic() > end
+
     for subject in binding.get("subjects", ()):
-        for attributes in await _rights(client, binding["roleRef"], namespace, end):
+        for attributes in await _rights(client, binding["roleRef"], namespace, over):
             spec = {**_who(subject), "resourceAttributes": attributes}
-            while not await _allowed(client, spec):
-                if time.monotonic() > end:
-                    raise SandboxError(
-                        f"{binding['kind']} {binding['metadata']['name']} gives nothing after {GRANTED_SECONDS:g} s: "
-                        f"{subject['name']} may not {attributes['verb']} {attributes['resource']}"
-                    )
-                await asyncio.sleep(POLL_SECONDS)
+            if not await until(partial(_allowed, client, spec), POLL_SECONDS, over):
+                raise SandboxError(
+                    f"{binding['kind']} {binding['metadata']['name']} gives nothing after {GRANTED_SECONDS:g} s: "
+                    f"{subject['name']} may not {attributes['verb']} {attributes['resource']}"
+                )
 
 
-async def _rights(client: Client, role: Json, namespace: str, end: float) -> list[Json]:
+async def _rights(client: Client, role: Json, namespace: str, over: StopBaseT) -> list[Json]:
     """Return one right of each rule of a role that stands in the cluster; none of one that is not there."""
     resource = _ROLES[role["kind"]]
     ref = ObjectRef(resource, ObjectKey(namespace if resource.namespaced else "", role["name"]))
-    while True:
-        try:
-            rules = json.loads((await client.get(ref)).raw).get("rules") or []
-        except NotFoundError:
-            return []  # a binding may come before its role: it gives nothing yet
-        except KubeError as error:
-            if not is_transient(error) or time.monotonic() > end:
-                raise SandboxError(f"{ref}: {error}") from error
-        else:
-            return list(_firsts(rules, namespace))
-        await asyncio.sleep(POLL_SECONDS)
+    try:
+        served = await until(partial(client.get, ref), POLL_SECONDS, over, heals=may_heal)
+    except NotFoundError:
+        return []  # a binding may come before its role: it gives nothing yet
+    except KubeError as error:
+        raise SandboxError(f"{ref}: {error}") from error
+    return list(_firsts(json.loads(served.raw).get("rules") or [], namespace))
 
 
 def _firsts(rules: list[Json], namespace: str) -> Iterator[Json]:

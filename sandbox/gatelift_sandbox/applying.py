@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
+from tenacity import AsyncRetrying, retry_if_exception, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from gatelift_kube.client import Client
 from gatelift_kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from gatelift_kube.resources import CUSTOM_RESOURCE_DEFINITION, ObjectKey, ObjectRef, Resource
-from gatelift_kube.retry import is_transient
+from gatelift_kube.waiting import may_heal, until
 from gatelift_sandbox import access
 from gatelift_sandbox.errors import SandboxError
 
@@ -99,22 +98,18 @@ async def apply(client: Client, objects: Iterable[Json], namespace: str = "defau
 
 async def _apply_one(client: Client, ref: ObjectRef, document: Json) -> None:
     body = json.dumps(_as_applied(document)).encode()
-    end = time.monotonic() + NEW_KIND_SECONDS
-    while True:
-        try:
-            await _create_or_patch(client, ref, body)
-        except NotFoundError as error:
-            why = f"its kind or namespace is not there after {NEW_KIND_SECONDS:g} s"
-            problem: KubeError = error
-        except KubeError as error:
-            if not is_transient(error):  # to do it twice is to do it once
-                raise SandboxError(f"{ref}: {error}") from error
-            why, problem = str(error), error
-        else:
-            return
-        if time.monotonic() > end:
-            raise SandboxError(f"{ref}: {why}") from problem
-        await asyncio.sleep(POLL_SECONDS)
+    applying = AsyncRetrying(
+        retry=retry_if_exception_type(NotFoundError) | retry_if_exception(may_heal),  # to do it twice is to do it once
+        wait=wait_fixed(POLL_SECONDS),
+        stop=stop_after_delay(NEW_KIND_SECONDS),
+        reraise=True,
+    )
+    try:
+        await applying(_create_or_patch, client, ref, body)
+    except NotFoundError as error:
+        raise SandboxError(f"{ref}: its kind or namespace is not there after {NEW_KIND_SECONDS:g} s") from error
+    except KubeError as error:
+        raise SandboxError(f"{ref}: {error}") from error
 
 
 def _as_applied(document: Json) -> Json:
@@ -134,11 +129,9 @@ async def _create_or_patch(client: Client, ref: ObjectRef, body: bytes) -> None:
 
 
 async def _established(client: Client, ref: ObjectRef) -> None:
-    end = time.monotonic() + ESTABLISHED_SECONDS
-    while time.monotonic() < end:
-        served = await client.get(ref)
-        conditions = json.loads(served.raw).get("status", {}).get("conditions") or []
-        if any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
-            return
-        await asyncio.sleep(POLL_SECONDS)
-    raise SandboxError(f"{ref}: is not served after {ESTABLISHED_SECONDS:g} s")
+    async def served() -> bool:
+        conditions = json.loads((await client.get(ref)).raw).get("status", {}).get("conditions") or []
+        return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+
+    if not await until(served, POLL_SECONDS, stop_after_delay(ESTABLISHED_SECONDS)):
+        raise SandboxError(f"{ref}: is not served after {ESTABLISHED_SECONDS:g} s")

@@ -20,11 +20,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from tenacity import RetryCallState, RetryError, Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from gatelift_sandbox.errors import BuildError, MissingToolError
 
@@ -136,20 +137,22 @@ def _build_missing(folder: Path, version: str, programs: Sequence[str], say: Say
 @contextlib.contextmanager
 def _only_builder(lock: Path, say: Say) -> Iterator[None]:
     """Hold the lock file; the kernel lets it go when its holder dies, so a crash leaves nothing locked."""
+
+    def tell(state: RetryCallState) -> None:
+        if state.attempt_number == 1:
+            say(f"another process is building; waiting for {lock}")
+
+    locking = Retrying(
+        retry=retry_if_exception_type(BlockingIOError),
+        wait=wait_fixed(LOCK_POLL_SECONDS),
+        stop=stop_after_delay(LOCK_SECONDS_MAX),
+        before_sleep=tell,
+    )
     with lock.open("w") as file:
-        deadline = time.monotonic() + LOCK_SECONDS_MAX
-        told = False
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise BuildError(f"another builder has held {lock} for {LOCK_SECONDS_MAX:.0f} s: end it") from None
-                if not told:
-                    say(f"another process is building; waiting for {lock}")
-                    told = True
-                threading.Event().wait(LOCK_POLL_SECONDS)
+        try:
+            locking(fcntl.flock, file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except RetryError:
+            raise BuildError(f"another builder has held {lock} for {LOCK_SECONDS_MAX:.0f} s: end it") from None
         yield
 
 

@@ -11,15 +11,16 @@ lasts, which the thread of an event loop is.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+from tenacity import stop_after_delay
+
+from gatelift_kube.waiting import until
 
 STOP_GRACE_SECONDS = 10.0
 """etcd and the API server end within 2 s of SIGTERM when they are healthy; then SIGKILL."""
@@ -96,11 +97,11 @@ def signal_child(child: Child, number: signal.Signals) -> None:
 async def pause(child: Child) -> None:
     """Let a process stand still (SIGSTOP). Returns when all its threads do: a busy one ends a system call first."""
     signal_child(child, signal.SIGSTOP)
-    deadline = time.monotonic() + PAUSE_SECONDS_MAX
-    while not _stands(child):
-        if time.monotonic() > deadline:
-            return
-        await asyncio.sleep(POLL_SECONDS)
+
+    async def stands() -> bool:
+        return _stands(child)
+
+    await until(stands, POLL_SECONDS, stop_after_delay(PAUSE_SECONDS_MAX))
 
 
 async def stop(child: Child, grace_seconds: float = STOP_GRACE_SECONDS) -> None:
@@ -119,12 +120,11 @@ async def kill(child: Child) -> None:
 
 async def gone(child: Child, seconds: float) -> bool:
     """Wait until the process has ended, for `seconds` at most; return whether it has."""
-    deadline = time.monotonic() + seconds
-    while alive(child):
-        if time.monotonic() > deadline:
-            return False
-        await asyncio.sleep(POLL_SECONDS)
-    return True
+
+    async def ended() -> bool:
+        return not alive(child)
+
+    return await until(ended, POLL_SECONDS, stop_after_delay(seconds))
 
 
 def rss_bytes(child: Child) -> int:

@@ -19,6 +19,7 @@ from typing import Any
 
 import aiohttp
 import yaml
+from tenacity import stop_never
 
 from gatelift.cli.manifests import ACCEPTING, MANAGEMENT, WORKER, Part, agent_binding, load_manifests
 from gatelift_kube import conditions
@@ -27,7 +28,7 @@ from gatelift_kube.config import from_kubeconfig
 from gatelift_kube.errors import AlreadyExistsError, KubeError, NotFoundError
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
 from gatelift_kube.resources import LEASE, WORKER_CLUSTER, ObjectKey, ObjectRef
-from gatelift_kube.retry import is_transient
+from gatelift_kube.waiting import may_heal, until
 from gatelift_sandbox import applying, children, ports
 from gatelift_sandbox.errors import SandboxError
 from gatelift_sandbox.provider import Cluster
@@ -374,8 +375,7 @@ class Installation:
         """Wait for something in another process. What a busy API server cannot answer now is asked again."""
         try:
             async with asyncio.timeout(seconds):
-                while not await _heals(done):  # noqa: ASYNC110  # what is waited for is in another process
-                    await asyncio.sleep(POLL_SECONDS)
+                await until(done, POLL_SECONDS, stop_never, heals=may_heal)
         except TimeoutError as error:
             raise SandboxError(f"not within {seconds:g} s: {what}; logs are in {self.folder}") from error
 
@@ -395,15 +395,6 @@ class Installation:
         if name not in self._ports:
             self._ports[name] = ports.free()
         return self._ports[name]
-
-
-async def _heals(done: Callable[[], Awaitable[bool]]) -> bool:
-    try:
-        return await done()
-    except KubeError as error:
-        if not is_transient(error):
-            raise
-        return False
 
 
 async def _status(client: Client, name: str) -> WorkerClusterStatus:

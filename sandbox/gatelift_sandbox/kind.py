@@ -20,6 +20,7 @@ from pathlib import Path
 
 import msgspec
 import yaml
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from gatelift_sandbox import children, starting
 from gatelift_sandbox.commands import require, run
@@ -155,15 +156,14 @@ class KindProvider:
 
     async def _end(self, entry: Entry) -> None:
         command = ["kind", "delete", "cluster", "--name", entry.facts["kind"]]
-        for tries_left in reversed(range(DELETE_TRIES)):
-            try:
-                await run(command, COMMAND_SECONDS_MAX, SandboxError)
-                break
-            except SandboxError:
-                # The reaper of a killed owner may be at it this moment; to delete what is gone succeeds.
-                if not tries_left:
-                    raise
-                await asyncio.sleep(DELETE_PAUSE_SECONDS)
+        # The reaper of a killed owner may be at it this moment; to delete what is gone succeeds.
+        deleting = AsyncRetrying(
+            retry=retry_if_exception_type(SandboxError),
+            wait=wait_fixed(DELETE_PAUSE_SECONDS),
+            stop=stop_after_attempt(DELETE_TRIES),
+            reraise=True,
+        )
+        await deleting(run, command, COMMAND_SECONDS_MAX, SandboxError)
         if "reaper" in entry.children:
             await children.kill(entry.children["reaper"])
         await asyncio.to_thread(self._state.remove, entry.name)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import ssl
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -15,7 +13,9 @@ from typing import Any, Self
 
 import aiohttp
 import yaml
+from tenacity import stop_after_delay
 
+from gatelift_kube.waiting import until
 from gatelift_sandbox.errors import StartError
 
 POLL_SECONDS = 0.05
@@ -62,17 +62,17 @@ class Probe:
 
     async def wait(self, path: str, met: Callable[[Any], bool], seconds: float, failed: Callable[[], str]) -> None:
         """Wait until the answer at `path` satisfies `met`. `failed` may name a reason to give up at once, or ""."""
-        deadline = time.monotonic() + seconds
-        while True:
+
+        async def satisfied() -> bool:
             answer = await self.get(path)
             if answer is not None and met(answer):
-                return
-            reason = failed()
-            if reason:
+                return True
+            if reason := failed():
                 raise StartError(reason)
-            if time.monotonic() > deadline:
-                raise StartError(f"{self._server}{path} did not become ready in {seconds:.0f} s")
-            await asyncio.sleep(POLL_SECONDS)
+            return False
+
+        if not await until(satisfied, POLL_SECONDS, stop_after_delay(seconds)):
+            raise StartError(f"{self._server}{path} did not become ready in {seconds:.0f} s")
 
     @property
     def _server(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import socket
 import stat
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import structlog
 
 from gatelift.adapters import authority
 from gatelift.core import events
@@ -125,6 +127,28 @@ async def test_the_first_answer_is_trusted_by_the_tokens_hash_of_the_ca(edge: Ed
     token = tokens.compose("w1", bytes(24), stranger.bundle)
     with pytest.raises(EnrolmentError, match="not signed by the CA that the token names"):
         await _enrolment(edge, tmp_path, token).ready()
+
+
+async def test_is_48_a_manager_that_cannot_be_reached_is_told_once_and_asked_again(edge: Edge, tmp_path: Path) -> None:
+    """The first answer and the call itself said it in two ways in turn: two lines of log every three seconds."""
+    enrolment = _enrolment(edge, tmp_path, _token(edge))
+    there, tries = enrolment._target, []
+
+    class Nowhere(Target):
+        def connect(self, seconds: float) -> socket.socket:
+            tries.append(seconds)
+            raise ConnectionRefusedError("refused")
+
+    enrolment._target = Nowhere(address="127.0.0.1:1")
+    with structlog.testing.capture_logs() as lines:
+        asking = spawn("enrol", enrolment.ready())
+        await until(lambda: len(tries) > 3, "it is tried again and again")
+    assert enrolment.waiting_for == "enrol 127.0.0.1:1: cannot be reached (refused); it is tried again"
+    assert [line["why"] for line in lines if line["event"] == "not enrolled yet"] == [enrolment.waiting_for]
+    enrolment._target = there
+    await until(lambda: edge.cluster("w1").status.enrolment is not None, "the manager is asked")
+    _approve(edge)
+    assert identity.peer_of((await asking).certificate).cluster == "w1"
 
 
 async def test_a_wrong_token_is_refused_with_the_managers_text(edge: Edge, tmp_path: Path) -> None:

@@ -165,6 +165,21 @@ def test_a_second_builder_waits_for_the_first_and_builds_nothing(
     assert not calls.exists()
 
 
+def test_is_48_a_builder_that_never_ends_is_named_after_the_limit(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_go(tmp_path, monkeypatch)
+    cache.mkdir(parents=True)
+    told: list[str] = []
+    monkeypatch.setattr(build, "LOCK_SECONDS_MAX", 0.3)
+    monkeypatch.setattr(build, "LOCK_POLL_SECONDS", 0.001)
+    with cache.with_name("here.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(BuildError, match=r"another builder has held .*here\.lock for 0 s: end it"):
+            build.ensure(told.append)
+    assert told == [f"another process is building; waiting for {cache.with_name('here.lock')}"]
+
+
 def test_the_command_says_its_error_in_one_line(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -271,6 +271,30 @@ async def test_without_a_docker_engine_one_sentence_says_so(tmp_path: Path, monk
         await KindProvider(settings(tmp_path)).up(["one"])
 
 
+@pytest.mark.parametrize("failures", [0, 2, 3, 4, 9])
+async def test_is_48_a_cluster_that_cannot_be_deleted_at_once_is_tried_four_times(
+    failures: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = tmp_path / "tries"
+    text = f"#!/bin/sh\necho try >> {tries}\ntest $(wc -l < {tries}) -gt {failures} || {{ echo busy >&2; exit 1; }}\n"
+    (tmp_path / "kind").write_text(text)
+    (tmp_path / "kind").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr("gatelift_sandbox.kind.DELETE_PAUSE_SECONDS", 0.0)
+    state = State(settings(tmp_path).home)
+    state.claim("one")
+    state.save(msgspec.structs.replace(an_entry("one", tmp_path), provider="kind", facts={"kind": "gl-1-one"}))
+    provider = KindProvider(settings(tmp_path))
+    if failures < 4:
+        assert await provider.down() == ["one"]
+        assert state.entries("kind") == []
+    else:
+        with pytest.raises(SandboxError, match="`kind delete cluster` failed: busy"):
+            await provider.down()
+        assert len(state.entries("kind")) == 1
+    assert tries.read_text().count("try") == min(failures + 1, 4)
+
+
 @pytest.mark.parametrize("kind", [LocalProvider, KindProvider, K3sProvider])
 async def test_a_cluster_that_is_not_there_is_said_not_to_be(
     kind: type[LocalProvider | KindProvider | K3sProvider], tmp_path: Path

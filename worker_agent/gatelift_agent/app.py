@@ -19,6 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import structlog
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_fixed
 
 from gatelift_agent.adapters import leadership
 from gatelift_agent.adapters.enrolment import Enrolment, EnrolmentError, read_bundle
@@ -48,6 +49,7 @@ from gatelift_kube.metrics_access import MetricsAccess
 from gatelift_kube.repetitions import problems
 from gatelift_kube.status_server import StatusServer
 from gatelift_kube.tasks import Supervisor, spawn
+from gatelift_kube.waiting import failure
 from gatelift_kube.writes import WRITE_SECONDS_MAX
 
 CONNECTIONS = 64
@@ -221,14 +223,13 @@ class _Process:
 
     async def _take_over(self, term: int) -> None:
         """Get an identity first: without one there is nobody to act for."""
-        while True:
-            try:
-                await self._enrolment.ready()
-                break
-            except (EnrolmentError, IdentityStoreError) as error:
-                self._enrolment.waiting_for = str(error)
-                self._log.error("no identity", problem=str(error))
-                await asyncio.sleep(REFUSED_SECONDS)
+
+        def tell(state: RetryCallState) -> None:
+            self._enrolment.waiting_for = str(failure(state))
+            self._log.error("no identity", problem=str(failure(state)))
+
+        refused = retry_if_exception_type((EnrolmentError, IdentityStoreError))
+        await AsyncRetrying(retry=refused, wait=wait_fixed(REFUSED_SECONDS), before_sleep=tell)(self._enrolment.ready)
         if self._elector.term == term:
             mark = leadership.found_mark(self._elector.standing)
             self._post(leadership.gained(term, self._free_term, self._times, mark))

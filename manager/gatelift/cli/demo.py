@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.live import Live
+from tenacity import stop_after_delay
 
 from gatelift.cli.demo_view import (
     DELETED,
@@ -36,6 +37,7 @@ from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.tasks import spawn
+from gatelift_kube.waiting import until
 from gatelift_sandbox import behaviour, records
 from gatelift_sandbox.behaviour import Behaviour
 from gatelift_sandbox.ensemble import Ensemble
@@ -336,15 +338,13 @@ class Stage:
         await self._until_seen(look, what)
 
     async def _until_seen(self, done: Callable[[], Awaitable[bool]], what: str) -> None:
-        deadline = time.monotonic() + PROMISE_SECONDS
-        while True:
+        async def seen() -> bool:
             await self._look()
             self._check_daemons()
-            if await done():
-                return
-            if time.monotonic() > deadline:
-                raise BrokenPromiseError(f"not within {PROMISE_SECONDS:g} s: {what}")
-            await asyncio.sleep(LOOK_SECONDS)
+            return await done()
+
+        if not await until(seen, LOOK_SECONDS, stop_after_delay(PROMISE_SECONDS)):
+            raise BrokenPromiseError(f"not within {PROMISE_SECONDS:g} s: {what}")
 
     def _check_daemons(self) -> None:
         """Tell of a daemon that ended by itself at once, instead of waiting for what it will not do."""

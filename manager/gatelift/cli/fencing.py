@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import msgspec
+from tenacity import stop_after_attempt
 
 from gatelift.cli.connection import TIMED_OUT, CliError
 from gatelift.core.cluster_status import (
@@ -34,6 +35,7 @@ from gatelift_kube.errors import NotFoundError
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
+from gatelift_kube.waiting import until
 
 WHO_AM_I = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
@@ -46,6 +48,8 @@ COUNT_SECONDS = 2.0
 STILL_SECONDS = 60.0
 """Without an answer, or without anything having ended, for this long the verb gives up waiting: a leader answers in a
 second, and another takes over within half a minute."""
+
+LOOKS = round(STILL_SECONDS / LOOK_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +139,20 @@ def _sayable(found: WorkerCluster, asked_through: int) -> tuple[int, bool]:
 
 async def _answer(client: Client, name: str, word: Word) -> None:
     """Wait until the manager has taken the word. Raises CliError when it has not, with what becomes of it."""
-    for _ in range(round(STILL_SECONDS / LOOK_SECONDS)):
+
+    async def taken() -> bool:
         found = await read_cluster(client, name)
         if word.is_taken(found):
-            return
+            return True
         refused = found.metadata.annotations.get(ANNOTATION_FENCE_REFUSED, "")
         if refused:
             raise CliError(f"{name}: refused: {refused}")
         if found.metadata.annotations.get(ANNOTATION_FENCED_THROUGH) != str(word.session):
             raise CliError(f"{name}: somebody took the word back before a manager answered; nothing was ended by it")
-        await asyncio.sleep(LOOK_SECONDS)
+        return False
+
+    if await until(taken, LOOK_SECONDS, stop_after_attempt(LOOKS)):
+        return
     text = f"{name}: no manager has answered for {STILL_SECONDS:g} s; it counts when one leads, if {name} is then still"
     raise CliError(f"{text} lost in session {word.session}: 'gatelift cluster list' shows it", TIMED_OUT)
 

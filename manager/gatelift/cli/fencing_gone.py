@@ -6,12 +6,11 @@ Said, then waited for. Neighbours: `fencing` (of all other clusters), `gatelift.
 
 from __future__ import annotations
 
-import asyncio
-
 import msgspec
+from tenacity import stop_after_attempt
 
 from gatelift.cli.connection import TIMED_OUT, CliError
-from gatelift.cli.fencing import LOOK_SECONDS, STILL_SECONDS, Word, read_cluster, who_am_i
+from gatelift.cli.fencing import LOOK_SECONDS, LOOKS, STILL_SECONDS, Word, read_cluster, who_am_i
 from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.recovery_asked import ANNOTATION_FENCED_GONE, Without, without
 from gatelift.core.recovery_values import Found, Told, told
@@ -19,6 +18,7 @@ from gatelift_kube.client import Client
 from gatelift_kube.errors import NotFoundError
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
+from gatelift_kube.waiting import until
 
 
 async def declare_gone(client: Client, name: str) -> Word | None:
@@ -40,10 +40,12 @@ async def declare_gone(client: Client, name: str) -> Word | None:
     await client.patch(
         ObjectRef(WORKER_CLUSTER, ObjectKey("", LOCAL_CLUSTER)), msgspec.json.encode({"metadata": metadata})
     )
-    for _ in range(round(STILL_SECONDS / LOOK_SECONDS)):
-        if _asked(await read_cluster(client, LOCAL_CLUSTER), name) != since:
-            return Word(session=0, who=who, after=since)
-        await asyncio.sleep(LOOK_SECONDS)
+
+    async def taken() -> bool:
+        return _asked(await read_cluster(client, LOCAL_CLUSTER), name) != since
+
+    if await until(taken, LOOK_SECONDS, stop_after_attempt(LOOKS)):
+        return Word(session=0, who=who, after=since)
     text = f"{name}: no manager has answered for {STILL_SECONDS:g} s; the word stands, and counts when one leads"
     raise CliError(text, TIMED_OUT)
 

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import msgspec
 import yaml
+from tenacity import stop_after_delay
 
+from gatelift_kube.waiting import until
 from gatelift_sandbox import build, children, starting
 from gatelift_sandbox.errors import SandboxError, StartError, UnknownClusterError
 from gatelift_sandbox.probes import Probe
@@ -131,24 +133,26 @@ class EmbeddedProvider:
 
     async def _written(self, entry: Entry, folder: Path) -> None:
         """Wait until the process has written the kubeconfig, which it does when it serves."""
-        deadline = time.monotonic() + READY_SECONDS_MAX
-        while not await asyncio.to_thread(Path(entry.kubeconfig).exists):
+
+        async def there() -> bool:
+            if await asyncio.to_thread(Path(entry.kubeconfig).exists):
+                return True
             if reason := _ended(entry, folder):
                 raise StartError(reason)
-            if time.monotonic() > deadline:
-                raise StartError(
-                    f"{entry.name}: the embedded API server does not serve after {READY_SECONDS_MAX:.0f} s"
-                )
-            await asyncio.sleep(POLL_SECONDS)
+            return False
+
+        if not await until(there, POLL_SECONDS, stop_after_delay(READY_SECONDS_MAX)):
+            raise StartError(f"{entry.name}: the embedded API server does not serve after {READY_SECONDS_MAX:.0f} s")
 
     async def _answers(self, entry: Entry, *, wanted: bool) -> None:
-        deadline = time.monotonic() + READY_SECONDS_MAX
         async with Probe(Path(entry.kubeconfig)) as probe:
-            while (await probe.get("/readyz") == "ok") is not wanted:
-                if time.monotonic() > deadline:
-                    state = "up" if wanted else "down"
-                    raise SandboxError(f"{entry.name}: the API server is not {state} after {READY_SECONDS_MAX:.0f} s")
-                await asyncio.sleep(POLL_SECONDS)
+
+            async def as_wanted() -> bool:
+                return (await probe.get("/readyz") == "ok") is wanted
+
+            if not await until(as_wanted, POLL_SECONDS, stop_after_delay(READY_SECONDS_MAX)):
+                state = "up" if wanted else "down"
+                raise SandboxError(f"{entry.name}: the API server is not {state} after {READY_SECONDS_MAX:.0f} s")
 
     async def _end(self, entry: Entry) -> None:
         for process in (KUBELET, SERVER):

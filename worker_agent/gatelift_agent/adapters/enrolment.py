@@ -23,9 +23,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, wait_exception
 
 from gatelift_agent.adapters.identity_store import Identity, IdentityChangedError, IdentityStore
 from gatelift_agent.adapters.targets import Target
+from gatelift_kube.waiting import failure
 from gatelift_wire import identity as wire_identity
 from gatelift_wire import tokens
 from gatelift_wire.v1 import agent_pb2 as pb
@@ -51,6 +53,14 @@ class EnrolmentError(Exception):
 
 class _RefusedError(EnrolmentError):
     """The manager said no."""
+
+
+class _NotYetError(EnrolmentError):
+    """Nobody answers, or a person has to approve first; it is asked again after so many seconds."""
+
+    def __init__(self, text: str, seconds: float) -> None:
+        super().__init__(text)
+        self.seconds = seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +153,7 @@ class Enrolment:
                 await self._save(self.current)
             while not self._is_valid(self.current):
                 try:
-                    await self._ask(self.current)
+                    await self._ask_for(self._lacking)
                 except _RefusedError:
                     if not self.current.certificate or not self._has_new_token(self.current):
                         raise
@@ -194,6 +204,9 @@ class Enrolment:
             return False
         return validity(current.certificate).seconds_left(self._utc_now()) > EXPIRY_MARGIN_SECONDS
 
+    def _lacking(self) -> Identity | None:
+        return None if self.current is None or self._is_valid(self.current) else self.current
+
     def _has_new_token(self, current: Identity | None) -> bool:
         used = current.token_digest if current is not None else b""
         return bool(self._token) and tokens.digest(self._token).encode() != used
@@ -207,11 +220,24 @@ class Enrolment:
             await self._save(old)
         self.current = old
         fresh = Identity(key=old.next_key, bundle=self._ca_bundle)
-        while self.current is old:
-            await self._ask(fresh)
+        await self._ask_for(lambda: fresh if self.current is old else None)
+
+    async def _ask_for(self, lacking: Callable[[], Identity | None]) -> None:
+        """Ask for a certificate of the identity that lacks one until none does, as long as a person takes to approve.
+
+        Raises EnrolmentError when it is refused.
+        """
+        asking = AsyncRetrying(
+            retry=retry_if_exception_type(_NotYetError), wait=wait_exception(_pause), before_sleep=self._wait_for
+        )
+        async for attempt in asking:
+            with attempt:
+                identity = lacking()
+                if identity is not None:
+                    await self._ask(identity)
 
     async def _ask(self, current: Identity) -> None:
-        """Ask once; wait as told when a person has to approve. Raises EnrolmentError when it is refused."""
+        """Ask once. Raises _NotYetError when it is to be asked again, EnrolmentError when it is refused."""
         if self._target is None:
             raise EnrolmentError(
                 "enrol: no valid certificate is there, and no address to enrol at; set enrol: host:port"
@@ -221,12 +247,7 @@ class Enrolment:
         request = pb.EnrollRequest(
             cluster=self._cluster, request=signing_request(current.key, self._cluster), token=token
         )
-        try:
-            response = await _call(self._target, bundle, request)
-        except EnrolmentError as error:
-            self._wait_for(str(error))
-            await asyncio.sleep(ASK_AGAIN_SECONDS_MAX / 10)
-            return
+        response = await _call(self._target, bundle, request)
         if response.status == pb.ENROLL_STATUS_APPROVED:
             self.waiting_for = ""
             used = tokens.digest(token).encode() if token else current.token_digest
@@ -238,11 +259,11 @@ class Enrolment:
             raise _RefusedError(f"enrolment of {self._cluster} was refused: {response.text}")
         else:
             digest = wire_identity.key_digest(_private_key(current.key).public_key())
-            self._wait_for(f"{response.text or 'waiting for approval'}; the key of this agent is {digest}")
             pause = min(ASK_AGAIN_SECONDS_MAX, max(ASK_AGAIN_SECONDS_MIN, response.retry_after_seconds))
-            await asyncio.sleep(pause)
+            raise _NotYetError(f"{response.text or 'waiting for approval'}; the key of this agent is {digest}", pause)
 
-    def _wait_for(self, text: str) -> None:
+    def _wait_for(self, state: RetryCallState) -> None:
+        text = str(failure(state))
         if text != self.waiting_for:
             self._log.info("not enrolled yet", cluster=self._cluster, why=text)
         self.waiting_for = text
@@ -258,8 +279,7 @@ class Enrolment:
             async with asyncio.timeout(CALL_SECONDS):
                 chain = await asyncio.to_thread(_served_chain, self._target)
         except (OSError, TimeoutError, ssl.SSLError) as error:
-            self._wait_for(f"enrol {self._target.address}: cannot be reached ({error}); it is tried again")
-            return b""
+            raise _unanswered(self._target, f"cannot be reached ({error})") from error
         for certificate in chain:
             if tokens.ca_hash(certificate) == wanted:
                 return certificate
@@ -329,9 +349,15 @@ def _check(certificate: bytes, key: bytes, cluster: str) -> None:
         raise EnrolmentError(f"certificate: is for cluster {peer.cluster}, this is {cluster}; it is dropped")
 
 
+def _pause(error: BaseException) -> float:
+    return error.seconds if isinstance(error, _NotYetError) else 0.0
+
+
+def _unanswered(target: Target, why: str) -> _NotYetError:
+    return _NotYetError(f"enrol {target.address}: {why}; it is tried again", ASK_AGAIN_SECONDS_MAX / 10)
+
+
 async def _call(target: Target, bundle: bytes, request: pb.EnrollRequest) -> pb.EnrollResponse:
-    if not bundle:
-        raise EnrolmentError(f"enrol {target.address}: cannot be reached; it is tried again")
     credentials = grpc.ssl_channel_credentials(root_certificates=bundle)
     async with grpc.aio.secure_channel(target.address, credentials, options=target.options()) as channel:
         call = channel.unary_unary(
@@ -343,7 +369,7 @@ async def _call(target: Target, bundle: bytes, request: pb.EnrollRequest) -> pb.
             response: pb.EnrollResponse = await call(request, timeout=CALL_SECONDS)
         except grpc.aio.AioRpcError as error:
             text = (error.details() or error.code().name).splitlines()[0]
-            raise EnrolmentError(f"enrol {target.address}: no answer ({text}); it is tried again") from error
+            raise _unanswered(target, f"no answer ({text})") from error
     return response
 
 

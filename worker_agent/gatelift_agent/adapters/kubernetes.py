@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import structlog
+from tenacity import stop_never
 
 from gatelift_agent.adapters.health import HealthWatch
 from gatelift_agent.adapters.node_watch import RUNNING, NodeWatch, ThinCache
@@ -50,6 +51,7 @@ from gatelift_kube.resources import (
     Resource,
 )
 from gatelift_kube.tasks import Supervisor
+from gatelift_kube.waiting import until
 from gatelift_kube.writes import (
     ApiEvent,
     ApiWrite,
@@ -323,10 +325,8 @@ class WorkerApi:
         """Tell of what is ours by its marks and shown by no watch, once; then that this has been looked for."""
         await listed.wait()  # what loses its label between two lists would be in neither
         for resource, selection in HIDDEN if self._keeps_state else HIDDEN_LOCAL:
-            while True:
-                if await self._found_hidden(resource, replace(selection, namespace=namespace), emit):
-                    break
-                await asyncio.sleep(HIDDEN_RETRY_SECONDS)
+            found = partial(self._found_hidden, resource, replace(selection, namespace=namespace), emit)
+            await until(found, HIDDEN_RETRY_SECONDS, stop_never)
         emit(Synced(POD))
 
     async def _found_hidden(self, resource: Resource, selection: Selection, emit: Callable[[ApiEvent], None]) -> bool:
