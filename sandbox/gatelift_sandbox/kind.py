@@ -40,6 +40,8 @@ READY_SECONDS_MAX = 300.0
 API_SERVER_GRACE_SECONDS = 2
 """A kube-apiserver on its way out waits for its watches to end; a sandbox does not."""
 CLUSTERS_MAX = 5
+NETWORK = "kind"
+"""Docker's network on which kind puts its nodes."""
 DEFAULT_TEST_IMAGE = "busybox:1.37"
 
 CAPABILITIES = Capabilities(
@@ -83,6 +85,10 @@ class KindProvider:
         await asyncio.gather(*(self._end(entry) for entry in entries))
         return [entry.name for entry in entries]
 
+    def inside(self, name: str) -> str:
+        """Return the URL of a cluster's API server as containers on kind's network reach it."""
+        return f"https://{_node(self._known(name))}:6443"
+
     async def running(self) -> list[Cluster]:
         """Return the clusters whose node runs."""
         entries = self._state.entries(self.name)
@@ -93,9 +99,7 @@ class KindProvider:
 
     async def api_server(self, name: str, action: ApiServerAction) -> None:
         """Disturb the static pod of the kube-apiserver. Its kubelet restarts one that is paused for over a minute."""
-        entry = self._state.entry(name)
-        if entry is None or entry.provider != self.name:
-            raise UnknownClusterError(f"no cluster {name} of provider {self.name} in {self._state.clusters}")
+        entry = self._known(name)
         match action:
             case ApiServerAction.STOP | ApiServerAction.KILL:
                 await self._in_node(entry, f"mv {_MANIFEST} {_ASIDE}")
@@ -110,6 +114,12 @@ class KindProvider:
             case ApiServerAction.RESUME:
                 await self._in_node(entry, "pkill -CONT -x kube-apiserver")
                 await self._ready(entry)
+
+    def _known(self, name: str) -> Entry:
+        entry = self._state.entry(name)
+        if entry is None or entry.provider != self.name:
+            raise UnknownClusterError(f"no cluster {name} of provider {self.name} in {self._state.clusters}")
+        return entry
 
     async def _up(self, name: str) -> Cluster:
         started = time.monotonic()
@@ -207,7 +217,7 @@ async def _has_image(image: str) -> bool:
 async def _gateway() -> str:
     """Return this machine's IPv4 address on kind's network, where the clusters reach its webhooks and manager."""
     template = "{{range .IPAM.Config}}{{.Gateway}} {{end}}"
-    listed = await run(["docker", "network", "inspect", "kind", "--format", template], COMMAND_SECONDS_MAX)
+    listed = await run(["docker", "network", "inspect", NETWORK, "--format", template], COMMAND_SECONDS_MAX)
     for address in listed.split():
         if ipaddress.ip_address(address.partition("/")[0]).version == 4:
             return address.partition("/")[0]

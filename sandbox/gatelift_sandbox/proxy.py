@@ -13,7 +13,7 @@ CONNECTIONS_MAX = 64
 
 
 class Proxy:
-    """Forwards 127.0.0.1:`port` to a target. `cut` breaks what is open and refuses what comes; `mend` ends that."""
+    """Forwards its `port` to a target. `cut` breaks what is open and refuses what comes; `mend` ends that."""
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
@@ -28,9 +28,9 @@ class Proxy:
         """Send new connections elsewhere."""
         self._target = (host, port)
 
-    async def start(self) -> None:
-        """Listen on a free port of 127.0.0.1."""
-        self._server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+    async def start(self, host: str = "127.0.0.1") -> None:
+        """Listen on a free port of an address of this machine."""
+        self._server = await asyncio.start_server(self._connected, host, 0)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:

@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from gatelift_sandbox import build
 from gatelift_sandbox.errors import SandboxError
+from gatelift_sandbox.kind import require_engine
 from support import e2e_world, log_tails
 from support.e2e_tidy import tidy
 from support.e2e_world import REQUIRED, World
@@ -44,21 +45,23 @@ MODULES_OF = {
         "test_worker_defaults.py",
     ),
     "embedded": EVERYWHERE,
-    "kind": ("test_kind_provider.py", "test_k3s_engine.py", "test_kind_road.py"),
+    "kind": ("test_kind_provider.py", "test_k3s_engine.py", "test_kind_road.py", "test_own_image.py"),
 }
 FAILED = pytest.StashKey[bool]()
 _mine = MODULES_OF.get(PROVIDER, ())
 collect_ignore = sorted({module for modules in MODULES_OF.values() for module in modules} - set(_mine))
 
 
-def missing() -> str:
+async def missing() -> str:
     """Return why the scenarios cannot run here, "" when they can."""
-    if PROVIDER != "local":
-        return ""
     try:
-        return "" if build.find() is not None else "their binaries are not built: make control-plane"
+        if PROVIDER == "kind":
+            await require_engine()
+        elif PROVIDER == "local" and build.find() is None:
+            return "their binaries are not built: make control-plane"
     except SandboxError as error:
         return str(error)
+    return ""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -77,7 +80,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     """One installation that all scenarios of a run share: three clusters, manager, webhooks, two agents."""
-    why = missing()
+    why = await missing()
     if why and not REQUIRED:
         pytest.skip(f"no control planes here: {why}")
     folder = Path(tmp_path_factory.mktemp("e2e"))

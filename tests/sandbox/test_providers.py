@@ -271,6 +271,16 @@ async def test_without_a_docker_engine_one_sentence_says_so(tmp_path: Path, monk
         await KindProvider(settings(tmp_path)).up(["one"])
 
 
+def test_is_48_a_kind_cluster_has_an_address_on_its_network(tmp_path: Path) -> None:
+    state = State(settings(tmp_path).home)
+    state.claim("one")
+    state.save(msgspec.structs.replace(an_entry("one", tmp_path), provider="kind", facts={"kind": "gl-1-one"}))
+    provider = KindProvider(settings(tmp_path))
+    assert provider.inside("one") == "https://gl-1-one-control-plane:6443"
+    with pytest.raises(UnknownClusterError, match="no cluster two of provider kind"):
+        provider.inside("two")
+
+
 @pytest.mark.parametrize("failures", [0, 2, 3, 4, 9])
 async def test_is_48_a_cluster_that_cannot_be_deleted_at_once_is_tried_four_times(
     failures: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -29,16 +29,28 @@ async def a_target(word: bytes) -> AsyncIterator[int]:
         server.close()
 
 
-async def heard(port: int) -> bytes:
+async def heard(port: int, host: str = "127.0.0.1") -> bytes:
     """Return what a new connection through the proxy brings, empty when it is broken off."""
     async with asyncio.timeout(LIMIT_SECONDS):
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        reader, writer = await asyncio.open_connection(host, port)
         try:
             return await reader.read(100)
         except ConnectionError:
             return b""
         finally:
             writer.transport.abort()
+
+
+async def test_is_48_it_listens_where_containers_reach_it() -> None:
+    async with a_target(b"word") as port:
+        proxy = Proxy("127.0.0.1", port)
+        await proxy.start("127.0.0.2")
+        try:
+            assert await heard(proxy.port, "127.0.0.2") == b"word"
+            with pytest.raises(ConnectionRefusedError):
+                await heard(proxy.port)
+        finally:
+            await proxy.stop()
 
 
 async def test_a_cut_breaks_a_connection_that_is_just_being_made_even_when_it_is_mended_at_once(
