@@ -9,6 +9,7 @@ No task, timer or lock per object: a fixed number of workers takes from queues.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections import deque
 from collections.abc import Callable
@@ -266,14 +267,21 @@ class Executor:
                     ref.resource, ref.key.namespace, command.body, dry_run=dry_run, seconds=seconds
                 )
             case Delete():
-                return await self._client.delete(
-                    command.ref,
-                    uid=command.uid,
-                    resource_version=command.resource_version,
-                    grace_seconds=command.grace_seconds,
-                    propagation=command.propagation,
-                    seconds=seconds,
-                )
+                return await self._delete(command, deadline)
+
+    async def _delete(self, command: Delete, deadline: float) -> Served | None:
+        served = await self._client.delete(
+            command.ref,
+            uid=command.uid,
+            resource_version=command.resource_version,
+            grace_seconds=command.grace_seconds,
+            propagation=command.propagation,
+            seconds=deadline - self._clock(),
+        )
+        if served is not None and len(served.raw) >= making_room.FULL_BYTES:
+            with contextlib.suppress(KubeError):  # it is deleted; who is to write its end may lack room for that
+                await self._client.apply(making_room.before(command), seconds=deadline - self._clock())
+        return served
 
 
 def traffic_of(command: ApiWrite) -> Traffic:

@@ -16,6 +16,9 @@ import msgspec
 from gatelift_kube.unreadable import UNREADABLE
 from gatelift_kube.writes import Delete, Patch, PatchKind
 
+FULL_BYTES = 1 << 20
+"""JSON of an object that terminates and may lack room for its end: etcd takes 1.5 MiB, a kubelet writes kilobytes."""
+
 _EMPTY: list[dict[str, Any]] = [{}]
 
 

@@ -449,8 +449,9 @@ async def test_hd_3_requests_of_a_managed_pod_are_not_raised_in_place(kubectl: K
 
 
 async def test_hd_267_a_managed_pod_is_deleted_with_a_grace_of_a_day_at_most(kubectl: Kubectl) -> None:
-    await kubectl.apply(a_pod("slow", labels={f"{K}managed": "true"}))
-    await kubectl.apply(a_pod("of-nobody"))
+    bound = {"containers": [{"name": "c", "image": "i"}], "nodeName": "n"}  # what no node has goes without a grace
+    await kubectl.apply({**a_pod("slow", labels={f"{K}managed": "true"}), "spec": bound})
+    await kubectl.apply({**a_pod("of-nobody"), "spec": bound})
     await refused(kubectl, "delete it with at most 86400, a day", "delete", "pod", "slow", "--grace-period=86401")
     for name in ("slow", "of-nobody"):
         await kubectl("delete", "pod", name, "--dry-run=server", "--grace-period=86400")

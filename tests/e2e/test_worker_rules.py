@@ -185,7 +185,7 @@ async def test_hd_3_a_placed_job_may_be_suspended_and_deleted_by_a_person(kubect
 
 async def test_hd_267_a_placed_pod_is_deleted_with_a_grace_of_a_day_at_most(kubectl: Kubectl) -> None:
     placed = a_pod("slow", labels=RUN)
-    placed["spec"] = {**POD_SPEC, "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
+    placed["spec"] = {**POD_SPEC, "nodeName": "n"}  # what no node has goes without a grace
     await kubectl("create", "-f", "-", *AS_AGENT, manifest=placed)
     await refused(kubectl, "delete it with at most 86400, a day", "delete", "pod", "slow", "--grace-period=86401")
     await kubectl("delete", "pod", "slow", "--dry-run=server", "--grace-period=86400")

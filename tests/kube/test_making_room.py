@@ -51,6 +51,21 @@ async def test_hd_262_a_deletion_makes_room_first_by_the_same_uid(server: FakeAp
     assert len(server.asked("DELETE")) == 2
 
 
+@pytest.mark.parametrize(("size", "patches"), [(100, 0), (making_room.FULL_BYTES, 1)], ids=["small", "nearly full"])
+async def test_hd_262_what_terminates_has_room_for_its_end(
+    server: FakeApiServer, client: Client, size: int, patches: int
+) -> None:
+    """HD-262: its deletion found room, its kubelet did not: it ran for ever, by what its status said."""
+    there = server.put(POD, "p", "ns", metadata={"annotations": {"full": "x" * size}, "finalizers": ["ours"]})
+    going = {**there["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    server.fault("DELETE", "pods/p", status=200, body={**there, "metadata": going})
+    async with running(Carried(client)) as carried:
+        carried.executor.submit(Delete(write_id=1, ref=ref_of(POD, "p", "ns"), uid="uid-p"))
+        outcome = await carried.only()
+    assert isinstance(outcome, WriteDone)
+    assert sent(server, "PATCH") == [{"metadata": {"uid": "uid-p", "managedFields": [{}]}}] * patches
+
+
 async def test_hd_262_what_is_still_too_large_is_refused_once_and_for_all(
     server: FakeApiServer, client: Client
 ) -> None:
