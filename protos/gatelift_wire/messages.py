@@ -243,9 +243,13 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forget:
-    """The final state is recorded: drop finalizers, delete what is left, free the memory (but not R5's)."""
+    """The final state is recorded: drop finalizers, delete what is left, free the memory (but not R5's).
+
+    What the worker keeps after its end, to be looked at, stays; `gone`: the user's object is gone, and so goes that.
+    """
 
     key: PlacementKey
+    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -364,7 +364,7 @@ RULES: dict[type, dict[str, Rule]] = {
     messages.Confirm: {"keys": _many(_key, limits.KEYS_MAX)},
     messages.Withdraw: {"key": _key},
     messages.Stop: {"key": _key, "reason": _WORD_MAYBE, "message": _TEXT, "grace_seconds": _maybe(_SECONDS)},
-    messages.Forget: {"key": _key},
+    messages.Forget: {"key": _key, "gone": _flag},
     messages.DeleteObject: {"key": _key, "name": _NAME, "grace_seconds": _maybe(_SECONDS)},
     messages.SetUserGates: {"key": _key, "name": _NAME, "gates": _many(_WORD, limits.GATES_MAX)},
     messages.Cordon: {"cordoned": _flag},

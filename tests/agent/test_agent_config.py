@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from gatelift_agent import config as configuration
-from gatelift_agent.core.settings import FlavorCapacity
+from gatelift_agent.core.settings import FlavorCapacity, KeepFinished
 from gatelift_wire import tokens
 
 TOKEN = tokens.compose("w1", bytes(24), b"-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n")
@@ -80,6 +80,14 @@ def test_lists_and_mappings_of_the_environment_are_json(monkeypatch: pytest.Monk
     assert settings.policy.service_accounts == {"default": "batch"}
 
 
+def test_is_46_what_failed_stays_for_an_hour_and_what_succeeded_not_unless_the_worker_says_so(tmp_path: Path) -> None:
+    kept = _load(tmp_path, GOOD).core_settings("i", "1").keep
+    assert kept == KeepFinished(failed_seconds=3600.0, succeeded_seconds=0.0, objects_max=1000)
+    said = {"failedSeconds": 0, "succeededSeconds": 60, "objectsMax": 10}
+    kept = _load(tmp_path, {**GOOD, "keepFinished": said}).core_settings("i", "1").keep
+    assert kept == KeepFinished(failed_seconds=0.0, succeeded_seconds=60.0, objects_max=10)
+
+
 def test_a_token_is_never_shown(tmp_path: Path) -> None:
     assert TOKEN not in repr(_load(tmp_path, {**GOOD, "token": TOKEN}))
 
@@ -105,6 +113,13 @@ BAD: dict[str, tuple[object, str]] = {
         "token: is for cluster w1, this is w2; use the token of this cluster",
     ),
     "contradicting times": ({**GOOD, "leaderElection": {"leaseSeconds": 5}}, "leaderElection: "),
+    "kept for too long": ({**GOOD, "keepFinished": {"failedSeconds": 1e7}}, "keepFinished.failedSeconds: "),
+    "kept for less than nothing": (
+        {**GOOD, "keepFinished": {"succeededSeconds": -1}},
+        "keepFinished.succeededSeconds: ",
+    ),
+    "kept for ever": ({**GOOD, "keepFinished": {"failedSeconds": float("nan")}}, "keepFinished.failedSeconds: "),
+    "too much kept": ({**GOOD, "keepFinished": {"objectsMax": 10_001}}, "keepFinished.objectsMax: "),
     "not YAML": ("cluster: [", "is not YAML"),
     "not a mapping": ("- a", "a mapping of settings is needed"),
 }

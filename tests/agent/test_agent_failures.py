@@ -12,7 +12,7 @@ from gatelift_agent.core.failures import Failures
 from gatelift_kube.objects.core import Pod
 from gatelift_kube.resources import JOB, POD
 from gatelift_wire import messages as m
-from support.agent_drivers import running_job
+from support.agent_drivers import fail_pod, failed_job, running_job
 from support.agent_stage import Stage
 from support.agent_values import KEY
 
@@ -21,29 +21,8 @@ FAILED = m.FailedContainer(
 )
 
 
-def fail(stage: Stage, name: str, code: int = 3, at: str = "2026-01-01T00:00:05Z") -> None:
-    """Let a kubelet say that a pod's container failed."""
-    end = {"exitCode": code, "reason": "Error", "message": "no such file", "finishedAt": at}
-    containers = [{"name": "main", "state": {"terminated": end}}]
-    stage.change(POD, name, {"status": {"phase": "Failed", "containerStatuses": containers}}, "status")
-
-
-def job_fails(stage: Stage) -> None:
-    """Let the Job's controller say the end."""
-    said = [{"type": kind, "status": "True", "reason": "BackoffLimitExceeded"} for kind in ("FailureTarget", "Failed")]
-    stage.change(JOB, "j", {"status": {"failed": 2, "active": 0, "conditions": said}}, "status")
-
-
 def finished(stage: Stage) -> list[m.FailedContainer | None]:
     return [one.failed for one in stage.peer.of(m.Finished)]
-
-
-def failed_job() -> Stage:
-    stage, _ = running_job()
-    fail(stage, "j-1", 143, at="2026-01-01T00:00:09Z")
-    fail(stage, "j-0")
-    job_fails(stage)
-    return stage
 
 
 def test_is_46_a_job_that_failed_says_which_container_was_the_first() -> None:
@@ -55,13 +34,13 @@ def test_is_46_a_pod_that_failed_says_which_of_its_containers_was_the_first() ->
     stage.start()
     stage.place()
     stage.run()
-    fail(stage, "p")
+    fail_pod(stage, "p")
     assert [one and (one.pod, one.exit_code) for one in finished(stage)] == [("p", 3)]
 
 
 def test_is_46_work_that_succeeded_tells_of_no_failure_that_it_got_over() -> None:
     stage, cluster = running_job()
-    fail(stage, "j-0")
+    fail_pod(stage, "j-0")
     stage.remove(POD, "j-0", grace=0)
     stage.change(JOB, "j", {"status": {"failed": 1}}, "status")
     stage.change(POD, "j-1", {"status": {"phase": "Succeeded"}}, "status")

@@ -22,7 +22,7 @@ from gatelift_kube.writes import (
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire import messages as m
 from gatelift_wire.keys import FINALIZER_REPORT, PlacementKey
-from support.agent_drivers import Cluster
+from support.agent_drivers import Cluster, namespace_goes
 from support.agent_stage import Stage
 from support.agent_values import KEY, NAMESPACE_NAME, decode
 
@@ -97,16 +97,6 @@ def _rights_go(stage: Stage) -> None:
     stage.allowed = False
 
 
-def _namespace_goes(stage: Stage) -> None:
-    """Remove the namespace, as the watch of Namespaces tells it; what is in it is left as it is."""
-    kind = stage.store.kinds.of(NAMESPACE)
-    stage.store.delete(kind, "", NAMESPACE_NAME, Deletion(), stage.now)
-    bare = stage.store.look(("", "namespaces"), "", NAMESPACE_NAME)
-    assert bare is not None
-    stage.store.update(kind, "", NAMESPACE_NAME, {**bare, "spec": {}}, stage.now, subresource="finalize")
-    stage.settle()
-
-
 # --- answers to a probe (HD-46) ------------------------------------------------------------------------------------
 
 
@@ -164,7 +154,7 @@ def test_hd_46_a_stop_that_is_not_answered_has_stopped_nothing(error: WriteError
 def test_hd_42_a_pod_whose_last_events_never_came_is_asked_for_when_its_namespace_is_gone() -> None:
     stage = _running()
     _all_go_unseen(stage)
-    _namespace_goes(stage)
+    namespace_goes(stage)
     assert len(stage.peer.of(m.Evicted)) == 1
     stage.send(m.Forget(key=KEY))
     assert stage.state() == "none"
@@ -177,7 +167,7 @@ def test_hd_42_a_namespace_that_took_our_rights_along_proves_by_its_own_absence(
     _all_go_unseen(stage)
     stage.pass_seconds(300.0)
     assert stage.state() == "Running", "rights that are gone prove nothing"
-    _namespace_goes(stage)
+    namespace_goes(stage)
     stage.pass_seconds(60.0)
     assert len(stage.peer.of(m.Evicted)) == 1
     stage.send(m.Forget(key=KEY))
@@ -192,7 +182,7 @@ def test_hd_42_what_may_run_on_on_a_node_stays_charged_when_its_namespace_is_gon
     _node(stage, 1)
     _rights_go(stage)
     _all_go_unseen(stage)
-    _namespace_goes(stage)
+    namespace_goes(stage)
     stage.pass_seconds(300.0)
     assert stage.state() == "Draining"
     assert stage.peer.of(m.Evicted) == []
@@ -220,7 +210,7 @@ def test_hd_65_what_was_proved_gone_before_its_namespace_went_is_not_asked_for_w
     assert stage.state() == "Draining", "proved gone, and its kubelet is waited for"
     if not rights:
         _rights_go(stage)
-    _namespace_goes(stage)
+    namespace_goes(stage)
     stage.pass_seconds(300.0)
     assert stage.peer.of(m.Evicted) == []
     _node(stage, 2)
@@ -246,7 +236,7 @@ def test_hd_65_a_create_that_was_under_way_as_its_namespace_went_is_refused_once
     stage.hold = lambda _write: False
     if not rights:
         _rights_go(stage)
-    _namespace_goes(stage)
+    namespace_goes(stage)
     stage.post(WriteFailed(write_id=create.write_id, error=error, message="no"))
     stage.pass_seconds(120.0)
     assert len(stage.peer.of(m.Refused)) == 1
@@ -261,7 +251,7 @@ def test_hd_42_a_namespace_made_anew_is_not_the_one_that_the_pod_was_in() -> Non
     _all_go_unseen(stage)
     stage.pass_seconds(5.0)
     stage.watching = False
-    _namespace_goes(stage)
+    namespace_goes(stage)
     stage.create(NAMESPACE, {"metadata": {"name": NAMESPACE_NAME, "labels": {"gatelift.dev/accept": "true"}}})
     stage.watching = True
     found = stage.store.find(("", "namespaces"), "", NAMESPACE_NAME)
@@ -289,7 +279,7 @@ def test_hd_42_a_namespace_that_is_older_than_a_pod_proves_nothing_about_it() ->
 def test_hd_42_a_pod_that_outlives_its_namespace_runs_on() -> None:
     """Somebody took the finalizers off the namespace itself: what was in it is still there."""
     stage = _running()
-    _namespace_goes(stage)
+    namespace_goes(stage)
     stage.pass_seconds(300.0)
     assert stage.state() == "Running"
     stage.finish()
@@ -308,7 +298,7 @@ def test_hd_42_an_answer_from_before_the_end_of_the_namespace_is_not_the_last_wo
     stage._write(lift, answered=True)
     answer = stage.events.pop()
     _all_go_unseen(stage)
-    _namespace_goes(stage)
+    namespace_goes(stage)
     stage.post(answer)
     stage.pass_seconds(120.0)  # it was let go and never seen on a node: grace and margin
     assert len(stage.peer.of(m.Evicted)) == 1
@@ -325,7 +315,7 @@ def test_hd_65_a_probe_from_before_the_end_of_the_namespace_is_not_the_last_word
     answer = stage.events.pop()
     stage.pass_seconds(1.0)
     _all_go_unseen(stage)
-    _namespace_goes(stage)
+    namespace_goes(stage)
     stage.post(answer)
     stage.pass_seconds(120.0)
     assert len(stage.peer.of(m.Evicted)) == 1
@@ -334,7 +324,7 @@ def test_hd_65_a_probe_from_before_the_end_of_the_namespace_is_not_the_last_word
 def test_hd_42_the_watch_of_a_namespace_that_is_gone_ends_with_its_last_placement() -> None:
     stage = _running()
     _rights_go(stage)
-    _namespace_goes(stage)
+    namespace_goes(stage)
     assert NAMESPACE_NAME in stage.watched
     _all_go_unseen(stage)
     stage.watched = {NAMESPACE_NAME}
@@ -351,7 +341,7 @@ def test_hd_42_what_was_reported_is_forgotten_although_nothing_in_its_namespace_
     assert FINALIZER_REPORT in stage.pod()["metadata"]["finalizers"]
     _rights_go(stage)
     _all_go_unseen(stage)
-    _namespace_goes(stage)
+    namespace_goes(stage)
     stage.send(m.Forget(key=KEY))
     stage.pass_seconds(60.0)
     assert stage.state() == "none"

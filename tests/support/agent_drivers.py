@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift_kube.resources import JOB, POD
+from gatelift_kube.resources import JOB, NAMESPACE, POD
+from gatelift_kube.timestamps import to_text
+from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
 from support.agent_stage import Stage
@@ -266,3 +268,40 @@ def running_job(spec: dict[str, Any] | None = None, **settings: Any) -> tuple[St
         pass
     assert len(cluster.running) == 2
     return stage, cluster
+
+
+def fail_pod(stage: Stage, name: str, code: int = 3, at: str = "2026-01-01T00:00:05Z") -> None:
+    """Let a kubelet say that a pod's container failed."""
+    end = {"exitCode": code, "reason": "Error", "message": "no such file", "finishedAt": at}
+    containers = [{"name": "main", "state": {"terminated": end}}]
+    ready = [{"type": "Ready", "status": "False", "lastTransitionTime": to_text(stage.now)}]
+    said = {"phase": "Failed", "containerStatuses": containers, "conditions": ready}
+    stage.change(POD, name, {"status": said}, "status")
+
+
+def fail_job(stage: Stage, name: str = "j") -> None:
+    """Let the Job's controller say the end."""
+    said = [
+        {"type": kind, "status": "True", "reason": "BackoffLimitExceeded", "lastTransitionTime": to_text(stage.now)}
+        for kind in ("FailureTarget", "Failed")
+    ]
+    stage.change(JOB, name, {"status": {"failed": 2, "active": 0, "conditions": said}}, "status")
+
+
+def failed_job(**settings: Any) -> Stage:
+    """Return a stage on which a Job has failed, its second pod first, and its agent has told that."""
+    stage, _ = running_job(**settings)
+    fail_pod(stage, "j-1", 143, at="2026-01-01T00:00:09Z")
+    fail_pod(stage, "j-0")
+    fail_job(stage)
+    return stage
+
+
+def namespace_goes(stage: Stage) -> None:
+    """Remove the namespace, as the watch of Namespaces tells it; what is in it is left as it is."""
+    kind = stage.store.kinds.of(NAMESPACE)
+    stage.store.delete(kind, "", NAMESPACE_NAME, Deletion(), stage.now)
+    bare = stage.store.look(("", "namespaces"), "", NAMESPACE_NAME)
+    assert bare is not None
+    stage.store.update(kind, "", NAMESPACE_NAME, {**bare, "spec": {}}, stage.now, subresource="finalize")
+    stage.settle()

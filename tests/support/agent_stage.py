@@ -211,7 +211,7 @@ class Stage(Watches):
 
     def start(self) -> None:
         """Let the agent lead, list, dial and resync."""
-        self.post(events.LeadershipGained(term=self.process, settle_seconds=0.0))
+        self.post(events.LeadershipGained(term=self.process, settle_seconds=0.0, unix=self.now))
         self.lead()
         for _ in range(100):
             if self.peer.open:

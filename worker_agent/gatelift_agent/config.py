@@ -36,6 +36,13 @@ KINDS_SERVED = ("Pod", "Job")
 WRITES_MAX = 100_000
 """More writes a second than any API server takes: a limit above it is none, and infinity is no number to count with."""
 
+KEPT_SECONDS_MAX = 7 * 86400.0
+"""A week: who wants to look at what failed longer than that copies it."""
+
+KEPT_MAX = 10_000
+"""Objects that are kept, each some ten kilobytes here and in the worker's etcd; its garbage collector of pods takes
+those that have ended from 12,500 on."""
+
 REPLICAS_MAX = 16
 """More replicas than this only cost Lease reads."""
 
@@ -93,6 +100,15 @@ class CapacitySection(Section):
         return value
 
 
+class KeepFinishedSection(Section):
+    """For how long what has ended stays here to be looked at, 0: it goes at once; and how much of it."""
+
+    failed_seconds: float = Field(default=3600.0, ge=0, le=KEPT_SECONDS_MAX)
+    succeeded_seconds: float = Field(default=0.0, ge=0, le=KEPT_SECONDS_MAX)
+    objects_max: int = Field(default=1000, ge=0, le=KEPT_MAX)
+    """Jobs and pods of their own; a Job's pods come along. Above it the oldest go first."""
+
+
 class LeaderElectionSection(Section):
     """The Lease by which one of the agent's replicas acts."""
 
@@ -147,6 +163,8 @@ class Configuration(EnvironmentSettings):
     kinds: tuple[str, ...] = Field(default=KINDS_SERVED, min_length=1)
     policy: PolicySection = PolicySection()
     capacity: tuple[CapacitySection, ...] = ()
+    keep_finished: KeepFinishedSection = KeepFinishedSection()
+    """For how long objects of work that has ended stay here after the manager has its end."""
     credits: int = Field(default=256, ge=1, le=10_000)
     replicas: int = Field(default=1, ge=1, le=REPLICAS_MAX)
     watch_nodes: bool = True
@@ -233,6 +251,7 @@ class Configuration(EnvironmentSettings):
             agent_version=version,
             replicas=self.replicas,
             kinds=self.kinds,
+            keep=core.KeepFinished(**self.keep_finished.model_dump()),
             credits_max=self.credits,
             policy=core.Policy(
                 denied_namespaces=frozenset({*policy.denied_namespaces, self.namespace}),

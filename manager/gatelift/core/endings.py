@@ -146,7 +146,8 @@ def deleted(core: Core, known: Workload, rec: Record, attempt: Attempt, owner: O
             core.ledger.undo(attempt.uid)
     if core.ledger.release(attempt.uid, now):
         core.note("quota released: the user deleted it", attempt, fields=(("uid", attempt.uid),))
-    placing.forget(core, attempt, now)
+    placing.forget(core, attempt, now, gone=True)
+    placing.forget_kept(core, rec, attempt, now)
     if owner is not None:
         core.mark_owner(owner)
     if known.metadata.deletion_timestamp is not None:
@@ -329,4 +330,4 @@ def vanished(core: Core, attempt: Attempt) -> None:
     if attempt.state is not AttemptState.ENDED or not attempt.cluster or attempt.forgotten or attempt.unreported:
         return
     told = attempt.outcome is not None and attempt.outcome.how in SAID
-    placing.drop_stray(core, attempt.cluster, attempt.key, core.now, over=told)
+    placing.drop_stray(core, attempt.cluster, attempt.key, core.now, over=told, gone=True)

@@ -251,20 +251,40 @@ def _maker_that_is_gone(core: Core, known: Workload, attempt: Attempt) -> tuple[
     return (commit,)
 
 
-def forget(core: Core, attempt: Attempt, now: float) -> None:
-    """Acknowledge the final state, once. Where the link is down it is owed until the session goes on."""
+def forget(core: Core, attempt: Attempt, now: float, *, gone: bool = False) -> None:
+    """Acknowledge the final state, once. Where the link is down it is owed until the session goes on.
+
+    `gone`: the user's object is gone, so that its cluster keeps nothing of it, either.
+    """
     if attempt.forgotten or not attempt.cluster:
         return
     if not attempt.unreported:
-        _tell(core, attempt.cluster, attempt.key, Forget(key=attempt.key), now)
+        _tell(core, attempt.cluster, attempt.key, Forget(key=attempt.key, gone=gone), now)
     attempt.forgotten = True
 
 
-def drop_stray(core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool) -> None:
-    """Answer a placement that is not live (P7): Forget when it is over there, else Stop. Once per session."""
+def forget_kept(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
+    """Say, once, that the user's object of what has finished is gone: what its cluster keeps of it is to go, too.
+
+    Nobody waits for a cluster that is away: what it keeps goes when its time is over (decision 72).
+    """
+    if not rec.finished or attempt.forgotten or core.caution.halted or rec.cluster in {"", LOCAL_CLUSTER}:
+        return
+    _tell(core, rec.cluster, attempt.key, Forget(key=attempt.key, gone=True), now)
+    attempt.forgotten = True
+
+
+def drop_stray(
+    core: Core, cluster: str, key: PlacementKey, now: float, *, over: bool, gone: bool | None = None
+) -> None:
+    """Answer a placement that is not live (P7): Forget when it is over there, else Stop. Once per session.
+
+    `gone`: whether its Workload is, where more is known of that than that it is not there.
+    """
     if core.caution.halted:
         return
-    message = Forget(key=key) if over else Stop(key=key, reason=texts.NOT_LIVE)
+    gone = core.knowledge.workload_of(key.uid) is None if gone is None else gone
+    message = Forget(key=key, gone=gone) if over else Stop(key=key, reason=texts.NOT_LIVE)
     view = open_view(core, cluster)
     if view is None:
         _tell(core, cluster, key, message, now)

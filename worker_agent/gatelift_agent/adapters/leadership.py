@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from gatelift_agent.core.events import Event, LeadershipExtended, LeadershipGained
 from gatelift_kube.client import Client
+from gatelift_kube.clock import wall
 from gatelift_kube.election import ElectionTimes, Standing
 from gatelift_kube.errors import KubeError
 from gatelift_kube.objects.core import Lease
@@ -50,7 +51,7 @@ async def vacant_term(client: Client, namespace: str, name: str) -> int:
 def gained(term: int, free_term: int, times: ElectionTimes, mark: int = 0) -> LeadershipGained:
     """Return the event of a takeover; `free_term` as `vacant_term` said before the candidacy began."""
     settle = 0.0 if term == free_term else settle_seconds(times)
-    return LeadershipGained(term=term, settle_seconds=settle, mark=mark)
+    return LeadershipGained(term=term, settle_seconds=settle, mark=mark, unix=wall())
 
 
 def found_mark(standing: Standing) -> int:

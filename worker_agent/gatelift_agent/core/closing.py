@@ -2,12 +2,13 @@
 
 The finalizer keeps the final state readable until the manager has it. When the manager cannot be reached and somebody
 waits for the object to go (a node drain, a namespace's deletion), the state is kept in a record instead (`records`) and
-the finalizer dropped. Local objects are the user's own: nothing of them is removed here.
+the finalizer dropped. What ended by itself may stay a while, to be looked at (`kept`). Local objects are the user's
+own: nothing of them is removed here.
 """
 
 from __future__ import annotations
 
-from gatelift_agent.core import draining, observing, ownership, reports
+from gatelift_agent.core import draining, kept, observing, ownership, reports
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.objects import Held
 from gatelift_agent.core.placements import SUPERSEDED, EndingKind, Move, Placement, State, Tracked
@@ -102,9 +103,38 @@ def _report(world: World, placement: Placement) -> None:
         placement.forget = True
 
 
+def keep_on(world: World, placement: Placement, now: float) -> None:
+    """Look after what is kept: until its time is over or somebody needs it gone, and as long as nothing of it runs."""
+    unknown = [each for each in placement.objects.values() if each.missing or each.unproven]
+    for tracked in unknown:  # perhaps only its label was taken off
+        draining.find_out(world, placement, tracked, now)
+    if not kept.is_quiet(world, placement):
+        world.note("warning", "what was kept after its end may run: it is stopped", placement)
+        kept.let_go(world, placement)
+        placement.move(Move.AGAIN)
+        placement.pods_clear = False
+        for tracked in placement.objects.values():
+            draining.delete(world, placement, tracked, now)
+    elif kept.stays(placement) and now < placement.kept_until:
+        world.wakes.ask(placement.key, placement.kept_until)
+    elif not unknown or placement.gives_way:
+        kept.let_go(world, placement)
+        _clean_up(world, placement, now)
+
+
+def _keep(world: World, placement: Placement, now: float) -> None:
+    """Drop finalizers and what a record says, and leave the objects where they are."""
+    free = [_set_free(world, placement, tracked, now) for tracked in placement.objects.values()]
+    if all(free) and world.keeper.forgotten(placement.key):
+        kept.begin(world, placement, now)
+
+
 def _clean_up(world: World, placement: Placement, now: float) -> None:
     """Drop finalizers, delete what is left; when all is asked for and answered the placement is gone."""
     done = True
+    if placement.state is not State.KEPT and kept.is_wanted(world, placement, now):
+        _keep(world, placement, now)
+        return
     if not world.local:
         for tracked in placement.objects.values():
             done = _remove(world, placement, tracked, now) and done
@@ -131,6 +161,18 @@ def _remove(world: World, placement: Placement, tracked: Tracked, now: float) ->
         return False
     if tracked.object is None or (tracked.removed and not tracked.asked):
         return not tracked.asked
+    if not _set_free(world, placement, tracked, now):
+        return False
+    if tracked.object.metadata.deletion_timestamp is not None:
+        tracked.removed = True
+        world.mark_cleared(tracked.uid)
+        return True
+    tracked.removed = world.ask_delete(Purpose.REMOVE, placement, tracked, tracked.uid, now)
+    return False
+
+
+def _set_free(world: World, placement: Placement, tracked: Tracked, now: float) -> bool:
+    """Drop our finalizer of one object; True when it is off, no write is on its way and one more may be asked for."""
     if tracked.asked:
         return False
     if tracked.retry_at > now:
@@ -138,18 +180,11 @@ def _remove(world: World, placement: Placement, tracked: Tracked, now: float) ->
         return False
     if not world.has_room(placement):
         return False
-    obj = tracked.object
     body = draining.without_report(tracked)
     if body is not None:
         # Without our finalizer the watch's word that it is gone means no more than that.
         world.ask_patch(Purpose.UNFINALIZE, placement, tracked, body, now)
-        return False
-    if obj.metadata.deletion_timestamp is not None:
-        tracked.removed = True
-        world.mark_cleared(tracked.uid)
-        return True
-    tracked.removed = world.ask_delete(Purpose.REMOVE, placement, tracked, tracked.uid, now)
-    return False
+    return body is None
 
 
 def _give_way(world: World, placement: Placement, now: float) -> None:

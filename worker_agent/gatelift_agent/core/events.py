@@ -17,12 +17,13 @@ class LeadershipGained:
 
     `settle_seconds`: how long a write of the predecessor may still be in flight. 0 only where there was none, or it
     gave the Lease back after its last write was answered. `mark`: what the Lease counted when it was taken over, 0 for
-    one that does not count.
+    one that does not count. `unix`: seconds since 1970 by the wall clock, 0 where nobody asked it.
     """
 
     term: int
     settle_seconds: float = WRITE_SECONDS_MAX
     mark: int = 0
+    unix: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """What there is of every placement, for the manager's resync. Absence is a statement (R7), so nothing may be left out.
 
-Listed is everything from the commit on. Holds are not: nothing of them exists, and they expire by themselves.
+Listed is everything from the commit on. Holds are not: nothing of them exists, and they expire by themselves. Nor is
+what is kept to be looked at: the manager has had its end, and nothing of it can run (`kept`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from gatelift_wire.keys import ANNOTATION_GIVEN, objects_digest
 
 _MARK = re.compile(r"[0-9a-f]{32}")
 """What a mark looks like to us, who cannot make one: people edit annotations."""
-_UNLISTED = frozenset({State.OFFERED, State.HELD, State.REFUSED, State.EXPIRED, State.GONE})
+_UNLISTED = frozenset({State.OFFERED, State.HELD, State.REFUSED, State.EXPIRED, State.KEPT, State.GONE})
 
 
 def entries(world: World, now: float) -> tuple[InventoryEntry, ...]:

@@ -21,9 +21,12 @@ class Leadership:
     """What the Lease counted when it was taken over."""
     counts: int = 0
     """What it counts now."""
+    unix_ahead: float | None = None
+    """By how much the wall clock was ahead of `now` at the takeover; None: nobody has said."""
 
-    def gain(self, term: int, lists_from: float, mark: int = 0) -> None:
+    def gain(self, term: int, lists_from: float, mark: int = 0, *, unix_ahead: float | None = None) -> None:
         """Take over; objects are listed from `lists_from` on."""
+        self.unix_ahead = unix_ahead
         self.term, self.held, self.lists_from, self.valid_until = term, True, lists_from, 0.0
         self.mark = self.counts = mark
 

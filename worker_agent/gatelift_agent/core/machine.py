@@ -140,7 +140,9 @@ class Machine:
                 doubts.listed(world, now)
             case events.LeadershipGained():
                 self._lose(now)
-                self._world.leadership.gain(event.term, now + event.settle_seconds, event.mark)
+                ahead = event.unix - now if event.unix else None
+                lists_from = now + event.settle_seconds
+                self._world.leadership.gain(event.term, lists_from, event.mark, unix_ahead=ahead)
                 self._lists_due = now + event.settle_seconds
             case events.LeadershipExtended(valid_until=valid_until, mark=mark):
                 could = world.leadership.acts(now)
@@ -310,10 +312,10 @@ class Machine:
         """
         self.turned_away, self._link.turned_away = self._link.turned_away, ""
         lead = self._world.leadership
-        term, valid_until, counts = lead.term, lead.valid_until, lead.counts
+        term, valid_until, counts, ahead = lead.term, lead.valid_until, lead.counts, lead.unix_ahead
         self._lose(now)
         self._lists_due = now + STAND_DOWN_SECONDS
-        self._world.leadership.gain(term, self._lists_due, counts)
+        self._world.leadership.gain(term, self._lists_due, counts, unix_ahead=ahead)
         self._world.leadership.extend(valid_until)
 
     def _go_on(self, now: float) -> None:

@@ -140,8 +140,13 @@ def namespace_left(world: World, name: str, now: float) -> None:
     """
     if world.local:
         return
-    for placement in world.placements.values():
-        if placement.namespace == name and placement.state in LIVE | ENDING:
+    for placement in tuple(world.placements.values()):
+        if placement.namespace != name:
+            continue
+        if placement.state is State.KEPT:  # of it nothing is left to be said, and nothing to be asked for
+            world.remove(placement)
+            continue
+        if placement.state in LIVE | ENDING:
             for tracked in placement.objects.values():
                 if tracked.object is not None or tracked.missing or tracked.asked:  # else it is proved gone already
                     tracked.unproven, tracked.unproven_since = True, now

@@ -8,7 +8,19 @@ from __future__ import annotations
 
 import re
 
-from gatelift_agent.core import edits, holds, late_lifts, naming, observing, policy, progress, reports, retaking, shapes
+from gatelift_agent.core import (
+    edits,
+    holds,
+    kept,
+    late_lifts,
+    naming,
+    observing,
+    policy,
+    progress,
+    reports,
+    retaking,
+    shapes,
+)
 from gatelift_agent.core.commands import InstallCertificate
 from gatelift_agent.core.placements import (
     ENDED,
@@ -74,8 +86,8 @@ def obey(world: World, message: Message, now: float) -> None:
             _withdraw(world, message)
         case Stop():
             _stop(world, message)
-        case Forget(key=key):
-            _forget(world, key)
+        case Forget():
+            _forget(world, message)
         case _:
             _obey_rarer(world, message)
 
@@ -147,6 +159,8 @@ def _why_no_bid(world: World, offer: Offer, now: float) -> tuple[Refusal, str] |
 
 def _commit(world: World, commit: Commit, now: float) -> None:
     placement = world.placements.get(commit.key)
+    if placement is not None and placement.state is State.KEPT:
+        placement = None  # it is over, as one of which nothing is left
     if placement is not None and placement.state is not State.HELD:
         _commit_again(world, placement, commit, now)
         return
@@ -307,8 +321,10 @@ def _stop(world: World, stop: Stop) -> None:
         observing.strays_of(world, stop.key, ending=ending)
         if stop.key in world.placements:
             return  # it says so when nothing of it is left
-    if placement is None or placement.state is State.HELD:
-        if placement is not None:
+    if placement is None or placement.state in {State.HELD, State.KEPT}:
+        if placement is not None and placement.state is State.KEPT:
+            kept.let_go(world, placement)
+        elif placement is not None:
             holds.let_go(world, placement)
         world.say(Stopped(key=stop.key, reason=stop.reason, message=cut(stop.message)))
         return
@@ -352,15 +368,18 @@ def _say_final(world: World, placement: Placement, stopped: Stop | None = None) 
         world.say(Stopped(key=placement.key, reason=stopped.reason, message=cut(stopped.message)))
 
 
-def _forget(world: World, key: PlacementKey) -> None:
-    placement = world.placements.get(key)
+def _forget(world: World, order: Forget) -> None:
+    key, placement = order.key, world.placements.get(order.key)
     if placement is None:
         world.epochs.use(key)
-        observing.strays_of(world, key)
+        if not order.gone:  # said of each that goes at home, and nearly always nothing of it is left
+            observing.strays_of(world, key)
         return
     if placement.state is State.HELD:
         holds.let_go(world, placement)
         return
+    if order.gone:
+        kept.let_go(world, placement)
     if placement.state not in LIVE | ENDING | ENDED:
         return
     placement.forget = True

@@ -2,7 +2,7 @@
 
 One attempt of one workload in this cluster. The table is the whole of what may follow what; `progress` asks for moves,
 `orders` feeds the manager's messages in. The way of a single pod: OFFERED, HELD, COMMITTED, APPLYING, GATED, RUNNING,
-then DRAINING and STOPPED (by a stop, or by its own end), REPORTED, and gone after Forget.
+then DRAINING and STOPPED (by a stop, or by its own end), REPORTED, and gone after Forget; or KEPT for a while (`kept`).
 
 Orthogonal to the state is `confirmed_session`: the session in which the manager last said that this placement is live
 (rule R1). Nothing is created or lifted in any other session.
@@ -40,6 +40,7 @@ class State(enum.Enum):
     FENCING = "Fencing"
     STOPPED = "Stopped"
     REPORTED = "Reported"
+    KEPT = "Kept"
     REFUSED = "Refused"
     EXPIRED = "Expired"
     GONE = "Gone"
@@ -59,6 +60,7 @@ class Move(enum.Enum):
     FENCE = "its deadline passed without a renewed lease"
     STILL = "nothing of it runs or can start, and no write is in flight"
     REPORTED = "the final state was handed to the session"
+    KEEP = "the manager forgot it, and what is left of it stays a while to be looked at"
     CLEARED = "the manager forgot it and nothing is left here"
     AGAIN = "somebody else let go what had been stopped"
     TAKEN_UP = "what was to be refused runs, let go under its very record"
@@ -78,8 +80,14 @@ TABLE: dict[State, dict[Move, State]] = {
     State.RUNNING: {Move.END: State.DRAINING, Move.FENCE: State.FENCING},
     State.DRAINING: {Move.STILL: State.STOPPED, Move.FENCE: State.FENCING, Move.TAKEN_UP: State.RUNNING},
     State.FENCING: {Move.STILL: State.STOPPED, Move.END: State.FENCING},
-    State.STOPPED: {Move.REPORTED: State.REPORTED, Move.CLEARED: State.GONE, Move.AGAIN: State.DRAINING},
-    State.REPORTED: {Move.CLEARED: State.GONE, Move.AGAIN: State.DRAINING},
+    State.STOPPED: {
+        Move.REPORTED: State.REPORTED,
+        Move.KEEP: State.KEPT,
+        Move.CLEARED: State.GONE,
+        Move.AGAIN: State.DRAINING,
+    },
+    State.REPORTED: {Move.KEEP: State.KEPT, Move.CLEARED: State.GONE, Move.AGAIN: State.DRAINING},
+    State.KEPT: {Move.CLEARED: State.GONE, Move.AGAIN: State.DRAINING},
     State.REFUSED: {},
     State.EXPIRED: {},
     State.GONE: {},
@@ -244,6 +252,11 @@ class Placement:
     stop_asked: str | None = None
     """Reason of a stop that came after the end was decided for another cause: it is answered as well."""
     forget: bool = False
+    gives_way: bool = False
+    """Nothing of it is kept any longer once it is forgotten (`kept`)."""
+    over_before: bool = False
+    """Found at a start, over and without our finalizer: the manager had its end from a process before this one."""
+    kept_until: float = 0.0
     ended_at: float | None = None
     committed_at: float = 0.0
     counts_reported: CountsReport | None = None

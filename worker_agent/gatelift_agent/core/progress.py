@@ -18,6 +18,7 @@ from gatelift_agent.core import (
     graces,
     hidden,
     holds,
+    kept,
     orphans,
     ownership,
     policy,
@@ -78,6 +79,8 @@ def drive(world: World, placement: Placement, now: float) -> None:
         draining.drain(world, placement, now)
     if placement.state in ENDED:
         closing.close(world, placement, now)
+    elif placement.state is State.KEPT:
+        closing.keep_on(world, placement, now)
 
 
 def end(world: World, placement: Placement, ending: Ending) -> None:
@@ -160,6 +163,7 @@ def _waits_for_older(world: World, placement: Placement) -> bool:
         if other.key.epoch < placement.key.epoch and other.state is not State.HELD
     ]
     for other in older:
+        kept.let_go(world, other)
         if not other.forget:
             other.forget = True
             if other.ending is None:
@@ -265,6 +269,7 @@ def _is_blocked(world: World, placement: Placement, tracked: Tracked, now: float
         world.wakes.ask(placement.key, limit)
         # Without the right to start it may be what another agent has made there since: only a leftover is removed.
         if held is not None and not starting.why_not(world, placement, now):
+            kept.make_room(world, held.ref)
             who = ownership.owner(held.object, placement.key, world.standing.origin)
             found = ownership.placed_as(held.object)
             if who is not Owner.FOREIGN and found is not None and found[1] not in world.placements:

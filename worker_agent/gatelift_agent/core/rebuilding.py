@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import TracebackType
 
-from gatelift_agent.core import containment, doubts, early, observing, orphans, ownership, reports
+from gatelift_agent.core import containment, doubts, early, kept, observing, orphans, ownership, reports
 from gatelift_agent.core.objects import Held, ref_of
 from gatelift_agent.core.ownership import Maker
 from gatelift_agent.core.placements import SUPERSEDED, Ending, EndingKind, Placement, State, Tracked
@@ -40,6 +40,7 @@ def rebuild(world: World, now: float) -> None:
     for placement in world.placements.values():
         with _Apart(world, placement.key, now):
             doubts.miss(world, placement)
+    kept.take_up(world, now)
     _hear_early(world, now)
 
 
@@ -94,7 +95,9 @@ def take_namespace(world: World, namespace: str, now: float) -> None:
             continue
         with _Apart(world, key, now):
             doubts.miss(world, placement)
-        if world.standing.open:
+    kept.take_up(world, now)
+    for key, placement in world.placements.items():
+        if key not in known and world.standing.open:
             reports.everything(world, placement)
     _hear_early(world, now)
 
@@ -214,7 +217,8 @@ def _from_held(world: World, key: PlacementKey, objects: list[Held], now: float)
     )
     if forgotten:
         # Over and without our finalizer: the manager had its final state before the restart.
-        placement.state, placement.forget = State.STOPPED, True
+        placement.state, placement.forget, placement.over_before = State.STOPPED, True, True
+        placement.ended_at = kept.ended_at(world, same, now)
         placement.ending = Ending(kind=EndingKind.STOPPED, reason=SUPERSEDED)
     world.add(placement)
 

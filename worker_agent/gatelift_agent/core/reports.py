@@ -167,6 +167,15 @@ def sight_of(obj: KubeObject, raw: bytes) -> Sight:
     return Sight((deleting,), (raw_status(raw),))
 
 
+def containers_run(raw: bytes) -> bool:
+    """Say whether a pod's status shows a container that runs, whatever its phase says, or cannot be read."""
+    try:
+        status = _POD_STATUS.decode(raw_status(raw))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return True
+    return any(one.state.running is not None for one in (*status.init_container_statuses, *status.container_statuses))
+
+
 def _is_news(sight: Sight) -> bool:
     """Say whether a first report cannot wait: the pod runs and is ready, is over or is being deleted already."""
     return any(mark not in ("", False, ()) for mark in sight.marks)

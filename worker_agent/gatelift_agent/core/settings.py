@@ -97,6 +97,15 @@ class FlavorCapacity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeepFinished:
+    """For how long what has ended stays at the worker to be looked at, 0: not at all; and how many objects do."""
+
+    failed_seconds: float = 0.0
+    succeeded_seconds: float = 0.0
+    objects_max: int = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All that the machine is told about itself."""
 
@@ -114,6 +123,7 @@ class Settings:
     """Empty: the worker does no quota of its own, or that of its nodes."""
     capacity_from_nodes: bool = False
     """Where `capacity` is empty: it is what the nodes have, less what runs there."""
+    keep: KeepFinished = field(default_factory=KeepFinished)
     credits_max: int = 256
     """Un-applied placements at once: at 2 ms a create a quarter of a thousand is half a second of work."""
     shared_kinds: tuple[Resource, ...] = (RESOURCE_FLAVOR,)

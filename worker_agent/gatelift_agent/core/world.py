@@ -75,9 +75,7 @@ class World:
         self.leadership = Leadership()
         self.standing = Standing()
         self.api = ApiHealth()
-        self.cordoned = False
-        self.namespace_left = False
-        self.ready = False
+        self.cordoned = self.namespace_left = self.ready = False
         self.fresh = True
         self.unheard = True
         """What vanished before this process watched may run: not all nodes were heard of since, or a namespace with
@@ -112,6 +110,8 @@ class World:
         self.foreign: tuple[ForeignRun, ...] = ()
         self.contained: Contained[PlacementKey | ObjectRef | str] = Contained()
         """What could not be handled, and rests."""
+        self.kept: dict[PlacementKey, None] = {}
+        """What has ended and stays to be looked at, oldest first (`kept`)."""
         self._dirty: dict[PlacementKey, None] = {}
         self._by_object: dict[ObjectRef, dict[PlacementKey, None]] = {}
         self._by_uid: dict[str, dict[PlacementKey, None]] = {}
@@ -159,6 +159,7 @@ class World:
             self._forget_place(tracked, key)
         self.quota.release(key)
         self.failures.forget(placement)
+        self.kept.pop(key, None)
         self.wakes.drop(key)
         self._dirty.pop(key, None)
         self.capacity_changed = True
