@@ -14,9 +14,11 @@ that ends has had no overlap.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import msgspec
 
+from gatelift_agent.core.settings import KeepFinished
 from gatelift_kube.resources import JOB, POD, WORKLOAD, Resource
 from support.builders_manager import a_job
 from support.sim_agent import SimAgent
@@ -26,7 +28,7 @@ from support.sim_faults import Faults
 from support.sim_manager import SimManager
 from support.sim_objects import holds
 from support.sim_persons import is_lost, say_fenced, status_of
-from support.sim_world import RUN_SECONDS, STOP_SECONDS, Plan, SimWorld
+from support.sim_world import EXIT_CODE, RUN_SECONDS, STOP_SECONDS, Plan, SimWorld
 
 QUIET = Plan(faults=Faults(), break_every=0.0, user_every=0.0, workloads=0)
 """Nobody but the script does anything, and nothing breaks."""
@@ -38,9 +40,12 @@ UNTIL_SECONDS = 300.0
 class History:
     """One world and what can be done to it; `world` has the rest."""
 
-    def __init__(self, seed: int = 3, *, shown: bool = True) -> None:
-        """Begin. `shown` False: what people are shown need not be what the engine has, after edits by hand."""
-        self.world = SimWorld(seed, QUIET)
+    def __init__(self, seed: int = 3, *, shown: bool = True, keep: KeepFinished | None = None) -> None:
+        """Begin. `shown` False: what people are shown need not be what the engine has, after edits by hand.
+
+        `keep`: what workers keep of what has ended; None: nothing.
+        """
+        self.world = SimWorld(seed, replace(QUIET, keep=keep or KeepFinished()))
         self.world.judges_shown = shown
         self.home = self.world.home
         self.workers = self.world.workers
@@ -61,10 +66,17 @@ class History:
     # --- what users make --------------------------------------------------------------------------------------------
 
     def pod(
-        self, name: str, queue: str = "travels", cpu: str = "500m", *, seconds: float = 0.0, stops_in: float = 0.0
+        self,
+        name: str,
+        queue: str = "travels",
+        cpu: str = "500m",
+        *,
+        seconds: float = 0.0,
+        stops_in: float = 0.0,
+        exit_code: int = 0,
     ) -> None:
         """Let a user create a pod that runs for `seconds` (0: until it is stopped)."""
-        self.world.make_pod(name, queue, cpu, _told(seconds, stops_in))
+        self.world.make_pod(name, queue, cpu, _told(seconds, stops_in, exit_code))
 
     def job(
         self,
@@ -76,12 +88,18 @@ class History:
         completions: int | None = None,
         seconds: float = 0.0,
         stops_in: float = 0.0,
+        exit_code: int = 0,
     ) -> None:
-        """Let a user create a suspended Job of that many pods at once; in `stays` it runs at home."""
+        """Let a user create a suspended Job of that many pods at once; in `stays` it runs at home.
+
+        With an exit code its first pod that ends is the end of it.
+        """
         document = a_job(name, parallelism=pods, completions=completions, cpu=cpu)
         document["metadata"]["namespace"] = TEAM
         document["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = queue
-        document["spec"]["template"]["metadata"]["annotations"] = _told(seconds, stops_in)
+        document["spec"]["template"]["metadata"]["annotations"] = _told(seconds, stops_in, exit_code)
+        if exit_code:
+            document["spec"]["backoffLimit"] = 0
         if queue == "stays":
             del document["spec"]["managedBy"]
         del document["status"]
@@ -202,8 +220,9 @@ def _made_last(document: Doc) -> tuple[str, int]:
     return meta["creationTimestamp"], int(meta["resourceVersion"])
 
 
-def _told(seconds: float, stops_in: float) -> dict[str, str]:
+def _told(seconds: float, stops_in: float, exit_code: int = 0) -> dict[str, str]:
     told = {RUN_SECONDS: f"{seconds:g}"} if seconds else {}
+    told |= {EXIT_CODE: str(exit_code)} if exit_code else {}
     return {**told, STOP_SECONDS: f"{stops_in:g}"} if stops_in else told
 
 

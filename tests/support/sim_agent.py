@@ -10,7 +10,7 @@ from gatelift_agent.adapters.leadership import settle_seconds
 from gatelift_agent.core import commands, events, ownership
 from gatelift_agent.core.keeper import LABEL as STATE_LABEL
 from gatelift_agent.core.machine import Machine
-from gatelift_agent.core.settings import Mode, Policy, Settings
+from gatelift_agent.core.settings import KeepFinished, Mode, Policy, Settings
 from gatelift_kube.objects.core import Namespace, Pod
 from gatelift_kube.resources import CONFIG_MAP, JOB, NAMESPACE, NODE, POD, RESOURCE_FLAVOR, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, EmitEvent, ObjectSeen, Patch, Synced
@@ -35,8 +35,12 @@ class SimAgent:
         *,
         beside: ProcessClock | None = None,
         lease: str = SimLease.name,
+        keep: KeepFinished | None = None,
     ) -> None:
-        """`beside`: for the agent of `local`, the clock of the manager whose process it shares. `lease`: its Lease."""
+        """`beside`: for the agent of `local`, the clock of the manager whose process it shares. `lease`: its Lease.
+
+        `keep`: what it keeps of what has ended.
+        """
         local = beside is not None
         self.cluster = cluster
         self.name = name
@@ -51,6 +55,7 @@ class SimAgent:
             own_namespace=self._system,
             lease="" if local else lease,
             policy=Policy(any_namespace=local),
+            keep=keep or KeepFinished(),
         )
         self.machine = Machine(settings, jitter=timeline.rng.random())
         clock = beside or timeline.clock(cluster.faults.clock_drift)
@@ -84,6 +89,7 @@ class SimAgent:
                 term=term,
                 settle_seconds=0.0 if vacant and term == 1 else settle_seconds(TIMES),
                 mark=self._lease.counter - 1,
+                unix=self.cluster.timeline.wall,
             )
         )
         self.extend(until)

@@ -13,7 +13,14 @@ from support.sim_account import taken_off
 from support.sim_objects import holds, is_over, names, wanted
 
 if TYPE_CHECKING:
+    from support.sim_cluster import Doc
     from support.sim_world import SimWorld
+
+
+KEPT_SECONDS = 900.0
+"""What workers keep for so long is still there when users delete everything; where that cannot be told it goes before
+the world is given up (`sim_world.CALM_SECONDS_MAX`)."""
+REPORT = "gatelift.dev/report"
 
 
 def unsettled(world: SimWorld) -> list[str]:
@@ -46,11 +53,14 @@ def unsettled(world: SimWorld) -> list[str]:
         for work, since in world.account.ghosts().items()
         if str(work) not in in_no_queue
     ]
-    return [*problems, *strays(world, live)]
+    return [*problems, *strays(world, live, may_be_kept=world.keep.failed_seconds >= KEPT_SECONDS)]
 
 
-def strays(world: SimWorld, live: dict[str, Any]) -> list[str]:
-    """Return objects on workers that belong to no workload that runs there."""
+def strays(world: SimWorld, live: dict[str, Any], *, may_be_kept: bool = False) -> list[str]:
+    """Return objects on workers that belong to no workload that runs there.
+
+    `may_be_kept`: not those of one that is finished, which are over and bear no finalizer of ours.
+    """
     problems = []
     for name, worker in world.workers.items():
         if worker.name in world.lost_for_good:
@@ -62,10 +72,18 @@ def strays(world: SimWorld, live: dict[str, Any]) -> list[str]:
                     continue  # a tenant's own
                 if is_over(each) and taken_off(each, belongs):
                     continue  # who takes a pod off its Job keeps it, once it has ended
+                if may_be_kept and _is_kept(world, each, belongs.workload):
+                    continue
                 if not any(cluster == worker.name for _, cluster in live.get(belongs.workload, ())):
                     text = f"{resource.kind} {each['metadata']['name']} of {belongs.workload} is left on {name}"
                     problems.append(text)
     return problems
+
+
+def _is_kept(world: SimWorld, document: Doc, workload: str) -> bool:
+    record = world.truth.workloads.get(workload)
+    finished = record is not None and holds(record, "Finished")
+    return finished and is_over(document) and REPORT not in document["metadata"].get("finalizers", [])
 
 
 def left_over(world: SimWorld) -> list[str]:

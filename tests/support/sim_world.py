@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gatelift_agent.core.settings import KeepFinished
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,
@@ -34,7 +35,7 @@ from support.sim_clock import Timeline
 from support.sim_cluster import ACCEPT, TEAM, Doc, SimCluster
 from support.sim_doubts import attend
 from support.sim_election import SimLease
-from support.sim_endings import left_over, unsettled
+from support.sim_endings import KEPT_SECONDS, left_over, unsettled
 from support.sim_faults import Faults, drawn
 from support.sim_manager import SimManager
 from support.sim_net import SimNet
@@ -74,6 +75,8 @@ class Plan:
     attacks: tuple[str, ...] = ()
     """What else is done to it (`sim_attacks`); a seed without a plan draws."""
     attack_every: float = 20.0
+    keep: KeepFinished = field(default_factory=KeepFinished)
+    """What workers keep of what has ended, to be looked at; a seed without a plan, and a long one, says it itself."""
 
 
 STEADY = Plan()
@@ -86,6 +89,15 @@ PLANS = (STEADY, STORM, SNIPER, SIEGE)
 """Kinds of trouble; a seed draws one."""
 
 
+KEEPS = (
+    KeepFinished(),
+    KeepFinished(failed_seconds=120.0, succeeded_seconds=60.0, objects_max=3),
+    KeepFinished(),
+    KeepFinished(failed_seconds=KEPT_SECONDS, succeeded_seconds=KEPT_SECONDS),
+)
+"""By the seed, and not drawn, so that nothing else of a history changes with it."""
+
+
 class SimWorld:
     """One run."""
 
@@ -95,6 +107,7 @@ class SimWorld:
         self.names = self.plan.workers if plan is not None else self.time.rng.choice(DRAWN_WORKERS)
         """What the workers are called; `workers` has the cluster that is found under each name now."""
         self.attacks = self.plan.attacks if plan is not None else drawn_attacks(self.time.rng)
+        self.keep = KEEPS[seed % len(KEEPS)] if plan in (None, LONG) else self.plan.keep
         self.queues = QUEUES
         self.faults = replace(self.plan.faults, counts=Counter()) if self.plan.faults else drawn(self.time.rng)
         self.counts = self.faults.counts
@@ -203,7 +216,8 @@ class SimWorld:
     def start_agent(self, cluster: str, lease: SimLease | None = None) -> SimAgent:
         self._processes += 1
         lease = lease or self.leases[cluster]
-        agent = SimAgent(self.workers[cluster], f"{cluster}{self._processes}", self.board, lease=lease.name)
+        name = f"{cluster}{self._processes}"
+        agent = SimAgent(self.workers[cluster], name, self.board, lease=lease.name, keep=self.keep)
         agent.stand(lease)
         self.agents[cluster] = [*self.alive(cluster), agent]
         if agent.cluster.name in self.lost_for_good:

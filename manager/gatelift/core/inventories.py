@@ -44,7 +44,7 @@ class Comparison:
     Until it is done the cluster is told nothing but what the comparison itself says (`Core.comparing`).
     """
 
-    __slots__ = ("_answers", "_facts", "_listed", "_steps", "_upcall")
+    __slots__ = ("_answers", "_facts", "_listed", "_owed", "_steps", "_upcall")
 
     def __init__(self, core: Core, upcall: PlacementsInventoried) -> None:
         self._upcall = upcall
@@ -52,7 +52,7 @@ class Comparison:
         self._answers = False
         self._facts = self._judged_by(core)
         core.comparing.add(upcall.cluster)
-        core.owed.pop(upcall.cluster, None)
+        self._owed = core.owed.pop(upcall.cluster, {})
         belief.begin(core, upcall.cluster)
         reports.let_go(core, upcall.cluster)
         recovery.forget(core, upcall.cluster)
@@ -92,6 +92,7 @@ class Comparison:
         for some in self._some():
             self._listed.update((entry.key, entry) for entry in some)
             yield
+        placing.forget_unlisted(core, cluster, placing.of_what_is_kept(self._owed, self._listed))
         while left:
             _compare(core, cluster, heappop(left), self._listed, self._facts, core.now)
             yield

@@ -6,6 +6,7 @@ by sessions: a resync empties the outboxes, so it is said again; a resumed sessi
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
 from gatelift.core import additions, dispatch, given, predecessors, record, telling, texts
@@ -266,12 +267,32 @@ def forget(core: Core, attempt: Attempt, now: float, *, gone: bool = False) -> N
 def forget_kept(core: Core, rec: Record, attempt: Attempt, now: float) -> None:
     """Say, once, that the user's object of what has finished is gone: what its cluster keeps of it is to go, too.
 
-    Nobody waits for a cluster that is away: what it keeps goes when its time is over (decision 72).
+    Nobody waits for a cluster that is away, or for an end of what halts all dispatch: it is told after that, unless
+    another leads by then, and what it keeps goes when its time is over (decision 72).
     """
-    if not rec.finished or attempt.forgotten or core.caution.halted or rec.cluster in {"", LOCAL_CLUSTER}:
+    if not rec.finished or attempt.forgotten or rec.cluster in {"", LOCAL_CLUSTER}:
         return
-    _tell(core, rec.cluster, attempt.key, Forget(key=attempt.key, gone=True), now)
     attempt.forgotten = True
+    message = Forget(key=attempt.key, gone=True)
+    if core.caution.halted:
+        _owe(core, rec.cluster, attempt.key, message)
+    else:
+        _tell(core, rec.cluster, attempt.key, message, now)
+
+
+def of_what_is_kept(owed: Mapping[PlacementKey, Message], listed: Container[PlacementKey]) -> tuple[PlacementKey, ...]:
+    """Return of what a cluster is owed that a user's object is gone, and an inventory does not say itself.
+
+    That names nothing that is kept. What it does name is told by the comparison.
+    """
+    gone = (key for key, message in owed.items() if isinstance(message, Forget) and message.gone)
+    return tuple(key for key in gone if key not in listed)
+
+
+def forget_unlisted(core: Core, cluster: str, keys: Iterable[PlacementKey]) -> None:
+    """See that it is said of each that its user's object is gone: nothing of it is there but what is kept."""
+    for key in keys:
+        _owe(core, cluster, key, Forget(key=key, gone=True))
 
 
 def drop_stray(
@@ -305,6 +326,11 @@ def _tell(core: Core, cluster: str, key: PlacementKey, message: Message, now: fl
     """
     if open_view(core, cluster) is not None and core.send(cluster, (message,), now).session:
         return
+    _owe(core, cluster, key, message)
+
+
+def _owe(core: Core, cluster: str, key: PlacementKey, message: Message) -> None:
+    """Remember what could not be said."""
     if core.links.state(cluster) is None:
         return  # nobody is expected there; who takes it in again starts with a resync
     owed = core.owed.setdefault(cluster, {})
