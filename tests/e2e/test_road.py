@@ -66,7 +66,7 @@ async def test_is_46_a_pod_that_fails_fails_at_home_and_its_workload_says_what_f
     assert finished["reason"] == "Failed"
     assert f"pod {name} on node " in finished["message"]
     assert "ended with exit code 3" in finished["message"]
-    await world.nothing_left(name)
+    await world.remove(POD, name)
 
 
 async def test_a_job_of_five_pods_runs_on_one_worker_and_completes_at_home(world: World) -> None:
