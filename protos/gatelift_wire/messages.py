@@ -389,6 +389,7 @@ class Finished:
     """The work came to its own end. The agent keeps the objects until Forget.
 
     `failed` is None where it succeeded, and where its agent knows of no container that failed, or says none.
+    `kept_seconds`: for how long at most they stay after it, to be looked at; 0: they go.
     """
 
     key: PlacementKey
@@ -397,6 +398,7 @@ class Finished:
     message: str = ""
     objects: tuple[ObjectReport, ...] = ()
     failed: FailedContainer | None = None
+    kept_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,6 +127,11 @@ def failed_end(stage: Stage) -> float:
     return stage.now
 
 
+def test_is_46_its_end_tells_for_how_long_it_stays() -> None:
+    assert [end.kept_seconds for end in failed_job(keep=KEEP).peer.of(m.Finished)] == [HOUR]
+    assert [end.kept_seconds for end in failed_job().peer.of(m.Finished)] == [0.0]
+
+
 # --- over all the same -----------------------------------------------------------------------------------------------
 
 

@@ -18,13 +18,15 @@ FAILED = FailedContainer(
 TEXT = "pod p on node node-1: container main ended with exit code 3 (Error): boom no such file"
 
 
-def finished(failed: FailedContainer | None, *, succeeded: bool = False, message: str = "it failed") -> World:
+def finished(
+    failed: FailedContainer | None, *, succeeded: bool = False, message: str = "it failed", kept: float = 0.0
+) -> World:
     """Return a world in which a running pod's cluster has said this end."""
     world, agent = a_running_pod()
     key = agent.commits[-1]
     world.stopped(key, "a")
     del agent.placements[key]
-    agent.say(Finished(key=key, succeeded=succeeded, message=message, failed=failed))
+    agent.say(Finished(key=key, succeeded=succeeded, message=message, failed=failed, kept_seconds=kept))
     world.advance(120.0)
     return world
 
@@ -43,6 +45,19 @@ def test_is_46_the_message_of_finished_and_one_event_say_what_failed() -> None:
     world = finished(FAILED)
     assert message_of(world) == f"it failed; {TEXT}"
     assert events_of(world) == [("Pod", f'On cluster "a": {TEXT}', True)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(3600.0, "1 h"), (5400.0, "1.5 h"), (600.0, "10 min"), (20.0, "1 min"), (604800.0, "168 h")]
+)
+def test_is_46_both_say_for_how_long_it_can_be_looked_at_where_it_failed(seconds: float, text: str) -> None:
+    world = finished(FAILED, kept=seconds)
+    assert message_of(world) == f"it failed; {TEXT}; its objects stay there for up to {text}"
+    assert events_of(world) == [("Pod", f'On cluster "a": {TEXT}; its objects stay there for up to {text}', True)]
+
+
+def test_is_46_of_what_succeeded_it_is_not_said() -> None:
+    assert message_of(finished(None, succeeded=True, kept=60.0)) == "it failed"
 
 
 def test_is_46_an_agent_that_does_not_say_it_is_served_as_before() -> None:
@@ -74,9 +89,11 @@ def test_is_46_the_longest_and_ugliest_words_fit_and_are_plain() -> None:
     words = "\x1b[2J\u202e" + "x" * (limits.LAST_WORDS_MAX - 20) + " at last"
     name = "n" * limits.NAME_MAX
     short = "n" * limits.LABEL_MAX
-    world = finished(replace(FAILED, pod=name, node=name, container=short, reason=short, message=words))
-    assert message_of(world).endswith("x at last")
+    longest = replace(FAILED, pod=name, node=name, container=short, reason=short, message=words)
+    world = finished(longest, kept=limits.SECONDS_MAX)
+    stays = "x at last; its objects stay there for up to 87600 h"
+    assert message_of(world).endswith(stays)
     ((_, text, _),) = events_of(world)
-    assert text.endswith("x at last")
+    assert text.endswith(stays)
     assert len(text.encode()) <= NOTE_BYTES_MAX
     assert not {"\x1b", "\u202e"} & {*message_of(world), *text}

@@ -193,6 +193,8 @@ class Outcome:
     cluster: str = ""
     failed: FailedContainer | None = None
     """What its cluster says of the container that failed first; it is in `message` as well."""
+    kept_seconds: float = 0.0
+    """For how long what failed can be looked at there; it is in `message` as well."""
 
 
 @dataclass(slots=True, kw_only=True)

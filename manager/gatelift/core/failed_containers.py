@@ -15,8 +15,10 @@ from gatelift_wire.messages import FailedContainer, Finished
 FAILED_ON_CLUSTER = "FailedOnCluster"
 """Reason of the Warning event at the user's object."""
 
-EVENT_WORDS_MAX = 300
+EVENT_WORDS_MAX = 260
 """Bytes of last words in an event, which has a kilobyte for all: the longest names find their place beside it."""
+
+HOUR = 3600.0
 
 
 def of(message: Finished) -> FailedContainer | None:
@@ -24,9 +26,17 @@ def of(message: Finished) -> FailedContainer | None:
     return None if message.succeeded else message.failed
 
 
-def finished(message: str, failed: FailedContainer | None) -> str:
-    """Return the message of Finished: what the worker's object says of its end, then what failed first."""
-    return "; ".join(filter(None, (message, described(failed) if failed is not None else "")))
+def finished(message: Finished) -> str:
+    """Return the message of Finished: what the worker's object says, what failed first, for how long that stays."""
+    failed = of(message)
+    first = described(failed) if failed is not None else ""
+    return "; ".join(filter(None, (message.message, first, "" if message.succeeded else kept(message.kept_seconds))))
+
+
+def kept(seconds: float) -> str:
+    """Return for how long what failed can be looked at where it ran; "" for what is not kept."""
+    lasts = f"{round(seconds / HOUR, 1):g} h" if seconds >= HOUR else f"{max(1, round(seconds / 60.0))} min"
+    return f"its objects stay there for up to {lasts}" if seconds > 0 else ""
 
 
 def described(failed: FailedContainer, *, words_max: int = 0) -> str:
@@ -44,7 +54,8 @@ def tell(core: Core, known: Workload, attempt: Attempt) -> None:
     outcome = attempt.outcome
     if outcome is None or outcome.failed is None:
         return
-    text = f'On cluster "{outcome.cluster}": {described(outcome.failed, words_max=EVENT_WORDS_MAX)}'
+    said = described(outcome.failed, words_max=EVENT_WORDS_MAX), kept(outcome.kept_seconds)
+    text = f'On cluster "{outcome.cluster}": {"; ".join(filter(None, said))}'
     owner = core.knowledge.owner_of(known)
     ref, uid = (ref_of(known), known.metadata.uid) if owner is None else (owner.ref, owner.object.metadata.uid)
     core.event(ref, uid, FAILED_ON_CLUSTER, text, warning=True)

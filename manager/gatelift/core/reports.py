@@ -125,14 +125,14 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             core.mark_attempt(attempt)
         case Finished():
             _keep(core, attempt, message.objects)
-            failed = failed_containers.of(message)
             outcome = Outcome(
                 how=Wire.FINISHED,
                 reason=message.reason,
-                message=failed_containers.finished(message.message, failed),
+                message=failed_containers.finished(message),
                 succeeded=message.succeeded,
                 cluster=cluster,
-                failed=failed,
+                failed=failed_containers.of(message),
+                kept_seconds=message.kept_seconds,
             )
             endings.end(core, attempt, Wire.FINISHED, outcome)
         case Stopped():

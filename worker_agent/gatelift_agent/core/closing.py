@@ -37,6 +37,7 @@ def close(world: World, placement: Placement, now: float) -> None:
         world.capacity_changed = True
         if not world.local:  # there it is the user's own, to be looked at
             placement.failed = placement.failed or world.failures.of(placement)
+            placement.kept_seconds = kept.seconds(world, placement, now)
         for tracked in placement.objects.values():  # whoever waits for the name
             for other in world.placements_at(tracked.ref):
                 world.look(other.key)

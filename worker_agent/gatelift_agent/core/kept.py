@@ -31,6 +31,11 @@ def is_wanted(world: World, placement: Placement, now: float) -> bool:
     return now < _until(world, placement, now) and stays(placement) and is_quiet(world, placement)
 
 
+def seconds(world: World, placement: Placement, now: float) -> float:
+    """Return for how long it will be kept after its end, by what is known of it now; 0: not at all."""
+    return _until(world, placement, now) - _ended(placement, now) if is_wanted(world, placement, now) else 0.0
+
+
 def begin(world: World, placement: Placement, now: float) -> None:
     """Keep it from now on; what is kept longest goes where there would be too much."""
     placement.kept_until = _until(world, placement, now)

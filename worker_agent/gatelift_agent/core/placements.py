@@ -256,6 +256,8 @@ class Placement:
     """Nothing of it is kept any longer once it is forgotten (`kept`)."""
     over_before: bool = False
     """Found at a start, over and without our finalizer: the manager had its end from a process before this one."""
+    kept_seconds: float = 0.0
+    """For how long it is to be kept after its end, as the manager is told; `kept_until` once it is."""
     kept_until: float = 0.0
     ended_at: float | None = None
     committed_at: float = 0.0

@@ -249,6 +249,7 @@ def _finished(placement: Placement, ending: Ending) -> Message:
         message=ending.message,
         objects=_objects(placement),
         failed=placement.failed,
+        kept_seconds=placement.kept_seconds,
     )
 
 
