@@ -8,6 +8,7 @@ import pytest
 
 from gatelift_agent.core.settings import KeepFinished, Mode
 from gatelift_kube.resources import JOB, POD
+from gatelift_kube.timestamps import to_text
 from gatelift_kube.writes import Delete, Patch, WriteError
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire import messages as m
@@ -161,6 +162,16 @@ def test_is_46_a_restart_after_its_time_removes_it() -> None:
     stage.crash()
     stage.now += 2 * HOUR
     stage.start()
+    assert there(stage) == []
+
+
+def test_is_46_what_says_that_it_ended_in_the_future_stays_no_longer_than_its_time() -> None:
+    stage = kept_pod()
+    later = to_text(stage.now + 100 * HOUR)
+    ready = [{"type": "Ready", "status": "False", "lastTransitionTime": later}]
+    stage.change(POD, "p", {"status": {"conditions": ready}}, "status")
+    stage.restart()
+    stage.pass_seconds(HOUR + 10.0)
     assert there(stage) == []
 
 
@@ -357,6 +368,21 @@ def test_is_46_a_job_that_is_over_and_of_which_a_pod_runs_is_not_kept_by_the_nex
     stage.start()
     stage.pass_seconds(1.0)
     assert stage.document(JOB, "j") is None
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_is_46_a_job_with_a_pod_that_is_gone_and_that_nobody_counted_is_not_kept_by_the_next_process(
+    *, counted: bool
+) -> None:
+    stage = failed_job(keep=KEEP)
+    stage.change(JOB, "j", {"status": {"failed": 2 if counted else 1}}, "status")
+    stage.send(m.Forget(key=KEY))
+    assert stage.state() == "Kept"
+    stage.crash()
+    stage.remove(POD, "j-0", grace=0)
+    stage.start()
+    stage.pass_seconds(1.0)
+    assert (stage.document(JOB, "j") is not None) is counted
 
 
 def test_is_46_a_job_of_which_a_pod_still_stops_by_its_own_status_is_not_kept() -> None:
