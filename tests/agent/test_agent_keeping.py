@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from gatelift_agent.core import reports
 from gatelift_agent.core.settings import KeepFinished, Mode
-from gatelift_kube.resources import JOB, POD
+from gatelift_kube.contained import Contained
+from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef
 from gatelift_kube.timestamps import to_text
-from gatelift_kube.writes import Delete, Patch, WriteError
+from gatelift_kube.writes import Delete, ObjectGone, Patch, WriteError
 from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire import messages as m
 from gatelift_wire.keys import PlacementKey
@@ -285,6 +287,24 @@ def test_is_46_it_gives_way_to_another_object_of_its_name_whose_create_waits_for
     assert listed(stage) == ["Running"]
 
 
+@pytest.mark.parametrize("watch_is_slow", [True, False])
+def test_is_46_a_name_that_is_needed_while_what_has_it_is_being_deleted_is_free_at_once(*, watch_is_slow: bool) -> None:
+    stage = kept_pod()
+    stage.hold = lambda write: isinstance(write, Delete)
+    stage.send(m.Forget(key=KEY, gone=True))
+    stage.place(OTHER)
+    held = stage.machine.world.objects.get(ObjectRef(POD, ObjectKey(NAMESPACE_NAME, "p")))
+    assert held is not None
+    stage.hold = lambda _: False
+    stage.watching = not watch_is_slow
+    stage.land()
+    stage.watching = True
+    if watch_is_slow:
+        stage.post(ObjectGone(POD, held.object))
+    stage.pass_seconds(5.0)
+    assert stage.peer.of(m.Refused) == []
+
+
 def test_is_46_a_finalizer_of_somebody_else_holds_up_the_name_and_nothing_else() -> None:
     stage = kept_pod()
     stage.change(POD, "p", {"metadata": {"finalizers": ["example.com/look"]}})
@@ -416,3 +436,18 @@ def test_is_46_a_pod_that_is_kept_and_runs_again_is_listed_and_stopped() -> None
     stage.hold = lambda _: False
     stage.land()
     assert stage.pod()["metadata"]["deletionTimestamp"]
+
+
+def test_is_46_what_is_kept_and_cannot_be_read_any_more_is_listed_as_what_may_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = kept_pod()
+
+    def fails(_raw: bytes) -> bool:
+        raise ValueError("a status that nobody can read")
+
+    monkeypatch.setattr(Contained, "surfaces", False)
+    monkeypatch.setattr(reports, "containers_run", fails)
+    stage.hold = lambda write: isinstance(write, Delete)
+    stage.change(POD, "p", {"metadata": {"labels": {"example.com/late": "yes"}}})
+    assert listed(stage) == ["Draining"]

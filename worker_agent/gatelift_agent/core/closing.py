@@ -8,7 +8,7 @@ own: nothing of them is removed here.
 
 from __future__ import annotations
 
-from gatelift_agent.core import draining, kept, observing, ownership, reports
+from gatelift_agent.core import containment, draining, kept, observing, ownership, reports
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.objects import Held
 from gatelift_agent.core.placements import SUPERSEDED, EndingKind, Move, Placement, State, Tracked
@@ -109,7 +109,7 @@ def keep_on(world: World, placement: Placement, now: float) -> None:
     unknown = [each for each in placement.objects.values() if each.missing or each.unproven]
     for tracked in unknown:  # perhaps only its label was taken off
         draining.find_out(world, placement, tracked, now)
-    if not kept.is_quiet(world, placement):
+    if not _is_quiet(world, placement, now):
         world.note("warning", "what was kept after its end may run: it is stopped", placement)
         kept.let_go(world, placement)
         placement.move(Move.AGAIN)
@@ -121,6 +121,15 @@ def keep_on(world: World, placement: Placement, now: float) -> None:
     elif not unknown or placement.gives_way:
         kept.let_go(world, placement)
         _clean_up(world, placement, now)
+
+
+def _is_quiet(world: World, placement: Placement, now: float) -> bool:
+    """Say whether it is certain that nothing of it runs; what cannot be read may run, and is listed so."""
+    try:
+        return kept.is_quiet(world, placement)
+    except Exception as error:  # noqa: BLE001 (containment: one that cannot be read is left out of no inventory)
+        containment.placement_failed(world, placement, error, now)
+        return False
 
 
 def _keep(world: World, placement: Placement, now: float) -> None:

@@ -88,22 +88,26 @@ def _is_terminal(world: World, placement: Placement, tracked: Tracked) -> bool:
     return not reports.containers_run(tracked.raw)
 
 
-def take_up(world: World, now: float) -> None:
-    """Keep on what a process before this one kept, oldest first; what is not to be kept is removed."""
-    found = [each for each in world.placements.values() if each.state is State.STOPPED and each.over_before]
-    for placement in sorted(found, key=lambda each: (_ended(each, now), each.key)):
-        if is_wanted(world, placement, now):
-            begin(world, placement, now)
+def found(world: World, now: float) -> list[Placement]:
+    """Return what a process before this one may have kept, oldest first."""
+    over = [each for each in world.placements.values() if each.state is State.STOPPED and each.over_before]
+    return sorted(over, key=lambda each: (_ended(each, now), each.key))
 
 
-def ended_at(world: World, found: Iterable[Held], now: float) -> float:
+def take_up(world: World, placement: Placement, now: float) -> None:
+    """Keep on what a process before this one kept; what is not to be kept is removed."""
+    if is_wanted(world, placement, now):
+        begin(world, placement, now)
+
+
+def ended_at(world: World, objects: Iterable[Held], now: float) -> float:
     """Return when what a start found had ended, by what it says of itself; now where nobody can tell.
 
     By the worker's clock and ours: if they disagree it goes too early, or stays as long as what has just ended.
     """
     said = [
         condition.last_transition_time
-        for held in found
+        for held in objects
         if isinstance(held.object, Pod | Job)
         for condition in held.object.status.conditions
         if condition.last_transition_time

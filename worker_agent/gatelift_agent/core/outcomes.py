@@ -216,6 +216,7 @@ def _ending_failed(
             held = world.held(tracked)
             if held is not None:
                 world.objects.gone(tracked.ref.resource, held.object)
+            tracked.blocked_since, tracked.retry_at = None, 0.0  # another write of ours was faster: the name is free
             return
         tracked.retry_at = 0.0
         known = tracked.object

@@ -40,8 +40,15 @@ def rebuild(world: World, now: float) -> None:
     for placement in world.placements.values():
         with _Apart(world, placement.key, now):
             doubts.miss(world, placement)
-    kept.take_up(world, now)
+    _keep_on(world, now)
     _hear_early(world, now)
+
+
+def _keep_on(world: World, now: float) -> None:
+    """Take up what a process before this one kept after its end, now that all that there is of it is known."""
+    for placement in kept.found(world, now):
+        with _Apart(world, placement.key, now):
+            kept.take_up(world, placement, now)
 
 
 class _Apart:
@@ -95,7 +102,7 @@ def take_namespace(world: World, namespace: str, now: float) -> None:
             continue
         with _Apart(world, key, now):
             doubts.miss(world, placement)
-    kept.take_up(world, now)
+    _keep_on(world, now)
     for key, placement in world.placements.items():
         if key not in known and world.standing.open:
             reports.everything(world, placement)
