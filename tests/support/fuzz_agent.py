@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from gatelift_agent.core.settings import KeepFinished
 from gatelift_kube.contained import Contained
 from gatelift_kube.decoding import STRUCTS
 from gatelift_kube.errors import UndecodableError
@@ -46,7 +47,8 @@ class _Tenancy:
     def __init__(self, seed: int, keys: tuple[str, ...]) -> None:
         self.rng = random.Random(seed)  # noqa: S311 - draws cases, guards nothing
         self.keys = keys
-        self.stage = Stage()
+        keep = KeepFinished(failed_seconds=30.0, objects_max=2) if seed % 2 else KeepFinished()
+        self.stage = Stage(keep=keep)
         self.lived = Lived()
         self.last = ""
         self.round = self.epoch = 0
