@@ -185,6 +185,20 @@ RIGHTS_OF_A_KUEUE = [
 ]
 
 
+async def kueue_runs(installation: Installation, namespace: str, *rights: dict[str, object], age: int = 0) -> None:
+    """Let somebody have renewed a Lease of Kueue's name in a namespace, so many seconds ago, and have these rights."""
+    renewed = datetime.now(UTC) - timedelta(seconds=age)
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": KUEUE_LEASE, "namespace": namespace},
+        "spec": {"holderIdentity": "kueue-0", "renewTime": f"{renewed:%Y-%m-%dT%H:%M:%S.%fZ}"},
+    }
+    home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    async with await installation.admin(installation.management) as client:
+        await applying.apply(client, [home, lease, *rights])
+
+
 @pytest.mark.parametrize(
     ("age", "rights", "refused"),
     [(0, RIGHTS_OF_A_KUEUE, True), (3600, RIGHTS_OF_A_KUEUE, False), (0, [], False)],
@@ -199,16 +213,7 @@ async def test_a_manager_starts_only_where_no_kueue_controller_runs(
 ) -> None:
     """IS-44: in whatever namespace it is. IS-55: what a tenant names so is none."""
     installation, reached = cluster
-    renewed = datetime.now(UTC) - timedelta(seconds=age)
-    lease = {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {"name": KUEUE_LEASE, "namespace": "queueing"},
-        "spec": {"holderIdentity": "kueue-0", "renewTime": f"{renewed:%Y-%m-%dT%H:%M:%S.%fZ}"},
-    }
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "queueing"}}
-    async with await installation.admin(installation.management) as client:
-        await applying.apply(client, [namespace, lease, *rights])
+    await kueue_runs(installation, "queueing", *rights, age=age)
     if not refused:
         async with running(reached, tmp_path) as manager:
             await leader_of(manager)
@@ -331,6 +336,9 @@ integrations:
     - leaderworkerset.x-k8s.io/leaderworkerset
 """
 """What a user of Kueue has in the ConfigMap of its controller, as it comes."""
+STOCK_HERE = STOCK.replace(" :8081", ' "127.0.0.1:0"').replace(" :8443", ' "127.0.0.1:0"') + (
+    'gatelift: {listen: "127.0.0.1:0", enrolListen: "127.0.0.1:0"}\n'
+)
 
 
 async def test_is_6_a_manager_with_kueues_stock_configuration_leads(
@@ -338,12 +346,25 @@ async def test_is_6_a_manager_with_kueues_stock_configuration_leads(
 ) -> None:
     """IS-6: it made a Lease of the name that stands there, which its role may not renew, and never led."""
     _, reached = cluster
-    here = STOCK.replace(" :8081", ' "127.0.0.1:0"').replace(" :8443", ' "127.0.0.1:0"')
-    here += 'gatelift: {listen: "127.0.0.1:0", enrolListen: "127.0.0.1:0"}\n'
-    async with running(reached, tmp_path, here) as manager:
+    async with running(reached, tmp_path, STOCK_HERE) as manager:
         await leader_of(manager)
         await ready(manager)
         assert "leaderElection.resourceName" in " ".join(manager.config.without_effect())
+
+
+async def test_is_44_kueues_stock_configuration_does_not_make_a_kueues_lease_the_managers_own(
+    cluster: tuple[Installation, ClusterConfig], tmp_path: Path
+) -> None:
+    """The file names Kueue's Lease; with its namespace that of a Kueue that ran was taken for ours, and both ran."""
+    installation, reached = cluster
+    await kueue_runs(installation, "kueue-system")
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        STOCK_HERE.replace("  leaderElect: true\n", "  leaderElect: true\n  resourceNamespace: kueue-system\n")
+    )
+    ends = Manager(config=config.load(path), cluster=reached, on_listening=lambda manager: manager.stop.set())
+    with pytest.raises(StartRefusedError, match=r"Lease kueue-system/.*scale it to 0 first"):
+        await ends.run()
 
 
 async def test_is_6_a_manager_whose_role_lacks_the_lease_says_so_in_its_readiness(
