@@ -13,7 +13,7 @@ import structlog
 from gatelift.adapters.kueue_beside import KUEUE_LEASE, KUEUE_WEBHOOKS, StartRefusedError, refuse_beside_kueue
 from gatelift_kube.client import Client
 from gatelift_kube.resources import LEASE, POD
-from support.fake_apiserver import FakeApiServer
+from support.fake_apiserver import FakeApiServer, status_of
 
 REVIEWS = "subjectaccessreviews"
 LONG_AGO = timedelta(hours=1)
@@ -72,11 +72,31 @@ async def test_is_44_a_lease_that_moves_refuses_it_whatever_clock_it_is_written_
         await refuse_beside_kueue(client, pausing(renewed))
 
 
-@pytest.mark.parametrize("holder", ["kueue-0", "", None])
+@pytest.mark.usefixtures("may_admit")
+async def test_is_44_one_that_starts_while_we_look_refuses_it_too(server: FakeApiServer, client: Client) -> None:
+    server.put(LEASE, KUEUE_LEASE, "left-behind", spec=lease(LONG_AGO))
+
+    def starts() -> None:
+        server.put(LEASE, KUEUE_LEASE, "queueing", spec=lease(LONG_AGO))
+
+    with pytest.raises(StartRefusedError, match="Lease queueing/"):
+        await refuse_beside_kueue(client, pausing(starts))
+
+
+@pytest.mark.usefixtures("may_admit")
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(lease(LONG_AGO), id="held long ago"),
+        pytest.param({**lease(LONG_AGO), "renewTime": None}, id="never renewed"),
+        pytest.param(lease(timedelta(), ""), id="given back just now"),
+        pytest.param(lease(timedelta(), None), id="never held"),
+    ],
+)
 async def test_is_44_one_that_was_left_behind_does_not(
-    server: FakeApiServer, client: Client, holder: str | None
+    server: FakeApiServer, client: Client, spec: dict[str, Any]
 ) -> None:
-    server.put(LEASE, KUEUE_LEASE, "queueing", spec=lease(LONG_AGO, holder))
+    server.put(LEASE, KUEUE_LEASE, "queueing", spec=spec)
     server.put(LEASE, "of-somebody-else", "queueing", spec=lease(timedelta()))
     await refuse_beside_kueue(client, pausing())
 
@@ -90,6 +110,19 @@ async def test_is_44_webhooks_without_a_kueue_are_warned_of_with_the_way_out(
     (said,) = logs
     assert said["log_level"] == "warning"
     assert said["way_out"] == "kubectl delete mutatingwebhookconfiguration kueue-mutating-webhook-configuration"
+
+
+async def test_is_44_who_may_not_look_is_told_so(server: FakeApiServer, client: Client) -> None:
+    for part in ("leases", KUEUE_WEBHOOKS[0].key.name, KUEUE_WEBHOOKS[1].key.name):
+        server.fault("GET", part, status=403, body=status_of(403, "Forbidden", "not for you"))
+    with structlog.testing.capture_logs() as logs:
+        await refuse_beside_kueue(client, pausing())
+    assert [one["event"] for one in logs] == [
+        "cannot look for a Kueue controller",
+        "cannot look for Kueue's webhooks",
+        "cannot look for Kueue's webhooks",
+    ]
+    assert all("not for you" in one["problem"] for one in logs)
 
 
 TO_COME = timedelta(days=-365)

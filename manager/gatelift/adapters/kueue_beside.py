@@ -65,7 +65,7 @@ async def refuse_beside_kueue(client: Client, pause: Callable[[float], Awaitable
     if len(running) < len(found):
         await pause(MOVES_SECONDS)
         later = await _kueue_leases(client)
-        running |= {key: lease for key, lease in later.items() if key in found and lease.spec != found[key].spec}
+        running |= {key: lease for key, lease in later.items() if key not in found or lease.spec != found[key].spec}
     for key, lease in running.items():
         holder = plain(lease.spec.holder_identity or "")
         if await _may_admit(client, key.namespace, lease):
