@@ -90,6 +90,23 @@ def test_is_24_another_key_than_the_agents_is_not_approved(stage: Stage) -> None
     assert "approvedRequest" not in spec_of(stage)
 
 
+def test_is_24_what_asked_with_an_earlier_token_is_not_approved(stage: Stage) -> None:
+    """Whoever was first with a token that was replaced for that is no more shown, nor taken."""
+    stage.server.put(WORKER_CLUSTER, "worker-1", spec={"tokenDigest": "the next"}, status=ASKED)
+    assert "waits for approval" not in stage.run("cluster", "list").out
+    said = stage.run("cluster", "approve", "worker-1", "--key", KEY[:16])
+    assert said.code == 1
+    assert "has not asked for a certificate yet" in said.line
+    assert "approvedRequest" not in spec_of(stage)
+
+
+@pytest.mark.parametrize("status", [{}, {"keyDigest": KEY}], ids=["approved", "enrolled"])
+def test_is_24_what_was_approved_waits_no_more(stage: Stage, status: dict[str, Any]) -> None:
+    approved = {"approvedRequest": "" if status else KEY}
+    stage.server.put(WORKER_CLUSTER, "worker-1", spec={"tokenDigest": "t", **approved}, status={**ASKED, **status})
+    assert "waits for approval" not in stage.run("cluster", "list").out
+
+
 def test_is_24_what_is_approved_is_what_was_shown(stage: Stage) -> None:
     waits(stage)
     assert stage.run("cluster", "approve", "worker-1", "--key", KEY[:16]).code == 0
