@@ -399,7 +399,7 @@ async def test_is_6_a_manager_whose_role_lacks_the_lease_says_so_in_its_readines
     hurried = CONFIGURATION.replace("retryPeriod: 200ms", "retryPeriod: 50ms")
     with structlog.testing.capture_logs() as logs:
         async with running(reached, tmp_path, hurried) as manager:
-            await until(lambda: any(one["event"] == "not elected" for one in logs), "the log says so", LIMIT_SECONDS)
+            await until(lambda: any(one["event"] == "not elected" for one in logs), "the log says so")
             status, text = await get(manager.status_address, "/readyz")
     assert status == 503
     assert text.startswith("leader election by Lease gatelift-system/gatelift-manager")
