@@ -45,7 +45,7 @@ from gatelift_kube.machine_loop import MachineLoop
 from gatelift_kube.metrics_access import MetricsAccess
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.repetitions import problems
-from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey
+from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.status_server import ListenError, StatusServer
 from gatelift_kube.tasks import Supervisor
 from gatelift_kube.writes import Create, Delete, EmitEvent, Patch
@@ -83,9 +83,7 @@ class Manager:
     async def run(self) -> None:
         """Serve until told to stop. Raises StartRefusedError when it may not start here, RuntimeError on a failure."""
         async with Client.connect(self.cluster, connections=CONNECTIONS, user_agent="gatelift-manager") as client:
-            election = self.config.leader_election
-            own = ObjectKey(election.resource_namespace or self.config.namespace, election.resource_name)
-            await refuse_beside_kueue(client, own)
+            await refuse_beside_kueue(client)
             origin = await origin_of(client)
             await _Process(self, client, origin).run()
         if self._failure:

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from gatelift_agent.core import early, events
+from gatelift_agent.core import early, events, observing
 from gatelift_agent.core.settings import Mode
+from gatelift_agent.core.world import World
+from gatelift_kube.contained import Contained
 from gatelift_kube.resources import JOB, POD, Resource
-from gatelift_kube.writes import ObjectGone, ObjectSeen
+from gatelift_kube.writes import KubeObject, ObjectGone, ObjectSeen
 from gatelift_wire import messages as m
 from gatelift_wire.keys import LABEL_EPOCH, LABEL_ORIGIN, LABEL_WORKLOAD_UID
 from support.agent_drivers import running_job
@@ -58,6 +60,28 @@ def labelled(stage: Stage, name: str) -> bool:
     """Say whether a pod carries the labels of the placement."""
     wanted = {LABEL_ORIGIN: ORIGIN, LABEL_WORKLOAD_UID: KEY.uid, LABEL_EPOCH: str(KEY.epoch)}
     return bool(wanted.items() <= stage.pod(name)["metadata"].get("labels", {}).items())
+
+
+def test_is_3_such_a_word_that_raises_ends_no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, heard = Stage(), []
+    stage.start()
+    stage.place()
+    stage.run()
+    lists_half(stage)
+    stage.change(POD, "p", UNLABELLED)
+
+    def raises(_world: World, _resource: Resource, gone: KubeObject, _now: float) -> None:
+        heard.append(gone.metadata.name)
+        raise LookupError("on purpose")
+
+    monkeypatch.setattr(Contained, "surfaces", False)
+    monkeypatch.setattr(observing, "gone", raises)
+    try:
+        lists_the_rest(stage)
+    except LookupError:
+        pytest.fail("it ended the agent as it started")
+    assert heard == ["p"]
+    assert stage.machine.world.unheard, "what is not listed is not absent"
 
 
 def test_hd_254_a_pod_that_loses_its_labels_while_its_agent_lists_is_listed_and_has_them_again() -> None:

@@ -89,6 +89,14 @@ def test_is_20_a_taint_of_nodes_is_tolerated_by_its_own_entry_only() -> None:
     assert refusal_of(case, Policy(tolerations=frozenset({"*", "node-role.kubernetes.io/infra"}))) is None
 
 
+def test_is_20_a_token_volume_of_its_users_is_judged() -> None:
+    """Only one by the name that an API server gives is not made here, and so not judged."""
+    volume = {"name": "token", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}
+    found = refusal_of(Case(a_spec(volumes=[volume])), Policy(volumes=frozenset({"projected"})))
+    assert found is not None
+    assert "volume type serviceAccountToken is not on the allow-list" in found[1]
+
+
 def test_is_20_what_is_placed_is_what_was_judged() -> None:
     """The token volume that home's API server added is not judged, and is not made here either."""
     token = {"name": "kube-api-access-x", "projected": {"sources": [{"serviceAccountToken": {"path": "t"}}]}}

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from gatelift.cli import approving
 from gatelift.cli.main import app
-from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD
+from gatelift_kube.resources import CONFIG_MAP, WORKER_CLUSTER, WORKLOAD
 from support.cli_stage import Said, Stage, admitted, condition
 
 KEY = "0123456789abcdef" + "f" * 48
@@ -35,6 +35,13 @@ def answered(stage: Stage, answer: str, monkeypatch: pytest.MonkeyPatch) -> Said
     arguments = ("--kubeconfig", str(stage.kubeconfig), "cluster", "approve", "worker-1")
     result = CliRunner().invoke(app, arguments, input=answer)
     return Said(result.exit_code, result.stdout, result.stderr)
+
+
+def test_is_20_the_commands_that_take_a_cluster_in_hold_its_namespaces_to_baseline(stage: Stage) -> None:
+    stage.server.put(CONFIG_MAP, "gatelift-ca", "gatelift-system", data={"ca.crt": "PEM"})
+    said = stage.run("cluster", "add", "worker-1", "--manager", "m.example:7443").out
+    (label,) = (line for line in said.splitlines() if "kubectl label namespace" in line)
+    assert {"gatelift.dev/accept=true", "pod-security.kubernetes.io/enforce=baseline"} < {*label.split()}
 
 
 def test_is_24_the_list_shows_the_key_that_waits(stage: Stage) -> None:
@@ -88,6 +95,23 @@ def test_is_24_another_key_than_the_agents_is_not_approved(stage: Stage) -> None
     assert said.code == 1
     assert "another agent has used the token first" in said.line
     assert "approvedRequest" not in spec_of(stage)
+
+
+def test_is_24_what_asked_with_an_earlier_token_is_not_approved(stage: Stage) -> None:
+    """Whoever was first with a token that was replaced for that is no more shown, nor taken."""
+    stage.server.put(WORKER_CLUSTER, "worker-1", spec={"tokenDigest": "the next"}, status=ASKED)
+    assert "waits for approval" not in stage.run("cluster", "list").out
+    said = stage.run("cluster", "approve", "worker-1", "--key", KEY[:16])
+    assert said.code == 1
+    assert "has not asked for a certificate yet" in said.line
+    assert "approvedRequest" not in spec_of(stage)
+
+
+@pytest.mark.parametrize("status", [{}, {"keyDigest": KEY}], ids=["approved", "enrolled"])
+def test_is_24_what_was_approved_waits_no_more(stage: Stage, status: dict[str, Any]) -> None:
+    approved = {"approvedRequest": "" if status else KEY}
+    stage.server.put(WORKER_CLUSTER, "worker-1", spec={"tokenDigest": "t", **approved}, status={**ASKED, **status})
+    assert "waits for approval" not in stage.run("cluster", "list").out
 
 
 def test_is_24_what_is_approved_is_what_was_shown(stage: Stage) -> None:

@@ -55,6 +55,8 @@ def test_is_21_what_people_look_at_is_shown() -> None:
 
 
 HUGE = "m" * 1_400_000
+CONTAINERS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+CONTAINER = {"name": "c", **dict.fromkeys(("image", "imageID", "containerID"), "i" * 1000)}
 
 
 @pytest.mark.parametrize(
@@ -65,6 +67,7 @@ HUGE = "m" * 1_400_000
         pytest.param(
             {"containerStatuses": [{"name": f"c{n}", "image": "i" * 900} for n in range(900)]}, id="containers"
         ),
+        pytest.param({kind: [CONTAINER] * 64 for kind in CONTAINERS}, id="words of containers"),
         pytest.param({"reason": HUGE}, id="a reason"),
         pytest.param({"conditions": [{"type": HUGE, "status": "True"}]}, id="a type"),
         pytest.param({"completedIndexes": "1," * 700_000}, id="indexes"),
@@ -90,9 +93,14 @@ def test_is_21_texts_and_lists_are_bounded(status: Json) -> None:
         ),
         pytest.param({"conditions": "xyz"}, {}, id="no list"),
         pytest.param(
-            {"containerStatuses": [{"name": "c", "restartCount": True, "ready": 1}]},
+            {"containerStatuses": [{"name": "c", "restartCount": True, "ready": 1}, {"ready": True}]},
             {"containerStatuses": [{"name": "c"}]},
-            id="flags and counts",
+            id="flags and counts, and who has no name",
+        ),
+        pytest.param(
+            {"containerStatuses": [{"name": "c", "restartCount": 10**30}]},
+            {"containerStatuses": [{"name": "c"}]},
+            id="a count beyond all",
         ),
     ],
 )

@@ -479,6 +479,18 @@ async def test_is_6_who_cannot_be_elected_says_what_is_wrong_until_it_is_mended(
         assert text.endswith(way_out) or way_out in text
 
 
+async def test_is_6_a_standby_that_can_read_again_says_no_more_that_it_cannot(server: FakeApiServer) -> None:
+    leader, standby = Running(server, "a"), Running(server, "b")
+    async with started(leader):
+        await until(lambda: leader.told == ["acquired 1"])
+        server.fault("GET", KEY.name, times=10_000, by="b", status=403, body=status_of(403, "Forbidden"))
+        async with started(standby):
+            await until(lambda: standby.elector.problem)
+            server.faults.clear()
+            await until(lambda: standby.elector.problem == "", "it reads the Lease again")
+            assert standby.told == []
+
+
 async def test_is_6_one_request_that_comes_to_nothing_is_no_problem(server: FakeApiServer) -> None:
     server.fault("PATCH", KEY.name, times=2, status=503, body=status_of(503, "ServiceUnavailable"))
     one = Running(server, "a")

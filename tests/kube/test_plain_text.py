@@ -31,6 +31,20 @@ def test_hd_96_a_long_text_is_cut_and_says_so() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("abcdefghijkl", "abcde ..."),
+        ("abcde\u0301fghijkl", "abcd ..."),
+        ("abcdef\u0301ghijkl", "abcde ..."),
+        ("abcd\u0301\u0302\u0303ghijkl", "abc ..."),
+        ("\u0301" * 12, " ..."),
+    ],
+)
+def test_is_22_a_cut_falls_between_what_people_see_as_characters(said: str, shown: str) -> None:
+    assert plain(said, 9) == shown
+
+
+@pytest.mark.parametrize(
     ("said", "most", "shown"),
     [
         ("as it is", 8, "as it is"),

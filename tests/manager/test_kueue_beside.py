@@ -12,11 +12,10 @@ import structlog
 
 from gatelift.adapters.kueue_beside import KUEUE_LEASE, KUEUE_WEBHOOKS, StartRefusedError, refuse_beside_kueue
 from gatelift_kube.client import Client
-from gatelift_kube.resources import LEASE, POD, ObjectKey
-from support.fake_apiserver import FakeApiServer
+from gatelift_kube.resources import LEASE, POD
+from support.fake_apiserver import FakeApiServer, status_of
 
 REVIEWS = "subjectaccessreviews"
-OWN = ObjectKey("gatelift-system", "gatelift-manager")
 LONG_AGO = timedelta(hours=1)
 
 
@@ -51,13 +50,13 @@ def pausing(meanwhile: Callable[[], object] = lambda: None) -> Callable[[float],
 
 
 @pytest.mark.usefixtures("may_admit")
-@pytest.mark.parametrize("namespace", ["kueue-system", "queueing"])
+@pytest.mark.parametrize("namespace", ["kueue-system", "queueing", "gatelift-system"])
 async def test_is_44_a_lease_that_was_renewed_just_now_refuses_the_start(
     server: FakeApiServer, client: Client, namespace: str
 ) -> None:
     server.put(LEASE, KUEUE_LEASE, namespace, spec=lease(timedelta()))
     with pytest.raises(StartRefusedError, match=f"Lease {namespace}/.*kubectl -n {namespace} scale deployment"):
-        await refuse_beside_kueue(client, OWN, pausing())
+        await refuse_beside_kueue(client, pausing())
 
 
 @pytest.mark.usefixtures("may_admit")
@@ -70,22 +69,36 @@ async def test_is_44_a_lease_that_moves_refuses_it_whatever_clock_it_is_written_
         server.put(LEASE, KUEUE_LEASE, "queueing", spec=lease(LONG_AGO - timedelta(seconds=2)))
 
     with pytest.raises(StartRefusedError, match="held by kueue-0"):
-        await refuse_beside_kueue(client, OWN, pausing(renewed))
+        await refuse_beside_kueue(client, pausing(renewed))
 
 
-@pytest.mark.parametrize("holder", ["kueue-0", "", None])
+@pytest.mark.usefixtures("may_admit")
+async def test_is_44_one_that_starts_while_we_look_refuses_it_too(server: FakeApiServer, client: Client) -> None:
+    server.put(LEASE, KUEUE_LEASE, "left-behind", spec=lease(LONG_AGO))
+
+    def starts() -> None:
+        server.put(LEASE, KUEUE_LEASE, "queueing", spec=lease(LONG_AGO))
+
+    with pytest.raises(StartRefusedError, match="Lease queueing/"):
+        await refuse_beside_kueue(client, pausing(starts))
+
+
+@pytest.mark.usefixtures("may_admit")
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(lease(LONG_AGO), id="held long ago"),
+        pytest.param({**lease(LONG_AGO), "renewTime": None}, id="never renewed"),
+        pytest.param(lease(timedelta(), ""), id="given back just now"),
+        pytest.param(lease(timedelta(), None), id="never held"),
+    ],
+)
 async def test_is_44_one_that_was_left_behind_does_not(
-    server: FakeApiServer, client: Client, holder: str | None
+    server: FakeApiServer, client: Client, spec: dict[str, Any]
 ) -> None:
-    server.put(LEASE, KUEUE_LEASE, "queueing", spec=lease(LONG_AGO, holder))
+    server.put(LEASE, KUEUE_LEASE, "queueing", spec=spec)
     server.put(LEASE, "of-somebody-else", "queueing", spec=lease(timedelta()))
-    await refuse_beside_kueue(client, OWN, pausing())
-
-
-async def test_is_44_our_own_lease_is_no_kueues_by_whatever_name(server: FakeApiServer, client: Client) -> None:
-    own = ObjectKey("gatelift-system", KUEUE_LEASE)
-    server.put(LEASE, own.name, own.namespace, spec=lease(timedelta()))
-    await refuse_beside_kueue(client, own, pausing())
+    await refuse_beside_kueue(client, pausing())
 
 
 async def test_is_44_webhooks_without_a_kueue_are_warned_of_with_the_way_out(
@@ -93,10 +106,23 @@ async def test_is_44_webhooks_without_a_kueue_are_warned_of_with_the_way_out(
 ) -> None:
     server.put(KUEUE_WEBHOOKS[0].resource, KUEUE_WEBHOOKS[0].key.name, webhooks=[])
     with structlog.testing.capture_logs() as logs:
-        await refuse_beside_kueue(client, OWN, pausing())
+        await refuse_beside_kueue(client, pausing())
     (said,) = logs
     assert said["log_level"] == "warning"
     assert said["way_out"] == "kubectl delete mutatingwebhookconfiguration kueue-mutating-webhook-configuration"
+
+
+async def test_is_44_who_may_not_look_is_told_so(server: FakeApiServer, client: Client) -> None:
+    for part in ("leases", KUEUE_WEBHOOKS[0].key.name, KUEUE_WEBHOOKS[1].key.name):
+        server.fault("GET", part, status=403, body=status_of(403, "Forbidden", "not for you"))
+    with structlog.testing.capture_logs() as logs:
+        await refuse_beside_kueue(client, pausing())
+    assert [one["event"] for one in logs] == [
+        "cannot look for a Kueue controller",
+        "cannot look for Kueue's webhooks",
+        "cannot look for Kueue's webhooks",
+    ]
+    assert all("not for you" in one["problem"] for one in logs)
 
 
 TO_COME = timedelta(days=-365)
@@ -114,7 +140,7 @@ async def test_is_55_a_lease_of_somebody_who_may_not_admit_is_warned_of_and_refu
         server.put(LEASE, KUEUE_LEASE, "team-a", spec=lease(age + timedelta(seconds=-2)))
 
     with structlog.testing.capture_logs() as logs:
-        await refuse_beside_kueue(client, OWN, pausing(renewed))
+        await refuse_beside_kueue(client, pausing(renewed))
     (said,) = logs
     assert said["log_level"] == "warning"
     assert said["way_out"] == f"kubectl -n team-a delete lease {KUEUE_LEASE}"
@@ -129,7 +155,7 @@ async def test_is_55_asked_about_is_the_account_of_the_pod_that_holds_the_lease(
     server.put(LEASE, KUEUE_LEASE, "queueing", spec=lease(timedelta(), "kueue-7f9c_0a1b"))
     server.put(POD, "kueue-7f9c", "queueing", spec={"serviceAccountName": "of-a-chart"})
     with pytest.raises(StartRefusedError, match="held by kueue-7f9c_0a1b"):
-        await refuse_beside_kueue(client, OWN, pausing())
+        await refuse_beside_kueue(client, pausing())
     assert [user for user, _ in asked_about(server)] == ["system:serviceaccount:queueing:of-a-chart"]
 
 
@@ -139,7 +165,7 @@ async def test_is_55_a_holder_that_is_no_pod_is_asked_about_all_the_same(
     server: FakeApiServer, client: Client, holder: str
 ) -> None:
     server.put(LEASE, KUEUE_LEASE, "team-a", spec=lease(timedelta(), holder))
-    await refuse_beside_kueue(client, OWN, pausing())
+    await refuse_beside_kueue(client, pausing())
     assert [user for user, _ in asked_about(server)] == ["system:serviceaccount:team-a:kueue-controller-manager"]
 
 
@@ -147,9 +173,9 @@ async def test_is_55_where_nobody_may_ask_a_kueue_is_believed(server: FakeApiSer
     server.put(LEASE, KUEUE_LEASE, "queueing", spec=lease(timedelta()))
     server.fault("POST", REVIEWS, status=403)
     with pytest.raises(StartRefusedError, match="held by kueue-0"):
-        await refuse_beside_kueue(client, OWN, pausing())
+        await refuse_beside_kueue(client, pausing())
 
 
 async def test_is_55_a_time_to_come_is_no_renewal(server: FakeApiServer, client: Client) -> None:
     server.put(LEASE, KUEUE_LEASE, "kueue-system", spec=lease(TO_COME))
-    await refuse_beside_kueue(client, OWN, pausing())
+    await refuse_beside_kueue(client, pausing())

@@ -13,6 +13,7 @@ import aiohttp
 import msgspec
 import pytest
 import pytest_asyncio
+import structlog
 
 from gatelift import config
 from gatelift.adapters.kueue_beside import KUEUE_LEASE
@@ -38,6 +39,7 @@ from gatelift_kube.tasks import spawn
 from gatelift_sandbox import applying
 from gatelift_sandbox.installation import SYSTEM, Installation
 from gatelift_sandbox.provider import NodeShape, Settings, load
+from support.until import until
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -45,6 +47,7 @@ LIMIT_SECONDS = 120.0
 """A start takes about two seconds; a loaded machine gets a minute."""
 POLL_SECONDS = 0.05
 ROLE = Resource("rbac.authorization.k8s.io", "v1", "Role", "roles")
+CLUSTER_ROLE = Resource("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)
 
 # The lease is given back, never waited for: its length is for a machine that stands still.
 CONFIGURATION = """
@@ -185,6 +188,20 @@ RIGHTS_OF_A_KUEUE = [
 ]
 
 
+async def kueue_runs(installation: Installation, namespace: str, *rights: dict[str, object], age: int = 0) -> None:
+    """Let somebody have renewed a Lease of Kueue's name in a namespace, so many seconds ago, and have these rights."""
+    renewed = datetime.now(UTC) - timedelta(seconds=age)
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": KUEUE_LEASE, "namespace": namespace},
+        "spec": {"holderIdentity": "kueue-0", "renewTime": f"{renewed:%Y-%m-%dT%H:%M:%S.%fZ}"},
+    }
+    home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    async with await installation.admin(installation.management) as client:
+        await applying.apply(client, [home, lease, *rights])
+
+
 @pytest.mark.parametrize(
     ("age", "rights", "refused"),
     [(0, RIGHTS_OF_A_KUEUE, True), (3600, RIGHTS_OF_A_KUEUE, False), (0, [], False)],
@@ -199,16 +216,7 @@ async def test_a_manager_starts_only_where_no_kueue_controller_runs(
 ) -> None:
     """IS-44: in whatever namespace it is. IS-55: what a tenant names so is none."""
     installation, reached = cluster
-    renewed = datetime.now(UTC) - timedelta(seconds=age)
-    lease = {
-        "apiVersion": "coordination.k8s.io/v1",
-        "kind": "Lease",
-        "metadata": {"name": KUEUE_LEASE, "namespace": "queueing"},
-        "spec": {"holderIdentity": "kueue-0", "renewTime": f"{renewed:%Y-%m-%dT%H:%M:%S.%fZ}"},
-    }
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "queueing"}}
-    async with await installation.admin(installation.management) as client:
-        await applying.apply(client, [namespace, lease, *rights])
+    await kueue_runs(installation, "queueing", *rights, age=age)
     if not refused:
         async with running(reached, tmp_path) as manager:
             await leader_of(manager)
@@ -223,6 +231,7 @@ async def test_hd_43_the_managers_readiness_covers_its_local_agent(
     cluster: tuple[Installation, ClusterConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """HD-43, IS-5: the core of `local` ended for good, and `/readyz` said ok."""
+    raised = asyncio.Event()
 
     def broken(_world: World, _now: float) -> None:
         raise LookupError("a defect")
@@ -231,13 +240,30 @@ async def test_hd_43_the_managers_readiness_covers_its_local_agent(
     _, reached = cluster
     async with running(reached, tmp_path) as manager:
         async with asyncio.timeout(LIMIT_SECONDS):
+            await raised.wait()
             while True:
                 status, text = await get(manager.status_address, "/readyz")
-                if status == 503 and text.startswith("the agent of local"):
+                if not text.startswith("not listed yet"):
                     break
                 await asyncio.sleep(POLL_SECONDS)
+        assert status == 503
         assert text == "the agent of local has ended (core of local: LookupError: a defect); restart the manager\n"
         assert (await get(manager.status_address, "/healthz"))[0] == 200, "all other clusters are served"
+
+
+async def test_is_5_a_kind_that_the_manager_cannot_list_is_named_by_its_readiness(
+    cluster: tuple[Installation, ClusterConfig], tmp_path: Path
+) -> None:
+    installation, reached = cluster
+    async with await installation.admin(installation.management) as client:
+        rule = {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]}
+        role = ObjectRef(CLUSTER_ROLE, ObjectKey("", "gatelift-manager"))
+        await client.patch(role, json.dumps({"rules": [rule]}).encode())
+    async with running(reached, tmp_path) as manager:
+        status, text = await get(manager.status_address, "/readyz")
+        assert status == 503
+        assert text.startswith("not listed yet: ")
+        assert {"workloads", "resourceflavors", "pods"} < {*text.strip().removeprefix("not listed yet: ").split(", ")}
 
 
 def annotated(name: str, value: object) -> bytes:
@@ -331,6 +357,9 @@ integrations:
     - leaderworkerset.x-k8s.io/leaderworkerset
 """
 """What a user of Kueue has in the ConfigMap of its controller, as it comes."""
+STOCK_HERE = STOCK.replace(" :8081", ' "127.0.0.1:0"').replace(" :8443", ' "127.0.0.1:0"') + (
+    'gatelift: {listen: "127.0.0.1:0", enrolListen: "127.0.0.1:0"}\n'
+)
 
 
 async def test_is_6_a_manager_with_kueues_stock_configuration_leads(
@@ -338,12 +367,25 @@ async def test_is_6_a_manager_with_kueues_stock_configuration_leads(
 ) -> None:
     """IS-6: it made a Lease of the name that stands there, which its role may not renew, and never led."""
     _, reached = cluster
-    here = STOCK.replace(" :8081", ' "127.0.0.1:0"').replace(" :8443", ' "127.0.0.1:0"')
-    here += 'gatelift: {listen: "127.0.0.1:0", enrolListen: "127.0.0.1:0"}\n'
-    async with running(reached, tmp_path, here) as manager:
+    async with running(reached, tmp_path, STOCK_HERE) as manager:
         await leader_of(manager)
         await ready(manager)
         assert "leaderElection.resourceName" in " ".join(manager.config.without_effect())
+
+
+async def test_is_44_kueues_stock_configuration_does_not_make_a_kueues_lease_the_managers_own(
+    cluster: tuple[Installation, ClusterConfig], tmp_path: Path
+) -> None:
+    """The file names Kueue's Lease; with its namespace that of a Kueue that ran was taken for ours, and both ran."""
+    installation, reached = cluster
+    await kueue_runs(installation, "kueue-system")
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        STOCK_HERE.replace("  leaderElect: true\n", "  leaderElect: true\n  resourceNamespace: kueue-system\n")
+    )
+    ends = Manager(config=config.load(path), cluster=reached, on_listening=lambda manager: manager.stop.set())
+    with pytest.raises(StartRefusedError, match=r"Lease kueue-system/.*scale it to 0 first"):
+        await ends.run()
 
 
 async def test_is_6_a_manager_whose_role_lacks_the_lease_says_so_in_its_readiness(
@@ -354,12 +396,14 @@ async def test_is_6_a_manager_whose_role_lacks_the_lease_says_so_in_its_readines
     async with await installation.admin(installation.management) as client:
         rule = {"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["get", "create", "patch"]}
         await client.patch(role, json.dumps({"rules": [rule]}).encode())
-    async with running(reached, tmp_path, CONFIGURATION.replace("retryPeriod: 200ms", "retryPeriod: 50ms")) as manager:
-        async with asyncio.timeout(LIMIT_SECONDS):
-            while True:
-                status, text = await get(manager.status_address, "/readyz")
-                if status == 503 and text.startswith("leader election"):
-                    break
-                await asyncio.sleep(POLL_SECONDS)
-        assert "Lease gatelift-system/gatelift-manager" in text
-        assert "its ServiceAccount needs the Role that deploy/ gives it" in text
+    hurried = CONFIGURATION.replace("retryPeriod: 200ms", "retryPeriod: 50ms")
+    with structlog.testing.capture_logs() as logs:
+        async with running(reached, tmp_path, hurried) as manager:
+            await until(lambda: any(one["event"] == "not elected" for one in logs), "the log says so")
+            status, text = await get(manager.status_address, "/readyz")
+    assert status == 503
+    assert text.startswith("leader election by Lease gatelift-system/gatelift-manager")
+    assert "its ServiceAccount needs the Role that deploy/ gives it" in text
+    said = [one["problem"] for one in logs if one["event"] == "not elected"]
+    assert text.strip() in said
+    assert len(said) == len({*said}), "each once a minute"

@@ -13,7 +13,7 @@ from gatelift_kube.writes import Create, Delete, Patch, WriteError
 from gatelift_wire.messages import Bid, BidKind
 from gatelift_wire.refusals import Refusal
 from support.builders_manager import NAMESPACE, Doc, a_pod, a_setting, a_workload, kueue_object
-from support.manager_world import World, a_world, workload_ref
+from support.manager_world import SUCCEEDED, World, a_world, workload_ref
 
 MAIN = ObjectRef(LOCAL_QUEUE, ObjectKey(NAMESPACE, "main"))
 
@@ -143,13 +143,24 @@ def test_is_36_figures_beyond_the_largest_amount_are_a_quantity_and_a_condition_
     world.api.edit(ObjectRef(CLUSTER_QUEUE, ObjectKey("", "shared")), _without_bounds)
     pod = a_pod().document()
     pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1e30"}}
+    world.advance(3.0)
+    assert "AmountsSaturated" not in {
+        one["type"] for one in world.find("ClusterQueue", "shared")["status"]["conditions"]
+    }
     world.api.apply(pod)
     world.advance(3.0)
     for kind, name in (("ClusterQueue", "shared"), ("LocalQueue", "main")):
         assert shown(world, kind, name) == (0, 1, "9223372036854775807m")
         said = world.condition(world.find(kind, name), "AmountsSaturated")
-        assert said["status"] == "True"
+        assert (said["status"], said["reason"]) == ("True", "BeyondLargestAmount")
         assert "cpu in flavor default" in said["message"]
+    (agent,) = (agent for agent in world.agents.values() if agent.commits)
+    agent.finish(agent.commits[-1], SUCCEEDED)
+    world.advance(30.0)
+    for kind, name in (("ClusterQueue", "shared"), ("LocalQueue", "main")):
+        assert shown(world, kind, name) == (0, 0, "0")
+        over = world.condition(world.find(kind, name), "AmountsSaturated")
+        assert (over["status"], over["reason"], over["message"]) == ("False", "WithinAmounts", "")
 
 
 def _without_bounds(queue: Doc) -> None:

@@ -66,14 +66,21 @@ def test_is_22_a_reason_that_is_none_is_not_written(succeeded: bool, reason: str
     assert world.condition(world.find("Workload"), "Finished")["reason"] == reason
 
 
-def refusing(word: str, world: World) -> list[float]:
+def test_is_22_a_reason_that_is_one_is() -> None:
+    _, agent = a_running_pod()
+    world = said_with_the_end(Finished(key=agent.commits[-1], succeeded=False, reason="OOMKilled", message="too much"))
+    world.advance(1.0)
+    assert "OOMKilled" in texts_of(world)
+
+
+def refusing(word: str, world: World, error: WriteError = WriteError.INVALID) -> list[float]:
     """Let the API server refuse each status of a Workload in which a word stands; return when it did."""
     times: list[float] = []
 
     def fail(command: Create | Patch | Delete) -> WriteError | None:
         if command.ref.resource == WORKLOAD and isinstance(command, Patch) and word.encode() in command.body:
             times.append(world.now)
-            return WriteError.INVALID
+            return error
         return None
 
     world.fail = fail
@@ -112,6 +119,37 @@ def test_is_22_an_end_that_is_refused_without_them_is_set_aside_until_the_worklo
     world.api.edit(ref, lambda workload: workload["metadata"].update(labels={"a": "b"}))
     world.advance(1.0)
     assert world.condition(world.find("Workload"), "Finished")["status"] == "True"
+
+
+def test_is_22_an_end_that_a_policy_refuses_is_tried_again_soon() -> None:
+    """A webhook or a policy may think otherwise in a minute."""
+    world, agent = a_running_pod()
+    times = refusing("Finished", world, WriteError.DENIED)
+    agent.finish(agent.commits[-1], SUCCEEDED, message="well")
+    world.advance(SET_ASIDE_SECONDS / 4)
+    assert len(times) > 2
+    assert any(event.reason == "EndNotWritten" for event in world.emitted)
+
+
+def test_is_22_an_end_that_is_not_taken_for_the_moment_keeps_the_workers_words() -> None:
+    world, agent = a_running_pod()
+    times = refusing("Finished", world, WriteError.NOT_DONE)
+    agent.finish(agent.commits[-1], SUCCEEDED, message="what it said")
+    world.advance(1.0)
+    assert times
+    world.fail = None
+    world.advance(SET_ASIDE_SECONDS)
+    assert "what it said" in world.condition(world.find("Workload"), "Finished")["message"]
+    assert not any(event.reason == "EndNotWritten" for event in world.emitted)
+
+
+def test_is_22_what_is_refused_and_is_no_end_is_not_called_one() -> None:
+    world = a_world(a_setting())
+    times = refusing("QuotaReserved", world)
+    world.api.apply(a_pod("one").document())
+    world.advance(5.0)
+    assert times
+    assert not any(event.reason == "EndNotWritten" for event in world.emitted)
 
 
 def test_is_21_what_a_worker_tells_of_other_objects_is_not_kept() -> None:

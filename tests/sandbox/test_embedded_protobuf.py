@@ -132,6 +132,39 @@ def test_is_53_what_kubectl_sends_for(command: str) -> None:
     assert protobuf.document(bytes.fromhex(sent)) == meant
 
 
+def varint(value: int) -> bytes:
+    """Return a number as protobuf writes it: seven bits a byte, the lowest first."""
+    made = bytearray()
+    while value >= 0x80:
+        made.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*made, value])
+
+
+def part(number: int, content: bytes) -> bytes:
+    """Return a field of bytes."""
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def test_is_53_negative_numbers_flags_and_long_texts_are_read_and_fields_of_other_widths_passed_over() -> None:
+    meta = part(1, part(1, b"pc"))
+    value = varint(2 << 3) + varint((1 << 64) - 5)
+    flag = varint(3 << 3) + varint(1)
+    others = varint(90 << 3 | 5) + b"\xff" * 4 + varint(91 << 3 | 1) + b"\xff" * 8 + varint(92 << 3) + varint(300)
+    body = part(1, part(1, b"scheduling.k8s.io/v1") + part(2, b"PriorityClass"))
+    body += part(2, meta + value + flag + others + part(4, b"d" * 300))
+    found = protobuf.document(b"k8s\0" + body)
+    assert found is not None
+    assert found["globalDefault"] is True
+    assert (found["value"], found["description"], found["metadata"]) == (-5, "d" * 300, {"name": "pc"})
+
+
+def test_is_53_bytes_in_the_place_of_a_number_are_a_bad_request() -> None:
+    body = part(1, part(1, b"scheduling.k8s.io/v1") + part(2, b"PriorityClass")) + part(2, part(2, b"x"))
+    with pytest.raises(ApiError, match="bytes stand where there is a number"):
+        protobuf.document(b"k8s\0" + body)
+
+
 def test_is_53_a_body_that_ends_early_is_read_or_refused_in_words() -> None:
     refused = 0
     for size in range(len(NAMESPACE)):

@@ -31,6 +31,11 @@ def _names(*names: str) -> frozenset[str]:
     return frozenset(names)
 
 
+def _leaving(key: str, effect: str, seconds: int | None) -> Json:
+    within = {} if seconds is None else {"tolerationSeconds": seconds}
+    return {"key": key, "operator": "Exists", "effect": effect, **within}
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Rest:
     allowed: Mapping[str, Any] = field(default_factory=dict)
@@ -108,6 +113,22 @@ BEYOND_LISTS: dict[str, Case] = {
         a_spec(tolerations=[{"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute"}]),
         allowed={"tolerations": _names("node.kubernetes.io/*")},
     ),
+    "to stay on a lost node for long": Case(
+        a_spec(tolerations=[_leaving("node.kubernetes.io/unreachable", "NoExecute", 301)]),
+        allowed={"tolerations": _names("node.kubernetes.io/*")},
+    ),
+    "to start on a lost node": Case(
+        a_spec(tolerations=[_leaving("node.kubernetes.io/not-ready", "NoSchedule", None)]),
+        allowed={"tolerations": _names("node.kubernetes.io/not-ready")},
+    ),
+    "to leave another node in trouble in time": Case(
+        a_spec(tolerations=[_leaving("node.kubernetes.io/memory-pressure", "NoExecute", 0)]),
+        allowed={"tolerations": _names("node.kubernetes.io/memory-pressure")},
+    ),
+    "what has a token volume's name": Case(
+        a_spec(volumes=[{"name": "kube-api-access-x", "nfs": {"server": "s", "path": "/"}}]),
+        allowed={"volumes": _names("nfs")},
+    ),
     "scheduler": Case(a_spec(schedulerName="mine"), allowed={"schedulers": _names("mine")}),
     "runtime class": Case(a_spec(runtimeClassName="kata"), allowed={"runtime_classes": _names("kata")}),
 }
@@ -127,16 +148,7 @@ AT_HOME: dict[str, Case] = {
     "a Secret to pull by": Case(a_spec(imagePullSecrets=[{"name": "s"}])),
     "a taint with a key": Case(a_spec(tolerations=[{"key": "gpu", "operator": "Exists"}])),
     "to leave a lost node at once": Case(
-        a_spec(
-            tolerations=[
-                {
-                    "key": "node.kubernetes.io/unreachable",
-                    "operator": "Exists",
-                    "effect": "NoExecute",
-                    "tolerationSeconds": 0,
-                }
-            ]
-        )
+        a_spec(tolerations=[_leaving("node.kubernetes.io/unreachable", "NoExecute", 0)])
     ),
     "confined": Case(
         _secured(
@@ -145,6 +157,13 @@ AT_HOME: dict[str, Case] = {
             seLinuxOptions={"type": "container_t", "level": "s0:c1,c2"},
         )
     ),
+    "AppArmor's default by annotation": Case(
+        a_spec(), annotations={"container.apparmor.security.beta.kubernetes.io/c": "runtime/default"}
+    ),
+    "a profile of the node by annotation": Case(
+        a_spec(), annotations={"container.apparmor.security.beta.kubernetes.io/c": "localhost/p"}
+    ),
+    "other annotations": Case(a_spec(), annotations={"example.com/profile": "unconfined"}),
     "a safe sysctl": Case(a_spec(securityContext={"sysctls": [{"name": "net.ipv4.tcp_syncookies", "value": "1"}]})),
     "a probe of itself": Case(a_container(livenessProbe={"httpGet": {"port": 1}})),
 }

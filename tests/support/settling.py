@@ -47,13 +47,17 @@ class Settling(Fed):
 
     since: Counter[str] = field(default_factory=Counter)
     """How often each workload was preempted since the last event from outside."""
+    preemptions: int = 0
+    """Of all workloads, at any time."""
+    most: int = 0
+    """The highest number of preemptions of one workload between two events from outside."""
     told: dict[str, tuple[str, str]] = field(default_factory=dict)
     text_refresh: float = 0.0
     rounds: int = 0
     """How often somebody had to stop after the last event."""
     leaving: set[str] = field(default_factory=set)
     taken_back: list[str] = field(default_factory=list)
-    """Who was admitted and had to leave in one call."""
+    """Who was admitted and had to leave in one call: for a head of the next cycle, as in Kueue (decision 14)."""
 
     def __post_init__(self) -> None:
         """Decide as the manager does."""
@@ -106,6 +110,8 @@ class Settling(Fed):
                 work.reserved, work.evicted, work.reserved_at = True, False, self.clock
             elif isinstance(one, Preempt):
                 self.since[one.uid] += 1
+                self.most = max(self.most, self.since[one.uid])
+                self.preemptions += 1
                 self.leaving.add(one.uid)
                 self.twin.world.works[one.uid].evicted = True
                 if one.uid in let_in:

@@ -53,21 +53,19 @@ class _Review(msgspec.Struct):
     status: _Said = msgspec.field(default_factory=_Said)
 
 
-async def refuse_beside_kueue(
-    client: Client, own: ObjectKey, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
-) -> None:
+async def refuse_beside_kueue(client: Client, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
     """Raise StartRefusedError when a Kueue controller runs in this cluster: two would admit the same workloads.
 
     It is looked for in all namespaces, and runs where its Lease was renewed just now, or is while we look, and where
     whoever holds it may write what Kueue writes: a Lease of that name is any tenant's to make, that right is not.
-    `own`: the Lease that we are elected by. Kueue's webhooks without a controller are warned of: it was scaled to zero.
+    We are elected by one of another name. Kueue's webhooks without a controller are warned of: it was scaled to zero.
     """
-    found = await _kueue_leases(client, own)
+    found = await _kueue_leases(client)
     running = {key: lease for key, lease in found.items() if _renewed_just_now(lease)}
     if len(running) < len(found):
         await pause(MOVES_SECONDS)
-        later = await _kueue_leases(client, own)
-        running |= {key: lease for key, lease in later.items() if key in found and lease.spec != found[key].spec}
+        later = await _kueue_leases(client)
+        running |= {key: lease for key, lease in later.items() if key not in found or lease.spec != found[key].spec}
     for key, lease in running.items():
         holder = plain(lease.spec.holder_identity or "")
         if await _may_admit(client, key.namespace, lease):
@@ -118,7 +116,7 @@ async def _account_of(client: Client, namespace: str, lease: Lease) -> str:
     return (pod.spec.service_account_name if isinstance(pod, Pod) else "") or KUEUE_ACCOUNT
 
 
-async def _kueue_leases(client: Client, own: ObjectKey) -> dict[ObjectKey, Lease]:
+async def _kueue_leases(client: Client) -> dict[ObjectKey, Lease]:
     """Return the Leases of Kueue controllers that somebody holds."""
     found: dict[ObjectKey, Lease] = {}
     try:
@@ -126,7 +124,7 @@ async def _kueue_leases(client: Client, own: ObjectKey) -> dict[ObjectKey, Lease
             for served in page.items:
                 lease = served.object
                 key = ObjectKey(lease.metadata.namespace, lease.metadata.name)
-                if isinstance(lease, Lease) and key.name == KUEUE_LEASE and key != own and lease.spec.holder_identity:
+                if isinstance(lease, Lease) and key.name == KUEUE_LEASE and lease.spec.holder_identity:
                     found[key] = lease
     except ForbiddenError as error:
         structlog.get_logger("gatelift").warning("cannot look for a Kueue controller", problem=str(error))
