@@ -234,6 +234,7 @@ async def test_hd_43_the_managers_readiness_covers_its_local_agent(
     raised = asyncio.Event()
 
     def broken(_world: World, _now: float) -> None:
+        raised.set()
         raise LookupError("a defect")
 
     monkeypatch.setattr(rebuilding, "rebuild", broken)
@@ -256,9 +257,13 @@ async def test_is_5_a_kind_that_the_manager_cannot_list_is_named_by_its_readines
 ) -> None:
     installation, reached = cluster
     async with await installation.admin(installation.management) as client:
-        rule = {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]}
         role = ObjectRef(CLUSTER_ROLE, ObjectKey("", "gatelift-manager"))
-        await client.patch(role, json.dumps({"rules": [rule]}).encode())
+        at_start = {
+            "apiGroups": ["*"],
+            "resources": ["namespaces", "workerclusters"],
+            "verbs": ["get", "list", "watch"],
+        }
+        await client.patch(role, json.dumps({"rules": [at_start]}).encode())
     async with running(reached, tmp_path) as manager:
         status, text = await get(manager.status_address, "/readyz")
         assert status == 503
