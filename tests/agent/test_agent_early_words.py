@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from gatelift_agent.core import early, events, observing
@@ -185,6 +186,29 @@ def test_hd_254_with_more_words_than_are_kept_absence_proves_nothing(monkeypatch
     stage.mend()
     stage.pass_seconds(600.0)
     assert stage.machine.world.unheard, "what is not listed may run"
+
+
+def test_hd_254_with_more_words_of_a_namespace_that_is_not_listed_yet_its_next_session_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Placements are made of each namespace as it is listed, for the first time after the start: no rebuild follows."""
+    monkeypatch.setattr(early, "EARLY_MAX", 2)
+    stage = Stage()
+    stage.start()
+    stage.place()
+    stage.run()
+    stage.pass_seconds(600.0)
+    assert not stage.machine.world.unheard, "as its first session was told"
+    [pod] = stage.store.all(("", "pods"))
+    found = decode(POD, pod)
+    for number in range(3):
+        meta = msgspec.structs.replace(found.metadata, namespace="later", name=f"p-{number}", uid=f"uid-{number}")
+        elsewhere = msgspec.structs.replace(found, metadata=meta)
+        stage.post(ObjectSeen(POD, elsewhere, pod.raw))
+        stage.post(ObjectGone(POD, elsewhere))
+    stage.cut_stream()
+    stage.mend(resume=False)
+    assert stage.peer.unheard == [True, True], "what is not listed may run"
 
 
 def test_hd_254_a_late_version_from_before_the_word_does_not_undo_it() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from gatelift_agent.core.settings import Mode
 from gatelift_kube.objects.kueue import ResourceFlavor, ResourceFlavorSpec
 from gatelift_kube.resources import JOB, POD, RESOURCE_FLAVOR
@@ -15,7 +17,7 @@ from gatelift_wire.keys import PlacementKey
 from gatelift_wire.refusals import Refusal
 from support.agent_drivers import Cluster
 from support.agent_stage import Stage
-from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN_WITHOUT_MARKS, POD_SPEC, commit_messages
+from support.agent_values import JOB_SPEC, KEY, NAMESPACE_NAME, ORIGIN, ORIGIN_WITHOUT_MARKS, POD_SPEC, commit_messages
 
 GATE = {"name": "kueue.x-k8s.io/admission"}
 
@@ -224,6 +226,61 @@ def test_hd_55_what_runs_without_labels_is_not_taken_up_for_an_epoch_that_was_st
     stage.commit()
     assert [refused.refusal for refused in stage.peer.of(m.Refused)] == [Refusal.EPOCH_STALE]
     assert stage.placement() is None
+
+
+def test_hd_249_what_shows_its_end_is_not_taken_up_and_not_written_to() -> None:
+    """HD-249: that is the manager's own to see; nothing of it runs that a room would be charged for."""
+    stage = _runs_without_labels()
+    stage.finish()
+    before = stage.pod()["metadata"]
+    stage.commit()
+    stage.pass_seconds(10.0)
+    assert [refused.refusal for refused in stage.peer.of(m.Refused)] == [Refusal.HOLD_EXPIRED]
+    assert len(stage.peer.of(m.GatesLifted)) == 1, "as it was let go, and not again"
+    assert stage.pod()["metadata"] == before
+
+
+@pytest.mark.parametrize("origin", [ORIGIN_WITHOUT_MARKS, "another"])
+def test_hd_249_what_was_let_go_for_another_origin_has_not_left_its_former_attempt(origin: str) -> None:
+    """HD-249: epochs of two installations are not each other's; only what is this one's own is taken up."""
+    stage = Stage(mode=Mode.LOCAL)
+    stage.origin = ORIGIN_WITHOUT_MARKS
+    stage.start()
+    _user_pod(stage)
+    stage.place()
+    stage.run()
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+    labels = {"gatelift.dev/origin": origin, "gatelift.dev/workload-uid": SECOND.uid, "gatelift.dev/epoch": "1"}
+    stage.change(POD, "p", {"metadata": {"labels": labels}})
+    assert stage.placement() is not None
+    stage.commit(SECOND)
+    taken = [each.key for each in stage.peer.of(m.GatesLifted)] == [KEY, SECOND]
+    assert taken is (origin == ORIGIN_WITHOUT_MARKS)
+
+
+def test_hd_240_pods_of_a_job_that_bears_no_mark_any_more_are_waited_for() -> None:
+    """HD-240: no write of ours stops such a Job, and it is still when none of its pods holds anything any more."""
+    stage = _stage()
+    _user_job(stage)
+    stage.change(JOB, "j", {"status": {"active": 1}}, "status")
+    meta: dict[str, Any] = {"name": "j-0", "namespace": NAMESPACE_NAME, "ownerReferences": _controlled_by(stage.job())}
+    meta["labels"] = {"gatelift.dev/origin": ORIGIN, "gatelift.dev/workload-uid": "w-0", "gatelift.dev/epoch": "1"}
+    stage.create(POD, {"metadata": meta, "spec": POD_SPEC})
+    stage.run("j-0")
+    stage.place(kind="Job", name="j")
+    stage.change(JOB, "j", {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}})
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+    stage.pass_seconds(30.0)
+    assert stage.peer.of(m.Stopped) == []
+    stage.finish("j-0")
+    stage.pass_seconds(30.0)
+    assert [each.key for each in stage.peer.of(m.Stopped)] == [KEY]
+    assert stage.written(object, JOB) == []
+
+
+def _controlled_by(job: dict[str, Any]) -> list[dict[str, Any]]:
+    meta = job["metadata"]
+    return [{"apiVersion": "batch/v1", "kind": "Job", "name": meta["name"], "uid": meta["uid"], "controller": True}]
 
 
 def _flavor() -> Any:

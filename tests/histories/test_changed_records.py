@@ -234,6 +234,51 @@ def test_hd_175_what_a_leader_gave_back_is_free_for_the_next_one(queue: str) -> 
     assert not history.runs("one")
 
 
+@pytest.mark.parametrize("queue", QUEUES)
+def test_hd_175_what_was_given_back_while_a_standby_saw_nothing_is_over_since_its_epoch_was_raised(queue: str) -> None:
+    """HD-175: and somebody has emptied the status since, so that nothing else says that it was given back."""
+    history = History(shown=False)
+    history.job("one", queue)
+    history.until_runs("one", "Job")
+    standby = history.world.start_manager()
+    history.passes(20.0)
+    standby.stall(60.0, (WORKLOAD,))
+    workload = history.workload("one", "Job")
+    assert workload is not None
+    name = workload["metadata"]["name"]
+    history.edit("home", WORKLOAD, name, {"spec": {"active": False}})
+
+    def epoch() -> str:
+        found = history.workload("one", "Job")
+        return str(found["metadata"]["annotations"]["gatelift.dev/epoch"]) if found is not None else ""
+
+    history.until("its epoch is raised", lambda: epoch() == "2", 40.0)
+    history.edit("home", WORKLOAD, name, {"status": ALL_GONE}, "status")
+    history.kill_leader()
+    history.until("the other one leads", standby.elector.leads, 60.0)
+    history.passes(60.0)
+    assert standby.charges(queue) == 0
+    assert not [each for each in history.world.time.trace if "no longer what Gatelift wrote" in each]
+    assert not history.runs("one", "Job")
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_hd_175_what_is_over_is_no_placement_that_goes_on_whatever_is_taken_away(queue: str) -> None:
+    """HD-175: all of the status of what has finished is taken as a leader dies; its object says how it ended."""
+    history = running(queue, seconds=5.0)
+    history.until("it has finished", lambda: history.shows("one", "Finished"))
+    standby = history.world.start_manager()
+    history.passes(20.0)
+    history.kill_leader()
+    change(history, ALL_GONE)
+    history.passes(5.0)
+    assert not standby.machine.core.caution.changed_records
+    history.until("the other one leads", standby.elector.leads, 60.0)
+    history.passes(60.0)
+    assert standby.charges(queue) == 0
+    assert history.shows("one", "Finished")
+
+
 NOBODYS: Doc = {"ownerReferences": None, "annotations": {"gatelift.dev/owner": None}}
 ANOTHERS: Doc = {
     "annotations": {"gatelift.dev/owner": '{"apiVersion":"v1","kind":"Pod","name":"zwei","uid":"never-there"}'}

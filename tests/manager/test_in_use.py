@@ -14,6 +14,7 @@ import pytest
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
+from manager.test_checks_required import a_reserved_pod, say
 from support.builders_manager import a_cluster_queue, a_pod, a_setting, kueue_object
 from support.manager_api import ApiError
 from support.manager_world import World, a_world, workload_ref
@@ -135,6 +136,19 @@ def test_hd_242_a_workload_has_its_finalizer_before_it_is_reserved() -> None:
     )
     assert written["uid"], "of this very object, as it was seen"
     assert written["resourceVersion"]
+
+
+def test_hd_242_a_workload_has_its_finalizer_before_it_is_placed_also_where_it_lost_that_once_reserved() -> None:
+    """HD-242: its reservation is shown, since another check is waited for."""
+    world = a_reserved_pod("budget")
+    ref = workload_ref(world)
+    assert world.condition(world.api.objects[ref], "QuotaReserved")["status"] == "True"
+    world.api.edit(ref, lambda workload: workload["metadata"].update(finalizers=["example.com/own"]))
+    world.settle()
+    say(world, "budget", "Ready")
+    found = world.api.objects[ref]
+    assert world.condition(found, "Admitted")["status"] == "True"
+    assert found["metadata"]["finalizers"] == ["example.com/own", FINALIZER]
 
 
 def test_hd_242_a_finalizer_that_is_refused_for_good_gives_the_quota_to_others() -> None:

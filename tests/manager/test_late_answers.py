@@ -243,8 +243,9 @@ def test_hd_161_quota_is_not_given_to_another_while_a_winner_may_still_be_writte
     assert len(world.runs) == 1
 
 
-@pytest.mark.parametrize("other", [True, False], ids=["others beside it", "just that"])
-def test_hd_250_what_was_asked_to_be_written_is_no_strangers_whatever_was_decided_since(*, other: bool) -> None:
+@pytest.mark.parametrize("written", ["just that", "no pods", "another epoch", "another version"])
+def test_hd_250_what_was_asked_to_be_written_is_no_strangers_whatever_was_decided_since(written: str) -> None:
+    """HD-250: what differs in one thing is (HD-238): what is granted, its epoch, the version that it was written on."""
     world = a_world(a_setting(cpu=1))
     world.api.apply(a_pod("one").document())
     late = winner_lands_later(world)
@@ -253,11 +254,20 @@ def test_hd_250_what_was_asked_to_be_written_is_no_strangers_whatever_was_decide
     (attempt,) = world.machine.core.attempts.values()
     attempt.state, attempt.reserve = AttemptState.PENDING, None
     world.machine.core.ledger.charges.pop(attempt.uid)
-    if other:
-        late[0] = replace(late[0], body=late[0].body.replace(b'"count":1', b'"count":0'))
-    world.api.carry_out(late[0])
+    body = late[0].body
+    if written == "no pods":
+        body = body.replace(b'"count":1', b'"count":0')
+    elif written == "another epoch":
+        body = body.replace(b'"gatelift.dev/epoch":"1"', b'"gatelift.dev/epoch":"2"')
+    elif written == "another version":  # which a write of ours fails on
+        version = world.api.objects[late[0].ref]["metadata"]["resourceVersion"]
+        world.api.edit(late[0].ref, lambda workload: workload["metadata"]["labels"].update(by="somebody"))
+        since = world.api.objects[late[0].ref]["metadata"]["resourceVersion"]
+        body = body.replace(f'"resourceVersion":"{version}"'.encode(), f'"resourceVersion":"{since}"'.encode())
+    assert (body == late[0].body) is (written == "just that")
+    world.api.carry_out(replace(late[0], body=body))
     world.settle()
-    assert (attempt.uid in world.machine.core.caution.changed_records) is other
+    assert (attempt.uid in world.machine.core.caution.changed_records) is (written != "just that")
 
 
 def test_a_winner_that_was_never_written_is_chosen_again() -> None:
