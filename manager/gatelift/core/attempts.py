@@ -266,6 +266,7 @@ class Attempt:
     reports: dict[str, ObjectReport] = field(default_factory=dict)
     counts: CountsReport | None = None
     unshown_since: float = 0.0
+    reported_at: float = 0.0  # when its cluster last told how an object of it is
     trouble: Trouble | None = None  # of its pods, as its cluster last said
     trouble_since: float = 0.0  # since when the Workload says something else of it
     withdrawn: dict[str, int] = field(default_factory=dict)  # cluster -> session in which its hold was let go

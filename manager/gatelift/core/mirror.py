@@ -92,6 +92,12 @@ def unreadable(status: bytes) -> str:
     return "; ".join(wrong)
 
 
+def is_shown(owner: Owner, attempt: Attempt) -> bool:
+    """Say whether the user's object shows what its cluster reported last."""
+    report = attempt.reports.get(owner.object.metadata.name)
+    return report is not None and owner.kind.mirror_patch(owner.object, owner.raw, report.status) is None
+
+
 def show(core: Core, owner: Owner, attempt: Attempt, look: Key, now: float) -> None:
     """Write the reported status to the user's object if it is due; else see that it is looked at when it is."""
     report = attempt.reports.get(owner.object.metadata.name)

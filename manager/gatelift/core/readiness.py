@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift.core import deactivation, record, texts
+from gatelift.core import deactivation, mirror, record, texts
 from gatelift.core.attempts import Attempt, AttemptState, Ending
 from gatelift.core.dispatch_values import backoff
 from gatelift.core.knowledge import Owner
@@ -41,7 +41,7 @@ def watch(core: Core, known: Workload, attempt: Attempt, owner: Owner | None, no
     if core.settings.readiness is None:
         return False
     ready = owner is not None and owner.kind.pods_ready(owner.object)
-    if not ready and _is_silent(core, attempt, now):
+    if not ready and _is_silent(core, attempt, owner, now):
         return False
     if owner is not None and _show(core, known, attempt, ready, now):
         return True
@@ -66,17 +66,19 @@ def watch(core: Core, known: Workload, attempt: Attempt, owner: Owner | None, no
     return True
 
 
-def _is_silent(core: Core, attempt: Attempt, now: float) -> bool:
+def _is_silent(core: Core, attempt: Attempt, owner: Owner | None, now: float) -> bool:
     """Say whether its cluster has yet to tell how its pods are: what the user's object shows is of before (HD-263).
 
-    Silence stops nothing that runs. Looked at again when the cluster is heard, and once it had its time to tell.
+    Silence stops nothing that runs. Looked at again when the cluster is heard, tells, or had its time for that.
     """
     if attempt.cluster in {"", LOCAL_CLUSTER}:
         return False
     view, since = core.view(attempt.cluster), core.heard_since.get(attempt.cluster)
     if since is None:
         return True
-    if now < since + TOLD_SECONDS:
+    told = owner is not None and attempt.reported_at >= since and mirror.is_shown(owner, attempt)
+    told = told or (attempt.admitted_at is not None and attempt.admitted_at >= since)  # heard of from the beginning
+    if not told and now < since + TOLD_SECONDS:
         core.agenda.wake(attempt.look, since + TOLD_SECONDS)
         return True
     return view is None or not view.open

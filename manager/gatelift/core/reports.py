@@ -174,6 +174,7 @@ def _keep_one(core: Core, attempt: Attempt, known: Workload | None, report: Obje
             return  # nobody shows it
         report = replace(report, status=owner.kind.shown(owner.object, report.status))
     attempt.reports[report.name] = report
+    attempt.reported_at = core.now
 
 
 def mark_owner_of(core: Core, attempt: Attempt) -> None:
