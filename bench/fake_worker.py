@@ -169,7 +169,8 @@ class FakeWorker:
     def _read_pods(self, command: commands.ReadPods) -> None:
         pods = [each for each in self._store.all(("", "pods")) if each.namespace == command.namespace]
         chosen = [each for each in pods if dict(command.labels).items() <= each.labels.items()]
-        self._post(events.PodsRead(read_id=command.read_id, pods=tuple(_decode(POD, each) for each in chosen)))
+        found, raws = tuple(_decode(POD, each) for each in chosen), tuple(each.raw for each in chosen)
+        self._post(events.PodsRead(read_id=command.read_id, pods=found, raws=raws))
 
     # --- scheduler and kubelet ----------------------------------------------------------------------------------
 

@@ -24,7 +24,9 @@ UNSCHEDULABLE = "Unschedulable"
 START_REFUSED = "StartRefused"
 IMAGE = "ImageNotPulled"
 CRASH = "ContainerCrashes"
-ORDER = {UNSCHEDULABLE: 0, START_REFUSED: 1, IMAGE: 2, CRASH: 3}
+NAMESPACE_GOES = "NamespaceBeingDeleted"
+"""What a Job waits for whose namespace goes: told of the Job, not of a pod of it."""
+ORDER = {NAMESPACE_GOES: 0, UNSCHEDULABLE: 1, START_REFUSED: 2, IMAGE: 3, CRASH: 4}
 """Reasons, in the order in which they stand in a pod's way: of several pods the first trouble is shown."""
 OF_PODS = frozenset(ORDER) - {START_REFUSED}
 """What an agent may tell of the pods of a Job: a start that is refused has a message of its own."""
@@ -148,7 +150,8 @@ def first(found: Iterable[Trouble | None]) -> Trouble | None:
 
 def told(cluster: str, trouble: Trouble) -> str:
     """Return what people are told of a trouble at a cluster."""
-    return f'Pod {trouble.pod} on cluster "{cluster}": {trouble.text}'
+    who = f"Job {trouble.pod}" if trouble.reason == NAMESPACE_GOES else f"Pod {trouble.pod}"
+    return f'{who} on cluster "{cluster}": {trouble.text}'
 
 
 def said_on(conditions: list[Json], said: Condition | None) -> list[Json]:

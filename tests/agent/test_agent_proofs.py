@@ -7,7 +7,7 @@ import pytest
 
 from gatelift_agent.core.placements import Placement
 from gatelift_kube.objects.core import Namespace
-from gatelift_kube.resources import JOB, NAMESPACE, NODE, POD
+from gatelift_kube.resources import JOB, NAMESPACE, POD
 from gatelift_kube.writes import (
     ApiWrite,
     Create,
@@ -19,10 +19,10 @@ from gatelift_kube.writes import (
     WriteError,
     WriteFailed,
 )
-from gatelift_sandbox.embedded.drafts import Deletion
 from gatelift_wire import messages as m
 from gatelift_wire.keys import FINALIZER_REPORT, PlacementKey
 from support.agent_drivers import Cluster, namespace_goes
+from support.agent_namespaces import all_go_unseen, node_heard, rights_go
 from support.agent_stage import Stage
 from support.agent_values import KEY, NAMESPACE_NAME, decode
 
@@ -65,36 +65,6 @@ def _tracked(stage: Stage, name: str) -> KubeObject:
 
 def _fails(stage: Stage, error: WriteError, kind: type[ApiWrite] = Patch) -> None:
     stage.fail = lambda write: error if isinstance(write, kind) and write.ref.resource in {POD, JOB} else None
-
-
-def _node(stage: Stage, minute: int) -> None:
-    """Let the kubelet of node-1 be heard of."""
-    if stage.store.find(("", "nodes"), "", "node-1") is None:
-        stage.create(NODE, {"metadata": {"name": "node-1"}})
-    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": f"2026-01-01T00:{minute:02}:00Z"}
-    body = msgspec.json.encode({"status": {"conditions": [ready]}})
-    kind = stage.store.kinds.of(NODE)
-    stage.store.patch(kind, "", "node-1", body, "application/merge-patch+json", stage.now, subresource="status")
-    stage.settle()
-
-
-def _all_go_unseen(stage: Stage) -> None:
-    """Remove all pods and Jobs by force; the watches of them tell nothing of it."""
-    stage.watched = set()
-    for resource in (POD, JOB):
-        kind = stage.store.kinds.of(resource)
-        for document in stage.store.look_all((resource.group, resource.plural)):
-            name = document["metadata"]["name"]
-            bare = msgspec.json.encode({"metadata": {"finalizers": None}})
-            stage.store.patch(kind, NAMESPACE_NAME, name, bare, "application/merge-patch+json", stage.now)
-            if stage.store.look((resource.group, resource.plural), NAMESPACE_NAME, name) is not None:
-                removal = Deletion(grace_seconds=0, propagation="Background")
-                stage.store.delete(kind, NAMESPACE_NAME, name, removal, stage.now)
-
-
-def _rights_go(stage: Stage) -> None:
-    stage.fail = lambda write: WriteError.FORBIDDEN if write.ref.resource in {POD, JOB} else None
-    stage.allowed = False
 
 
 # --- answers to a probe (HD-46) ------------------------------------------------------------------------------------
@@ -153,7 +123,7 @@ def test_hd_46_a_stop_that_is_not_answered_has_stopped_nothing(error: WriteError
 
 def test_hd_42_a_pod_whose_last_events_never_came_is_asked_for_when_its_namespace_is_gone() -> None:
     stage = _running()
-    _all_go_unseen(stage)
+    all_go_unseen(stage)
     namespace_goes(stage)
     assert len(stage.peer.of(m.Evicted)) == 1
     stage.send(m.Forget(key=KEY))
@@ -163,8 +133,8 @@ def test_hd_42_a_pod_whose_last_events_never_came_is_asked_for_when_its_namespac
 @pytest.mark.parametrize("kind", ["Pod", "Job"])
 def test_hd_42_a_namespace_that_took_our_rights_along_proves_by_its_own_absence(kind: str) -> None:
     stage = _running(kind)
-    _rights_go(stage)
-    _all_go_unseen(stage)
+    rights_go(stage)
+    all_go_unseen(stage)
     stage.pass_seconds(300.0)
     assert stage.state() == "Running", "rights that are gone prove nothing"
     namespace_goes(stage)
@@ -179,15 +149,15 @@ def test_hd_42_a_namespace_that_took_our_rights_along_proves_by_its_own_absence(
 def test_hd_42_what_may_run_on_on_a_node_stays_charged_when_its_namespace_is_gone(kind: str) -> None:
     """HD-42, P10: the API server knows nothing of it any more, its kubelet may."""
     stage = _running(kind)
-    _node(stage, 1)
-    _rights_go(stage)
-    _all_go_unseen(stage)
+    node_heard(stage, 1)
+    rights_go(stage)
+    all_go_unseen(stage)
     namespace_goes(stage)
     stage.pass_seconds(300.0)
     assert stage.state() == "Draining"
     assert stage.peer.of(m.Evicted) == []
-    _node(stage, 2)
-    _node(stage, 3)
+    node_heard(stage, 2)
+    node_heard(stage, 3)
     stage.pass_seconds(20.0)
     assert len(stage.peer.of(m.Evicted)) == 1
 
@@ -199,8 +169,8 @@ def test_hd_65_what_was_proved_gone_before_its_namespace_went_is_not_asked_for_w
 ) -> None:
     """HD-65: there is nothing left that a further answer could be about."""
     stage = _running(kind)
-    _node(stage, 1)
-    _all_go_unseen(stage)
+    node_heard(stage, 1)
+    all_go_unseen(stage)
     stage.watched = {NAMESPACE_NAME}
     resource, known = (POD, "p") if kind == "Pod" else (JOB, "j")
     stage.post(ObjectGone(resource, _tracked(stage, known)))
@@ -209,12 +179,12 @@ def test_hd_65_what_was_proved_gone_before_its_namespace_went_is_not_asked_for_w
     stage.pass_seconds(5.0)
     assert stage.state() == "Draining", "proved gone, and its kubelet is waited for"
     if not rights:
-        _rights_go(stage)
+        rights_go(stage)
     namespace_goes(stage)
     stage.pass_seconds(300.0)
     assert stage.peer.of(m.Evicted) == []
-    _node(stage, 2)
-    _node(stage, 3)
+    node_heard(stage, 2)
+    node_heard(stage, 3)
     stage.pass_seconds(60.0)
     assert len(stage.peer.of(m.Evicted)) == 1
     stage.send(m.Forget(key=KEY))
@@ -235,7 +205,7 @@ def test_hd_65_a_create_that_was_under_way_as_its_namespace_went_is_refused_once
     assert create.ref.resource == POD
     stage.hold = lambda _write: False
     if not rights:
-        _rights_go(stage)
+        rights_go(stage)
     namespace_goes(stage)
     stage.post(WriteFailed(write_id=create.write_id, error=error, message="no"))
     stage.pass_seconds(120.0)
@@ -247,8 +217,8 @@ def test_hd_65_a_create_that_was_under_way_as_its_namespace_went_is_refused_once
 
 def test_hd_42_a_namespace_made_anew_is_not_the_one_that_the_pod_was_in() -> None:
     stage = _running()
-    _rights_go(stage)
-    _all_go_unseen(stage)
+    rights_go(stage)
+    all_go_unseen(stage)
     stage.pass_seconds(5.0)
     stage.watching = False
     namespace_goes(stage)
@@ -264,7 +234,7 @@ def test_hd_42_a_namespace_made_anew_is_not_the_one_that_the_pod_was_in() -> Non
 def test_hd_42_a_namespace_that_is_older_than_a_pod_proves_nothing_about_it() -> None:
     """HD-42: another UID is seen late, the pod was made in the namespace that is there."""
     stage = _running()
-    _rights_go(stage)
+    rights_go(stage)
     found = stage.store.find(("", "namespaces"), "", NAMESPACE_NAME)
     assert found is not None
     other = msgspec.json.decode(found.raw)
@@ -297,7 +267,7 @@ def test_hd_42_an_answer_from_before_the_end_of_the_namespace_is_not_the_last_wo
     stage.watched = set()
     stage._write(lift, answered=True)
     answer = stage.events.pop()
-    _all_go_unseen(stage)
+    all_go_unseen(stage)
     namespace_goes(stage)
     stage.post(answer)
     stage.pass_seconds(120.0)  # it was let go and never seen on a node: grace and margin
@@ -314,7 +284,7 @@ def test_hd_65_a_probe_from_before_the_end_of_the_namespace_is_not_the_last_word
     stage._write(probe, answered=True)
     answer = stage.events.pop()
     stage.pass_seconds(1.0)
-    _all_go_unseen(stage)
+    all_go_unseen(stage)
     namespace_goes(stage)
     stage.post(answer)
     stage.pass_seconds(120.0)
@@ -323,10 +293,10 @@ def test_hd_65_a_probe_from_before_the_end_of_the_namespace_is_not_the_last_word
 
 def test_hd_42_the_watch_of_a_namespace_that_is_gone_ends_with_its_last_placement() -> None:
     stage = _running()
-    _rights_go(stage)
+    rights_go(stage)
     namespace_goes(stage)
     assert NAMESPACE_NAME in stage.watched
-    _all_go_unseen(stage)
+    all_go_unseen(stage)
     stage.watched = {NAMESPACE_NAME}
     stage.pass_seconds(60.0)
     stage.send(m.Forget(key=KEY))
@@ -339,8 +309,8 @@ def test_hd_42_what_was_reported_is_forgotten_although_nothing_in_its_namespace_
     stage.finish()
     assert stage.state() == "Reported"
     assert FINALIZER_REPORT in stage.pod()["metadata"]["finalizers"]
-    _rights_go(stage)
-    _all_go_unseen(stage)
+    rights_go(stage)
+    all_go_unseen(stage)
     namespace_goes(stage)
     stage.send(m.Forget(key=KEY))
     stage.pass_seconds(60.0)

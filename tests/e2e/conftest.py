@@ -30,6 +30,7 @@ MODULES_OF = {
     "local": (
         *EVERYWHERE,
         "test_local_provider.py",
+        "test_condemned_namespaces.py",
         "test_demo_kept.py",
         "test_deploy_rules.py",
         "test_filled_objects.py",

@@ -258,9 +258,11 @@ def play(stage: Stage, manager: Manager, cluster: Cluster) -> None:
     raise AssertionError(f"not done after {STEPS_MAX} steps: {manager}, agent {stage.state(manager.key)}")
 
 
-def running_job(spec: dict[str, Any] | None = None, **settings: Any) -> tuple[Stage, Cluster]:
+def running_job(
+    spec: dict[str, Any] | None = None, *, stage: Stage | None = None, **settings: Any
+) -> tuple[Stage, Cluster]:
     """Return a stage on which a Job of two pods runs, and what runs them."""
-    stage = Stage(**settings)
+    stage = stage or Stage(**settings)
     stage.start()
     stage.place(kind="Job", name="j", spec=spec)
     cluster = Cluster(stage, finishes=False)

@@ -95,7 +95,8 @@ def pods_read(store: Store, command: commands.ReadPods) -> events.PodsRead:
     """Answer a list of pods from what the cluster holds."""
     stored = [each for each in store.all(("", "pods")) if each.namespace == command.namespace]
     chosen = [each for each in stored if dict(command.labels).items() <= each.labels.items()]
-    return events.PodsRead(read_id=command.read_id, pods=tuple(decode(POD, each) for each in chosen))
+    found = tuple(decode(POD, each) for each in chosen)
+    return events.PodsRead(read_id=command.read_id, pods=found, raws=tuple(each.raw for each in chosen))
 
 
 def pods_not_read(command: commands.ReadPods) -> events.PodsNotRead:

@@ -173,8 +173,10 @@ class SimAgent:
     def _pods(self, command: commands.ReadPods) -> events.PodsRead:
         wanted = dict(command.labels).items()
         cluster = self.cluster
-        found = [cluster.typed(POD, each) for each in cluster.store.all(("", "pods")) if wanted <= each.labels.items()]
-        return events.PodsRead(read_id=command.read_id, pods=tuple(each for each in found if isinstance(each, Pod)))
+        there = [each for each in cluster.store.all(("", "pods")) if each.namespace == command.namespace]
+        stored = [each for each in there if wanted <= each.labels.items()]
+        found = tuple(each for each in (cluster.typed(POD, one) for one in stored) if isinstance(each, Pod))
+        return events.PodsRead(read_id=command.read_id, pods=found, raws=tuple(each.raw for each in stored))
 
     def _namespace(self, command: commands.ReadNamespace) -> events.NamespaceRead:
         stored = self.cluster.find(ObjectRef(NAMESPACE, ObjectKey("", command.name)))

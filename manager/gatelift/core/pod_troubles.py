@@ -15,7 +15,16 @@ from gatelift.core.knowledge import Owner
 from gatelift.core.record import Record
 from gatelift.core.resting import POD_TROUBLE
 from gatelift.core.state import Core
-from gatelift_kinds.pod_trouble import CONDITION, OF_PODS, START_REFUSED, Trouble, first, of_status, told
+from gatelift_kinds.pod_trouble import (
+    CONDITION,
+    NAMESPACE_GOES,
+    OF_PODS,
+    START_REFUSED,
+    Trouble,
+    first,
+    of_status,
+    told,
+)
 from gatelift_kube.conditions import TRUE, find, put, without
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
@@ -48,7 +57,7 @@ def heard(core: Core, attempt: Attempt) -> None:
         for report in attempt.reports.values()
         if report.kind == POD.kind and not report.gone
     )
-    counted = attempt.counts.troubles if attempt.counts is not None else ()  # of a Job's pods
+    counted = attempt.counts.troubles if attempt.counts is not None else ()  # of a Job
     found = first([*reported, *(Trouble(one.reason, one.pod, one.text) for one in counted if one.reason in OF_PODS)])
     if found != attempt.trouble:
         attempt.trouble = found
@@ -68,7 +77,7 @@ def refused(known: Workload, outcome: Outcome) -> tuple[Condition, ...]:
 def show(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float) -> None:
     """Write on the Workload what keeps its pods from running, or take it off, at the pace of what only informs."""
     said, trouble = find(known.status.conditions, CONDITION), attempt.trouble
-    if (said is None and trouble is None) or attempt.state is not AttemptState.RUNNING:
+    if (said is None and trouble is None) or not _is_told(attempt):
         attempt.trouble_since = 0.0  # what was said of one that waits, ends or is lost stays for now
         return
     if rec.finished or core.inflight.busy(rec.ref) or find(known.status.conditions, texts.HELD) is not None:
@@ -79,6 +88,12 @@ def show(core: Core, known: Workload, rec: Record, attempt: Attempt, now: float)
         core.budget.leave(attempt.look)
     elif trouble is not None or attempt.reports or attempt.counts is not None:  # else a leader before has heard it
         _write_in_time(core, known, rec, attempt, wanted, now)
+
+
+def _is_told(attempt: Attempt) -> bool:
+    """Say whether its trouble is of now: of what is being stopped, only what keeps that waiting."""
+    waits = attempt.trouble is not None and attempt.trouble.reason == NAMESPACE_GOES
+    return attempt.state is AttemptState.RUNNING or (attempt.state is AttemptState.ENDING and waits)
 
 
 def _write_in_time(

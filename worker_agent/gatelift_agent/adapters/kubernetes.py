@@ -204,13 +204,13 @@ class WorkerApi:
     async def _read_pods(self, command: ReadPods) -> None:
         labels = ",".join(f"{name}={value}" for name, value in command.labels)
         try:
-            found, unread = await self._pods(Selection(namespace=command.namespace, labels=labels))
+            found, raws, unread = await self._pods(Selection(namespace=command.namespace, labels=labels))
         except KubeError as error:
-            found, unread = [], str(error)
+            found, raws, unread = [], [], str(error)
         if unread:  # a pod that cannot be read may run: it must not count as absent (R7)
             self._not_read(command, unread)
         else:
-            self._post(PodsRead(read_id=command.read_id, pods=tuple(found)))
+            self._post(PodsRead(read_id=command.read_id, pods=tuple(found), raws=tuple(raws)))
 
     def _not_read(self, command: ReadPods | ReadNamespace, why: str) -> None:
         if isinstance(command, ReadNamespace):
@@ -218,14 +218,18 @@ class WorkerApi:
         else:
             self._post(PodsNotRead(read_id=command.read_id, message=why))
 
-    async def _pods(self, selection: Selection) -> tuple[list[Pod], str]:
-        """Return the pods, and what is wrong with one that cannot be read, "" if all can."""
+    async def _pods(self, selection: Selection) -> tuple[list[Pod], list[bytes], str]:
+        """Return the pods, each with its JSON, and what is wrong with one that cannot be read, "" if all can."""
         found: list[Pod] = []
+        raws: list[bytes] = []
         unread = ""
-        async for page in self._client.list(POD, selection):
-            found += [served.object for served in page.items if isinstance(served.object, Pod)]
+        async for page in self._client.list(POD, selection, with_raw=True):
+            for served in page.items:
+                if isinstance(served.object, Pod):
+                    found.append(served.object)
+                    raws.append(served.raw)
             unread = unread or next((each.problem for each in page.unread), "")
-        return found, unread
+        return found, raws, unread
 
     # --- watches ------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ own: nothing of them is removed here.
 
 from __future__ import annotations
 
-from gatelift_agent.core import containment, draining, kept, observing, ownership, reports
+from gatelift_agent.core import condemned, containment, draining, kept, leftovers, observing, ownership, reports
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.objects import Held
 from gatelift_agent.core.placements import SUPERSEDED, EndingKind, Move, Placement, State, Tracked
@@ -19,6 +19,10 @@ from gatelift_wire.messages import Stopped
 
 KEPT_SECONDS_MAX = 60.0
 """How long an object that somebody deletes is held up for a manager that does not answer (design 4)."""
+
+KEPT_IN_CONDEMNED_SECONDS = 2.0
+"""The same where the namespace is being deleted, and may take our rights along a moment later: a manager that hears us
+answers within a second, and where it does not, the record says all that the object would."""
 
 
 def close(world: World, placement: Placement, now: float) -> None:
@@ -61,6 +65,7 @@ def _runs_again(world: World, placement: Placement) -> bool:
         and kind.outcome(tracked.object) is None
         and (kind.lifted(tracked.object) or any(map(pods.holds_resources, pods_of_it)))
         and not kind.stopped(tracked.object, pods_of_it, placement.key)
+        and not leftovers.never_runs(world, placement)
         for tracked in placement.objects.values()
     )
 
@@ -148,6 +153,8 @@ def _clean_up(world: World, placement: Placement, now: float) -> None:
     if not world.local:
         for tracked in placement.objects.values():
             done = _remove(world, placement, tracked, now) and done
+    if not done and condemned.is_said(world, placement):
+        world.keeper.keep(placement)  # a restart would take what is left there for a run
     if done and world.keeper.forgotten(placement.key):
         placement.move(Move.CLEARED)
         world.remove(placement)
@@ -199,20 +206,22 @@ def _set_free(world: World, placement: Placement, tracked: Tracked, now: float) 
 
 def _give_way(world: World, placement: Placement, now: float) -> None:
     """Drop finalizers that somebody waits for, once the final state is in a record."""
-    if world.local or not any(_is_waited_for(tracked) for tracked in placement.objects.values()):
+    doomed = condemned.is_said(world, placement)
+    if world.local or not any(_is_waited_for(tracked, doomed=doomed) for tracked in placement.objects.values()):
         return
-    away = not world.standing.open and world.standing.away_since + KEPT_SECONDS_MAX <= now
-    limit = (placement.ended_at if placement.ended_at is not None else now) + KEPT_SECONDS_MAX
+    most = KEPT_IN_CONDEMNED_SECONDS if doomed else KEPT_SECONDS_MAX
+    away = not world.standing.open and world.standing.away_since + most <= now
+    limit = (placement.ended_at if placement.ended_at is not None else now) + most
     if not away and now < limit:
         if not world.standing.open:
-            limit = min(limit, world.standing.away_since + KEPT_SECONDS_MAX)
+            limit = min(limit, world.standing.away_since + most)
         world.wakes.ask(placement.key, limit)
         return
     if not world.keeper.keep(placement):
         return  # the record's write looks at the placement again
     for tracked in placement.objects.values():
         body = draining.without_report(tracked)
-        if body is None or tracked.asked or not _is_waited_for(tracked):
+        if body is None or tracked.asked or not _is_waited_for(tracked, doomed=doomed):
             continue
         if tracked.retry_at > now:
             world.wakes.ask(placement.key, tracked.retry_at)
@@ -220,6 +229,9 @@ def _give_way(world: World, placement: Placement, now: float) -> None:
             world.ask_patch(Purpose.UNFINALIZE, placement, tracked, body, now)
 
 
-def _is_waited_for(tracked: Tracked) -> bool:
+def _is_waited_for(tracked: Tracked, *, doomed: bool) -> bool:
+    """Say whether somebody waits for our finalizer; in a namespace that goes (`doomed`) its controller is about to."""
     obj = tracked.object
-    return obj is not None and obj.metadata.deletion_timestamp is not None and ownership.keeps_report(obj.metadata)
+    if obj is None or not ownership.keeps_report(obj.metadata):
+        return False
+    return doomed or obj.metadata.deletion_timestamp is not None

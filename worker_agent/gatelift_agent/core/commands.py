@@ -54,7 +54,8 @@ class WatchNamespaces:
 class ReadPods:
     """List the pods with all of these labels by a quorum read; answered once by `PodsRead` or `PodsNotRead`.
 
-    Asked for before it is said that nothing of a Job runs (R7): the watch of pods may be behind that of Jobs.
+    Asked for before it is said that nothing of a Job runs (R7): the watch of pods may be behind that of Jobs. Without
+    labels all of the namespace are meant.
     """
 
     read_id: int

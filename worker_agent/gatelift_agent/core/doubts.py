@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from gatelift_agent.core import ownership
 from gatelift_agent.core.nodes import GRACE_SECONDS
-from gatelift_agent.core.placements import ENDING, Placement
+from gatelift_agent.core.placements import ENDING, Placement, Tracked
 from gatelift_agent.core.world import World
 from gatelift_kinds import job_pods, pods
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import PodSpec
+
+_UNWATCHED = "unwatched "
+"""No UID begins so."""
 
 _AS_MADE = 1
 """`metadata.generation` of what nobody has changed; a lift is a change."""
@@ -102,6 +105,16 @@ def ended_known(world: World, placement: Placement) -> int:
     )
 
 
+def unwatched(world: World, placement: Placement, tracked: Tracked, now: float) -> None:
+    """Doubt pods of a Job that may have come and gone while nobody was let watch it: on any node, from now on."""
+    job = tracked.last_object if tracked.object is None else tracked.object
+    grace = job.spec.template.spec.termination_grace_period_seconds if isinstance(job, Job) else None
+    name = f"{_UNWATCHED}{tracked.uid}"
+    world.nodes.vanished(name, "", float(grace) if grace is not None else GRACE_SECONDS, now)
+    if job is not None and world.nodes.may_run(name, now):
+        placement.lost_children[name] = job
+
+
 def look_again(world: World, now: float) -> None:
     """Take that a node was heard of, or is gone: look at what waits for that."""
     settle(world, now)
@@ -127,7 +140,7 @@ def look_into(world: World, namespaces: tuple[str, ...]) -> None:
     """
     if world.local:
         return
-    world.unlisted = {name for name in namespaces if name in world.namespaces} - world.listed
+    world.unlisted = {name for name in (*namespaces, *world.unlisted) if name in world.namespaces} - world.listed
     for name in sorted(world.unlisted):
         world.keeper.cover(name)
         world.namespace_left = world.unheard = True

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gatelift_agent.core import doubts, graces, hidden, orphans, ownership, retaking
+from gatelift_agent.core import condemned, doubts, graces, hidden, leftovers, orphans, ownership, retaking
 from gatelift_agent.core.asked import Purpose
 from gatelift_agent.core.placements import Move, Placement, Tracked
 from gatelift_agent.core.podspecs import Json
@@ -44,13 +44,17 @@ def drain(world: World, placement: Placement, now: float) -> None:
     hidden.ask(world, placement, now)
     still = not placement.hidden
     orphans.taken_off_run(world, placement, now)  # its kind waits for them, as for all pods of a Job
+    ended_there = condemned.nothing_runs(world, placement)
     for tracked in placement.objects.values():
-        still = _stop(world, placement, tracked, now) and still
+        still = (not tracked.asked if ended_there else _stop(world, placement, tracked, now)) and still
     doubted = doubts.any_may_run(world, placement, now)
     left = orphans.left_run(world, placement, now) if still else True
     if not (left or doubted) and _no_pod_unseen(world, placement, now):
         placement.ended_at = now
+        leftovers.name_in_end(world, placement)
         placement.move(Move.STILL)
+    else:
+        leftovers.tell_wait(world, placement, still=still)
 
 
 def stop_object(world: World, placement: Placement, tracked: Tracked, now: float) -> None:

@@ -75,10 +75,11 @@ class NamespaceSynced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodsRead:
-    """Answer to `ReadPods`: the pods that were there at some moment after it was asked."""
+    """Answer to `ReadPods`: the pods that were there at some moment after it was asked; `raws` has each one's JSON."""
 
     read_id: int
     pods: tuple[Pod, ...]
+    raws: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,20 +12,23 @@ who knows all that exists.
 from __future__ import annotations
 
 from gatelift_agent.core import (
+    condemned,
     containment,
     doubts,
     draining,
     early,
     events,
     foreign,
+    last_looks,
     observing,
+    orders,
     outcomes,
     policy,
     progress,
     rebuilding,
 )
 from gatelift_agent.core.admission.node_quota import NodeQuota
-from gatelift_agent.core.asked import Purpose
+from gatelift_agent.core.asked import Asked, Purpose
 from gatelift_agent.core.commands import Command, StopWatching, WatchCluster, WatchNamespaces
 from gatelift_agent.core.link import Link
 from gatelift_agent.core.placements import ENDING, Placement
@@ -89,8 +92,10 @@ class Machine:
         if isinstance(event, ObjectSeen) and self._world.ready and not self._world.stirred:
             return []  # an echo, or an object of no placement; what is due meanwhile is due at `next_deadline`
         self._go_on(now)
+        orders.answer_late_stops(self._world)
         self._link.tick(now)
         self._look(now)
+        last_looks.ask(self._world, now)
         if self._world.namespace_left:
             self._world.namespace_left = False
             self._namespaces_changed()
@@ -109,6 +114,7 @@ class Machine:
             world.wakes.next(),
             world.keeper.next_deadline() if world.ready else None,
             doubts.settles_at(world),
+            last_looks.next_deadline(world) if world.ready else None,
             self._link.next_deadline(),
         )
 
@@ -194,6 +200,7 @@ class Machine:
             case Namespace():
                 before = world.namespaces.get(obj.metadata.name, obj)
                 world.namespaces[obj.metadata.name] = obj
+                condemned.seen(world, obj)
                 if before.metadata.uid != obj.metadata.uid:
                     observing.namespace_left(world, obj.metadata.name, now)
                 self._namespaces_changed()
@@ -214,6 +221,7 @@ class Machine:
         match obj:
             case Namespace():
                 world.namespaces.pop(obj.metadata.name, None)
+                world.condemned.pop(obj.metadata.name, None)
                 observing.namespace_left(world, obj.metadata.name, now)
                 self._namespaces_changed()
                 doubts.listed(world, now)
@@ -254,7 +262,12 @@ class Machine:
         asked = world.writes.answered(event.read_id)
         world.room_again()
         placement = world.placements.get(asked.key) if asked is not None and asked.key is not None else None
-        if asked is None or placement is None:
+        if asked is None:
+            return
+        if asked.key is None:
+            self._looked_into(asked, event, now)
+            return
+        if placement is None:
             return
         match event:
             case events.PodsRead(pods=found):
@@ -266,6 +279,23 @@ class Machine:
                 observing.namespace_read(world, placement, namespace, asked.at, now)
             case events.NamespaceNotRead():
                 placement.namespace_asked = False  # whoever asked has a pause of its own, and asks again
+
+    def _looked_into(
+        self,
+        asked: Asked,
+        event: events.PodsRead | events.PodsNotRead | events.NamespaceRead | events.NamespaceNotRead,
+        now: float,
+    ) -> None:
+        """Take an answer about a namespace that is being deleted."""
+        match event:
+            case events.PodsRead(pods=found, raws=raws):
+                last_looks.pods_read(self._world, asked.name, found, raws, asked.at, now)
+            case events.PodsNotRead():
+                last_looks.pods_read(self._world, asked.name, None, (), asked.at, now)
+            case events.NamespaceRead(namespace=namespace):
+                last_looks.namespace_read(self._world, asked.name, namespace, now)
+            case events.NamespaceNotRead():
+                last_looks.namespace_read(self._world, asked.name, None, now)
 
     def _cluster_changed(self, event: events.ApiHealthChanged | events.RoomSeen) -> None:
         world = self._world
@@ -335,7 +365,10 @@ class Machine:
         if not needed <= self._synced:
             return
         self._namespaces_changed()
-        if world.listed >= set(self._watched):
+        # One that is being deleted may let nobody list it any more: it is listed late, or looked into (`last_looks`).
+        waiting = set(self._watched) - world.listed
+        if waiting <= world.condemned.keys():
+            world.unlisted |= waiting
             self._become_ready(now)
 
     def _become_ready(self, now: float) -> None:

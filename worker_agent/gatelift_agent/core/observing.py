@@ -151,6 +151,10 @@ def namespace_left(world: World, name: str, now: float) -> None:
                 if tracked.object is not None or tracked.missing or tracked.asked:  # else it is proved gone already
                     tracked.unproven, tracked.unproven_since = True, now
             world.look(placement.key)
+        elif placement.namespace == name:
+            for tracked in placement.objects.values():
+                tracked.retry_at = 0.0  # what could not be removed may be gone with it
+            world.look(placement.key)
 
 
 def namespace_read(

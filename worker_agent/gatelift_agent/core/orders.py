@@ -69,6 +69,9 @@ NAME_SHOWN_MAX = 80
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 """What the API server takes as a name of a Pod or Job; `..` would leave the collection in a URL."""
 
+LATE_STOPS_MAX = 10_000
+"""Stops that wait until all is listed in which what they name may run."""
+
 
 def obey(world: World, message: Message, now: float) -> None:
     """Take one message of the present session."""
@@ -315,6 +318,10 @@ def _confirm(world: World, key: PlacementKey) -> None:
 
 def _stop(world: World, stop: Stop) -> None:
     placement = world.placements.get(stop.key)
+    if placement is None and world.unlisted:
+        if len(world.late_stops) < LATE_STOPS_MAX:  # of all others the next inventory tells
+            world.late_stops[stop.key] = (world.standing.session, stop)  # it may run in what is not listed: R7
+        return
     world.epochs.use(stop.key)  # also of what was never seen: an offer or commit behind it comes too late (R5)
     if placement is None:
         ending = Ending(kind=EndingKind.STOPPED, reason=stop.reason, message=cut(stop.message))
@@ -333,6 +340,16 @@ def _stop(world: World, stop: Stop) -> None:
         return
     if placement.state in LIVE or placement.state in ENDING:
         _end_for(world, placement, stop)
+
+
+def answer_late_stops(world: World) -> None:
+    """Obey stops of this session that came while not all was listed in which what they name may run."""
+    if not world.late_stops or world.unlisted:
+        return
+    stops, world.late_stops = world.late_stops, {}
+    for session, stop in stops.values():
+        if session == world.standing.session:
+            _stop(world, stop)
 
 
 def _end_for(world: World, placement: Placement, stop: Stop) -> None:

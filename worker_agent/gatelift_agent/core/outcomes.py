@@ -6,7 +6,7 @@ second effect impossible; a create leaves a doubt that only time and a probe rem
 
 from __future__ import annotations
 
-from gatelift_agent.core import allowances, edits, hidden, observing, progress
+from gatelift_agent.core import allowances, edits, hidden, leftovers, observing, progress
 from gatelift_agent.core.asked import Asked, Purpose
 from gatelift_agent.core.objects import ref_of
 from gatelift_agent.core.placements import ENDING, Ending, EndingKind, Placement, Tracked
@@ -97,7 +97,7 @@ def failed(world: World, asked: Asked, event: WriteFailed, now: float) -> None:
         return
     tracked.asked = 0
     tracked.attempts += 1
-    tracked.retry_at = now + progress.pause(tracked.attempts)
+    tracked.retry_at = now + (leftovers.pause(world, placement, event) or progress.pause(tracked.attempts))
     world.wakes.ask(placement.key, tracked.retry_at)
     world.look(placement.key)
     match asked.purpose:
@@ -291,6 +291,7 @@ def _child_gone(world: World, placement: Placement, asked: Asked, now: float) ->
 def _no_answer(world: World, placement: Placement, text: str, event: WriteFailed, now: float) -> None:
     """Say aloud what somebody has to put right, and ask the namespace where it may be what is gone."""
     if event.error not in PASSING:
-        world.note("warning", f"{text}: {event.message}; it stays charged and is tried again", placement)
+        what = leftovers.why_refused(world, placement, event) or "it stays charged and is tried again"
+        world.note("warning", f"{text}: {event.message}; {what}", placement)
     if event.error in {WriteError.FORBIDDEN, WriteError.NAMESPACE_MISSING} and not world.local:
         world.ask_namespace(placement, now)

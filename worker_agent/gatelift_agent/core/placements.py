@@ -286,6 +286,8 @@ class Placement:
     """A list of a Job's pods is under way; `pods_clear`: one that began after the stop showed none that may run."""
     pods_clear: bool = False
     pods_read_at: float = 0.0
+    wait_told: str = ""
+    """What the manager was told of a stop that waits while the namespace goes."""
     namespace_asked: bool = False
     """A read of its namespace is under way."""
     child_retry_at: dict[str, float] = field(default_factory=dict)

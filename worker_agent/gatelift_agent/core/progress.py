@@ -12,6 +12,7 @@ import msgspec
 from gatelift_agent.core import (
     allowances,
     closing,
+    condemned,
     doubts,
     draining,
     edits,
@@ -19,6 +20,7 @@ from gatelift_agent.core import (
     hidden,
     holds,
     kept,
+    leftovers,
     orphans,
     ownership,
     policy,
@@ -370,6 +372,8 @@ def _lost(world: World, placement: Placement, now: float) -> Ending | None:
     if world.local:
         return _edited(world, placement, now)  # a deletion is the user's own: the manager sees it too and says stop
     kind = world.kind(placement)
+    if condemned.is_sure(world, placement) and not _has_ended(world, placement):
+        return leftovers.ending(placement)
     for tracked in placement.objects.values():
         if tracked.delete_asked:
             continue
@@ -391,6 +395,12 @@ def _lost(world: World, placement: Placement, now: float) -> Ending | None:
                 message=f"{tracked.ref} was deleted in the worker cluster by somebody else",
             )
     return _edited(world, placement, now)
+
+
+def _has_ended(world: World, placement: Placement) -> bool:
+    """Say whether the work is over by itself; a pod that failed may have failed by a deletion."""
+    outcome = _outcome(world, placement)
+    return outcome is not None and (outcome.succeeded or world.kind(placement).pods_are_children)
 
 
 def _edited(world: World, placement: Placement, now: float) -> Ending | None:

@@ -7,6 +7,7 @@ After a session that was not resumed everything is told anew.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,6 +18,7 @@ from gatelift_agent.core.world import World
 from gatelift_kinds import pod_trouble, pods
 from gatelift_kube.objects.batch import Job
 from gatelift_kube.objects.core import Pod, raw_status
+from gatelift_kube.plain_text import plain
 from gatelift_kube.resources import JOB
 from gatelift_kube.writes import KubeObject
 from gatelift_wire.messages import (
@@ -104,12 +106,21 @@ def observe(world: World, placement: Placement, now: float) -> None:
         world.say(counts)
 
 
+def tell_trouble(world: World, placement: Placement, reason: str, name: str, text: str) -> None:
+    """Tell what a Job waits for while it stops, with the counts that were told last: nothing more is given back."""
+    known = placement.counts_reported or _counts(world, placement) or CountsReport(key=placement.key, pod_sets=())
+    trouble = PodTrouble(reason=reason, pod=name, text=plain(text, pod_trouble.TEXT_CHARS_MAX))
+    placement.counts_reported = replace(known, troubles=(trouble,))
+    world.say(placement.counts_reported)
+
+
 def everything(world: World, placement: Placement) -> None:
     """Tell all of a placement anew, for a session that knows nothing of the one before."""
     for tracked in placement.objects.values():
         tracked.reported = None
     placement.counts_reported = None
     placement.report_at = None
+    placement.wait_told = ""
     if placement.state is State.GATED:
         world.say(Applied(key=placement.key))
     elif placement.state is State.RUNNING:

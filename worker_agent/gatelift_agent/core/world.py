@@ -13,6 +13,7 @@ from gatelift_agent.core.admission.node_quota import NodeQuota
 from gatelift_agent.core.admission.quota import Quota
 from gatelift_agent.core.asked import Asked, Purpose, Writes
 from gatelift_agent.core.commands import Command, Note, ReadNamespace, ReadPods
+from gatelift_agent.core.condemned import Condemned
 from gatelift_agent.core.epochs import EpochMemory
 from gatelift_agent.core.failures import Failures
 from gatelift_agent.core.keeper import Keeper
@@ -34,7 +35,7 @@ from gatelift_kube.resources import JOB, POD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import Create, Delete, KubeObject, Patch, PatchKind
 from gatelift_wire.inventory import ForeignRun
 from gatelift_wire.keys import PlacementKey
-from gatelift_wire.messages import Message
+from gatelift_wire.messages import Message, Stop
 
 WRITES_IN_FLIGHT_MAX = 1024
 """Writes asked for and not answered. A quarter of what the executor takes, so that it is never found full."""
@@ -76,24 +77,25 @@ class World:
         self.standing = Standing()
         self.api = ApiHealth()
         self.cordoned = self.namespace_left = self.ready = False
-        self.fresh = True
-        self.unheard = True
+        self.fresh = self.unheard = True
         """What vanished before this process watched may run: not all nodes were heard of since, or a namespace with
         placements by the manager's record is not listed (`doubts`)."""
         self.listed: set[str] = set()
         """Namespaces whose lists are complete; "" where all are watched at once."""
         self.unlisted: set[str] = set()
         """Namespaces that the manager has named, that are there and not listed yet."""
+        self.late_stops: dict[PlacementKey, tuple[int, Stop]] = {}
+        """Stops of what is not known here while something is `unlisted`, each with its session."""
         self.unread: dict[ObjectRef | PlacementKey, None] = {}
         """What raised an exception as placements were rebuilt: while there is any, absence proves nothing."""
         self.early: dict[str, tuple[Resource, KubeObject]] = {}
         """What watches called gone before placements were made of what is there, by UID (`early`)."""
         self.namespaces: dict[str, Namespace] = {}
+        self.condemned: dict[str, Condemned] = {}
+        """Of these, those that are being deleted."""
         self.flavors: dict[str, ResourceFlavor] = {}
         self.objects = Objects(self._tracks, self.job_marked)
-        self.nodes = Nodes()
-        self.failures = Failures()
-        self.epochs = EpochMemory()
+        self.nodes, self.failures, self.epochs = Nodes(), Failures(), EpochMemory()
         self.templates = Templates()
         self.quota: Quota | NodeQuota = Quota(settings.capacity)
         if settings.capacity_from_nodes and not settings.capacity:
@@ -104,8 +106,7 @@ class World:
         self.commands: list[Command] = []
         self.outgoing: list[Message] = []
         self.keeper = Keeper(settings.own_namespace, keeps=settings.mode is Mode.REMOTE)
-        self.capacity_changed = True
-        self.foreign_changed = True
+        self.capacity_changed = self.foreign_changed = True
         """Something that another management cluster left here came, changed or went."""
         self.foreign: tuple[ForeignRun, ...] = ()
         self.contained: Contained[PlacementKey | ObjectRef | str] = Contained()
@@ -281,10 +282,15 @@ class World:
 
     def has_room(self, placement: Placement) -> bool:
         """Say whether one more write may be asked for now; if not, the placement is looked at when there is room."""
-        if self.api.reachable and self.writes.count < WRITES_IN_FLIGHT_MAX:
+        if self.can_ask:
             return True
         self._stalled[placement.key] = None
         return False
+
+    @property
+    def can_ask(self) -> bool:
+        """Say whether one more request may be made now."""
+        return self.api.reachable and self.writes.count < WRITES_IN_FLIGHT_MAX
 
     def room_again(self) -> None:
         """Look at a placement that waited for room."""
@@ -374,6 +380,16 @@ class World:
         placement.namespace_asked = True
         read_id = self.writes.ask(Asked(purpose=Purpose.NAMESPACE, key=placement.key, name="", at=now))
         self.commands.append(ReadNamespace(read_id=read_id, name=placement.namespace))
+
+    def ask_whether_deleted(self, namespace: str, now: float) -> None:
+        """Read a namespace that a watch calls deleted."""
+        read_id = self.writes.ask(Asked(purpose=Purpose.NAMESPACE, key=None, name=namespace, at=now))
+        self.commands.append(ReadNamespace(read_id=read_id, name=namespace))
+
+    def ask_all_pods(self, namespace: str, now: float) -> None:
+        """Read all pods of a namespace, whatever their labels."""
+        read_id = self.writes.ask(Asked(purpose=Purpose.PODS, key=None, name=namespace, at=now))
+        self.commands.append(ReadPods(read_id=read_id, namespace=namespace, labels=()))
 
     def _ask(
         self,
