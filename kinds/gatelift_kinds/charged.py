@@ -34,7 +34,7 @@ def of_pod(pod: Pod) -> Charged:
 
 
 class _Image(msgspec.Struct):
-    image: str | None = None
+    image: Any = None
 
 
 class _Uncharged(msgspec.Struct, rename="camel"):
