@@ -43,6 +43,7 @@ from support.sim_persons import fence
 from support.sim_shown import Shown, idle_leader
 from support.sim_switchboard import KEY_DIGEST, Switchboard
 from support.sim_truth import Truth, TruthError
+from support.sim_wishes import Wishes
 
 WORKERS = ("a", "b")
 QUEUES = {"travels": 3000, "stays": 2000}
@@ -108,6 +109,7 @@ class SimWorld:
         """What the workers are called; `workers` has the cluster that is found under each name now."""
         self.attacks = self.plan.attacks if plan is not None else drawn_attacks(self.time.rng)
         self.keep = KEEPS[seed % len(KEEPS)] if plan in (None, LONG) else self.plan.keep
+        self.wishes = Wishes(self, drawn=plan in (None, LONG))
         self.queues = QUEUES
         self.faults = replace(self.plan.faults, counts=Counter()) if self.plan.faults else drawn(self.time.rng)
         self.counts = self.faults.counts
@@ -389,6 +391,7 @@ class SimWorld:
         document["metadata"]["namespace"] = TEAM
         document["metadata"]["annotations"] = told
         document["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = queue
+        self.wishes.on_pod(document)
         del document["status"]
         self.home.create(POD, document)
         self.time.say("user", f"creates {name} in {queue}")
@@ -401,6 +404,7 @@ class SimWorld:
         document["spec"]["backoffLimit"] = 0
         if queue == "stays":
             del document["spec"]["managedBy"]
+        self.wishes.on_job(document)
         del document["status"]
         self.home.create(JOB, document)
         self.time.say("user", f"creates {name} in {queue}")

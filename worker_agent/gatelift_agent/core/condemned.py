@@ -2,7 +2,7 @@
 
 An API server makes nothing new in such a namespace, and nothing takes that back. So once a list that began late enough
 after its deletion shows that no pod of a Job may run, none ever will: the Job has stopped without a write of ours,
-which nobody lets us do any more where the RoleBinding went first. A pod is judged as everywhere, by what is seen of it.
+which nobody lets us do any more where the RoleBinding went first. A pod is judged as everywhere, by what is seen (P10).
 
 That a watch calls a namespace so is asked for before anything ends by it. All of it is about one UID, and about objects
 that are no younger than the deletion: others are in a later namespace of that name.
