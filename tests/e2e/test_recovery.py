@@ -42,7 +42,7 @@ def commands() -> list[str]:
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def own(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     """Raise clusters of its own: nobody else may look at a control plane that goes back in time."""
-    why = missing()
+    why = await missing()
     if why and not _REQUIRED:
         pytest.skip(f"no control planes here: {why}")
     made = await e2e_world.make("local", Path(tmp_path_factory.mktemp("recovery")))
