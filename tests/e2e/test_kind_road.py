@@ -61,6 +61,11 @@ async def test_a_container_that_is_killed_for_memory_fails_at_home_with_that_rea
     workload = await world.condition(name, "Finished")
     finished = next(each for each in workload["status"]["conditions"] if each["type"] == "Finished")
     assert finished["reason"] == "Failed"
+    worker = workload["status"]["clusterName"]
+    kept = await world.get(worker, POD, name)
+    assert kept is not None, "it is there to be looked at for an hour, as its Workload says"
+    assert kept["status"]["containerStatuses"][0]["state"]["terminated"]["reason"] == OOM_KILLED
+    await world.remove(POD, name)
     await world.nothing_left(name)
 
 
