@@ -323,6 +323,34 @@ def test_what_a_restore_has_lost_is_granted_by_a_winner_that_is_written_anew_and
     assert not truth.is_unrecorded(lost), "now it runs as recorded, or not at all"
 
 
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_what_a_person_takes_off_a_job_may_be_used_again_after_others_got_it(
+    by_hand: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its Job makes another pod beside the one that still runs, and the room that was reclaimed is others' by then."""
+    history = History(shown=False)
+    history.job("many", "stays", "1000m", pods=2)
+    history.until("both run", lambda: history.containers("many", "Job") == 2)
+    workload, truth, pod = history.workload("many", "Job"), history.world.truth, history.objects("home")[0]
+    assert workload is not None
+    name, sets = workload["metadata"]["name"], workload["status"]["admission"]["podSetAssignments"]
+    history.leader.kill()
+    monkeypatch.setattr(history.world.account, "_bears", float("inf"))  # both pods run: that judge would end it
+
+    def reclaimed(count: int) -> None:
+        told = {"reclaimablePods": [{"name": sets[0]["name"], "count": count}]}
+        as_a_process_of_ours(history.home, WORKLOAD, name, {"status": told}, "status")
+
+    assert truth.used()["stays"] == 2000
+    if by_hand:
+        history.edit("home", POD, pod["metadata"]["name"], {"metadata": {"ownerReferences": None}})
+        assert truth.used()["stays"] == 2000, "it runs, and is charged"
+    reclaimed(1)
+    assert truth.used()["stays"] == 1000
+    reclaimed(0)
+    assert truth.used()["stays"] == (1000 if by_hand else 2000)
+
+
 class _Charged:
     """One pod in `travels`, the only one, with its record as it was written; nobody leads from then on."""
 

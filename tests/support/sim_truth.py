@@ -88,6 +88,7 @@ class Truth:
         self._lost: set[tuple[str, int, str]] = set()  # (workload, epoch, cluster) that only a lost history has granted
         self._taken: set[str] = set()  # Workloads that a person took the reservation off while they ran
         self._stripped: set[str] = set()  # Workloads that a person took the finalizers off
+        self._short: set[str] = set()  # roots of which a person took pods off: they are made anew, beside what runs
         self._charges = Charges()
 
     def follow(self, cluster: Cluster, *, management: bool) -> None:
@@ -146,9 +147,9 @@ class Truth:
             return
         document, before = stored.view(), self.workloads.get(uid)
         self.workloads[uid] = document
-        self._held.pop(uid, None)
+        held = self._held.pop(uid, None)
         if holds(document, "QuotaReserved") and not holds(document, "Finished"):
-            self._held[uid] = document["status"]["admission"]["clusterQueue"], admitted(document)
+            self._held[uid] = document["status"]["admission"]["clusterQueue"], self._amount(uid, document, held)
         highest = self.whose.epoch_of(uid)
         self.whose.workload(document)
         if by_hand:
@@ -168,6 +169,15 @@ class Truth:
         owner = self.whose.owner_of(uid)
         if owner is not None:
             self._check(owner[0])
+
+    def _amount(self, uid: str, document: Doc, held: tuple[str, int] | None) -> int:
+        """Return what a Workload takes of its queue; of pods that a person took off, no more than it had left to it.
+
+        Their object makes others in their place: what was reclaimed is used again, and may be others' by then.
+        """
+        owner, amount = self.whose.owner_of(uid), admitted(document)
+        is_short = held is not None and owner is not None and owner[1] in self._short
+        return min(amount, held[1]) if is_short and held is not None else amount
 
     def _take_away(self, uid: str, before: Doc | None, after: Doc) -> None:
         """Take that a person took the reservation of what runs off its record: that may be put back, and is no second.
@@ -272,9 +282,7 @@ class Truth:
         if kind == JOB.kind:
             self._crowds.job(meta["uid"], document["spec"].get("parallelism", 1), patient=is_patient(document))
         else:
-            stops = bool(meta.get("deletionTimestamp")) and not self._crowds.waits(belongs.root)
-            going = change.removed or stops or controlled(meta) != belongs.root
-            self._crowds.pod(meta["uid"], going=going)
+            self._pod(meta, belongs.root, removed=change.removed, by_hand=by_hand)
         may_run = pod_is_free(document) if kind == POD.kind else job_is_free(document)
         free = not change.removed and may_run
         known = self._lifted.setdefault(belongs.work, {})
@@ -299,6 +307,13 @@ class Truth:
                 self._check_overlap(belongs.work)  # it is said first: graver than that no record has it
             known[key] = self._let_go(key, meta, belongs)
             self._check(belongs.work)
+
+    def _pod(self, meta: Doc, root: str, *, removed: bool, by_hand: bool) -> None:
+        stops = bool(meta.get("deletionTimestamp")) and not self._crowds.waits(root)
+        taken_off = controlled(meta) != root
+        if taken_off and by_hand:
+            self._short.add(root)
+        self._crowds.pod(meta["uid"], going=removed or stops or taken_off)
 
     def _take_hands(self, meta: Doc, belongs: Belongs, *, free: bool, by_hand: bool) -> None:
         """Follow the Jobs that people let go at home; what is nobody's but theirs runs as they like."""
