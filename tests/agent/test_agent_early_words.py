@@ -152,6 +152,14 @@ def test_hd_254_what_loses_its_labels_at_home_before_a_session_is_in_its_invento
     assert labelled(stage, "j-0")
 
 
+def test_hd_268_a_job_of_which_pods_alone_were_found_is_listed_with_its_pod_set_once_it_is_seen() -> None:
+    """HD-268: it was found by the mark of a pod; nobody had told of which pod set it is."""
+    stage = at_home_without_a_session()
+    stage.mend()
+    [placement] = stage.machine.world.placements.values()
+    assert [(each.ref.resource, each.pod_set) for each in placement.objects.values()] == [(JOB, "main")]
+
+
 def test_hd_254_what_is_really_gone_at_home_before_a_session_is_found_to_be_and_let_go() -> None:
     stage = at_home_without_a_session()
     stage.finish("j-0")

@@ -85,3 +85,26 @@ def test_hd_215_a_job_that_is_found_so_is_listed_with_its_pod_set_while_it_stops
     (entry,) = stage.peer.inventories[-1]
     assert (entry.key, entry.state) == (KEY, "Draining")
     assert [name for name, *_ in entry.counts] == ["main"]
+
+
+def _listed_with(stage: Stage, pod_set: str) -> tuple[tuple[str, int], ...]:
+    """Let the object of a placement count as one of that pod set, and return what the next inventory counts."""
+    [tracked] = stage.machine.world.placements[KEY].objects.values()
+    tracked.pod_set = pod_set
+    stage.cut_stream()
+    stage.mend(resume=False)
+    [entry] = [each for each in stage.peer.inventories[-1] if each.key == KEY]
+    return entry.counts
+
+
+def test_hd_268_what_cannot_be_said_of_a_placement_is_left_out_and_the_cluster_is_served() -> None:
+    """HD-268: the symptom: an inventory that is no message ended each session, and with it the whole cluster."""
+    stage = _started()
+    stage.place()
+    stage.run()
+    assert _listed_with(stage, "main") == (("main", 1),)
+    assert _listed_with(stage, "") == ()
+    assert [note.text for note in stage.notes if "without its counts" in note.text]
+    stage.send(m.Stop(key=KEY, reason="Evicted"))
+    stage.pass_seconds(5.0)
+    assert stage.pod("p")["metadata"].get("deletionTimestamp"), "it is served as before"

@@ -7,6 +7,7 @@ what is kept to be looked at: the manager has had its end, and nothing of it can
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from gatelift_agent.core import containment
@@ -15,6 +16,8 @@ from gatelift_agent.core.world import World
 from gatelift_kinds.kind import Kind
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import ANNOTATION_GIVEN, objects_digest
+from gatelift_wire.rules import measure
+from gatelift_wire.violations import WireViolation
 
 _MARK = re.compile(r"[0-9a-f]{32}")
 """What a mark looks like to us, who cannot make one: people edit annotations."""
@@ -24,7 +27,21 @@ _UNLISTED = frozenset({State.OFFERED, State.HELD, State.REFUSED, State.EXPIRED, 
 def entries(world: World, now: float) -> tuple[InventoryEntry, ...]:
     """Return all placements, sorted by key."""
     listed = [each for each in world.placements.values() if each.state not in _UNLISTED]
-    return tuple(_entry(world, placement, now) for placement in sorted(listed, key=lambda each: each.key))
+    return tuple(_sayable(world, placement, now) for placement in sorted(listed, key=lambda each: each.key))
+
+
+def _sayable(world: World, placement: Placement, now: float) -> InventoryEntry:
+    """Return an entry that the wire takes: what it does not take is left out, never the entry (R7).
+
+    An entry that cannot be said would keep all others from being said, and the cluster from every session.
+    """
+    entry = _entry(world, placement, now)
+    try:
+        measure(entry)
+    except WireViolation as error:
+        world.note("warning", f"said without its counts and its mark: {error}", placement)
+        return replace(entry, counts=(), given="")
+    return entry
 
 
 def _lifted(world: World, kind: Kind[Any], tracked: Tracked, now: float) -> bool:

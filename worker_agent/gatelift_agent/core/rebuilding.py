@@ -279,7 +279,8 @@ def _is_served(world: World, pod: Pod, maker: Maker) -> bool:
 def _end_children(world: World, key: PlacementKey, pod: Pod, maker: Maker) -> None:
     """Make a placement of which only pods are left, this one among them: they are waited for, then it was evicted."""
     namespace = pod.metadata.namespace
-    job = Tracked(ref=ObjectRef(JOB, ObjectKey(namespace, maker.name)), uid=maker.uid, vanished=True)
+    pod_set = ownership.pod_set(pod.metadata)
+    job = Tracked(ref=ObjectRef(JOB, ObjectKey(namespace, maker.name)), pod_set=pod_set, uid=maker.uid, vanished=True)
     world.epochs.use(key)
     ending = Ending(
         kind=EndingKind.EVICTED,
