@@ -12,6 +12,7 @@ from gatelift.core.gone import Known
 from gatelift.core.link_values import ClusterView, LinkState
 from gatelift.core.predecessors import Memory
 from gatelift.core.state import Core
+from gatelift.core.unheard import NOTHING_UNDECIDED
 from gatelift.core.user_objects import UserObject
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
@@ -101,12 +102,12 @@ def test_hd_121_where_nobody_is_in_doubt_nothing_waits_for_a_word() -> None:
 
 def test_hd_121_a_further_inventory_may_decide_what_was_heard_of_since_the_doubt() -> None:
     attempts = placed("one"), placed("two", heard=5), placed("three", AttemptState.RUNNING, heard=5)
-    assert unexplained.undecided(a_core(RESTORED, *attempts, remembered=(3, 5)), "a") == 2
+    assert unexplained.undecided(a_core(RESTORED, *attempts, remembered=(3, 5)), "a").placements == 2
 
 
 def test_hd_121_a_further_inventory_may_decide_all_that_is_lost_where_nobody_is_in_doubt() -> None:
-    assert unexplained.undecided(a_core(PROVEN, placed("one"), placed("two"), remembered=(0, 5)), "a") == 4
-    assert unexplained.undecided(a_core(None, placed("one")), "a") == 0
+    assert unexplained.undecided(a_core(PROVEN, placed("one"), placed("two"), remembered=(0, 5)), "a").placements == 4
+    assert unexplained.undecided(a_core(None, placed("one")), "a") == NOTHING_UNDECIDED
 
 
 def test_hd_122_a_persons_word_ends_nothing_before_the_inventory_was_compared() -> None:

@@ -74,9 +74,10 @@ class History:
         seconds: float = 0.0,
         stops_in: float = 0.0,
         exit_code: int = 0,
+        grace_seconds: int | None = None,
     ) -> None:
         """Let a user create a pod that runs for `seconds` (0: until it is stopped)."""
-        self.world.make_pod(name, queue, cpu, _told(seconds, stops_in, exit_code))
+        self.world.make_pod(name, queue, cpu, _told(seconds, stops_in, exit_code), grace_seconds)
 
     def job(
         self,

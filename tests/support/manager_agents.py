@@ -15,6 +15,7 @@ from gatelift.core.link_values import (
     Sent,
     Upcall,
 )
+from gatelift.core.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
@@ -93,7 +94,7 @@ class ScriptedLinks:
         placements: int,
         offers: int,
         unexplained: int | None,
-        undecided: int = 0,
+        undecided: Undecided = NOTHING_UNDECIDED,
         no_new_work: tuple[str, str] | None = None,
     ) -> None:
         self.counts = (cluster, placements, offers)

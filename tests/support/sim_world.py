@@ -386,11 +386,13 @@ class SimWorld:
         else:
             self._make_job(f"job-{self.made}", queue, cpu, told)
 
-    def make_pod(self, name: str, queue: str, cpu: str, told: dict[str, str]) -> None:
+    def make_pod(self, name: str, queue: str, cpu: str, told: dict[str, str], grace_seconds: int | None = None) -> None:
         document = a_pod(name).asking(cpu=cpu).document()
         document["metadata"]["namespace"] = TEAM
         document["metadata"]["annotations"] = told
         document["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = queue
+        if grace_seconds is not None:
+            document["spec"]["terminationGracePeriodSeconds"] = grace_seconds
         self.wishes.on_pod(document)
         del document["status"]
         self.home.create(POD, document)

@@ -139,6 +139,10 @@ class Facts:
         told = cordoned is not None and cordoned.status == "True"
         self.no_new_work = (cordoned.reason, cordoned.message) if cordoned is not None and told else ("", "")
 
+    def counted(self) -> tuple[object, ...]:
+        """Return what is counted of it: other numbers are news."""
+        return self.placements, self.offers, self.unexplained, self.opened_session, self.no_new_work
+
     @property
     def left_out(self) -> str:
         """What people are told of what cannot be written."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from heapq import heapify, heappop
 
-from gatelift.core import belief, endings, few_lines, mirror, placing, predecessors, recovery, reports, texts
+from gatelift.core import absences, belief, endings, few_lines, mirror, placing, predecessors, recovery, reports, texts
 from gatelift.core.attempts import LIVE, Attempt, AttemptState, Outcome, Wire
 from gatelift.core.gone import Inventory, Known, is_gone, is_unexplained
 from gatelift.core.link_values import PlacementsInventoried
@@ -155,26 +155,43 @@ def _compare(
 ) -> None:
     """Compare one placement of the record with what the cluster listed."""
     attempt = core.attempts.get(uid)
-    if attempt is not None and attempt.state in LIVE:
-        entry = listed.pop(attempt.key, None)
-        if entry is not None:
-            _listed(core, attempt, entry, facts.session)
-        elif placing.runs_here(core, attempt):
-            attempt.wants_objects = True  # the user's own object runs, whatever its labels say: the agent is told which
-        elif is_unexplained(_known(attempt), facts):
-            placing.lose(core, attempt)
-        elif facts.unheard and not _just_placed(core, attempt, now):
-            placing.lose(core, attempt, texts.unheard(cluster))
-        elif attempt.state is AttemptState.CHOSEN or placing.is_home(core, attempt) is not None:
-            # Nobody has heard of it since the record was written: it is committed (again), and the agent, which keeps
-            # no commit without a live hold and no epoch twice (R5), refuses if it cannot be. At `local` the user's own
-            # object carries nothing of ours before it is let go: that it was not listed proves nothing (R7).
-            attempt.follow(Wire.LISTED_HELD)
-            attempt.wants_objects = True
-        elif not core.caution.halted and is_gone(_known(attempt), facts):
-            text = texts.gone_from(cluster)
-            endings.end(core, attempt, Wire.ABSENT, Outcome(how=Wire.ABSENT, message=text, cluster=cluster))
-        core.mark_attempt(attempt)
+    if attempt is None or attempt.state not in LIVE:
+        return
+    entry = listed.pop(attempt.key, None)
+    if entry is not None:
+        _listed(core, attempt, entry, facts.session)
+    elif placing.runs_here(core, attempt):
+        attempt.wants_objects = True  # the user's own object runs, whatever its labels say: the agent is told which
+    elif is_unexplained(_known(attempt), facts):
+        placing.lose(core, attempt)
+    else:
+        _unlisted(core, cluster, attempt, facts, now)
+    core.mark_attempt(attempt)
+
+
+def _unlisted(core: Core, cluster: str, attempt: Attempt, facts: Inventory, now: float) -> None:
+    """Conclude what can be from that a cluster does not list a placement of which it could be expected to know."""
+    just_placed = _just_placed(core, attempt, now)
+    if facts.unheard and not just_placed:
+        placing.lose(core, attempt, texts.unheard(cluster))
+    elif placing.is_home(core, attempt) is not None or just_placed:
+        _begin_again(attempt)
+    elif attempt.state is AttemptState.CHOSEN:
+        if absences.is_over(core, attempt, now):
+            _begin_again(attempt)
+    elif not core.caution.halted and is_gone(_known(attempt), facts) and absences.is_over(core, attempt, now):
+        text = texts.gone_from(cluster)
+        endings.end(core, attempt, Wire.ABSENT, Outcome(how=Wire.ABSENT, message=text, cluster=cluster))
+
+
+def _begin_again(attempt: Attempt) -> None:
+    """Have a placement committed (again) of which nobody has heard since the record was written.
+
+    The agent, which keeps no commit without a live hold and no epoch twice (R5), refuses if it cannot be. At `local`
+    the user's own object carries nothing of ours before it is let go: that it was not listed proves nothing (R7).
+    """
+    attempt.follow(Wire.LISTED_HELD)
+    attempt.wants_objects = True
 
 
 def _just_placed(core: Core, attempt: Attempt, now: float) -> bool:
@@ -206,6 +223,7 @@ def _known(attempt: Attempt) -> Known:
 
 def _listed(core: Core, attempt: Attempt, entry: InventoryEntry, session: int) -> None:
     attempt.listed_session, attempt.listed_over = session, _over(entry)
+    attempt.absence = None
     others = belief.names_others(core, attempt, entry)
     attempt.wants_objects = entry.state.upper() in UNFINISHED or others
     if others:  # which objects are meant is said again; until that is answered it stays as it was

@@ -28,7 +28,7 @@ from gatelift.core.link_values import (
 from gatelift.core.link_writes import Purpose, Write
 from gatelift.core.linking import Leading, Outcome
 from gatelift.core.renewals import Renewals
-from gatelift.core.unheard import GREET_ANEW, Unheard
+from gatelift.core.unheard import GREET_ANEW, Undecided, Unheard
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
 from gatelift_kube.writes import WriteDone, WriteFailed
 from gatelift_wire import session as wire
@@ -153,14 +153,14 @@ class Link:
             left_out=bool(self.facts.left_out),
         )
 
-    def counted(self, placements: int, offers: int, unexplained: int | None, undecided: int, cordon: Cordon) -> bool:
+    def counted(self, placements: int, offers: int, unexplained: int | None, left: Undecided, cordon: Cordon) -> bool:
         """Take how much is placed and offered here, and what the last inventory left open; False: no news."""
-        facts, self._unheard.undecided = self.facts, undecided
-        before = (facts.placements, facts.offers, facts.unexplained, facts.opened_session, facts.no_new_work)
+        facts = self.facts
+        before, self._unheard.undecided = (facts.counted(), self._unheard.due()), left
         facts.placements, facts.offers, facts.no_new_work = placements, offers, cordon or facts.no_new_work
         if self._open_session and unexplained is not None:
             self._record.compared(self._resynced, unexplained)
-        return before != (facts.placements, facts.offers, facts.unexplained, facts.opened_session, facts.no_new_work)
+        return before != (facts.counted(), self._unheard.due())
 
     def compared(self, session: int) -> None:
         """Take that dispatch is done with the inventory of a session."""
@@ -169,7 +169,7 @@ class Link:
 
     def next_deadline(self) -> float | None:
         """Return when `tick` has something to do."""
-        return soonest(self._session.next_deadline(), self._record.due(), self._renewals.due())
+        return soonest(self._session.next_deadline(), self._record.due(), self._renewals.due(), self._unheard.due())
 
     # --- what happens ----------------------------------------------------------------------------------------------
 
@@ -298,7 +298,7 @@ class Link:
             said = (away.stream_id, CloseReason.ANOTHER_AGENT, away.text)
             self._take(self._session.refuse(*said, now, ticket=away.ticket), now, out)
         self._record.pump(now, out)
-        if self._open_session and self._unheard.greets_anew():
+        if self._open_session and self._unheard.greets_anew(now):
             self._end_streams(GREET_ANEW, now, out)
 
     def _tell_fenced(self, out: Outcome) -> None:

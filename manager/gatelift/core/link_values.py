@@ -16,6 +16,7 @@ from typing import Protocol
 from gatelift.core.commands import Command
 from gatelift.core.counter import Proof
 from gatelift.core.events import Event
+from gatelift.core.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift_kube.objects.gatelift import ForeignRun, Predecessor, WorkerCluster
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
@@ -292,7 +293,7 @@ class Links(Protocol):
         placements: int,
         offers: int,
         unexplained: int | None,
-        undecided: int = 0,
+        undecided: Undecided = NOTHING_UNDECIDED,
         no_new_work: tuple[str, str] | None = None,
     ) -> None:
         """Tell how many placements and offers the cluster has, for WorkerCluster.status (coalesced by the links).

@@ -21,6 +21,7 @@ from gatelift.core.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.link import Link
 from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinksOutcome, Sent, WriteIds
 from gatelift.core.linking import Leading, Outcome
+from gatelift.core.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift.core.wall import Wall
 from gatelift_kube.contained import Contained
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
@@ -180,7 +181,7 @@ class Links:
         placements: int,
         offers: int,
         unexplained: int | None,
-        undecided: int = 0,
+        undecided: Undecided = NOTHING_UNDECIDED,
         no_new_work: tuple[str, str] | None = None,
     ) -> None:
         """Note how much is there, for the status; see `link_values.Links.place_counts`."""

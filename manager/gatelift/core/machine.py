@@ -244,7 +244,7 @@ class Machine:
                 placements=placements,
                 offers=len(offered - placed),
                 unexplained=unexplained.count(core, cluster),
-                undecided=unexplained.undecided(core, cluster) + (cluster in core.caution.recovery.unproven),
+                undecided=unexplained.undecided(core, cluster),
                 no_new_work=held.of_cluster(core, cluster),
             )
             core.tidy(cluster)

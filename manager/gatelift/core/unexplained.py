@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from gatelift.core.attempts import Attempt, AttemptState
 from gatelift.core.link_values import ClusterView
 from gatelift.core.state import Core
+from gatelift.core.unheard import NOTHING_UNDECIDED, Undecided
 
 
 def is_unexplained(attempt: Attempt, view: ClusterView) -> bool:
@@ -36,14 +37,17 @@ def count(core: Core, cluster: str) -> int | None:
     return lost + core.predecessors.unheard(cluster, view.unproven_through)
 
 
-def undecided(core: Core, cluster: str) -> int:
-    """Return how many placements of a cluster its next inventory may decide (`unheard`)."""
+def undecided(core: Core, cluster: str) -> Undecided:
+    """Return how many placements of a cluster its next inventory may decide, and when by time alone (`unheard`)."""
     view = core.view(cluster)
     if view is None:
-        return 0
+        return NOTHING_UNDECIDED
     for_good = core.predecessors.unheard(cluster, view.unproven_through) if view.unproven else 0
-    lost = (attempt for attempt in _placed(core, cluster) if attempt.state is AttemptState.LOST)
-    return sum(not is_unexplained(attempt, view) for attempt in lost) + core.predecessors.count(cluster) - for_good
+    lost = [attempt for attempt in _placed(core, cluster) if attempt.state is AttemptState.LOST]
+    count = sum(not is_unexplained(attempt, view) for attempt in lost) + core.predecessors.count(cluster) - for_good
+    count += cluster in core.caution.recovery.unproven
+    over_at = min((attempt.absence.over_at for attempt in lost if attempt.absence is not None), default=None)
+    return Undecided(count, over_at)
 
 
 def _placed(core: Core, cluster: str) -> Iterable[Attempt]:

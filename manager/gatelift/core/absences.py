@@ -1,0 +1,50 @@
+"""How long that of which an inventory lists nothing may run by its grace (P10). Neighbours: `inventories`, `unheard`.
+
+What vanished while no agent watched is known to no agent, so it waits for the nodes by the grace of a pod that does not
+say one. When each node was heard of after that and a margin, each kubelet knows what is no longer there; one that was
+given longer than that to stop may use all of it. Only the record says how long that is.
+"""
+
+from __future__ import annotations
+
+from gatelift.core import placing, telling
+from gatelift.core.attempts import Absence, Attempt, AttemptState
+from gatelift.core.state import Core
+
+GRACE_SECONDS = 30.0
+"""What an agent takes for the grace of a pod that it does not know: what does not say one has that."""
+GRACE_SECONDS_MAX = 30.0 * 2**20
+"""A year, as agents count: what is longer counts as that."""
+MARGIN_SECONDS = 60.0
+"""A kubelet that ends something takes that much longer at most, as agents count."""
+
+
+def is_over(core: Core, attempt: Attempt, now: float) -> bool:
+    """Say whether nothing of a placement can run that an inventory leaves out with all nodes heard of; tell if not."""
+    grace = _longest_grace(core, attempt)
+    if grace <= GRACE_SECONDS:
+        return True
+    absence = attempt.absence
+    if absence is None:
+        absence = attempt.absence = Absence(since=now, over_at=now + grace + MARGIN_SECONDS)
+        text = _text(attempt.cluster, grace, core.wall.text(absence.over_at))
+        if attempt.state is AttemptState.LOST:
+            telling.unreachable(core, attempt, text)  # it was said why until now, and goes on for another reason
+        placing.lose(core, attempt, text)
+        core.touched.add(attempt.cluster)
+    return absence.over_at <= now
+
+
+def _text(cluster: str, seconds: float, until: str) -> str:
+    return (
+        f'Cluster "{cluster}" does not list it: it was removed there by somebody, and was given {seconds:g} s to stop. '
+        f"It may be running and its quota stays charged until {until}"
+    )
+
+
+def _longest_grace(core: Core, attempt: Attempt) -> float:
+    """Return the longest grace of a pod of a placement, in seconds, a year at most."""
+    known = core.knowledge.workloads.get(attempt.workload)
+    sets = known.spec.pod_sets if known is not None else ()
+    graces = [each.template.spec.termination_grace_period_seconds or 0 for each in sets]
+    return min(float(max(graces, default=0)), GRACE_SECONDS_MAX)
