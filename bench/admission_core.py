@@ -14,7 +14,7 @@ import time
 from collections import deque
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Reserve
+from gatelift_admission.values.model import Reserve
 from gatelift_kube import collector
 from gatelift_kube.objects.core import Container, PodSpec, PodTemplate, ResourceRequirements
 from gatelift_kube.objects.kueue import (

@@ -32,7 +32,7 @@ from bench.admission_core import ADMITTED, drain, fill
 from bench.admission_play import EVICTION_S, Play
 from bench.generator import BASELINE, LARGE_SCALE, Load
 from gatelift_admission.engine import is_compiled
-from gatelift_admission.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
+from gatelift_admission.values.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
 from gatelift_kube import collector
 
 PERIODS = (0.05, 0.2, 0.5, 1.0)

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from bench.generator import FLAVOR, Arrival, Kind, Load, cluster_queues, sets_of, workload_spec
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Preempt, Reserve, Settings
+from gatelift_admission.values.model import Preempt, Reserve, Settings
 from gatelift_kube.objects.kueue import LocalQueue, LocalQueueSpec, ResourceFlavor, Workload, WorkloadStatus
 from gatelift_kube.objects.meta import Condition, ObjectMeta
 

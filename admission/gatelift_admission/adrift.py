@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_admission import amounts
-from gatelift_admission.model import Amounts, Usage
 from gatelift_admission.tree import Node, Tree
+from gatelift_admission.values import amounts
+from gatelift_admission.values.model import Amounts, Usage
 
 
 def charge(tree: Tree, adrift: Iterable[Amounts]) -> None:

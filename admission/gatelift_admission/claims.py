@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gatelift_admission import amounts
 from gatelift_admission.flavors import Assignment
-from gatelift_admission.model import Cell, Usage
 from gatelift_admission.preemption.candidates import Target
 from gatelift_admission.tree import Node, Tree
+from gatelift_admission.values import amounts
+from gatelift_admission.values.model import Cell, Usage
 
 
 @dataclass(slots=True)

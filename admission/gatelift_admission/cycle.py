@@ -46,7 +46,6 @@ from gatelift_admission import faults, patient, places, reservation, texts
 from gatelift_admission.entry import ALL, Entry, Phase, has_failed_checks
 from gatelift_admission.flavors import Assignment, Cursor, Mode
 from gatelift_admission.heads import heads_of
-from gatelift_admission.model import Decision, Reserve
 from gatelift_admission.nomination import fitting, nominate
 from gatelift_admission.ordering import entry_key
 from gatelift_admission.plan import Plan
@@ -54,6 +53,7 @@ from gatelift_admission.preemption.issue import decision
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.rounds import Nominee, Round, Seen, take_next
 from gatelift_admission.state import State
+from gatelift_admission.values.model import Decision, Reserve
 
 SIMULATED_PER_STEP = 20
 """Changes of usage in searches for victims that count as one more step of the budget: as long as a nomination without

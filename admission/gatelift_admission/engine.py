@@ -23,15 +23,15 @@ import inspect
 from collections.abc import Mapping
 
 from gatelift_admission import explain, faults, ghosts, grants, intake, patient, places, retelling, statuses, structure
-from gatelift_admission.amounts import QuantityError, to_quantity
 from gatelift_admission.cycle import Cycle
 from gatelift_admission.entry import Entry, Phase
 from gatelift_admission.explain import Explanation, Position
 from gatelift_admission.grants import NOTHING
-from gatelift_admission.model import CycleResult, Decision, Settings
 from gatelift_admission.state import State
 from gatelift_admission.statuses import QueueFigures
 from gatelift_admission.telling import bypass, overdue, stop_of, tell_all
+from gatelift_admission.values.amounts import QuantityError, to_quantity
+from gatelift_admission.values.model import CycleResult, Decision, Settings
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,

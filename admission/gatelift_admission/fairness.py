@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from gatelift_admission.amounts import AMOUNT_MAX
 from gatelift_admission.tree import Node, Tree
+from gatelift_admission.values.amounts import AMOUNT_MAX
 
 Share = tuple[int, Fraction]
 """Ordered: (0, share), or (1, unweighted share) of a borrower without weight, which is above all others."""

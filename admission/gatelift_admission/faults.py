@@ -10,8 +10,8 @@ from __future__ import annotations
 from gatelift_admission import places, texts
 from gatelift_admission.entry import Entry, Phase
 from gatelift_admission.grants import NOTHING
-from gatelift_admission.model import Fault
 from gatelift_admission.state import State
+from gatelift_admission.values.model import Fault
 
 
 def set_aside(state: State, entry: Entry, error: Exception) -> None:

@@ -13,10 +13,11 @@ import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from gatelift_admission import amounts, texts
+from gatelift_admission import texts
 from gatelift_admission.matching import flavor_objection
-from gatelift_admission.model import Amounts, Cell, PodSetRequest, Usage
 from gatelift_admission.tree import Node, Tree
+from gatelift_admission.values import amounts
+from gatelift_admission.values.model import Amounts, Cell, PodSetRequest, Usage
 from gatelift_kube.objects.kueue import ClusterQueueSpec, FlavorFungibility, ResourceFlavor
 
 Cursor = tuple[dict[str, int], ...]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gatelift_admission.entry import RESERVING, Entry, Phase, effective_priority
-from gatelift_admission.model import Cell, Usage
 from gatelift_admission.ordering import condition, queue_timestamp, unix_seconds
+from gatelift_admission.values.model import Cell, Usage
 
 VictimKey = tuple[int, float, str]
 """(priority, minus the time of reservation, UID): lower goes first."""

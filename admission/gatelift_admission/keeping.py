@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gatelift_admission.model import Cell, Usage
 from gatelift_admission.preemption.oracle import Room
 from gatelift_admission.tree import Node, Tree
+from gatelift_admission.values.model import Cell, Usage
 
 PARTS = 4
 """What one priority gives back within this part of a period is one amount; all are looked at once in a part at most."""

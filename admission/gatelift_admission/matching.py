@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gatelift_admission import texts
-from gatelift_admission.model import PodSetRequest
+from gatelift_admission.values.model import PodSetRequest
 from gatelift_kube.numbers import signed
 from gatelift_kube.objects.core import Taint, Toleration
 from gatelift_kube.objects.kueue import ResourceFlavor

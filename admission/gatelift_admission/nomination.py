@@ -9,12 +9,12 @@ from bisect import bisect_left
 
 from gatelift_admission.entry import Entry
 from gatelift_admission.flavors import Cursor, Market, Mode, Pins, assign
-from gatelift_admission.model import PodSetRequest
 from gatelift_admission.plain import Demand, demand_of
 from gatelift_admission.plan import Plan
 from gatelift_admission.preemption.oracle import Oracle
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.state import State
+from gatelift_admission.values.model import PodSetRequest
 
 
 def demand(state: State, entry: Entry, queue: QueueModel) -> Demand | None:

@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gatelift_admission.entry import Entry
-from gatelift_admission.model import Cell, Usage
 from gatelift_admission.plan import Plan
 from gatelift_admission.tree import Node, Tree
+from gatelift_admission.values.model import Cell, Usage
 
 
 @dataclass(slots=True)

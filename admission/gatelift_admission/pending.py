@@ -16,11 +16,11 @@ from gatelift_admission.entry import Entry, Shape
 from gatelift_admission.equals import VOID_SLACK, Demands, PendingClass, any_covered, any_left
 from gatelift_admission.flavors import Assignment, Option
 from gatelift_admission.keeping import Kept
-from gatelift_admission.model import Cell
 from gatelift_admission.ordering import pending_key
 from gatelift_admission.plain import Demand
 from gatelift_admission.preemption.oracle import Room
 from gatelift_admission.tree import Node, Tree
+from gatelift_admission.values.model import Cell
 from gatelift_admission.waking import Band
 from gatelift_admission.watches import Watches
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gatelift_admission import amounts
-from gatelift_admission.model import Amounts, PodSetRequest
-from gatelift_admission.transformations import Transformation, transformed
+from gatelift_admission.values import amounts
+from gatelift_admission.values.model import Amounts, PodSetRequest
+from gatelift_admission.values.transformations import Transformation, transformed
 from gatelift_kube.objects.core import Container, LimitRange, PodSpec, Quantity, ResourceRequirements, RuntimeClass
 from gatelift_kube.objects.kueue import PodSet, Workload
 

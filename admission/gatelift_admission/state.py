@@ -14,11 +14,7 @@ from typing import NamedTuple
 
 from gatelift_admission import adrift
 from gatelift_admission.debts import Debts
-from gatelift_admission.entry import (
-    RESERVING,
-    Entry,
-    effective_priority,
-)
+from gatelift_admission.entry import RESERVING, Entry, effective_priority
 from gatelift_admission.equals import PendingClass
 from gatelift_admission.flavors import Market, Pins
 from gatelift_admission.holders import Holders
@@ -26,7 +22,6 @@ from gatelift_admission.keeping import Kept
 from gatelift_admission.ledger import Ledger
 from gatelift_admission.loans import Loans
 from gatelift_admission.matching import selector_matches
-from gatelift_admission.model import Amounts, Cell, Fault, Settings, Usage
 from gatelift_admission.patience import Patience
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts
@@ -42,6 +37,7 @@ from gatelift_admission.reading import Reader
 from gatelift_admission.requests import Defaults
 from gatelift_admission.stale import Stale, grows_old
 from gatelift_admission.tree import Node, NodeSpec, Tree
+from gatelift_admission.values.model import Amounts, Cell, Fault, Settings, Usage
 from gatelift_admission.waking import Band, Wakes
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor

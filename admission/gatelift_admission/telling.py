@@ -10,10 +10,10 @@ import re
 
 from gatelift_admission import texts
 from gatelift_admission.entry import Entry, Phase
-from gatelift_admission.model import Evict, Inadmissible, Unreserve
 from gatelift_admission.ordering import is_true
 from gatelift_admission.queues import is_stopped
 from gatelift_admission.state import State
+from gatelift_admission.values.model import Evict, Inadmissible, Unreserve
 
 _FIGURES = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:m|[kMGTPE]i?)?")
 _DRAIN = "HoldAndDrain"

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gatelift_admission.fairness import Share, share
-from gatelift_admission.model import Usage
 from gatelift_admission.tree import Node, Tree
+from gatelift_admission.values.model import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

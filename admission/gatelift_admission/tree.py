@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gatelift_admission.amounts import UNLIMITED, add, sub
-from gatelift_admission.model import Cell, Usage
+from gatelift_admission.values.amounts import UNLIMITED, add, sub
+from gatelift_admission.values.model import Cell, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gatelift_admission.amounts import QuantityError, nano, parse
+from gatelift_admission.values.amounts import QuantityError, nano, parse
 from gatelift_kube.objects.core import Quantity
 from gatelift_kube.objects.kueue import (
     ClusterQueue,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from gatelift_admission.amounts import QuantityError, parse
 from gatelift_admission.entry import Phase, phase_of
 from gatelift_admission.ordering import is_true
 from gatelift_admission.validation import FieldError, quantity_errors
+from gatelift_admission.values.amounts import QuantityError, parse
 from gatelift_kube.objects.core import Container, PodSpec, ResourceRequirements
 from gatelift_kube.objects.kueue import PodSet, PodSetAssignment, Workload
 from gatelift_kube.unknown_fields import known_part

@@ -19,8 +19,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from gatelift_admission.keeping import PARTS, Keeping
-from gatelift_admission.model import Cell, Settings, Usage
 from gatelift_admission.tree import Node
+from gatelift_admission.values.model import Cell, Settings, Usage
 
 SOON = 0.005
 """Seconds for which releases are collected for equals: the ends of one moment are one wake-up. More would let some

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gatelift.config import Configuration
-from gatelift_admission.model import TEXT_REFRESH, Settings
-from gatelift_admission.transformations import Transformation
+from gatelift_admission.values.model import TEXT_REFRESH, Settings
+from gatelift_admission.values.transformations import Transformation
 
 PRIORITY_BOOST_GATE = "PriorityBoost"
 """Off unless the file says otherwise, as in Kueue."""

@@ -19,7 +19,7 @@ from gatelift.durations import Seconds
 from gatelift.introduction import LEASE_NAME, NAMESPACE
 from gatelift.own_settings import Gatelift
 from gatelift.selector_settings import NamespaceSelector
-from gatelift_admission import amounts
+from gatelift_admission.values import amounts
 from gatelift_kube.settings_file import (
     ConfigError,
     NamespaceName,

@@ -7,7 +7,7 @@ import pytest
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.entry import Phase
-from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Settings, Unreserve
+from gatelift_admission.values.model import Evict, Inadmissible, Preempt, Reserve, Settings, Unreserve
 from gatelift_kube.objects.kueue import (
     Admission,
     AdmissionCheckState,

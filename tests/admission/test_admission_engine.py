@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Inadmissible, Preempt, Reserve, Settings
-from gatelift_admission.transformations import Transformation
+from gatelift_admission.values.model import Inadmissible, Preempt, Reserve, Settings
+from gatelift_admission.values.transformations import Transformation
 from gatelift_admission.waking import SOON
 from gatelift_kube.objects.core import LimitRange, LimitRangeItem, LimitRangeSpec
 from gatelift_kube.objects.kueue import Preemption

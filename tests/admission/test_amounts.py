@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gatelift_admission.amounts import (
+from gatelift_admission.values.amounts import (
     AMOUNT_MAX,
     AMOUNT_MIN,
     UNLIMITED,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gatelift_admission.claims import Claims
 from gatelift_admission.flavors import Assignment
-from gatelift_admission.model import Cell
 from gatelift_admission.tree import NodeSpec, Quota, Tree
+from gatelift_admission.values.model import Cell
 
 CPU: Cell = ("default", "cpu")
 

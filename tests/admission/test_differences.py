@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gatelift_admission.model import Decision, Preempt, Reserve
+from gatelift_admission.values.model import Decision, Preempt, Reserve
 from support.admission_cases import Case
 from support.as_kueue import Kueue
 from support.settling import Settling

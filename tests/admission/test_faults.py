@@ -9,7 +9,7 @@ import pytest
 from gatelift_admission import cycle, places, reservation
 from gatelift_admission import engine as engine_module
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Settings
+from gatelift_admission.values.model import Settings
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment
 from support.admission_objects import (
     cluster_queue,

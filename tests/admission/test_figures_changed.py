@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Inadmissible
+from gatelift_admission.values.model import Inadmissible
 from gatelift_kube.objects.kueue import WorkloadStatus
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import ObjectKey

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gatelift_admission import grants
-from gatelift_admission.amounts import QuantityError
 from gatelift_admission.grants import NOTHING, Grant
-from gatelift_admission.model import Usage
-from gatelift_admission.transformations import Transformation
+from gatelift_admission.values.amounts import QuantityError
+from gatelift_admission.values.model import Usage
+from gatelift_admission.values.transformations import Transformation
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, ReclaimablePod, Workload
 from support.admission_objects import pod_set, reserved_status, workload
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Settings
+from gatelift_admission.values.model import Settings
 from support.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, reserved_status, workload
 from support.cohort_engine import COHORT, POLICY, arrive, cohort_engine, outcome
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gatelift_admission.amounts import parse
-from gatelift_admission.model import Reserve, Settings
 from gatelift_admission.statuses import QueueFigures
+from gatelift_admission.values.amounts import parse
+from gatelift_admission.values.model import Reserve, Settings
 from support.admission_objects import (
     LQ,
     cluster_queue,

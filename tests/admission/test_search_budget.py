@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Preempt
+from gatelift_admission.values.model import Preempt
 from gatelift_kube.objects.kueue import Preemption
 from support.admission_objects import cluster_queue, flavor, group, local_queue, pod_set, reserved, rest, workload
 

@@ -10,7 +10,7 @@ import os
 import pytest
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
+from gatelift_admission.values.model import PREEMPTION_PATIENCE, WAKE_PERIOD, WAKE_PERIOD_MAX, Settings
 from support.admission_objects import pod_set, workload
 from support.cohort_engine import arrive, cohort_engine, outcome
 from support.inversions import Turns, crowded

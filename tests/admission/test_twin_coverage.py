@@ -10,8 +10,8 @@ import pytest
 
 import support.twin.targets
 from gatelift_admission.entry import Entry
-from gatelift_admission.model import Preempt
 from gatelift_admission.pending import PendingQueue
+from gatelift_admission.values.model import Preempt
 from support.admission_cases import Case
 from support.twin_instances import instance
 from support.twin_play import Both, Seen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_admission import amounts
+from gatelift_admission.values import amounts
 from support.builders_manager import a_pod, a_setting
 from support.manager_world import a_world
 

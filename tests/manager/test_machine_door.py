@@ -15,7 +15,7 @@ from gatelift.core.commands import Command
 from gatelift.core.invariants import InvariantBroken
 from gatelift.core.link_values import HigherTermRead
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import CycleResult
+from gatelift_admission.values.model import CycleResult
 from gatelift_kube import resources
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import ADMISSION_CHECK, CLUSTER_QUEUE, WORKLOAD_PRIORITY_CLASS, ObjectKey, ObjectRef

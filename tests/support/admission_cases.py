@@ -40,10 +40,10 @@ from typing import Any
 
 import yaml
 
-from gatelift_admission.amounts import multiply, parse, to_text
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Settings, Unreserve
 from gatelift_admission.preemption.fair import FINAL_SHARE, INITIAL_SHARE
+from gatelift_admission.values.amounts import multiply, parse, to_text
+from gatelift_admission.values.model import Evict, Inadmissible, Preempt, Reserve, Settings, Unreserve
 from gatelift_kube.objects.core import Taint, Toleration
 from gatelift_kube.objects.kueue import (
     Admission,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Decision, Reserve, Settings
+from gatelift_admission.values.model import Decision, Reserve, Settings
 from gatelift_kube.objects.core import Container, PodSpec, PodTemplate, Quantity, ResourceRequirements
 from gatelift_kube.objects.kueue import (
     Admission,

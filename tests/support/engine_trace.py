@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from gatelift_admission.engine import is_compiled
-from gatelift_admission.model import Preempt, Reserve
+from gatelift_admission.values.model import Preempt, Reserve
 from support.twin.engine import Twin
 from support.twin_feed import Fed
 from support.twin_instances import instance

@@ -11,8 +11,8 @@ from random import Random
 from gatelift_admission.engine import Engine
 from gatelift_admission.entry import Entry, Phase
 from gatelift_admission.flavors import Mode
-from gatelift_admission.model import Decision, Reserve, Settings
 from gatelift_admission.nomination import nominate
+from gatelift_admission.values.model import Decision, Reserve, Settings
 from support.admission_cases import STRATEGIES, Case
 from support.settling import Settling
 from support.twin_feed import START

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import (
+from gatelift_admission.values.model import (
     PREEMPTION_PATIENCE,
     WAKE_PERIOD,
     WAKE_PERIOD_MAX,

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.model import Reserve, Settings
+from gatelift_admission.values.model import Reserve, Settings
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,
     AdmissionCheckSpec,

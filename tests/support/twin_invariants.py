@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from gatelift_admission.amounts import UNLIMITED, add
 from gatelift_admission.entry import Entry, Phase
-from gatelift_admission.model import Usage
 from gatelift_admission.ordering import pending_key
 from gatelift_admission.pending import PendingQueue
 from gatelift_admission.rounds import Nominee
 from gatelift_admission.state import State
 from gatelift_admission.tree import Node, Tree
+from gatelift_admission.values.amounts import UNLIMITED, add
+from gatelift_admission.values.model import Usage
 
 
 def broken(state: State) -> list[str]:

@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gatelift_admission.cycle import Cycle
-from gatelift_admission.model import Decision, Inadmissible, Preempt, Reserve
 from gatelift_admission.rounds import Nominee, Round
 from gatelift_admission.state import State
+from gatelift_admission.values.model import Decision, Inadmissible, Preempt, Reserve
 from support.admission_cases import Case
 from support.twin.engine import BYPASSED, Outcome, Twin
 from support.twin.queues import NO_CANDIDATES, NO_FIT, TwinQueue

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic_settings import SettingsConfigDict
 
-from gatelift_admission import amounts
+from gatelift_admission.values import amounts
 from gatelift_agent.core import settings as core
 from gatelift_kube.election import ElectionTimes
 from gatelift_kube.numbers import whole

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gatelift_admission.amounts import add, sub
-from gatelift_admission.model import Usage
 from gatelift_admission.preemption.candidates import (
     NEVER,
     Candidate,
@@ -26,6 +24,8 @@ from gatelift_admission.preemption.candidates import (
     merged,
 )
 from gatelift_admission.tree import Node
+from gatelift_admission.values.amounts import add, sub
+from gatelift_admission.values.model import Usage
 
 
 @dataclass(slots=True)

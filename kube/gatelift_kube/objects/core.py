@@ -9,7 +9,7 @@ import msgspec
 from gatelift_kube.objects.meta import ObjectMeta, Struct
 
 Quantity = str | int | float
-"""As served: `100m`, `1Gi`, 2. `gatelift_admission.amounts` turns it into an integer amount."""
+"""As served: `100m`, `1Gi`, 2. `gatelift_admission.values.amounts` turns it into an integer amount."""
 
 
 class ResourceRequirements(Struct, frozen=True, gc=False):

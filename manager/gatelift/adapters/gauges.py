@@ -18,9 +18,9 @@ from gatelift.core.attempts import AttemptState
 from gatelift.core.link_values import LinkState
 from gatelift.core.machine import Machine
 from gatelift.core.state import Core
-from gatelift_admission import amounts
 from gatelift_admission.queues import readable_quotas
 from gatelift_admission.statuses import QueueFigures
+from gatelift_admission.values import amounts
 from gatelift_kube.conditions import TRUE, find, is_true
 from gatelift_kube.objects.kueue import ClusterQueue, FlavorUsage
 from gatelift_kube.resources import ObjectKey

@@ -20,7 +20,7 @@ from gatelift.cli.connection import run
 from gatelift.cli.listing import every
 from gatelift.cli.render import Output, dump, show
 from gatelift.cli.target import target_of
-from gatelift_admission import amounts
+from gatelift_admission.values import amounts
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
 from gatelift_kube.objects.kueue import ClusterQueue, FlavorUsage, LocalQueue

@@ -11,7 +11,7 @@ from types import TracebackType
 from gatelift.core.agenda import Key, Look
 from gatelift.core.knowledge import key_of
 from gatelift.core.state import Core
-from gatelift_admission.model import Fault
+from gatelift_admission.values.model import Fault
 from gatelift_kube.contained import Failure
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import ObjectGone, ObjectSeen

@@ -9,7 +9,7 @@ from gatelift.core import containment, deactivation, readiness, telling, texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import AttemptState, Ending, Internal
 from gatelift.core.state import Core
-from gatelift_admission.model import Evict, Inadmissible, Preempt, Reserve, Unreserve
+from gatelift_admission.values.model import Evict, Inadmissible, Preempt, Reserve, Unreserve
 
 HEADS_PER_CALL = 100
 """Steps of the engine in one call: nominations, decisions and parts of searches, at about 20 us each."""

@@ -16,7 +16,7 @@ from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import ClusterView, LinkState
 from gatelift.core.open_offers import ANSWER_SECONDS_MAX
 from gatelift.core.state import Core, ref_of
-from gatelift_admission import amounts
+from gatelift_admission.values import amounts
 from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.selectors import matches

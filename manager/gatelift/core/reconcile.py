@@ -45,7 +45,7 @@ from gatelift.core.link_values import LOCAL_CLUSTER, LinkState
 from gatelift.core.record import Record
 from gatelift.core.resting import RECLAIM
 from gatelift.core.state import Core, ref_of
-from gatelift_admission.model import Reserve
+from gatelift_admission.values.model import Reserve
 from gatelift_kinds.kind import Kind
 from gatelift_kube.conditions import find, is_true
 from gatelift_kube.objects.kueue import Workload

@@ -8,7 +8,7 @@ from typing import Any
 
 from gatelift.core.dispatch_values import DispatchSettings
 from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
-from gatelift_admission.model import Settings as AdmissionSettings
+from gatelift_admission.values.model import Settings as AdmissionSettings
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects.meta import LabelSelector
 

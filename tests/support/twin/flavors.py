@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from gatelift_admission.amounts import to_text
-from gatelift_admission.model import PodSetRequest
+from gatelift_admission.values.amounts import to_text
+from gatelift_admission.values.model import PodSetRequest
 from gatelift_kube.objects.kueue import ClusterQueueSpec, ResourceGroup
 from support.twin.arithmetic import minus, plus
 from support.twin.matching import affinity_matches, untolerated

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gatelift_admission.model import PodSetRequest
+from gatelift_admission.values.model import PodSetRequest
 from gatelift_kube.objects.core import Taint, Toleration
 from gatelift_kube.objects.kueue import ResourceFlavor
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift_admission.model import PodSetRequest
+from gatelift_admission.values.model import PodSetRequest
 from gatelift_kube.objects.kueue import ClusterQueueSpec, Cohort, ResourceFlavor
 from support.twin.quota import Node, Usage, add_usage, remove_usage
 

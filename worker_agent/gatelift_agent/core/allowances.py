@@ -13,8 +13,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from gatelift_admission import amounts
 from gatelift_admission.requests import pod_requests
+from gatelift_admission.values import amounts
 from gatelift_agent.core import podspecs
 from gatelift_agent.core.placements import Ending, EndingKind, Placement, Tracked
 from gatelift_agent.core.podspecs import SpecError

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gatelift_admission import amounts
+from gatelift_admission.values import amounts
 
 Amounts = dict[str, int]
 REPLACE = "Replace"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from gatelift_admission.transformations import Transformation
+from gatelift_admission.values.transformations import Transformation
 from gatelift_kube.objects.core import Toleration
 from gatelift_kube.objects.kueue import Admission
 from gatelift_kube.resources import ObjectKey
