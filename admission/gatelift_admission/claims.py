@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from gatelift_admission.flavors import Assignment
 from gatelift_admission.preemption.candidates import Target
-from gatelift_admission.tree import Node, Tree
+from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Cell, Usage
 

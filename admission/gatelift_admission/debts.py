@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from gatelift_admission.entry import Entry
 from gatelift_admission.holders import Holders
-from gatelift_admission.tree import Node, Tree
+from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.model import Cell, Usage
 from gatelift_kube.objects.kueue import ClusterQueue
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gatelift_admission.preemption.oracle import Room
-from gatelift_admission.tree import Node, Tree
+from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.model import Cell, Usage
 
 PARTS = 4

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from gatelift_admission.entry import Entry
 from gatelift_admission.plan import Plan
-from gatelift_admission.tree import Node, Tree
+from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.model import Cell, Usage
 
 

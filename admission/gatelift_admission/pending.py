@@ -19,7 +19,7 @@ from gatelift_admission.keeping import Kept
 from gatelift_admission.ordering import pending_key
 from gatelift_admission.plain import Demand
 from gatelift_admission.preemption.oracle import Room
-from gatelift_admission.tree import Node, Tree
+from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.model import Cell
 from gatelift_admission.waking import Band
 from gatelift_admission.watches import Watches

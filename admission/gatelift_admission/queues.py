@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gatelift_admission import checks, texts
-from gatelift_admission.fairness import WEIGHT_ONE
 from gatelift_admission.flavors import Catalogue
 from gatelift_admission.pending import PendingQueue
-from gatelift_admission.tree import NodeSpec, Quota
+from gatelift_admission.quota.fairness import WEIGHT_ONE
+from gatelift_admission.quota.tree import NodeSpec, Quota
 from gatelift_admission.values.amounts import QuantityError, nano, parse
 from gatelift_admission.values.model import Cell
 from gatelift_kube.objects.kueue import (

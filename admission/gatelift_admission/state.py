@@ -12,7 +12,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gatelift_admission import adrift
 from gatelift_admission.debts import Debts
 from gatelift_admission.entry import RESERVING, Entry, effective_priority
 from gatelift_admission.equals import PendingClass
@@ -33,10 +32,11 @@ from gatelift_admission.queues import (
     readable_quotas,
     weight_of,
 )
+from gatelift_admission.quota import adrift
+from gatelift_admission.quota.tree import Node, NodeSpec, Tree
 from gatelift_admission.reading import Reader
 from gatelift_admission.requests import Defaults
 from gatelift_admission.stale import Stale, grows_old
-from gatelift_admission.tree import Node, NodeSpec, Tree
 from gatelift_admission.values.model import Amounts, Cell, Fault, Settings, Usage
 from gatelift_admission.waking import Band, Wakes
 from gatelift_kube.objects.core import LimitRange, RuntimeClass

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift_admission.fairness import published, share
 from gatelift_admission.queues import Active, cluster_queue_active, local_queue_active
+from gatelift_admission.quota.fairness import published, share
+from gatelift_admission.quota.tree import Node
 from gatelift_admission.state import State
-from gatelift_admission.tree import Node
 from gatelift_admission.values.amounts import UNLIMITED, clamp, sub, to_quantity
 from gatelift_admission.values.model import Counts, Usage
 from gatelift_kube.objects.kueue import ClusterQueue, FlavorUsage, ResourceUsage

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gatelift_admission.fairness import Share, share
-from gatelift_admission.tree import Node, Tree
+from gatelift_admission.quota.fairness import Share, share
+from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.model import Usage
 
 

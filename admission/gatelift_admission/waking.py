@@ -19,7 +19,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from gatelift_admission.keeping import PARTS, Keeping
-from gatelift_admission.tree import Node
+from gatelift_admission.quota.tree import Node
 from gatelift_admission.values.model import Cell, Settings, Usage
 
 SOON = 0.005

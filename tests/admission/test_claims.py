@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatelift_admission.claims import Claims
 from gatelift_admission.flavors import Assignment
-from gatelift_admission.tree import NodeSpec, Quota, Tree
+from gatelift_admission.quota.tree import NodeSpec, Quota, Tree
 from gatelift_admission.values.model import Cell
 
 CPU: Cell = ("default", "cpu")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.keeping import AMOUNTS_MAX, PARTS, Keeping
-from gatelift_admission.tree import Node, Quota
+from gatelift_admission.quota.tree import Node, Quota
 from gatelift_admission.values.model import Settings
 from support.cohort_engine import arrive, cohort_engine, moves
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gatelift_admission.tree import NodeSpec, Quota, Tree
+from gatelift_admission.quota.tree import NodeSpec, Quota, Tree
 from gatelift_admission.values.amounts import AMOUNT_MIN, UNLIMITED
 from gatelift_admission.values.model import Cell
 from support.quota_twin import Twin, TwinNode

@@ -81,8 +81,8 @@ def test_a_workload_that_waits_and_holds_quota_is_seen() -> None:
 
 
 def test_a_reservation_above_the_limits_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gatelift_admission.tree.Tree.free", lambda *_: 9000)
-    monkeypatch.setattr("gatelift_admission.tree.Tree.potential", lambda *_: 9000)
+    monkeypatch.setattr("gatelift_admission.quota.tree.Tree.free", lambda *_: 9000)
+    monkeypatch.setattr("gatelift_admission.quota.tree.Tree.potential", lambda *_: 9000)
     with pytest.raises(Difference, match=r"top uses 4000 of \('red', 'cpu'\), it may 3000"):
         played()
 

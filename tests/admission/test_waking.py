@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_admission.tree import Node, Quota
+from gatelift_admission.quota.tree import Node, Quota
 from gatelift_admission.values.amounts import parse
 from gatelift_admission.values.model import Settings, Usage
 from gatelift_admission.waking import BANDS_MAX, SOON, Band, Wakes

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from gatelift_admission.entry import Entry, Phase
 from gatelift_admission.ordering import pending_key
 from gatelift_admission.pending import PendingQueue
+from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.rounds import Nominee
 from gatelift_admission.state import State
-from gatelift_admission.tree import Node, Tree
 from gatelift_admission.values.amounts import UNLIMITED, add
 from gatelift_admission.values.model import Usage
 

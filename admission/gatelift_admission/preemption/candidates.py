@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from gatelift_admission.entry import Entry
 from gatelift_admission.holders import Holders, VictimKey
-from gatelift_admission.tree import Node, Tree
+from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.model import Cell, Usage
 from gatelift_kube.objects.kueue import Preemption
 

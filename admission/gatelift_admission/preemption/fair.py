@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gatelift_admission.fairness import Share, share
 from gatelift_admission.preemption.candidates import (
     NEVER,
     Candidate,
@@ -25,7 +24,8 @@ from gatelift_admission.preemption.candidates import (
     read,
 )
 from gatelift_admission.preemption.classical import fill_back, fits
-from gatelift_admission.tree import Node
+from gatelift_admission.quota.fairness import Share, share
+from gatelift_admission.quota.tree import Node
 
 FINAL_SHARE = "LessThanOrEqualToFinalShare"
 INITIAL_SHARE = "LessThanInitialShare"

@@ -14,7 +14,7 @@ from gatelift_admission.flavors import Mode
 from gatelift_admission.holders import Holders
 from gatelift_admission.preemption import classical, fair
 from gatelift_admission.preemption.candidates import ANY, LOWER_OR_NEWER, NEVER, Scene, Seeker, Target
-from gatelift_admission.tree import Node, Tree
+from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.model import Cell, Usage
 from gatelift_kube.objects.kueue import Preemption
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift_admission.tree import Node, Tree
+from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Amounts, Usage
 

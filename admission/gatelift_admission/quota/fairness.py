@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from gatelift_admission.tree import Node, Tree
+from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.amounts import AMOUNT_MAX
 
 Share = tuple[int, Fraction]
