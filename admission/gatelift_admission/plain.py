@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gatelift_admission.demand.grants import Grant
 from gatelift_admission.flavors import AssignedPodSet, Assignment, Attempt, Market, Mode
-from gatelift_admission.grants import Grant
 from gatelift_admission.matching import flavor_objection
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values import amounts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_admission import grants
-from gatelift_admission.grants import NOTHING, Grant
+from gatelift_admission.demand import grants
+from gatelift_admission.demand.grants import NOTHING, Grant
 from gatelift_admission.values.amounts import QuantityError
 from gatelift_admission.values.model import Usage
 from gatelift_admission.values.transformations import Transformation

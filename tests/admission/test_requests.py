@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gatelift_admission import texts
-from gatelift_admission.limits import ABOVE_MAX, ABOVE_RATIO, BELOW_MIN, limit_errors, range_errors
-from gatelift_admission.requests import CountingRules, Defaults, pod_requests, pod_set_requests
+from gatelift_admission.demand.limits import ABOVE_MAX, ABOVE_RATIO, BELOW_MIN, limit_errors, range_errors
+from gatelift_admission.demand.requests import CountingRules, Defaults, pod_requests, pod_set_requests
 from gatelift_admission.values.amounts import QuantityError
 from gatelift_admission.values.transformations import REPLACE, Transformation, transformed
 from gatelift_kube.objects.core import (

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from gatelift_admission.requests import CountingRules, pod_set_requests
+from gatelift_admission.demand.requests import CountingRules, pod_set_requests
 from gatelift_admission.values.amounts import nano, parse
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,

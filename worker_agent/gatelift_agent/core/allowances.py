@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from gatelift_admission.requests import pod_requests
+from gatelift_admission.demand.requests import pod_requests
 from gatelift_admission.values import amounts
 from gatelift_agent.core import podspecs
 from gatelift_agent.core.placements import Ending, EndingKind, Placement, Tracked

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gatelift_admission.requests import pod_requests
+from gatelift_admission.demand.requests import pod_requests
 from gatelift_admission.values import amounts
 from gatelift_kinds import pods
 from gatelift_kube.objects.core import Node, Pod, Quantity

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from gatelift_admission.requests import pod_requests, reclaimable_counts
+from gatelift_admission.demand.requests import pod_requests, reclaimable_counts
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Amounts, Cell, Usage
 from gatelift_admission.values.transformations import Transformation

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gatelift_admission import texts
-from gatelift_admission.requests import NO_DEFAULTS, Defaults, Pair, amounts_of, container_pairs, pod_requests
+from gatelift_admission.demand.requests import NO_DEFAULTS, Defaults, Pair, amounts_of, container_pairs, pod_requests
 from gatelift_admission.values.amounts import AMOUNT_MAX, nano
 from gatelift_admission.values.model import Amounts
 from gatelift_kube.objects.core import LimitRange, PodSpec
