@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gatelift_admission.flavors import Assignment
+from gatelift_admission.flavors.assigner import Assignment
 from gatelift_admission.preemption.candidates import Target
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values import amounts

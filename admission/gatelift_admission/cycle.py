@@ -44,7 +44,7 @@ from __future__ import annotations
 
 from gatelift_admission import faults, patient, places, reservation, texts
 from gatelift_admission.entry import ALL, Entry, Phase, has_failed_checks
-from gatelift_admission.flavors import Assignment, Cursor, Mode
+from gatelift_admission.flavors.assigner import Assignment, Cursor, Mode
 from gatelift_admission.heads import heads_of
 from gatelift_admission.nomination import fitting, nominate
 from gatelift_admission.ordering import entry_key

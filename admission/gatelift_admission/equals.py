@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gatelift_admission.entry import Entry, Shape
-from gatelift_admission.flavors import Option
+from gatelift_admission.flavors.assigner import Option
+from gatelift_admission.flavors.plain import Demand
 from gatelift_admission.keeping import Kept
-from gatelift_admission.plain import Demand
 from gatelift_admission.preemption.oracle import Room
 
 VOID_SLACK = 64

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gatelift_admission.flavors import Assignment, Mode
-from gatelift_admission.plain import Demand
+from gatelift_admission.flavors.assigner import Assignment, Mode
+from gatelift_admission.flavors.plain import Demand
 from gatelift_admission.preemption.candidates import Target
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gatelift_admission import checks, texts
-from gatelift_admission.flavors import Catalogue
+from gatelift_admission.flavors.assigner import Catalogue
 from gatelift_admission.pending import PendingQueue
 from gatelift_admission.quota.fairness import WEIGHT_ONE
 from gatelift_admission.quota.tree import NodeSpec, Quota

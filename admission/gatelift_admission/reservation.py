@@ -8,9 +8,9 @@ from __future__ import annotations
 from gatelift_admission import checks, texts
 from gatelift_admission.demand.grants import Grant, GrantedPodSet
 from gatelift_admission.entry import Entry
-from gatelift_admission.flavors import AssignedPodSet, Assignment
+from gatelift_admission.flavors.assigner import AssignedPodSet, Assignment
+from gatelift_admission.flavors.plain import Outcome
 from gatelift_admission.ordering import waiting_since
-from gatelift_admission.plain import Outcome
 from gatelift_admission.plan import Plan
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.values import amounts

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gatelift_admission import faults, texts
 from gatelift_admission.entry import Entry, Phase
-from gatelift_admission.flavors import Mode
+from gatelift_admission.flavors.assigner import Mode
 from gatelift_admission.nomination import nominate
 from gatelift_admission.plan import Plan
 from gatelift_admission.queues import QueueModel

@@ -16,12 +16,12 @@ from gatelift_admission.debts import Debts
 from gatelift_admission.demand.requests import Defaults
 from gatelift_admission.entry import RESERVING, Entry, effective_priority
 from gatelift_admission.equals import PendingClass
-from gatelift_admission.flavors import Market, Pins
+from gatelift_admission.flavors.assigner import Market, Pins
+from gatelift_admission.flavors.matching import selector_matches
 from gatelift_admission.holders import Holders
 from gatelift_admission.keeping import Kept
 from gatelift_admission.ledger import Ledger
 from gatelift_admission.loans import Loans
-from gatelift_admission.matching import selector_matches
 from gatelift_admission.patience import Patience
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts

@@ -6,7 +6,7 @@ Neighbours: `engine` calls these; `state` rebuilds what depends on them before t
 from __future__ import annotations
 
 from gatelift_admission import ghosts, places
-from gatelift_admission.flavors import Catalogue
+from gatelift_admission.flavors.assigner import Catalogue
 from gatelift_admission.pending import PendingQueue
 from gatelift_admission.queues import LocalModel, QueueModel, cluster_queue_active, node_spec
 from gatelift_admission.state import State

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sized
 from dataclasses import dataclass
 
 from gatelift_admission.equals import VOID_SLACK, PendingClass
-from gatelift_admission.flavors import Option
+from gatelift_admission.flavors.assigner import Option
 from gatelift_admission.keeping import Kept
 from gatelift_admission.ordering import pending_key
 from gatelift_admission.preemption.oracle import Room

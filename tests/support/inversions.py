@@ -10,7 +10,7 @@ from random import Random
 
 from gatelift_admission.engine import Engine
 from gatelift_admission.entry import Entry, Phase
-from gatelift_admission.flavors import Mode
+from gatelift_admission.flavors.assigner import Mode
 from gatelift_admission.nomination import nominate
 from gatelift_admission.values.model import Decision, Reserve, Settings
 from support.admission_cases import STRATEGIES, Case

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gatelift_admission.demand.grants import Grant
-from gatelift_admission.flavors import AssignedPodSet, Assignment, Attempt, Market, Mode
-from gatelift_admission.matching import flavor_objection
+from gatelift_admission.flavors.assigner import AssignedPodSet, Assignment, Attempt, Market, Mode
+from gatelift_admission.flavors.matching import flavor_objection
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Amounts, Cell, PodSetRequest, Usage

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gatelift_admission import texts
-from gatelift_admission.matching import flavor_objection
+from gatelift_admission.flavors.matching import flavor_objection
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Amounts, Cell, PodSetRequest, Usage
