@@ -43,11 +43,11 @@ call, and an entry that changed in between is left out of it.
 from __future__ import annotations
 
 from gatelift_admission import faults, patient, places, reservation, texts
-from gatelift_admission.entry import ALL, Entry, Phase, has_failed_checks
+from gatelift_admission.entries.entry import ALL, Entry, Phase, has_failed_checks
+from gatelift_admission.entries.ordering import entry_key
 from gatelift_admission.flavors.assigner import Assignment, Cursor, Mode
 from gatelift_admission.heads import heads_of
 from gatelift_admission.nomination import fitting, nominate
-from gatelift_admission.ordering import entry_key
 from gatelift_admission.plan import Plan
 from gatelift_admission.preemption.issue import decision
 from gatelift_admission.queues import QueueModel

@@ -26,7 +26,7 @@ from gatelift_admission import explain, faults, ghosts, intake, patient, places,
 from gatelift_admission.cycle import Cycle
 from gatelift_admission.demand import grants
 from gatelift_admission.demand.grants import NOTHING
-from gatelift_admission.entry import Entry, Phase
+from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.explain import Explanation, Position
 from gatelift_admission.state import State
 from gatelift_admission.statuses import QueueFigures

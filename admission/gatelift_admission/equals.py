@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gatelift_admission.entry import Entry, Shape
+from gatelift_admission.entries.entry import Entry, Shape
 from gatelift_admission.flavors.assigner import Option
 from gatelift_admission.flavors.plain import Demand
 from gatelift_admission.keeping import Kept

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift_admission.entry import Entry, Phase
+from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.flavors.assigner import assign
 from gatelift_admission.state import State
 from gatelift_kube.resources import ObjectKey

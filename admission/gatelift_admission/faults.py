@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gatelift_admission import places, texts
 from gatelift_admission.demand.grants import NOTHING
-from gatelift_admission.entry import Entry, Phase
+from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.state import State
 from gatelift_admission.values.model import Fault
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from gatelift_admission.entry import Entry
+from gatelift_admission.entries.entry import Entry
 from gatelift_admission.keeping import Kept
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.state import Member, State

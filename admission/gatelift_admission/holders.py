@@ -12,8 +12,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gatelift_admission.entry import RESERVING, Entry, Phase, effective_priority
-from gatelift_admission.ordering import condition, queue_timestamp, unix_seconds
+from gatelift_admission.entries.entry import RESERVING, Entry, Phase, effective_priority
+from gatelift_admission.entries.ordering import condition, queue_timestamp, unix_seconds
 from gatelift_admission.values.model import Cell, Usage
 
 VictimKey = tuple[int, float, str]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gatelift_admission.entry import RESERVING, Entry, Phase
+from gatelift_admission.entries.entry import RESERVING, Entry, Phase
 from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.model import Cell, Counts, Usage
 from gatelift_kube.resources import ObjectKey

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from gatelift_admission.entry import Entry
+from gatelift_admission.entries.entry import Entry
 from gatelift_admission.flavors.assigner import Cursor, Market, Mode, Pins, assign
 from gatelift_admission.flavors.plain import Demand, demand_of
 from gatelift_admission.plan import Plan

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gatelift_admission import places, texts
-from gatelift_admission.entry import Entry, Phase, effective_priority, has_failed_checks
+from gatelift_admission.entries.entry import Entry, Phase, effective_priority, has_failed_checks
 from gatelift_admission.explain import FlavorVerdict
 from gatelift_admission.flavors.assigner import AssignedPodSet, Mode
 from gatelift_admission.nomination import nominate

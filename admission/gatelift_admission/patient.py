@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift_admission.entry import Entry
+from gatelift_admission.entries.entry import Entry
 from gatelift_admission.nomination import demand
 from gatelift_admission.plan import Plan
 from gatelift_admission.queues import QueueModel

@@ -12,12 +12,12 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 
-from gatelift_admission.entry import Entry, Shape
+from gatelift_admission.entries.entry import Entry, Shape
+from gatelift_admission.entries.ordering import pending_key
 from gatelift_admission.equals import VOID_SLACK, Demands, PendingClass, any_covered, any_left
 from gatelift_admission.flavors.assigner import Assignment, Option
 from gatelift_admission.flavors.plain import Demand
 from gatelift_admission.keeping import Kept
-from gatelift_admission.ordering import pending_key
 from gatelift_admission.preemption.oracle import Room
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.model import Cell

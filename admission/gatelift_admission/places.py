@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 
 from gatelift_admission import texts
-from gatelift_admission.entry import Entry, Phase, has_failed_checks, out_of_queue_reason
+from gatelift_admission.entries.entry import Entry, Phase, has_failed_checks, out_of_queue_reason
 from gatelift_admission.equals import PendingClass
 from gatelift_admission.flavors.plain import demand_of
 from gatelift_admission.queues import QueueModel

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gatelift_admission import checks, texts
+from gatelift_admission import texts
+from gatelift_admission.entries import checks
 from gatelift_admission.flavors.assigner import Catalogue
 from gatelift_admission.pending import PendingQueue
 from gatelift_admission.quota.fairness import WEIGHT_ONE

@@ -5,12 +5,13 @@ Neighbours: `cycle` decides and charges; `nomination` found what is described he
 
 from __future__ import annotations
 
-from gatelift_admission import checks, texts
+from gatelift_admission import texts
 from gatelift_admission.demand.grants import Grant, GrantedPodSet
-from gatelift_admission.entry import Entry
+from gatelift_admission.entries import checks
+from gatelift_admission.entries.entry import Entry
+from gatelift_admission.entries.ordering import waiting_since
 from gatelift_admission.flavors.assigner import AssignedPodSet, Assignment
 from gatelift_admission.flavors.plain import Outcome
-from gatelift_admission.ordering import waiting_since
 from gatelift_admission.plan import Plan
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.values import amounts

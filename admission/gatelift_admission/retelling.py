@@ -7,7 +7,7 @@ Neighbours: `stale` says whose turn it is, `nomination` looks, `engine` calls th
 from __future__ import annotations
 
 from gatelift_admission import faults, texts
-from gatelift_admission.entry import Entry, Phase
+from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.flavors.assigner import Mode
 from gatelift_admission.nomination import nominate
 from gatelift_admission.plan import Plan

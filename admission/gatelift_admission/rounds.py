@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gatelift_admission.claims import Claims
-from gatelift_admission.entry import Entry
+from gatelift_admission.entries.entry import Entry
 from gatelift_admission.plan import Plan
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.state import State

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gatelift_admission import texts
-from gatelift_admission.entry import Entry
+from gatelift_admission.entries.entry import Entry
 
 STALE_MAX = 60.0
 """Seconds after which texts of a tree that never rests are brought up to date all the same."""

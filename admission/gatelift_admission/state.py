@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from gatelift_admission.debts import Debts
 from gatelift_admission.demand.requests import Defaults
-from gatelift_admission.entry import RESERVING, Entry, effective_priority
+from gatelift_admission.entries.entry import RESERVING, Entry, effective_priority
+from gatelift_admission.entries.reading import Reader
 from gatelift_admission.equals import PendingClass
 from gatelift_admission.flavors.assigner import Market, Pins
 from gatelift_admission.flavors.matching import selector_matches
@@ -35,7 +36,6 @@ from gatelift_admission.queues import (
 )
 from gatelift_admission.quota import adrift
 from gatelift_admission.quota.tree import Node, NodeSpec, Tree
-from gatelift_admission.reading import Reader
 from gatelift_admission.stale import Stale, grows_old
 from gatelift_admission.values.model import Amounts, Cell, Fault, Settings, Usage
 from gatelift_admission.waking import Band, Wakes

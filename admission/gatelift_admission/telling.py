@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from gatelift_admission import texts
-from gatelift_admission.entry import Entry, Phase
-from gatelift_admission.ordering import is_true
+from gatelift_admission.entries.entry import Entry, Phase
+from gatelift_admission.entries.ordering import is_true
 from gatelift_admission.queues import is_stopped
 from gatelift_admission.state import State
 from gatelift_admission.values.model import Evict, Inadmissible, Unreserve

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from gatelift_admission.entry import Phase, phase_of
-from gatelift_admission.ordering import is_true
+from gatelift_admission.entries.entry import Phase, phase_of
+from gatelift_admission.entries.ordering import is_true
 from gatelift_admission.validation import FieldError, quantity_errors
 from gatelift_admission.values.amounts import QuantityError, parse
 from gatelift_kube.objects.core import Container, PodSpec, ResourceRequirements

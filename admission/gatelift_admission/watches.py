@@ -11,10 +11,10 @@ import heapq
 from collections.abc import Collection, Sized
 from dataclasses import dataclass
 
+from gatelift_admission.entries.ordering import pending_key
 from gatelift_admission.equals import VOID_SLACK, PendingClass
 from gatelift_admission.flavors.assigner import Option
 from gatelift_admission.keeping import Kept
-from gatelift_admission.ordering import pending_key
 from gatelift_admission.preemption.oracle import Room
 from gatelift_admission.values.model import Cell
 from gatelift_admission.waking import Band

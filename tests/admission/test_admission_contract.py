@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.entry import Phase
+from gatelift_admission.entries.entry import Phase
 from gatelift_admission.values.model import Evict, Inadmissible, Preempt, Reserve, Settings, Unreserve
 from gatelift_kube.objects.kueue import (
     Admission,

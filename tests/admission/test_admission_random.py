@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.entry import RESERVING
-from gatelift_admission.ordering import pending_key
+from gatelift_admission.entries.entry import RESERVING
+from gatelift_admission.entries.ordering import pending_key
 from gatelift_admission.quota.tree import Tree
 from gatelift_admission.values.model import Decision, Preempt, Reserve, Settings
 from gatelift_kube.objects.kueue import (

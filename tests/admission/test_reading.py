@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift_admission import reading
 from gatelift_admission.demand.requests import NO_DEFAULTS, Defaults
-from gatelift_admission.entry import Shape
-from gatelift_admission.reading import Reader
+from gatelift_admission.entries import reading
+from gatelift_admission.entries.entry import Shape
+from gatelift_admission.entries.reading import Reader
 from gatelift_admission.values.model import Settings
 from gatelift_kube.objects.core import LimitRange, LimitRangeItem, LimitRangeSpec
 from gatelift_kube.objects.kueue import PodSet, ReclaimablePod, Workload, WorkloadStatus

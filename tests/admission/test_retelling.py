@@ -12,7 +12,7 @@ import pytest
 
 from gatelift_admission import texts
 from gatelift_admission.engine import Engine
-from gatelift_admission.entry import Entry, Phase
+from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.nomination import nominate
 from gatelift_admission.retelling import BATCH, PAUSE
 from gatelift_admission.stale import STALE_MAX

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import support.twin.targets
-from gatelift_admission.entry import Entry
+from gatelift_admission.entries.entry import Entry
 from gatelift_admission.pending import PendingQueue
 from gatelift_admission.values.model import Preempt
 from support.admission_cases import Case

@@ -6,7 +6,7 @@ import pytest
 
 from gatelift.core import deciding, machine
 from gatelift.core.state import UNSENT_SECONDS
-from gatelift_admission.entry import Phase
+from gatelift_admission.entries.entry import Phase
 from gatelift_kube.resources import WORKLOAD
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
 from support.builders_manager import a_pod, a_setting

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.entry import Entry, Phase
+from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.flavors.assigner import Mode
 from gatelift_admission.nomination import nominate
 from gatelift_admission.values.model import Decision, Reserve, Settings

@@ -11,7 +11,7 @@ from typing import Any
 
 from gatelift.core.agenda import Key, Look
 from gatelift.core.state import INFORM, UNSENT, Core
-from gatelift_admission.entry import Phase
+from gatelift_admission.entries.entry import Phase
 from gatelift_admission.statuses import QueueFigures
 from gatelift_admission.values.amounts import parse
 from gatelift_kube.objects.kueue import FlavorUsage

@@ -15,7 +15,7 @@ from gatelift.core.agenda import Key
 from gatelift.core.attempts import LIVE
 from gatelift.core.links import Links
 from gatelift.core.state import Core
-from gatelift_admission.entry import Phase
+from gatelift_admission.entries.entry import Phase
 from gatelift_kube.conditions import truncated
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef, Resource

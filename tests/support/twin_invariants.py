@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from gatelift_admission.entry import Entry, Phase
-from gatelift_admission.ordering import pending_key
+from gatelift_admission.entries.entry import Entry, Phase
+from gatelift_admission.entries.ordering import pending_key
 from gatelift_admission.pending import PendingQueue
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.rounds import Nominee

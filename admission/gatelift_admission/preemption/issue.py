@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatelift_admission import texts
-from gatelift_admission.entry import Entry
+from gatelift_admission.entries.entry import Entry
 from gatelift_admission.preemption.candidates import Reason, Target
 from gatelift_admission.quota.tree import Node
 from gatelift_admission.values.model import Preempt

@@ -15,7 +15,7 @@ from gatelift.core import admitted_by, deactivation, dispatch, record, targets, 
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal
 from gatelift.core.record import Record
 from gatelift.core.state import Core
-from gatelift_admission.checks import required, rules
+from gatelift_admission.entries.checks import required, rules
 from gatelift_kube.conditions import is_true
 from gatelift_kube.objects.kueue import Admission, Workload
 from gatelift_kube.timestamps import to_seconds

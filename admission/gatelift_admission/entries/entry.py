@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from gatelift_admission import texts
 from gatelift_admission.demand.grants import NOTHING, Grant
+from gatelift_admission.entries.ordering import condition, is_true, unix_seconds
 from gatelift_admission.flavors.assigner import Cursor
-from gatelift_admission.ordering import condition, is_true, unix_seconds
 from gatelift_admission.values.model import PodSetRequest, Usage
 from gatelift_kube.numbers import signed
 from gatelift_kube.objects.kueue import Workload

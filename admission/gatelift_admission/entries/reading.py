@@ -11,8 +11,8 @@ from typing import NamedTuple
 from gatelift_admission import texts
 from gatelift_admission.demand.limits import limit_errors, range_errors
 from gatelift_admission.demand.requests import CountingRules, Defaults, is_plain, pod_set_requests
-from gatelift_admission.entry import Shape, effective_priority
-from gatelift_admission.ordering import queue_timestamp
+from gatelift_admission.entries.entry import Shape, effective_priority
+from gatelift_admission.entries.ordering import queue_timestamp
 from gatelift_admission.values.amounts import QuantityError
 from gatelift_admission.values.model import PodSetRequest, Settings
 from gatelift_kube.objects.kueue import Workload
