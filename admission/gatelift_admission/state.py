@@ -12,17 +12,17 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gatelift_admission.debts import Debts
+from gatelift_admission.charges.debts import Debts
+from gatelift_admission.charges.holders import Holders
+from gatelift_admission.charges.ledger import Ledger
+from gatelift_admission.charges.loans import Loans
 from gatelift_admission.demand.requests import Defaults
 from gatelift_admission.entries.entry import RESERVING, Entry, effective_priority
 from gatelift_admission.entries.reading import Reader
 from gatelift_admission.equals import PendingClass
 from gatelift_admission.flavors.assigner import Market, Pins
 from gatelift_admission.flavors.matching import selector_matches
-from gatelift_admission.holders import Holders
 from gatelift_admission.keeping import Kept
-from gatelift_admission.ledger import Ledger
-from gatelift_admission.loans import Loans
 from gatelift_admission.patience import Patience
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts

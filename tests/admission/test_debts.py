@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from gatelift_admission.debts import CHARGED_IN, COHORTS_SAID_MAX, said_cohorts
+from gatelift_admission.charges.debts import CHARGED_IN, COHORTS_SAID_MAX, said_cohorts
 from gatelift_admission.engine import Engine
 from gatelift_admission.quota.tree import NodeSpec, Quota, Tree
 from gatelift_kube.objects.kueue import (

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gatelift_admission.charges.holders import Holders, VictimKey
 from gatelift_admission.entries.entry import Entry
-from gatelift_admission.holders import Holders, VictimKey
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.model import Cell, Usage
 from gatelift_kube.objects.kueue import Preemption

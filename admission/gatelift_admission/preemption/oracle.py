@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from gatelift_admission.charges.holders import Holders
 from gatelift_admission.flavors.assigner import Mode
-from gatelift_admission.holders import Holders
 from gatelift_admission.preemption import classical, fair
 from gatelift_admission.preemption.candidates import ANY, LOWER_OR_NEWER, NEVER, Scene, Seeker, Target
 from gatelift_admission.quota.tree import Node, Tree

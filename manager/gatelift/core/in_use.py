@@ -15,7 +15,7 @@ from gatelift.core.agenda import Key, Look
 from gatelift.core.knowledge import key_of
 from gatelift.core.resting import HOLD, LET_GO
 from gatelift.core.state import Core
-from gatelift_admission.debts import CHARGED_IN
+from gatelift_admission.charges.debts import CHARGED_IN
 from gatelift_kinds.markers import RESOURCE_IN_USE
 from gatelift_kube.objects.kueue import ClusterQueue, ResourceFlavor, Workload
 from gatelift_kube.resources import CLUSTER_QUEUE, RESOURCE_FLAVOR, ObjectKey, ObjectRef

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from gatelift_admission.charges.holders import Holders
 from gatelift_admission.entries.entry import Entry
-from gatelift_admission.holders import Holders
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.model import Cell, Usage
 from gatelift_kube.objects.kueue import ClusterQueue

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gatelift_admission.debts import parent_of, root_of, title
+from gatelift_admission.charges.debts import parent_of, root_of, title
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.model import Usage
 
