@@ -48,8 +48,8 @@ from gatelift_admission.entries.ordering import entry_key
 from gatelift_admission.flavors.assigner import Assignment, Cursor, Mode
 from gatelift_admission.heads import heads_of
 from gatelift_admission.nomination import fitting, nominate
-from gatelift_admission.plan import Plan
 from gatelift_admission.preemption.issue import decision
+from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.rounds import Nominee, Round, Seen, take_next
 from gatelift_admission.state import State

@@ -23,9 +23,9 @@ from gatelift_admission.equals import PendingClass
 from gatelift_admission.flavors.assigner import Market, Pins
 from gatelift_admission.flavors.matching import selector_matches
 from gatelift_admission.keeping import Kept
-from gatelift_admission.patience import Patience
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts
+from gatelift_admission.preemption.patience import Patience
 from gatelift_admission.queues import (
     LocalModel,
     QueueModel,

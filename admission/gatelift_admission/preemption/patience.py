@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gatelift_admission.entries.entry import Entry
-from gatelift_admission.plan import Plan
+from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.model import Cell, Usage
 
