@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gatelift_admission.entries.entry import Entry
-from gatelift_admission.keeping import Kept
 from gatelift_admission.queues import QueueModel
 from gatelift_admission.state import Member, State
+from gatelift_admission.waking.keeping import Kept
 
 
 def heads_of(state: State, root: str, ready: Collection[str]) -> list[tuple[Entry, int, QueueModel]]:

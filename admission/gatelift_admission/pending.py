@@ -14,15 +14,15 @@ from collections.abc import Callable, Collection, Iterator
 
 from gatelift_admission.entries.entry import Entry, Shape
 from gatelift_admission.entries.ordering import pending_key
-from gatelift_admission.equals import VOID_SLACK, Demands, PendingClass, any_covered, any_left
 from gatelift_admission.flavors.assigner import Assignment, Option
 from gatelift_admission.flavors.plain import Demand
-from gatelift_admission.keeping import Kept
 from gatelift_admission.preemption.oracle import Room
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.values.model import Cell
-from gatelift_admission.waking import Band
-from gatelift_admission.watches import Watches
+from gatelift_admission.waking.equals import VOID_SLACK, Demands, PendingClass, any_covered, any_left
+from gatelift_admission.waking.keeping import Kept
+from gatelift_admission.waking.timing import Band
+from gatelift_admission.waking.watches import Watches
 
 
 class PendingQueue:

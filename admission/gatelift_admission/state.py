@@ -19,10 +19,8 @@ from gatelift_admission.charges.loans import Loans
 from gatelift_admission.demand.requests import Defaults
 from gatelift_admission.entries.entry import RESERVING, Entry, effective_priority
 from gatelift_admission.entries.reading import Reader
-from gatelift_admission.equals import PendingClass
 from gatelift_admission.flavors.assigner import Market, Pins
 from gatelift_admission.flavors.matching import selector_matches
-from gatelift_admission.keeping import Kept
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts
 from gatelift_admission.preemption.patience import Patience
@@ -38,7 +36,9 @@ from gatelift_admission.quota import adrift
 from gatelift_admission.quota.tree import Node, NodeSpec, Tree
 from gatelift_admission.stale import Stale, grows_old
 from gatelift_admission.values.model import Amounts, Cell, Fault, Settings, Usage
-from gatelift_admission.waking import Band, Wakes
+from gatelift_admission.waking.equals import PendingClass
+from gatelift_admission.waking.keeping import Kept
+from gatelift_admission.waking.timing import Band, Wakes
 from gatelift_kube.objects.core import LimitRange, RuntimeClass
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor
 from gatelift_kube.resources import ObjectKey

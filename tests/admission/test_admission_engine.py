@@ -8,7 +8,7 @@ import pytest
 from gatelift_admission.engine import Engine
 from gatelift_admission.values.model import Inadmissible, Preempt, Reserve, Settings
 from gatelift_admission.values.transformations import Transformation
-from gatelift_admission.waking import SOON
+from gatelift_admission.waking.timing import SOON
 from gatelift_kube.objects.core import LimitRange, LimitRangeItem, LimitRangeSpec
 from gatelift_kube.objects.kueue import Preemption
 from gatelift_kube.objects.meta import ObjectMeta

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gatelift_admission.engine import Engine
-from gatelift_admission.keeping import AMOUNTS_MAX, PARTS, Keeping
 from gatelift_admission.quota.tree import Node, Quota
 from gatelift_admission.values.model import Settings
+from gatelift_admission.waking.keeping import AMOUNTS_MAX, PARTS, Keeping
 from support.cohort_engine import arrive, cohort_engine, moves
 
 CELL = ("default", "cpu")

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from gatelift_admission.equals import HEAP_MAX, Line, Stand
+from gatelift_admission.waking.equals import HEAP_MAX, Line, Stand
 
 
 def stand(at: float, number: int) -> Stand:

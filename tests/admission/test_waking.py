@@ -7,7 +7,7 @@ import pytest
 from gatelift_admission.quota.tree import Node, Quota
 from gatelift_admission.values.amounts import parse
 from gatelift_admission.values.model import Settings, Usage
-from gatelift_admission.waking import BANDS_MAX, SOON, Band, Wakes
+from gatelift_admission.waking.timing import BANDS_MAX, SOON, Band, Wakes
 
 CELL = ("default", "cpu")
 TEN: Usage = {CELL: parse("10", "cpu")}

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from gatelift_admission.keeping import PARTS, Keeping
 from gatelift_admission.quota.tree import Node
 from gatelift_admission.values.model import Cell, Settings, Usage
+from gatelift_admission.waking.keeping import PARTS, Keeping
 
 SOON = 0.005
 """Seconds for which releases are collected for equals: the ends of one moment are one wake-up. More would let some

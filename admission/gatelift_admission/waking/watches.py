@@ -12,12 +12,12 @@ from collections.abc import Collection, Sized
 from dataclasses import dataclass
 
 from gatelift_admission.entries.ordering import pending_key
-from gatelift_admission.equals import VOID_SLACK, PendingClass
 from gatelift_admission.flavors.assigner import Option
-from gatelift_admission.keeping import Kept
 from gatelift_admission.preemption.oracle import Room
 from gatelift_admission.values.model import Cell
-from gatelift_admission.waking import Band
+from gatelift_admission.waking.equals import VOID_SLACK, PendingClass
+from gatelift_admission.waking.keeping import Kept
+from gatelift_admission.waking.timing import Band
 
 _SCAN_MAX = 32
 """Watches of one cell up to which the best of those whose amount is there is looked for, instead of waking them all."""

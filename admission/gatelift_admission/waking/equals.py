@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from gatelift_admission.entries.entry import Entry, Shape
 from gatelift_admission.flavors.assigner import Option
 from gatelift_admission.flavors.plain import Demand
-from gatelift_admission.keeping import Kept
 from gatelift_admission.preemption.oracle import Room
+from gatelift_admission.waking.keeping import Kept
 
 VOID_SLACK = 64
 """Void items a heap may carry beyond its live ones before it is rebuilt: keeps memory within twice the need."""
