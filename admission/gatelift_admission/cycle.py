@@ -50,7 +50,7 @@ from gatelift_admission.heads import heads_of
 from gatelift_admission.nomination import fitting, nominate
 from gatelift_admission.preemption.issue import decision
 from gatelift_admission.preemption.plan import Plan
-from gatelift_admission.queues import QueueModel
+from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.rounds import Nominee, Round, Seen, take_next
 from gatelift_admission.state import State
 from gatelift_admission.values.model import Decision, Reserve

@@ -13,7 +13,7 @@ from __future__ import annotations
 from gatelift_admission import places
 from gatelift_admission.demand.grants import NOTHING, Grant, GrantedPodSet
 from gatelift_admission.entries.entry import Entry, Phase
-from gatelift_admission.queues import QueueModel
+from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.state import State
 from gatelift_admission.values import amounts
 from gatelift_kube.objects.kueue import Admission

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from gatelift_admission.entries.entry import Entry
-from gatelift_admission.queues import QueueModel
+from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.state import Member, State
 from gatelift_admission.waking.keeping import Kept
 

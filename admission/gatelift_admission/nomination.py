@@ -12,7 +12,7 @@ from gatelift_admission.flavors.assigner import Cursor, Market, Mode, Pins, assi
 from gatelift_admission.flavors.plain import Demand, demand_of
 from gatelift_admission.preemption.oracle import Oracle
 from gatelift_admission.preemption.plan import Plan
-from gatelift_admission.queues import QueueModel
+from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.state import State
 from gatelift_admission.values.model import PodSetRequest
 

@@ -10,7 +10,7 @@ import heapq
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase, has_failed_checks, out_of_queue_reason
 from gatelift_admission.flavors.plain import demand_of
-from gatelift_admission.queues import QueueModel
+from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.state import State
 from gatelift_admission.waking.equals import PendingClass
 

@@ -13,7 +13,7 @@ from gatelift_admission.entries.ordering import waiting_since
 from gatelift_admission.flavors.assigner import AssignedPodSet, Assignment
 from gatelift_admission.flavors.plain import Outcome
 from gatelift_admission.preemption.plan import Plan
-from gatelift_admission.queues import QueueModel
+from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.values import amounts
 from gatelift_admission.values.model import Reserve
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment

@@ -11,8 +11,8 @@ from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.flavors.assigner import Mode
 from gatelift_admission.nomination import nominate
 from gatelift_admission.preemption.plan import Plan
-from gatelift_admission.queues import QueueModel
-from gatelift_admission.stale import grows_old
+from gatelift_admission.queues.models import QueueModel
+from gatelift_admission.queues.stale import grows_old
 from gatelift_admission.state import State
 
 BATCH = 20

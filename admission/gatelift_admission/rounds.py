@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from gatelift_admission.claims import Claims
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.preemption.plan import Plan
-from gatelift_admission.queues import QueueModel
+from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.state import State
 from gatelift_admission.tournament import Contender, winner
 

@@ -24,7 +24,7 @@ from gatelift_admission.flavors.matching import selector_matches
 from gatelift_admission.preemption.candidates import Scene
 from gatelift_admission.preemption.oracle import Foreign, Oracle, Room, preempts
 from gatelift_admission.preemption.patience import Patience
-from gatelift_admission.queues import (
+from gatelift_admission.queues.models import (
     LocalModel,
     QueueModel,
     cluster_queue_active,
@@ -32,9 +32,9 @@ from gatelift_admission.queues import (
     readable_quotas,
     weight_of,
 )
+from gatelift_admission.queues.stale import Stale, grows_old
 from gatelift_admission.quota import adrift
 from gatelift_admission.quota.tree import Node, NodeSpec, Tree
-from gatelift_admission.stale import Stale, grows_old
 from gatelift_admission.values.model import Amounts, Cell, Fault, Settings, Usage
 from gatelift_admission.waking.equals import PendingClass
 from gatelift_admission.waking.keeping import Kept

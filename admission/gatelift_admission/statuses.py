@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift_admission.queues import Active, cluster_queue_active, local_queue_active
+from gatelift_admission.queues.models import Active, cluster_queue_active, local_queue_active
 from gatelift_admission.quota.fairness import published, share
 from gatelift_admission.quota.tree import Node
 from gatelift_admission.state import State

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from gatelift_admission import ghosts, places
 from gatelift_admission.flavors.assigner import Catalogue
-from gatelift_admission.pending import PendingQueue
-from gatelift_admission.queues import LocalModel, QueueModel, cluster_queue_active, node_spec
+from gatelift_admission.queues.models import LocalModel, QueueModel, cluster_queue_active, node_spec
+from gatelift_admission.queues.pending import PendingQueue
 from gatelift_admission.state import State
 from gatelift_kube.objects.kueue import ClusterQueue, Cohort, LocalQueue
 from gatelift_kube.resources import ObjectKey

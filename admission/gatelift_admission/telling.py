@@ -11,7 +11,7 @@ import re
 from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.ordering import is_true
-from gatelift_admission.queues import is_stopped
+from gatelift_admission.queues.models import is_stopped
 from gatelift_admission.state import State
 from gatelift_admission.values.model import Evict, Inadmissible, Unreserve
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gatelift_admission.entries.checks import MULTIKUEUE_CONTROLLER, PROVISIONING_CONTROLLER
-from gatelift_admission.queues import Active, cluster_queue_active
+from gatelift_admission.queues.models import Active, cluster_queue_active
 from gatelift_admission.values.model import Inadmissible
 from gatelift_kube.objects.kueue import (
     AdmissionCheck,

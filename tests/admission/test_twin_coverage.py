@@ -10,7 +10,7 @@ import pytest
 
 import support.twin.targets
 from gatelift_admission.entries.entry import Entry
-from gatelift_admission.pending import PendingQueue
+from gatelift_admission.queues.pending import PendingQueue
 from gatelift_admission.values.model import Preempt
 from support.admission_cases import Case
 from support.twin_instances import instance

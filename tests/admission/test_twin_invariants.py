@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gatelift_admission.cycle import Cycle
-from gatelift_admission.pending import PendingQueue
 from gatelift_admission.preemption import classical
+from gatelift_admission.queues.pending import PendingQueue
 from support.admission_cases import Case
 from support.twin_invariants import broken
 from support.twin_play import Both, Difference

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.entries.ordering import pending_key
-from gatelift_admission.pending import PendingQueue
+from gatelift_admission.queues.pending import PendingQueue
 from gatelift_admission.quota.tree import Node, Tree
 from gatelift_admission.rounds import Nominee
 from gatelift_admission.state import State

@@ -18,7 +18,7 @@ from gatelift.core.attempts import AttemptState
 from gatelift.core.link_values import LinkState
 from gatelift.core.machine import Machine
 from gatelift.core.state import Core
-from gatelift_admission.queues import readable_quotas
+from gatelift_admission.queues.models import readable_quotas
 from gatelift_admission.statuses import QueueFigures
 from gatelift_admission.values import amounts
 from gatelift_kube.conditions import TRUE, find, is_true

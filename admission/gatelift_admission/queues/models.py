@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gatelift_admission import texts
 from gatelift_admission.entries import checks
 from gatelift_admission.flavors.assigner import Catalogue
-from gatelift_admission.pending import PendingQueue
+from gatelift_admission.queues.pending import PendingQueue
 from gatelift_admission.quota.fairness import WEIGHT_ONE
 from gatelift_admission.quota.tree import NodeSpec, Quota
 from gatelift_admission.values.amounts import QuantityError, nano, parse
