@@ -11,7 +11,7 @@ from typing import Any
 
 from scripts.crd_schema import ANYTHING, TIME, Schema, StructFacts
 
-from gatelift_admission.validation_workload import POD_SET_GROUP_NAME_MAX
+from gatelift_admission.feed.validation_workload import POD_SET_GROUP_NAME_MAX
 from gatelift_kube.conditions import CONDITIONS_MAX
 from gatelift_kube.objects import gatelift as ours
 from gatelift_kube.objects import kueue as q

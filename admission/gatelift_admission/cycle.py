@@ -42,9 +42,10 @@ call, and an entry that changed in between is left out of it.
 
 from __future__ import annotations
 
-from gatelift_admission import faults, patient, places, reservation, texts
+from gatelift_admission import faults, patient, reservation, texts
 from gatelift_admission.entries.entry import ALL, Entry, Phase, has_failed_checks
 from gatelift_admission.entries.ordering import entry_key
+from gatelift_admission.feed import places
 from gatelift_admission.flavors.assigner import Assignment, Cursor, Mode
 from gatelift_admission.heads import heads_of
 from gatelift_admission.nomination import fitting, nominate

@@ -22,12 +22,13 @@ import heapq
 import inspect
 from collections.abc import Mapping
 
-from gatelift_admission import explain, faults, ghosts, intake, patient, places, retelling, statuses, structure
+from gatelift_admission import explain, faults, patient, retelling, statuses
 from gatelift_admission.cycle import Cycle
 from gatelift_admission.demand import grants
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.explain import Explanation, Position
+from gatelift_admission.feed import ghosts, intake, places, structure
 from gatelift_admission.state import State
 from gatelift_admission.statuses import QueueFigures
 from gatelift_admission.telling import bypass, overdue, stop_of, tell_all

@@ -7,9 +7,10 @@ Neighbours: `engine` and `cycle` catch at the boundary of one workload, `places`
 
 from __future__ import annotations
 
-from gatelift_admission import places, texts
+from gatelift_admission import texts
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase
+from gatelift_admission.feed import places
 from gatelift_admission.state import State
 from gatelift_admission.values.model import Fault
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift_admission import places, texts
+from gatelift_admission import texts
 from gatelift_admission.entries.entry import Entry, Phase, effective_priority, has_failed_checks
 from gatelift_admission.explain import FlavorVerdict
+from gatelift_admission.feed import places
 from gatelift_admission.flavors.assigner import AssignedPodSet, Mode
 from gatelift_admission.nomination import nominate
 from gatelift_admission.preemption.plan import Plan

@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift_admission.validation import (
+from gatelift_admission.feed.validation import (
     FieldError,
     cluster_queue_errors,
     cohort_errors,
     local_queue_errors,
     resource_flavor_errors,
 )
-from gatelift_admission.validation_workload import workload_change_errors, workload_errors
+from gatelift_admission.feed.validation_workload import workload_change_errors, workload_errors
 from gatelift_kube.objects.core import Taint, Toleration
 from gatelift_kube.objects.kueue import (
     Admission,

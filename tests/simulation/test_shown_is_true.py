@@ -9,8 +9,8 @@ import pytest
 from gatelift.core import held, requeueing, texts
 from gatelift.core.caution import Ahead
 from gatelift.core.state import Core
-from gatelift_admission import intake as engine_intake
 from gatelift_admission.entries.entry import Phase
+from gatelift_admission.feed import intake as engine_intake
 from gatelift_kube.resources import CLUSTER_QUEUE, WORKLOAD
 from gatelift_wire.keys import PlacementKey
 from support.sim_faults import Faults

@@ -27,7 +27,7 @@ from gatelift.core.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.events import EnrolmentAsked
 from gatelift.core.link_values import WriteIds
 from gatelift.webhooks import review
-from gatelift_admission import validation, validation_workload
+from gatelift_admission.feed import validation, validation_workload
 from gatelift_agent import config as agent_config
 from gatelift_kinds.registry import JOB_KIND, POD_KIND
 from gatelift_kinds.review import WebhookFacts

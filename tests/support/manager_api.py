@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gatelift.core.beginning import WATCHED
-from gatelift_admission.validation_workload import CHECK_STATES_MAX
+from gatelift_admission.feed.validation_workload import CHECK_STATES_MAX
 from gatelift_kube import resources
 from gatelift_kube.decoding import read_object
 from gatelift_kube.resources import ObjectKey, ObjectRef, Resource

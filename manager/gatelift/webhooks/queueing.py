@@ -1,7 +1,7 @@
 """Rules on Kueue's own kinds that their CRDs cannot say: sums, names that refer to each other, what is fixed when.
 
 Pure. An update is refused for what it makes wrong only: an object that came in before a rule, or around it, can be
-mended one field at a time, and other things may change. The rules themselves are in `gatelift_admission.validation`.
+mended one field at a time, and other things may change. The rules themselves are in `gatelift_admission.feed.validation`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from gatelift.webhooks.review import Json, Question
-from gatelift_admission import validation, validation_workload
-from gatelift_admission.validation import FieldError
+from gatelift_admission.feed import validation, validation_workload
+from gatelift_admission.feed.validation import FieldError
 from gatelift_kinds import asked_for
 from gatelift_kinds import review as kinds
 from gatelift_kinds.review import ErrorKind, Verdict

@@ -6,7 +6,7 @@ from msgspec import structs
 
 from gatelift_admission.entries.entry import Phase, phase_of
 from gatelift_admission.entries.ordering import is_true
-from gatelift_admission.validation import FieldError, quantity_errors
+from gatelift_admission.feed.validation import FieldError, quantity_errors
 from gatelift_admission.values.amounts import QuantityError, parse
 from gatelift_kube.objects.core import Container, PodSpec, ResourceRequirements
 from gatelift_kube.objects.kueue import PodSet, PodSetAssignment, Workload

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from gatelift_admission import ghosts, places
 from gatelift_admission.demand import grants
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase, backoff_unix, phase_of
 from gatelift_admission.entries.ordering import condition, is_true
+from gatelift_admission.feed import ghosts, places
 from gatelift_admission.state import State
 from gatelift_admission.values.amounts import QuantityError
 from gatelift_kube.numbers import whole

@@ -10,9 +10,9 @@ charged the feeder may remember; where nobody can tell, it is kept free everywhe
 
 from __future__ import annotations
 
-from gatelift_admission import places
 from gatelift_admission.demand.grants import NOTHING, Grant, GrantedPodSet
 from gatelift_admission.entries.entry import Entry, Phase
+from gatelift_admission.feed import places
 from gatelift_admission.queues.models import QueueModel
 from gatelift_admission.state import State
 from gatelift_admission.values import amounts
