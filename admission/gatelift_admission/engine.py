@@ -22,13 +22,14 @@ import heapq
 import inspect
 from collections.abc import Mapping
 
-from gatelift_admission import explain, faults, patient, retelling, statuses
-from gatelift_admission.cycle import Cycle
+from gatelift_admission import explain, retelling, statuses
 from gatelift_admission.demand import grants
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.explain import Explanation, Position
 from gatelift_admission.feed import ghosts, intake, places, structure
+from gatelift_admission.rounds import faults, patient
+from gatelift_admission.rounds.cycle import Cycle
 from gatelift_admission.state import State
 from gatelift_admission.statuses import QueueFigures
 from gatelift_admission.telling import bypass, overdue, stop_of, tell_all

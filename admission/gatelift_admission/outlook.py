@@ -13,9 +13,9 @@ from gatelift_admission.entries.entry import Entry, Phase, effective_priority, h
 from gatelift_admission.explain import FlavorVerdict
 from gatelift_admission.feed import places
 from gatelift_admission.flavors.assigner import AssignedPodSet, Mode
-from gatelift_admission.nomination import nominate
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
+from gatelift_admission.rounds.nomination import nominate
 from gatelift_admission.state import State
 from gatelift_kube.resources import ObjectKey
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gatelift_admission.claims import Claims
 from gatelift_admission.flavors.assigner import Assignment
 from gatelift_admission.quota.tree import NodeSpec, Quota, Tree
+from gatelift_admission.rounds.claims import Claims
 from gatelift_admission.values.model import Cell
 
 CPU: Cell = ("default", "cpu")

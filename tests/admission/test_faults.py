@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gatelift_admission import cycle, reservation
 from gatelift_admission import engine as engine_module
 from gatelift_admission.engine import Engine
 from gatelift_admission.feed import places
+from gatelift_admission.rounds import cycle, reservation
 from gatelift_admission.values.model import Settings
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment
 from support.admission_objects import (

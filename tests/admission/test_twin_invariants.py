@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gatelift_admission.cycle import Cycle
 from gatelift_admission.preemption import classical
 from gatelift_admission.queues.pending import PendingQueue
+from gatelift_admission.rounds.cycle import Cycle
 from support.admission_cases import Case
 from support.twin_invariants import broken
 from support.twin_play import Both, Difference

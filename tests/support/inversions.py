@@ -11,7 +11,7 @@ from random import Random
 from gatelift_admission.engine import Engine
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.flavors.assigner import Mode
-from gatelift_admission.nomination import nominate
+from gatelift_admission.rounds.nomination import nominate
 from gatelift_admission.values.model import Decision, Reserve, Settings
 from support.admission_cases import STRATEGIES, Case
 from support.settling import Settling

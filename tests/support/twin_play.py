@@ -22,8 +22,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from gatelift_admission.cycle import Cycle
-from gatelift_admission.rounds import Nominee, Round
+from gatelift_admission.rounds.cycle import Cycle
+from gatelift_admission.rounds.progress import Nominee, Round
 from gatelift_admission.state import State
 from gatelift_admission.values.model import Decision, Inadmissible, Preempt, Reserve
 from support.admission_cases import Case

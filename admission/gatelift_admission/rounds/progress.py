@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gatelift_admission.claims import Claims
 from gatelift_admission.entries.entry import Entry
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
+from gatelift_admission.rounds.claims import Claims
+from gatelift_admission.rounds.tournament import Contender, winner
 from gatelift_admission.state import State
-from gatelift_admission.tournament import Contender, winner
 
 BEGINNINGS_MAX = 256
 """Rounds with searches under way between two changes of a tree: more than several queues need to meet in all ways."""

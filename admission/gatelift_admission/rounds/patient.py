@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gatelift_admission.entries.entry import Entry
-from gatelift_admission.nomination import demand
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
+from gatelift_admission.rounds.nomination import demand
 from gatelift_admission.state import State
 
 

@@ -42,17 +42,18 @@ call, and an entry that changed in between is left out of it.
 
 from __future__ import annotations
 
-from gatelift_admission import faults, patient, reservation, texts
+from gatelift_admission import texts
 from gatelift_admission.entries.entry import ALL, Entry, Phase, has_failed_checks
 from gatelift_admission.entries.ordering import entry_key
 from gatelift_admission.feed import places
 from gatelift_admission.flavors.assigner import Assignment, Cursor, Mode
-from gatelift_admission.heads import heads_of
-from gatelift_admission.nomination import fitting, nominate
 from gatelift_admission.preemption.issue import decision
 from gatelift_admission.preemption.plan import Plan
 from gatelift_admission.queues.models import QueueModel
-from gatelift_admission.rounds import Nominee, Round, Seen, take_next
+from gatelift_admission.rounds import faults, patient, reservation
+from gatelift_admission.rounds.heads import heads_of
+from gatelift_admission.rounds.nomination import fitting, nominate
+from gatelift_admission.rounds.progress import Nominee, Round, Seen, take_next
 from gatelift_admission.state import State
 from gatelift_admission.values.model import Decision, Reserve
 
