@@ -22,17 +22,17 @@ import heapq
 import inspect
 from collections.abc import Mapping
 
-from gatelift_admission import explain, retelling, statuses
 from gatelift_admission.demand import grants
 from gatelift_admission.demand.grants import NOTHING
 from gatelift_admission.entries.entry import Entry, Phase
-from gatelift_admission.explain import Explanation, Position
 from gatelift_admission.feed import ghosts, intake, places, structure
 from gatelift_admission.rounds import faults, patient
 from gatelift_admission.rounds.cycle import Cycle
 from gatelift_admission.state import State
-from gatelift_admission.statuses import QueueFigures
-from gatelift_admission.telling import bypass, overdue, stop_of, tell_all
+from gatelift_admission.told import explain, retelling, statuses
+from gatelift_admission.told.explain import Explanation, Position
+from gatelift_admission.told.statuses import QueueFigures
+from gatelift_admission.told.telling import bypass, overdue, stop_of, tell_all
 from gatelift_admission.values.amounts import QuantityError, to_quantity
 from gatelift_admission.values.model import CycleResult, Decision, Settings
 from gatelift_kube.objects.core import LimitRange, RuntimeClass

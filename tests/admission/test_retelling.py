@@ -14,8 +14,8 @@ from gatelift_admission import texts
 from gatelift_admission.engine import Engine
 from gatelift_admission.entries.entry import Entry, Phase
 from gatelift_admission.queues.stale import STALE_MAX
-from gatelift_admission.retelling import BATCH, PAUSE
 from gatelift_admission.rounds.nomination import nominate
+from gatelift_admission.told.retelling import BATCH, PAUSE
 from gatelift_admission.values.model import TEXT_REFRESH, Inadmissible, Settings
 from support.admission_objects import cluster_queue, engine_with, flavor, group, local_queue
 from support.cohort_engine import arrive

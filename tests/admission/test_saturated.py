@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift_admission.statuses import QueueFigures
+from gatelift_admission.told.statuses import QueueFigures
 from gatelift_admission.values.amounts import parse
 from gatelift_admission.values.model import Reserve, Settings
 from support.admission_objects import (

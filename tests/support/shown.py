@@ -12,7 +12,7 @@ from typing import Any
 from gatelift.core.agenda import Key, Look
 from gatelift.core.state import INFORM, UNSENT, Core
 from gatelift_admission.entries.entry import Phase
-from gatelift_admission.statuses import QueueFigures
+from gatelift_admission.told.statuses import QueueFigures
 from gatelift_admission.values.amounts import parse
 from gatelift_kube.objects.kueue import FlavorUsage
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, ObjectKey, ObjectRef, Resource

@@ -19,7 +19,7 @@ from gatelift.core.link_values import LinkState
 from gatelift.core.machine import Machine
 from gatelift.core.state import Core
 from gatelift_admission.queues.models import readable_quotas
-from gatelift_admission.statuses import QueueFigures
+from gatelift_admission.told.statuses import QueueFigures
 from gatelift_admission.values import amounts
 from gatelift_kube.conditions import TRUE, find, is_true
 from gatelift_kube.objects.kueue import ClusterQueue, FlavorUsage

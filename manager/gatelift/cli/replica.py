@@ -16,7 +16,7 @@ from typing import Any
 from gatelift import admission_settings
 from gatelift.config import load, read_text
 from gatelift_admission.engine import Engine
-from gatelift_admission.outlook import Outlook, outlook, settle
+from gatelift_admission.told.outlook import Outlook, outlook, settle
 from gatelift_admission.values.model import Settings
 from gatelift_kube.client import Client, Selection
 from gatelift_kube.errors import ApiError, NotFoundError

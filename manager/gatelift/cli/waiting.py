@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from gatelift.cli.replica import Replica
 from gatelift_admission import texts
-from gatelift_admission.explain import FlavorVerdict
-from gatelift_admission.outlook import Outlook
+from gatelift_admission.told.explain import FlavorVerdict
+from gatelift_admission.told.outlook import Outlook
 
 VICTIMS_MAX = 20
 """Victims that are named; a person wants to know who, and how many more."""

@@ -14,7 +14,7 @@ from gatelift.core import documents, in_use, targets
 from gatelift.core.agenda import Key, Look
 from gatelift.core.link_values import LOCAL_CLUSTER, LinkState
 from gatelift.core.state import Core
-from gatelift_admission.statuses import QueueFigures
+from gatelift_admission.told.statuses import QueueFigures
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
 from gatelift_kube.conditions import FALSE, TRUE, fitting, put
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, FairSharingStatus, LocalQueue
