@@ -56,3 +56,21 @@ def test_hd_256_a_count_that_is_lowered_frees_nothing_of_what_runs_for_the_next_
         runs += 1000 * history.containers("more")
         assert runs <= QUEUES["travels"], f"{runs}m run in a queue of {QUEUES['travels']}m"
         assert history.leader.charges("travels") >= runs
+
+
+def test_hd_256_what_is_charged_in_full_until_its_cluster_was_heard_is_written_anew_then() -> None:
+    """Who counts what is shown for ever takes that for what it is: a moment of the next leader (drawn seed 9400643)."""
+    history = History()
+    history.job("work", pods=2, completions=3, seconds=60.0)
+    cluster = history.until_runs("work", "Job")
+    history.until("one is left", lambda: "reclaimablePods" in (history.workload("work", "Job") or {})["status"], 200.0)
+    workload = history.workload("work", "Job") or {}
+    history.cut(cluster)
+    sets = [{**one, "count": 1} for one in workload["spec"]["podSets"]]
+    history.edit("home", WORKLOAD, workload["metadata"]["name"], {"spec": {"podSets": sets}})
+    history.kill_leader()
+    history.until("another one leads", history.leads, 60.0)
+    history.passes(5.0)
+    assert history.leader.charges("travels") == 1000, "what was found is not believed"
+    history.mend(cluster)
+    history.until("its cluster was heard", lambda: history.leader.charges("travels") == 500, 60.0)

@@ -15,7 +15,7 @@ TREE = Path(__file__).parents[2]
 PRODUCT = ("admission", "kinds", "kube", "manager", "protos", "worker_agent")
 READS_NUMBERS = {
     "kube/gatelift_kube/numbers.py": "the parser itself",
-    "admission/gatelift_admission/values/amounts.py": "quantities: a pattern of ASCII digits, at most 128 characters of them",
+    "admission/gatelift_admission/values/amounts.py": "quantities: a pattern of at most 128 ASCII digits",
 }
 ASKS_FOR_DIGITS = frozenset({"isdigit", "isdecimal", "isnumeric"})
 

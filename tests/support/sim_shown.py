@@ -137,7 +137,8 @@ class Shown:
         known = core.knowledge.workload_of(meta["uid"])
         if engine.state.entries[meta["uid"]].ghost and known is not None and unrecorded.runs(core, known):
             due = charged  # a cluster says that it runs, and no record does: what it had nobody can tell
-        if charged != due:
+        unheard = attempt is not None and attempt.counts is None
+        if charged != due and not (unheard and charged == _granted(document, reclaimed=False)):
             found.append(f"Workload {meta['name']} is shown with {due}; the engine charges {charged}")
         found += _held_otherwise(core, document)
         return [*found, *_waits_for_another_reason(core, document)] if shown is Phase.PENDING else found
@@ -259,12 +260,16 @@ def _said(document: Doc) -> tuple[str, str]:
     return (found[0]["reason"], found[0]["message"]) if found else ("", "")
 
 
-def _granted(document: Doc) -> Charge:
-    """Return the milli-CPU that a Workload shows as its own, without the pods that it shows as reclaimable."""
+def _granted(document: Doc, *, reclaimed: bool = True) -> Charge:
+    """Return the milli-CPU that a Workload shows as its own, without the pods that it shows as reclaimable.
+
+    Not `reclaimed`: with them. Charged so is what a person asks less of since: what was found of it is not believed
+    until its cluster was heard, which has it written anew (HD-256).
+    """
     status = document["status"]
     due: Charge = {}
     asked = {one["name"]: one.get("count", 1) for one in document["spec"]["podSets"]}
-    over = {one["name"]: one["count"] for one in status.get("reclaimablePods", [])}
+    over = {one["name"]: one["count"] for one in status.get("reclaimablePods", []) if reclaimed}
     for one in status["admission"]["podSetAssignments"]:
         count = one.get("count", asked[one["name"]])
         left = count - max(0, over.get(one["name"], 0) - max(0, asked[one["name"]] - count))

@@ -14,6 +14,7 @@ from gatelift.core import (
     epochs,
     failed_containers,
     few_lines,
+    kept_record,
     mirror,
     placing,
     pod_troubles,
@@ -120,9 +121,7 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             _keep(core, attempt, (message,))
             pod_troubles.heard(core, attempt)
         case CountsReport():
-            attempt.counts = message
-            pod_troubles.heard(core, attempt)
-            core.mark_attempt(attempt)
+            _counted(core, attempt, message, now)
         case Finished():
             _keep(core, attempt, message.objects)
             outcome = Outcome(
@@ -150,6 +149,16 @@ def _live(core: Core, attempt: Attempt, message: Placed, now: float) -> None:
             text = texts.evicted_on(cluster, message.reason, message.message)
             outcome = Outcome(how=Wire.EVICTED, reason=message.reason, message=text, cluster=cluster)
             endings.end(core, attempt, Wire.EVICTED, outcome)
+
+
+def _counted(core: Core, attempt: Attempt, said: CountsReport, now: float) -> None:
+    """Take how many pods are over; by the first word of it what a leader has found is charged for what is left."""
+    is_first, attempt.counts = attempt.counts is None, said
+    known = core.knowledge.workloads.get(attempt.workload)
+    if is_first and known is not None and known.status.reclaimable_pods:
+        core.ledger.engine.workload_changed(kept_record.charged(core, known), now)
+    pod_troubles.heard(core, attempt)
+    core.mark_attempt(attempt)
 
 
 def _keep(core: Core, attempt: Attempt, reports: tuple[ObjectReport, ...]) -> None:

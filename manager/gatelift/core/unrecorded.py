@@ -3,8 +3,8 @@
 Two say so of a Workload without a reservation. A cluster names it: in the record's own epoch, where somebody took its
 status away, or in a later one, where the record is too old. And what is remembered of that, which the next leader reads
 before it has heard the cluster (`status.predecessors`), with the ClusterQueue in which it is charged: its LocalQueue
-may be gone by then. Neighbours: `caution` and `predecessors` know, the engine charges (`gatelift_admission.feed.ghosts`),
-`endings` has it stopped when its object goes.
+may be gone by then. Neighbours: `caution` and `predecessors` know, the engine charges (its `feed.ghosts`), `endings`
+has it stopped when its object goes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rules on Kueue's own kinds that their CRDs cannot say: sums, names that refer to each other, what is fixed when.
 
 Pure. An update is refused for what it makes wrong only: an object that came in before a rule, or around it, can be
-mended one field at a time, and other things may change. The rules themselves are in `gatelift_admission.feed.validation`.
+mended one field at a time, and other things may change. The rules themselves are the engine's (`feed.validation`).
 """
 
 from __future__ import annotations
