@@ -89,6 +89,8 @@ check: setup ## Lint, types, walls, lengths, the page of attacks
 	$(BIN)/lint-imports --config .importlinter
 	$(call say,lengths of files and functions)
 	$(BIN)/python scripts/lengths.py
+	$(call say,rooms)
+	$(BIN)/python scripts/rooms.py
 	$(call say,Ids in docs/ and the tests)
 	$(BIN)/python scripts/attacks.py
 	$(BIN)/python scripts/differences.py
