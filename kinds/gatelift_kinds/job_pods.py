@@ -15,8 +15,13 @@ def counted(obj: Job) -> int:
     It counts a pod before it takes its finalizer off. Not counted are those it deletes itself (by a suspension, or when
     there are to be fewer) and those whose finalizer somebody else took off.
     """
-    noted = obj.status.uncounted_terminated_pods or UncountedTerminatedPods()
-    return obj.status.succeeded + obj.status.failed + len(noted.succeeded) + len(noted.failed)
+    return obj.status.succeeded + obj.status.failed + len(noted(obj))
+
+
+def noted(obj: Job) -> tuple[str, ...]:
+    """Return the UIDs of the pods that its controller has noted as ended, and counts next."""
+    found = obj.status.uncounted_terminated_pods or UncountedTerminatedPods()
+    return (*found.succeeded, *found.failed)
 
 
 def uncounted(obj: Job, found: Sequence[Pod]) -> int:

@@ -129,6 +129,24 @@ def test_hd_80_what_vanished_unseen_is_not_given_back_while_it_may_run() -> None
     assert stage.peer.of(m.CountsReport)[-1].reclaimable == ()
 
 
+@pytest.mark.parametrize("is_there", [True, False], ids=["there", "gone"])
+def test_hd_270_a_pod_that_its_job_has_noted_before_its_own_end_is_seen_takes_nothing_back(is_there: bool) -> None:
+    """HD-270: the symptom: what was given back, and used by others by then, was charged again for that moment."""
+    stage, _ = running_job()
+    _node(stage, "node-1")
+    [first, second] = (pod["metadata"] for pod in stage.store.look_all(("", "pods")))
+    stage.change(JOB, "j", {"status": {"succeeded": 1}}, "status")
+    stage.finish(first["name"])
+    stage.restart()
+    stage.confirm()
+    noted = second["uid"] if is_there else "of-one-that-nobody-saw"
+    stage.change(JOB, "j", {"status": {"uncountedTerminatedPods": {"succeeded": [noted]}}}, "status")
+    stage.pass_seconds(2.0)
+    assert stage.pod(second["name"])["status"]["phase"] == "Running"
+    given_back = [said.reclaimable for said in stage.peer.of(m.CountsReport)]
+    assert given_back[-1] == ((("main", 1),) if is_there else ())
+
+
 @pytest.mark.parametrize("nodes", [(), ("node-1",)], ids=["no node", "a node"])
 def test_hd_80_absence_is_said_to_prove_nothing_until_each_node_was_heard_of(nodes: tuple[str, ...]) -> None:
     stage = Stage()

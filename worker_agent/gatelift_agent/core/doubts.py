@@ -78,7 +78,8 @@ def count(world: World, placement: Placement, now: float) -> None:
         return
     counted = counted_here(world, placement)
     if counted is not None:
-        placement.unseen_ends = placement.uncounted + max(0, counted - ended_known(world, placement))
+        known = ended_known(world, placement) + _noted_here(world, placement)
+        placement.unseen_ends = placement.uncounted + max(0, counted - known)
 
 
 def counted_here(world: World, placement: Placement) -> int | None:
@@ -113,6 +114,13 @@ def unwatched(world: World, placement: Placement, tracked: Tracked, now: float) 
     world.nodes.vanished(name, "", float(grace) if grace is not None else GRACE_SECONDS, now)
     if job is not None and world.nodes.may_run(name, now):
         placement.lost_children[name] = job
+
+
+def _noted_here(world: World, placement: Placement) -> int:
+    """Return how many pods are there that a Job has noted as ended, whose own end comes later by another watch."""
+    jobs = [tracked.object for tracked in placement.objects.values() if isinstance(tracked.object, Job)]
+    noted = {uid for job in jobs for uid in job_pods.noted(job)}
+    return sum(pod.metadata.uid in noted and not pods.over(pod) for pod in world.children(placement)) if noted else 0
 
 
 def look_again(world: World, now: float) -> None:
