@@ -7,6 +7,9 @@ import msgspec
 from gatelift_kube.objects.core import Quantity
 from gatelift_kube.objects.meta import Condition, ObjectMeta, Struct
 
+LOCAL_CLUSTER = "local"
+"""Name of the WorkerCluster of the management cluster itself, served by an agent in the manager's process."""
+
 
 class WorkerClusterSpec(Struct, frozen=True, gc=False):
     """What a person says about a worker cluster."""

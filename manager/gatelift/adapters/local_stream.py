@@ -11,7 +11,7 @@ from typing import Protocol
 
 from gatelift.core.commands import CloseStream, SendFrame
 from gatelift.core.events import Event, FrameArrived, StreamClosed, StreamOpened
-from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_wire.messages import Frame
 
 

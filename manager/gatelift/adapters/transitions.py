@@ -8,7 +8,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from gatelift.adapters.gauges import LEADER, REPLICA_ROLE
-from gatelift.core.link_values import LOCAL_CLUSTER
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 
 KUEUE_BUCKETS = (1.0, 2.5, 5.0, *(10.0 * 2.0**power for power in range(11)))
 """Seconds; Kueue's: 1, 2.5, 5, then doubling to 10240."""

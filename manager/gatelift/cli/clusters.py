@@ -25,12 +25,11 @@ from gatelift.cli.target import target_of
 from gatelift.core import foreign_runs, informing
 from gatelift.core.cluster_status import ANNOTATION_RESTORED_ACCEPTED, NO_NEW_WORK, awaits_person
 from gatelift.core.identity import doubted_in
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
 from gatelift_kube.errors import NotFoundError
 from gatelift_kube.objects.core import ConfigMap
-from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.resources import CONFIG_MAP, WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_wire import identity, tokens
 

@@ -26,13 +26,12 @@ from gatelift.core.cluster_status import (
     LOST,
 )
 from gatelift.core.identity import doubted_in, vouching
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.recovery_values import Told, told
 from gatelift.core.texts import FINISHED
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
 from gatelift_kube.errors import NotFoundError
-from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.waiting import until

@@ -11,12 +11,11 @@ from tenacity import stop_after_attempt
 
 from gatelift.cli.connection import TIMED_OUT, CliError
 from gatelift.cli.fencing import LOOK_SECONDS, LOOKS, STILL_SECONDS, Word, read_cluster, who_am_i
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.recovery_asked import ANNOTATION_FENCED_GONE, Without, without
 from gatelift.core.recovery_values import Found, Told, told
 from gatelift_kube.client import Client
 from gatelift_kube.errors import NotFoundError
-from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.waiting import until
 

@@ -23,7 +23,6 @@ from gatelift.cli.sentences import say
 from gatelift.cli.target import target_of
 from gatelift.core import epochs, recovery_texts
 from gatelift.core.identity import vouching
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVER,
     ANNOTATION_RESTORED,
@@ -41,7 +40,7 @@ from gatelift_kube import conditions, timestamps
 from gatelift_kube.client import Client
 from gatelift_kube.clock import wall
 from gatelift_kube.errors import NotFoundError
-from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD, ObjectKey, ObjectRef
 

@@ -6,9 +6,9 @@ import json
 
 from gatelift.cli.connection import USAGE, CliError
 from gatelift.cli.fencing import placements_left
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift_kube.client import Client
 from gatelift_kube.errors import ForbiddenError
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 
 

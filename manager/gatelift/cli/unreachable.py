@@ -10,12 +10,11 @@ import datetime as dt
 
 from gatelift.cli.render import age
 from gatelift.core.cluster_status import CONNECTED, LOST
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.recovery_values import told
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
 from gatelift_kube.errors import ForbiddenError, NotFoundError
-from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 
 _WAITS = "policy wait: nothing is moved, so nothing runs twice; "

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from gatelift.core import few_lines
 from gatelift.core.attempts import Attempt
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.state import Core, ref_of
 from gatelift.core.texts import LABELS_NOT_BELIEVED, labels_not_believed
 from gatelift_kinds.made_for import owners_of
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey, objects_digest

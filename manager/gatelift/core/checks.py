@@ -12,11 +12,12 @@ import msgspec
 
 from gatelift.core import documents, in_use, targets
 from gatelift.core.agenda import Key, Look
-from gatelift.core.link_values import LOCAL_CLUSTER, LinkState
+from gatelift.core.link_values import LinkState
 from gatelift.core.state import Core
 from gatelift_admission.told.statuses import QueueFigures
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
 from gatelift_kube.conditions import FALSE, TRUE, fitting, put
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import AdmissionCheck, ClusterQueue, Cohort, FairSharingStatus, LocalQueue
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import (

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 from gatelift.core.commands import AnswerEnrolment, Command, EnrolmentVerdict, IssueCertificate, Note
 from gatelift.core.events import CertificateIssued, EnrolmentAsked
-from gatelift.core.link_values import LOCAL_CLUSTER, WriteIds
+from gatelift.core.link_values import WriteIds
 from gatelift_kube import timestamps
-from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Patch, WriteDone, WriteError, WriteFailed
 from gatelift_wire import tokens

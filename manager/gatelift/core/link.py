@@ -12,7 +12,6 @@ from gatelift.core.cluster_status import Cordon, Facts
 from gatelift.core.commands import CloseStream, Note, SendFrame
 from gatelift.core.events import StreamOpened
 from gatelift.core.link_values import (
-    LOCAL_CLUSTER,
     ClusterChanged,
     ClusterView,
     FencedByPerson,
@@ -29,7 +28,7 @@ from gatelift.core.link_writes import Purpose, Write
 from gatelift.core.linking import Leading, Outcome
 from gatelift.core.renewals import Renewals
 from gatelift.core.unheard import GREET_ANEW, Undecided, Unheard
-from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, Predecessor, WorkerCluster
 from gatelift_kube.writes import WriteDone, WriteFailed
 from gatelift_wire import session as wire
 from gatelift_wire.keys import PlacementKey

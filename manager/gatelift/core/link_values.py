@@ -22,9 +22,6 @@ from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import CapacityEntry, DisconnectPolicy, Message, Report
 
-LOCAL_CLUSTER = "local"
-"""The management cluster itself, served by an agent in the manager's process."""
-
 
 class WriteIds:
     """The one counter of `write_id` and `read_id` that machine and links share, so that ids never meet."""

@@ -19,12 +19,12 @@ from gatelift.core.commands import AnswerEnrolment, CloseStream, EnrolmentVerdic
 from gatelift.core.counter import Counter
 from gatelift.core.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.link import Link
-from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView, LinksOutcome, Sent, WriteIds
+from gatelift.core.link_values import ClusterView, LinksOutcome, Sent, WriteIds
 from gatelift.core.linking import Leading, Outcome
 from gatelift.core.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift.core.wall import Wall
 from gatelift_kube.contained import Contained
-from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, Predecessor, WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, ObjectGone, ObjectSeen, Synced, WriteDone, WriteFailed
 from gatelift_wire import session as wire

@@ -25,7 +25,6 @@ from gatelift.core import (
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState, Ending
 from gatelift.core.knowledge import Owner, key_of
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.resting import PUT_MARK_BACK, SHOW_PLACED
 from gatelift.core.state import Core
 from gatelift_kinds import placed_on
@@ -34,6 +33,7 @@ from gatelift_kinds.made_for import owners_of
 from gatelift_kinds.rules import OUT_OF_QUEUE
 from gatelift_kube import selectors
 from gatelift_kube.conditions import is_true
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload, WorkloadSpec
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import PatchKind

@@ -14,7 +14,7 @@ from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.blobs import blob_hash
 from gatelift.core.knowledge import Owner
-from gatelift.core.link_values import LOCAL_CLUSTER, ClusterView
+from gatelift.core.link_values import ClusterView
 from gatelift.core.record import Record
 from gatelift.core.state import Core
 from gatelift.core.unexplained import is_unexplained
@@ -22,6 +22,7 @@ from gatelift_kinds.kind import KindError
 from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of
 from gatelift_kinds.workload_document import needs_digest
 from gatelift_kube.objects.core import SchedulingGate
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey

@@ -11,10 +11,10 @@ from __future__ import annotations
 from gatelift.core import epochs, record, recovery_texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.inflight import Outstanding
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.record import Record
 from gatelift.core.shown_end import FOR_GOOD
 from gatelift.core.state import Core
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.plain_text import plain
 from gatelift_kube.resources import ObjectKey

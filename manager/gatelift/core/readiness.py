@@ -13,11 +13,11 @@ from gatelift.core import deactivation, mirror, record, texts
 from gatelift.core.attempts import Attempt, AttemptState, Ending
 from gatelift.core.dispatch_values import backoff
 from gatelift.core.knowledge import Owner
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.record import Requeue
 from gatelift.core.resting import PODS_READY
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.objects.meta import Condition
 

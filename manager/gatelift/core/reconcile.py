@@ -41,13 +41,14 @@ from gatelift.core import (
 from gatelift.core.agenda import Key, Look
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Wire
 from gatelift.core.knowledge import Owner
-from gatelift.core.link_values import LOCAL_CLUSTER, LinkState
+from gatelift.core.link_values import LinkState
 from gatelift.core.record import Record
 from gatelift.core.resting import RECLAIM
 from gatelift.core.state import Core, ref_of
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.kind import Kind
 from gatelift_kube.conditions import find, is_true
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey
 

@@ -16,9 +16,9 @@ import msgspec
 
 from gatelift.core import admitted_by, documents, epochs, own_conditions, texts
 from gatelift.core.attempts import Ending
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift_kinds import pod_trouble
 from gatelift_kube.conditions import FALSE, TRUE, find, fitting, is_true, put, without
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import (
     Admission,
     AdmissionCheckState,

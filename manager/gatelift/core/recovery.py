@@ -17,7 +17,7 @@ from gatelift.core import epochs, placing, predecessors, raising, recovery_texts
 from gatelift.core.agenda import Key, Look
 from gatelift.core.commands import SettleLease
 from gatelift.core.counter import Proof
-from gatelift.core.link_values import LOCAL_CLUSTER, CounterShown, PlacementsInventoried
+from gatelift.core.link_values import CounterShown, PlacementsInventoried
 from gatelift.core.link_writes import latest
 from gatelift.core.raising import LOOK
 from gatelift.core.recovery_asked import Known, served_by, without
@@ -38,7 +38,7 @@ from gatelift.core.recovery_values import (
     word,
 )
 from gatelift.core.state import DOUBTS, Core
-from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import ObjectGone, ObjectSeen

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gatelift.core.identity import latest_doubt
-from gatelift.core.link_values import LOCAL_CLUSTER
-from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.unreadable import UNREADABLE
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from gatelift.core.link_values import LOCAL_CLUSTER, PlacementsInventoried
+from gatelift.core.link_values import PlacementsInventoried
 from gatelift.core.recovery_asked import Asked, Without
 from gatelift_kube.election import FLOOR_MAX, TERM_BELIEVED_MAX
 from gatelift_kube.numbers import whole
-from gatelift_kube.objects.gatelift import WorkerCluster
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.plain_text import plain
 from gatelift_kube.resources import ObjectKey
 from gatelift_kube.unreadable import UNREADABLE

@@ -11,11 +11,11 @@ from gatelift.core import mirror, record, texts
 from gatelift.core.attempts import Attempt, Wire
 from gatelift.core.inflight import Outstanding
 from gatelift.core.knowledge import Owner, key_of
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.resting import MIRROR_END, SHOW_END, SHOW_PLACED
 from gatelift.core.state import Core
 from gatelift_kinds.kind import Outcome
 from gatelift_kube.conditions import find
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.writes import WRITE_SECONDS_MAX, WriteError, WriteFailed
 from gatelift_wire.keys import PlacementKey

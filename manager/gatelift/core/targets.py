@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.state import Core
 from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import MultiKueueConfig
 from gatelift_kube.selectors import matches
 

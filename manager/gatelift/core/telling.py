@@ -9,12 +9,12 @@ from __future__ import annotations
 from gatelift.core import failed_containers, record, texts
 from gatelift.core.attempts import Attempt, Ending, Internal, Wire
 from gatelift.core.inflight import Outstanding
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.core.refused_ends import EVICT_AND_RELEASE, FINISH, RELEASE
 from gatelift.core.resting import PODS_READY
 from gatelift.core.state import Core, ref_of
 from gatelift_admission.values.model import Inadmissible, Preempt
 from gatelift_kube.conditions import TRUE, find
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKLOAD, ObjectRef
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from gatelift.core.link_values import LOCAL_CLUSTER
 from gatelift.webhooks.owners import READ_SECONDS_MAX
 from gatelift_kinds import markers, rules
 from gatelift_kinds.kind import Kind
@@ -19,6 +18,7 @@ from gatelift_kinds.names import workload_name
 from gatelift_kube.client import Client
 from gatelift_kube.conditions import is_true
 from gatelift_kube.errors import KubeError, NotFoundError
+from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 
