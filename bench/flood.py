@@ -32,7 +32,7 @@ from bench.processes import cpu_seconds
 from bench.side_scripts import beside
 from gatelift.adapters import authority
 from gatelift.adapters.agents_server import SERVICE, AgentsServer
-from gatelift.core import commands, events
+from gatelift.core.api import commands, events
 from gatelift_kube.machine_loop import MachineLoop
 from gatelift_kube.tasks import spawn
 from gatelift_wire import codec, limits

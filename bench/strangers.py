@@ -36,7 +36,7 @@ from bench.side_scripts import beside
 from gatelift.adapters import authority
 from gatelift.adapters.agents_server import AgentsServer
 from gatelift.adapters.enrol_server import SERVICE, EnrolServer
-from gatelift.core import commands, events
+from gatelift.core.api import commands, events
 from gatelift.webhooks import review
 from gatelift.webhooks.server import WebhookServer
 from gatelift_agent.adapters.enrolment import new_key, signing_request

@@ -30,7 +30,7 @@ from gatelift.adapters.metrics import Metrics
 from gatelift.adapters.standing import mark_leader, origin_of
 from gatelift.assembly import new_machine
 from gatelift.config import METRICS_OFF, Configuration
-from gatelift.core import commands, events
+from gatelift.core.api import commands, events
 from gatelift.core.recovery_values import floors
 from gatelift_admission.engine import is_compiled
 from gatelift_agent.app import LocalAgent, start_local_agent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gatelift import admission_settings
 from gatelift.config import Configuration, WaitForPodsReady
+from gatelift.core.api.wall import Wall
 from gatelift.core.dispatch_values import DispatchSettings
 from gatelift.core.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.link_values import WriteIds
@@ -11,7 +12,6 @@ from gatelift.core.links import Links
 from gatelift.core.machine import Machine
 from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift.core.settings import Settings
-from gatelift.core.wall import Wall
 from gatelift.selector_settings import managed_namespaces
 from gatelift_kinds.registry import KINDS
 from gatelift_wire.leases import longest_right

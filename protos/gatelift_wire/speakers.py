@@ -2,7 +2,7 @@
 
 Two processes that lead by the same Lease of the same cluster never act at once, and a later one lists what the earlier
 one left (rule R8). Two Leases, or two clusters, promise nothing to each other: so the manager lets in another speaker
-only when it is sure that the one before starts nothing any more (`gatelift/core/speaking.py`).
+only when it is sure that the one before starts nothing any more (`gatelift/core/api/speaking.py`).
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ import pytest
 import pytest_asyncio
 
 from gatelift.adapters.local_stream import LocalStream
-from gatelift.core import commands as manager_commands
-from gatelift.core import events as manager_events
+from gatelift.core.api import commands as manager_commands
+from gatelift.core.api import events as manager_events
 from gatelift.core.link_values import Reported
 from gatelift_agent.adapters import health as health_adapter
 from gatelift_agent.adapters import leadership

@@ -14,7 +14,7 @@ import pytest_asyncio
 import structlog
 
 from gatelift.adapters import authority
-from gatelift.core import events
+from gatelift.core.api import events
 from gatelift_agent.adapters import enrolment as enrolments
 from gatelift_agent.adapters.enrolment import Enrolment, EnrolmentError
 from gatelift_agent.adapters.identity_store import DirectoryStore, Identity, IdentityStoreError, SecretStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core import events
+from gatelift.core.api import events
 from gatelift_kube.resources import WORKER_CLUSTER
 from support.history import History
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from gatelift.core import events
+from gatelift.core.api import events
 from gatelift_kube.resources import WORKER_CLUSTER, WORKLOAD
 from support.history import History
 from support.sim_manager import SimManager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core import commands
+from gatelift.core.api import commands
 from gatelift_kube.resources import JOB, POD, RESOURCE_FLAVOR, WORKER_CLUSTER, WORKLOAD, Resource
 from histories.test_restored_record import finding, halted, moved
 from support.history import History

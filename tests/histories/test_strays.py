@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core import commands, events
+from gatelift.core.api import commands, events
 from gatelift_kube.resources import POD, WORKLOAD
 from support.history import History
 from support.sim_manager import SimManager

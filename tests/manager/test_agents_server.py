@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
 from gatelift.adapters import agents_server, authority
-from gatelift.core.commands import CloseStream, SendFrame
+from gatelift.core.api.commands import CloseStream, SendFrame
 from gatelift.core.link_values import LinkBroken, LinkOpened, Reported
 from gatelift_kube.tasks import spawn
 from gatelift_wire import codec, limits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from gatelift.core.counter import Proof
+from gatelift.core.api.counter import Proof
 from gatelift.core.link_values import CounterShown
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVER,

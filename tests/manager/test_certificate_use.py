@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift.core import events
+from gatelift.core.api import events
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.timestamps import to_text
 from gatelift_kube.writes import ObjectSeen

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from gatelift.cli.manifests import MANAGEMENT, load_manifests
-from gatelift.core import cluster_numbers, events
+from gatelift.core import cluster_numbers
+from gatelift.core.api import events
 from gatelift.core.cluster_numbers import GO_ON_ABOVE, SESSION_MAX, WITNESS_MAX, Tried, as_written, begun_from
 from gatelift.core.cluster_status import ANNOTATION_FENCED_AFTER, ANNOTATION_FENCED_THROUGH, OURS
 from gatelift.core.identity import SESSION_JUMP_MAX

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from gatelift.core import events, record
-from gatelift.core.commands import Command, ReadAll, SendFrame
+from gatelift.core import record
+from gatelift.core.api import events
+from gatelift.core.api.commands import Command, ReadAll, SendFrame
 from gatelift.core.doubts import LISTS_APART_SECONDS, NAMESPACES_MAX, Doubts
 from gatelift.core.link_values import PlacementsInventoried, Upcall
 from gatelift_kube.resources import WORKLOAD

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gatelift.core import events
-from gatelift.core.counter import Counter
+from gatelift.core.api import events
+from gatelift.core.api.counter import Counter
 from gatelift.core.link import Link
 from gatelift_kube.contained import Contained
 from gatelift_wire.refusals import CloseReason

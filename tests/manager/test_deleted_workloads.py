@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core import events
+from gatelift.core.api import events
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import ObjectGone, WriteDone
 from gatelift_wire.keys import PlacementKey

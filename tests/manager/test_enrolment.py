@@ -7,9 +7,9 @@ import json
 import msgspec
 import pytest
 
-from gatelift.core.commands import AnswerEnrolment, Command, EnrolmentVerdict, IssueCertificate
+from gatelift.core.api.commands import AnswerEnrolment, Command, EnrolmentVerdict, IssueCertificate
+from gatelift.core.api.events import CertificateIssued, EnrolmentAsked
 from gatelift.core.enrolment import REQUESTS_MAX, Enrolments, EnrolmentSettings
-from gatelift.core.events import CertificateIssued, EnrolmentAsked
 from gatelift.core.link_values import WriteIds
 from gatelift_kube import timestamps
 from gatelift_kube.objects.gatelift import WorkerCluster

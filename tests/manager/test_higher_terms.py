@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from gatelift.core import higher_terms
-from gatelift.core.commands import Read
-from gatelift.core.events import (
+from gatelift.core.api.commands import Read
+from gatelift.core.api.events import (
     Event,
     LeadershipExtended,
     LeadershipGained,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.agenda import Key, Look
+from gatelift.core.api.agenda import Key, Look
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Finished, Forget, Stop

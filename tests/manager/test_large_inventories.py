@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from gatelift.core import inventories, recovery, reports
+from gatelift.core.api.events import Ticked
 from gatelift.core.catching_up import BEHIND_PER_CALL
-from gatelift.core.events import Ticked
 from gatelift.core.link_values import LinkBroken, LinkOpened, LinkState, PlacementsInventoried, Reported
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift.core import events
+from gatelift.core.api import events
 from gatelift.core.attempts import AttemptState
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import Create, Delete, Patch, WriteDone, WriteError, WriteFailed

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift.core import events, recovery
-from gatelift.core.commands import SettleLease, StepDown
-from gatelift.core.counter import Counter, Proof
+from gatelift.core import recovery
+from gatelift.core.api import events
+from gatelift.core.api.commands import SettleLease, StepDown
+from gatelift.core.api.counter import Counter, Proof
 from gatelift.core.link_values import CounterShown, PlacementsInventoried
 from gatelift.core.recovery_values import COUNTER_JUMP, Finding, Word
 from gatelift_kube.election import Tenure, holder_digest

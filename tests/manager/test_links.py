@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gatelift.core import events
+from gatelift.core.api import events
 from gatelift.core.cluster_status import ANNOTATION_FENCED_BY
 from gatelift.core.link_values import (
     HigherTermRead,

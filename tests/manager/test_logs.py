@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from gatelift import logs
-from gatelift.core.events import EnrolmentAsked
+from gatelift.core.api.events import EnrolmentAsked
 from gatelift.webhooks.certificates import Material
 from gatelift_agent.adapters.identity_store import Identity
 

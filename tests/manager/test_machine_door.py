@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift.core import deciding, events, invariants, machine
-from gatelift.core.agenda import Key, Look
+from gatelift.core import deciding, invariants, machine
+from gatelift.core.api import events
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.commands import Command
 from gatelift.core.attempts import AttemptState
-from gatelift.core.commands import Command
 from gatelift.core.invariants import InvariantBroken
 from gatelift.core.link_values import HigherTermRead
 from gatelift_admission.engine import Engine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import generate_latest
 
 from gatelift.adapters.metrics import Metrics
-from gatelift.core.commands import Note
+from gatelift.core.api.commands import Note
 from gatelift.core.readiness_values import ReadinessSettings
 from gatelift_kube import resources
 from gatelift_kube.resources import ObjectKey, ObjectRef

@@ -10,8 +10,8 @@ import pytest_asyncio
 import structlog
 
 from gatelift.adapters.kubernetes import Identity, ManagementApi
-from gatelift.core import events
-from gatelift.core.commands import Read, ReadAll
+from gatelift.core.api import events
+from gatelift.core.api.commands import Read, ReadAll
 from gatelift.core.state import UNSENT_SECONDS
 from gatelift_kube import reads
 from gatelift_kube.budget import budget

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from gatelift.core import doubts as limits
-from gatelift.core import events
-from gatelift.core.commands import Command, ReadAll
+from gatelift.core.api import events
+from gatelift.core.api.commands import Command, ReadAll
 from gatelift.core.doubts import Doubts
 from gatelift.core.few_lines import LINES_MAX, FewLines
 from gatelift.core.link_values import PlacementsInventoried

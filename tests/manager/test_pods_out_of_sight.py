@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gatelift.adapters.kubernetes import OUT_OF_SIGHT, UNMARKED, is_told_of_unmarked, out_of_sight
-from gatelift.core.commands import Read
-from gatelift.core.events import Event
+from gatelift.core.api.commands import Read
+from gatelift.core.api.events import Event
 from gatelift_kinds import markers
 from gatelift_kube.resources import POD, ObjectRef
 from gatelift_kube.writes import ObjectGone, ObjectSeen, Synced

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from gatelift.core.counter import Proof
+from gatelift.core.api.counter import Proof
 from gatelift.core.link_values import CounterShown
 from gatelift.core.recovery_values import ANNOTATION_RECOVERY, ANNOTATION_RESTORED, SAID_CHARACTERS_MAX, Stage
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef

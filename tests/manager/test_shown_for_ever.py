@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift.core.events import LeadershipExtended, LeadershipGained
+from gatelift.core.api.events import LeadershipExtended, LeadershipGained
 from gatelift_kube.resources import CLUSTER_QUEUE, LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError
 from gatelift_wire.messages import Bid, BidKind

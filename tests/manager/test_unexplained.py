@@ -7,13 +7,13 @@ import dataclasses
 import pytest
 
 from gatelift.core import endings, unexplained
+from gatelift.core.api.user_objects import UserObject
 from gatelift.core.attempts import Attempt, AttemptState
 from gatelift.core.gone import Known
 from gatelift.core.link_values import ClusterView, LinkState
 from gatelift.core.predecessors import Memory
 from gatelift.core.state import Core
 from gatelift.core.unheard import NOTHING_UNDECIDED
-from gatelift.core.user_objects import UserObject
 from gatelift_kube.resources import ObjectKey
 from gatelift_wire.keys import PlacementKey
 from support.manager_world import World

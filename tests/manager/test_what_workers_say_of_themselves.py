@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from gatelift.core import events, informing
+from gatelift.core.api import events, informing
 from gatelift.core.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
 from gatelift.core.link_values import LinkState
 from gatelift_kube import conditions

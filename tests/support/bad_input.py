@@ -22,9 +22,9 @@ from typer.testing import CliRunner
 
 from gatelift import config as manager_config
 from gatelift.cli.main import app
-from gatelift.core.commands import AnswerEnrolment
+from gatelift.core.api.commands import AnswerEnrolment
+from gatelift.core.api.events import EnrolmentAsked
 from gatelift.core.enrolment import Enrolments, EnrolmentSettings
-from gatelift.core.events import EnrolmentAsked
 from gatelift.core.link_values import WriteIds
 from gatelift.webhooks import review
 from gatelift_admission.feed import validation, validation_workload

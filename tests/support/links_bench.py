@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift.core import events
-from gatelift.core.commands import AnswerEnrolment, CloseStream, Command, IssueCertificate, Note, SendFrame
-from gatelift.core.link_values import (
-    LinkOpened,
-    Upcall,
-    WriteIds,
-)
+from gatelift.core.api import events
+from gatelift.core.api.commands import AnswerEnrolment, CloseStream, Command, IssueCertificate, Note, SendFrame
+from gatelift.core.api.wall import Wall
+from gatelift.core.link_values import LinkOpened, Upcall, WriteIds
 from gatelift.core.links import Links
-from gatelift.core.wall import Wall
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import Create, EmitEvent, ObjectSeen, Patch, Synced
 from gatelift_wire import limits

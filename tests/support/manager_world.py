@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gatelift.adapters.kubernetes import out_of_sight
-from gatelift.core import events, invariants
+from gatelift.core import invariants
+from gatelift.core.api import events
+from gatelift.core.api.commands import Command, ListAnew, ListOutOfSight, Note, Read, ReadAll, StepDown
 from gatelift.core.beginning import WATCHED
-from gatelift.core.commands import Command, ListAnew, ListOutOfSight, Note, Read, ReadAll, StepDown
 from gatelift.core.dispatch_values import DispatchSettings
 from gatelift.core.link_values import (
     ClusterView,

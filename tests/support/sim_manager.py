@@ -8,7 +8,7 @@ from typing import Any
 from gatelift.adapters.kubernetes import UNMARKED, WATCHED, is_told_of_unmarked, out_of_sight
 from gatelift.assembly import new_machine
 from gatelift.config import Configuration
-from gatelift.core import commands, events
+from gatelift.core.api import commands, events
 from gatelift.core.invariants import check
 from gatelift.core.recovery_values import floors
 from gatelift_kube.objects.gatelift import WorkerCluster

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gatelift.core import held, kept_out, reports, unrecorded
-from gatelift.core.agenda import Key
+from gatelift.core.api.agenda import Key
 from gatelift.core.attempts import LIVE
 from gatelift.core.links import Links
 from gatelift.core.state import Core

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core import events as manager_events
+from gatelift.core.api import events as manager_events
 from gatelift_agent.core import events as agent_events
 from gatelift_wire.inventory import InventoryChunk, InventoryRequest
 from gatelift_wire.messages import Bid, Close, Commit, Confirm, Evicted, Finished, Forget, Frame, Refused, Stop, Stopped

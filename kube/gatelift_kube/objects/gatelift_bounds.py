@@ -1,7 +1,7 @@
 """What a WorkerCluster's status may hold, by type and field: its CRD is generated from this, and what is written too.
 
 Bounds are JSON schema (`maxLength`, `pattern`, `minimum`, `format`, `maxItems`), so that there is one table and no
-translation of it. Pure. Neighbours: `scripts/crd_facts.py` (the CRD), `gatelift.core.informing` (what a worker says is
+translation of it. Pure. Neighbours: `scripts/crd_facts.py` (the CRD), `gatelift.core.api.informing` (what a worker says is
 held against this before it is written).
 """
 

@@ -25,8 +25,8 @@ from gatelift.adapters.gate import Gate, GateLimits
 from gatelift.adapters.handshakes import Shown, credentials_of_now
 from gatelift.adapters.peer_turns import STAYS_ABOVE, PeerTurns
 from gatelift.adapters.stream_gate import StreamGate, Worth
-from gatelift.core.commands import CloseStream, SendFrame
-from gatelift.core.events import Event, FrameArrived, StreamClosed, StreamOpened, StreamViolated
+from gatelift.core.api.commands import CloseStream, SendFrame
+from gatelift.core.api.events import Event, FrameArrived, StreamClosed, StreamOpened, StreamViolated
 from gatelift.core.links import STREAMS_MAX
 from gatelift_kube.tasks import spawn
 from gatelift_wire import codec, identity, limits

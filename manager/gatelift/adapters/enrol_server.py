@@ -22,8 +22,8 @@ from gatelift.adapters import authority
 from gatelift.adapters.gate import Gate, GateLimits
 from gatelift.adapters.handshakes import Shown, credentials_of_now
 from gatelift.adapters.signing import BusyError, Rank, Signing
-from gatelift.core.commands import AnswerEnrolment, EnrolmentVerdict, IssueCertificate
-from gatelift.core.events import CertificateIssued, EnrolmentAsked, Event
+from gatelift.core.api.commands import AnswerEnrolment, EnrolmentVerdict, IssueCertificate
+from gatelift.core.api.events import CertificateIssued, EnrolmentAsked, Event
 from gatelift_kube.repetitions import Repetitions
 from gatelift_kube.tasks import spawn
 from gatelift_wire import identity

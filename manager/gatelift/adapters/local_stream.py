@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Callable
 from typing import Protocol
 
-from gatelift.core.commands import CloseStream, SendFrame
-from gatelift.core.events import Event, FrameArrived, StreamClosed, StreamOpened
+from gatelift.core.api.commands import CloseStream, SendFrame
+from gatelift.core.api.events import Event, FrameArrived, StreamClosed, StreamOpened
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_wire.messages import Frame
 

@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from gatelift.adapters.gauges import Gauges
 from gatelift.adapters.transitions import Transitions
-from gatelift.core.commands import Command, IssueCertificate, Note, Read, SendFrame
-from gatelift.core.events import Event
+from gatelift.core.api.commands import Command, IssueCertificate, Note, Read, SendFrame
+from gatelift.core.api.events import Event
 from gatelift.core.machine import Machine
 from gatelift_kube.writes import Create, Delete, EmitEvent, Patch, WriteFailed
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import msgspec
 import structlog
 
-from gatelift.core import documents
+from gatelift.core.api import documents
 from gatelift.core.multikueue_clusters import told
 from gatelift_kube import timestamps
 from gatelift_kube.client import Client

@@ -11,7 +11,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gatelift.core.agenda import Key, Look
+from gatelift.core.api.agenda import Key, Look
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.pod_trouble import Trouble
 from gatelift_kube.objects.kueue import Admission, PodSet

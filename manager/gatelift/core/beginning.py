@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gatelift.core.events import LeadershipGained
+from gatelift.core.api.events import LeadershipGained
 from gatelift_kube.resources import (
     ADMISSION_CHECK,
     CLUSTER_QUEUE,

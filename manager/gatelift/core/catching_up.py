@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from gatelift.core import clusters, containment, few_lines, recovery
+from gatelift.core.api.events import NOT_TAKEN, BreakOff, Event
 from gatelift.core.containment import Boundary
-from gatelift.core.events import NOT_TAKEN, BreakOff, Event
 from gatelift.core.inventories import Comparison
 from gatelift.core.link_values import LinkBroken, PlacementsInventoried, Upcall
 from gatelift.core.state import Core

@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import documents, in_use, targets
-from gatelift.core.agenda import Key, Look
+from gatelift.core import in_use, targets
+from gatelift.core.api import documents
+from gatelift.core.api.agenda import Key, Look
 from gatelift.core.link_values import LinkState
 from gatelift.core.state import Core
 from gatelift_admission.told.statuses import QueueFigures

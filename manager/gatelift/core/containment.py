@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import TracebackType
 
-from gatelift.core.agenda import Key, Look
+from gatelift.core.api.agenda import Key, Look
 from gatelift.core.knowledge import key_of
 from gatelift.core.state import Core
 from gatelift_admission.values.model import Fault

@@ -15,8 +15,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gatelift.core.commands import AnswerEnrolment, Command, EnrolmentVerdict, IssueCertificate, Note
-from gatelift.core.events import CertificateIssued, EnrolmentAsked
+from gatelift.core.api.commands import AnswerEnrolment, Command, EnrolmentVerdict, IssueCertificate, Note
+from gatelift.core.api.events import CertificateIssued, EnrolmentAsked
 from gatelift.core.link_values import WriteIds
 from gatelift_kube import timestamps
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster

@@ -8,7 +8,7 @@ Neighbours: `cluster_status` writes it, `successors` lets objects wait.
 
 from __future__ import annotations
 
-from gatelift.core.user_objects import UserObject
+from gatelift.core.api.user_objects import UserObject
 from gatelift_kube.conditions import find
 from gatelift_kube.objects import gatelift_bounds as bounds
 from gatelift_kube.objects.gatelift import ForeignRun, WorkerCluster

@@ -12,9 +12,9 @@ Neighbours: `reconcile` and `machine`, who ask; `kept_record`, for what else is 
 from __future__ import annotations
 
 from gatelift.core import record, texts
-from gatelift.core.agenda import Key, Look
-from gatelift.core.commands import Read
-from gatelift.core.events import LeadershipGained, ReadDone, ReadFailed, TermUnconfirmed
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.commands import Read
+from gatelift.core.api.events import LeadershipGained, ReadDone, ReadFailed, TermUnconfirmed
 from gatelift.core.link_values import HigherTermRead
 from gatelift.core.record import Record
 from gatelift.core.state import Core, ref_of

@@ -25,13 +25,13 @@ from gatelift.core import (
     seeking,
     unrecorded,
 )
-from gatelift.core.agenda import Key, Look
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.events import ReadDone
+from gatelift.core.api.inflight import Outstanding
+from gatelift.core.api.user_objects import made_for
 from gatelift.core.attempts import Attempt
-from gatelift.core.events import ReadDone
-from gatelift.core.inflight import Outstanding
 from gatelift.core.knowledge import Owner, key_of, newer
 from gatelift.core.state import Core, ref_of
-from gatelift.core.user_objects import made_for
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects import core as core_objects
 from gatelift_kube.objects import kueue

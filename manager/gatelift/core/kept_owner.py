@@ -18,9 +18,9 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.core import seeking, texts
-from gatelift.core.agenda import Key, Look
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.resting import PUT_OWNER_BACK
 from gatelift.core.knowledge import key_of, newer
-from gatelift.core.resting import PUT_OWNER_BACK
 from gatelift.core.state import Core, ref_of
 from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner
 from gatelift_kube.objects.kueue import Workload

@@ -28,11 +28,11 @@ from collections.abc import Iterable
 import msgspec
 
 from gatelift.core import epochs, own_conditions, reclaimed, record, texts
+from gatelift.core.api.resting import PUT_RECORD_BACK
 from gatelift.core.attempts import LIVE, Attempt, AttemptState
 from gatelift.core.knowledge import newer
 from gatelift.core.link_values import LinkState
 from gatelift.core.record import Record
-from gatelift.core.resting import PUT_RECORD_BACK
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import is_true, without
 from gatelift_kube.objects.kueue import Admission, Workload, WorkloadStatus

@@ -6,11 +6,12 @@ events here), `gatelift_wire.session` (the machine inside).
 
 from __future__ import annotations
 
-from gatelift.core import cluster_status, foreign_runs, identity, informing, link_writes
+from gatelift.core import cluster_status, foreign_runs, identity, link_writes
+from gatelift.core.api import informing
+from gatelift.core.api.commands import CloseStream, Note, SendFrame
+from gatelift.core.api.events import StreamOpened
 from gatelift.core.cluster_record import ClusterRecord
 from gatelift.core.cluster_status import Cordon, Facts
-from gatelift.core.commands import CloseStream, Note, SendFrame
-from gatelift.core.events import StreamOpened
 from gatelift.core.link_values import (
     ClusterChanged,
     ClusterView,

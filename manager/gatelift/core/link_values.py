@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from gatelift.core.commands import Command
-from gatelift.core.counter import Proof
-from gatelift.core.events import Event
+from gatelift.core.api.commands import Command
+from gatelift.core.api.counter import Proof
+from gatelift.core.api.events import Event
 from gatelift.core.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift_kube.objects.gatelift import ForeignRun, Predecessor, WorkerCluster
 from gatelift_wire.inventory import InventoryEntry

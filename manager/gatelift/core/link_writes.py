@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gatelift.core import cluster_status, informing
+from gatelift.core import cluster_status
+from gatelift.core.api import informing
 from gatelift.core.cluster_status import Facts
 from gatelift.core.knowledge import newer
 from gatelift_kube.objects.gatelift import WorkerCluster

@@ -13,16 +13,17 @@ from functools import partial
 
 import msgspec
 
-from gatelift.core import events, given
+from gatelift.core import given
+from gatelift.core.api import events
+from gatelift.core.api.commands import AnswerEnrolment, CloseStream, EnrolmentVerdict, Note
+from gatelift.core.api.counter import Counter
+from gatelift.core.api.wall import Wall
 from gatelift.core.cluster_record import RETRY_SECONDS
-from gatelift.core.commands import AnswerEnrolment, CloseStream, EnrolmentVerdict, Note
-from gatelift.core.counter import Counter
 from gatelift.core.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.link import Link
 from gatelift.core.link_values import ClusterView, LinksOutcome, Sent, WriteIds
 from gatelift.core.linking import Leading, Outcome
 from gatelift.core.unheard import NOTHING_UNDECIDED, Undecided
-from gatelift.core.wall import Wall
 from gatelift_kube.contained import Contained
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, Predecessor, WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef

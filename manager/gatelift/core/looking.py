@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift.core.agenda import Key, Look
+from gatelift.core.api.agenda import Key, Look
 from gatelift.core.state import Core
 from gatelift_kube.resources import (
     ADMISSION_CHECK,

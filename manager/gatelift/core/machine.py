@@ -42,12 +42,9 @@ from gatelift.core import (
     unrecorded,
     write_failures,
 )
-from gatelift.core.agenda import Key, Look
-from gatelift.core.beginning import LIST_SECONDS_MAX, Beginning
-from gatelift.core.catching_up import CatchingUp
-from gatelift.core.commands import Command, ListAnew, Note
-from gatelift.core.containment import Boundary
-from gatelift.core.events import (
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.commands import Command, ListAnew, Note
+from gatelift.core.api.events import (
     ClockRead,
     Event,
     LeadershipExtended,
@@ -60,6 +57,9 @@ from gatelift.core.events import (
     Ticked,
     WentBack,
 )
+from gatelift.core.beginning import LIST_SECONDS_MAX, Beginning
+from gatelift.core.catching_up import CatchingUp
+from gatelift.core.containment import Boundary
 from gatelift.core.knowledge import key_of
 from gatelift.core.ledger import Ledger
 from gatelift.core.link_values import Links, WriteIds

@@ -9,10 +9,10 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.agenda import Key
+from gatelift.core.api.agenda import Key
+from gatelift.core.api.resting import MIRROR
 from gatelift.core.attempts import Attempt
 from gatelift.core.knowledge import Owner
-from gatelift.core.resting import MIRROR
 from gatelift.core.state import Core
 from gatelift_kinds import placed_on
 from gatelift_kube.unreadable import UNREADABLE

@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gatelift.core.agenda import Key, Look
-from gatelift.core.commands import ListOutOfSight
-from gatelift.core.events import OutOfSightListed, ReadFailed
-from gatelift.core.inflight import pause
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.commands import ListOutOfSight
+from gatelift.core.api.events import OutOfSightListed, ReadFailed
+from gatelift.core.api.inflight import pause
+from gatelift.core.api.user_objects import UserObject
 from gatelift.core.knowledge import Owner
-from gatelift.core.user_objects import UserObject
 from gatelift_kube.resources import POD, ObjectRef
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from gatelift.core import (
     telling,
     texts,
 )
-from gatelift.core.agenda import Key, Look
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.resting import PUT_MARK_BACK, SHOW_PLACED
 from gatelift.core.attempts import Attempt, AttemptState, Ending
 from gatelift.core.knowledge import Owner, key_of
-from gatelift.core.resting import PUT_MARK_BACK, SHOW_PLACED
 from gatelift.core.state import Core
 from gatelift_kinds import placed_on
 from gatelift_kinds.kind import Kind, KindError, PatchStep, UserChange

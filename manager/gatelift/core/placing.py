@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
 from gatelift.core import additions, dispatch, given, predecessors, record, telling, texts
-from gatelift.core.agenda import Key, Look
+from gatelift.core.api.agenda import Key, Look
 from gatelift.core.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.blobs import blob_hash
 from gatelift.core.knowledge import Owner

@@ -9,11 +9,11 @@ reads statuses.
 from __future__ import annotations
 
 from gatelift.core import record, texts
-from gatelift.core.agenda import Key
+from gatelift.core.api.agenda import Key
+from gatelift.core.api.resting import POD_TROUBLE
 from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.knowledge import Owner
 from gatelift.core.record import Record
-from gatelift.core.resting import POD_TROUBLE
 from gatelift.core.state import Core
 from gatelift_kinds.pod_trouble import (
     CONDITION,

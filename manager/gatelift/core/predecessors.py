@@ -14,10 +14,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from gatelift.core import few_lines, foreign_runs, given, informing, texts
+from gatelift.core import few_lines, foreign_runs, given, texts
+from gatelift.core.api import informing
+from gatelift.core.api.user_objects import UserObject, made_for
 from gatelift.core.foreign_runs import ANY
 from gatelift.core.gone import Inventory, Known, is_gone
-from gatelift.core.user_objects import UserObject, made_for
 from gatelift_kube.objects.gatelift import Predecessor
 from gatelift_kube.objects.gatelift_bounds import PREDECESSORS_MAX
 from gatelift_kube.objects.kueue import Workload

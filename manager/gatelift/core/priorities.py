@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.core import texts
-from gatelift.core.agenda import Key
+from gatelift.core.api.agenda import Key
 from gatelift.core.knowledge import Owner
 from gatelift.core.state import Core, ref_of
 from gatelift_kinds.kind import Priority, PriorityNames

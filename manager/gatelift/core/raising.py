@@ -9,8 +9,8 @@ says when, `reconcile` has the write asked for.
 from __future__ import annotations
 
 from gatelift.core import epochs, record, recovery_texts
-from gatelift.core.agenda import Key, Look
-from gatelift.core.inflight import Outstanding
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.inflight import Outstanding
 from gatelift.core.record import Record
 from gatelift.core.shown_end import FOR_GOOD
 from gatelift.core.state import Core

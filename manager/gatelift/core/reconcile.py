@@ -38,12 +38,12 @@ from gatelift.core import (
     unrecorded,
     verdicts,
 )
-from gatelift.core.agenda import Key, Look
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.resting import RECLAIM
 from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Wire
 from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LinkState
 from gatelift.core.record import Record
-from gatelift.core.resting import RECLAIM
 from gatelift.core.state import Core, ref_of
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.kind import Kind

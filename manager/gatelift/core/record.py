@@ -14,7 +14,8 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import admitted_by, documents, epochs, own_conditions, texts
+from gatelift.core import admitted_by, epochs, own_conditions, texts
+from gatelift.core.api import documents
 from gatelift.core.attempts import Ending
 from gatelift_kinds import pod_trouble
 from gatelift_kube.conditions import FALSE, TRUE, find, fitting, is_true, put, without

@@ -14,9 +14,9 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.core import epochs, placing, predecessors, raising, recovery_texts, texts
-from gatelift.core.agenda import Key, Look
-from gatelift.core.commands import SettleLease
-from gatelift.core.counter import Proof
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.commands import SettleLease
+from gatelift.core.api.counter import Proof
 from gatelift.core.link_values import CounterShown, PlacementsInventoried
 from gatelift.core.link_writes import latest
 from gatelift.core.raising import LOOK

@@ -5,7 +5,7 @@ Neighbour: `link` (hears the request, hands out the answer).
 
 from __future__ import annotations
 
-from gatelift.core.commands import IssueCertificate
+from gatelift.core.api.commands import IssueCertificate
 from gatelift.core.linking import Leading, Outcome
 from gatelift_kube.objects.gatelift import WorkerCluster
 

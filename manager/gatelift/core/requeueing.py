@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gatelift.core import endings, kept_out, record, reports, successors, texts
-from gatelift.core.agenda import Key, Look
+from gatelift.core.api.agenda import Key, Look
+from gatelift.core.api.resting import WHY_WAITING
 from gatelift.core.attempts import Attempt
 from gatelift.core.record import Record
-from gatelift.core.resting import WHY_WAITING
 from gatelift.core.state import Core
 from gatelift_kube.conditions import FALSE, find, truncated
 from gatelift_kube.objects.kueue import Workload

@@ -8,7 +8,7 @@ being run again. What the manager deactivated goes with the user's object; what 
 from __future__ import annotations
 
 from gatelift.core import texts
-from gatelift.core.agenda import Key, Look
+from gatelift.core.api.agenda import Key, Look
 from gatelift.core.knowledge import Owner, key_of
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import TRUE, find

@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gatelift.core import targets, texts
+from gatelift.core.api.user_objects import UserObject, made_for
 from gatelift.core.foreign_runs import ANY
 from gatelift.core.predecessors import Memory
 from gatelift.core.state import Core
-from gatelift.core.user_objects import UserObject, made_for
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER
 from gatelift_kube.objects.kueue import LocalQueue, Workload
 from gatelift_kube.resources import ObjectKey

@@ -6,8 +6,8 @@ Neighbours: `machine` calls; `inflight` keeps what holds up everything about an 
 from __future__ import annotations
 
 from gatelift.core import raising, refused_ends, refused_reservations, shown_end
-from gatelift.core.inflight import Outstanding
-from gatelift.core.resting import INFORMING
+from gatelift.core.api.inflight import Outstanding
+from gatelift.core.api.resting import INFORMING
 from gatelift.core.state import Core
 from gatelift_kube.writes import WriteError, WriteFailed
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from gatelift.core.agenda import Key, Look
+from gatelift.core.api.agenda import Key, Look
 
 SHARE = 0.1
 PER_SECOND = 10.0

@@ -15,7 +15,7 @@ import hashlib
 import hmac
 from dataclasses import dataclass, field
 
-from gatelift.core.events import LeadershipGained
+from gatelift.core.api.events import LeadershipGained
 from gatelift_kube.election import Tenure, holder_digest
 from gatelift_wire.leases import UNCOUNTED, Sealed
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from gatelift.core.user_objects import UserObject
+from gatelift.core.api.user_objects import UserObject
 from gatelift_admission.values import amounts
 from gatelift_kube import conditions
 from gatelift_kube.numbers import signed

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gatelift.core.agenda import Agenda, Key
-from gatelift.core.inflight import pause
+from gatelift.core.api.agenda import Agenda, Key
+from gatelift.core.api.inflight import pause
 from gatelift_kube.resources import ObjectRef
 
 RECLAIM = "reclaim"
