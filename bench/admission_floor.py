@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 import uvloop
 
 from bench.generator import FLAVOR
-from gatelift.core import record
+from gatelift.core.records import record
 from gatelift_kube.client import Client
 from gatelift_kube.clock import wall
 from gatelift_kube.config import from_kubeconfig

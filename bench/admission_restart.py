@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from bench.admission_site import Site, last_words, site
 from bench.generator import Arrival, Kind, Load, cluster_queues, workload_document
 from bench.processes import cpu_seconds, rss_peak_bytes
-from gatelift.core import record, texts
+from gatelift.core import texts
+from gatelift.core.records import record
 from gatelift_kube.clock import wall
 from gatelift_kube.conditions import is_true
 from gatelift_kube.objects.kueue import Workload

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bench.generator import Arrival, Kind, Load, sets_of, workload_document
-from gatelift.core import record, texts
+from gatelift.core import texts
+from gatelift.core.records import record
 from gatelift_kube.client import Client
 from gatelift_kube.clock import wall
 from gatelift_kube.conditions import find, is_true

@@ -23,7 +23,7 @@ import uvloop
 from bench.admission_floor import admission_body
 from bench.admission_site import Site, site
 from bench.generator import BASELINE, arrivals, scaled, workload_document, workload_of
-from gatelift.core import record
+from gatelift.core.records import record
 from gatelift_kube.clock import wall
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.reflector import Reflector

@@ -19,7 +19,7 @@ import uvloop
 
 from bench.fleet import CHECK, FLAVOR, NAMESPACE, POD_CPU, QUEUE, WORKERS
 from bench.generator import workload_of
-from gatelift.core import record
+from gatelift.core.records import record
 from gatelift_agent.core.sanitise import sanitise
 from gatelift_agent.core.settings import Policy
 from gatelift_kinds.kind import Part, Placing, Priority

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from gatelift.core import reconcile
-from gatelift.core.attempts import Attempt, AttemptState
+from gatelift.core.records.attempts import Attempt, AttemptState
 from gatelift_kube.contained import Contained
 from gatelift_kube.resources import JOB, POD, WORKLOAD
 from gatelift_wire.keys import PlacementKey

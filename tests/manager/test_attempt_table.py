@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from gatelift.core.attempts import LIVE, TABLE, Attempt, AttemptState, IllegalTransition, Internal, Wire, follow
+from gatelift.core.records.attempts import LIVE, TABLE, Attempt, AttemptState, IllegalTransition, Internal, Wire, follow
 from gatelift_kube.resources import ObjectKey
 
 S = AttemptState

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.knowledge import Knowledge
+from gatelift.core.records.knowledge import Knowledge
 from gatelift_kube.objects.kueue import AdmissionCheck, AdmissionCheckParameters, AdmissionCheckSpec, MultiKueueConfig
 
 KUEUE = "kueue.x-k8s.io"

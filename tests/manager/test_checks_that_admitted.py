@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gatelift.core.admitted_by import ADMITTED_BY
+from gatelift.core.records.admitted_by import ADMITTED_BY
 from gatelift_kube.resources import ADMISSION_CHECK, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.messages import Offer
 from manager.test_checks_nobody_asked_for import runs_on

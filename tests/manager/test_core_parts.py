@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from gatelift.core import epochs, record
 from gatelift.core.api.agenda import Agenda, Key, Look
 from gatelift.core.api.inflight import RETRY_SECONDS_MAX, STALE_SECONDS_MAX, InFlight, Outstanding
 from gatelift.core.api.resting import Resting
 from gatelift.core.api.status_budget import OUT_MAX, SAVED_MAX, StatusBudget
 from gatelift.core.api.wall import Wall
-from gatelift.core.attempts import Ending
-from gatelift.core.gone import Inventory, Known, is_gone
-from gatelift.core.knowledge import DEPARTED_MAX, Knowledge
-from gatelift.core.ledger import Ledger, LedgerError
 from gatelift.core.mirror import urgent
+from gatelift.core.records import epochs, record
+from gatelift.core.records.attempts import Ending
+from gatelift.core.records.gone import Inventory, Known, is_gone
+from gatelift.core.records.knowledge import DEPARTED_MAX, Knowledge
+from gatelift.core.records.ledger import Ledger, LedgerError
 from gatelift_kinds.cluster_selector import SELECTOR_CHARS_MAX, parse_selector
 from gatelift_kube.decoding import read_object
 from gatelift_kube.objects.kueue import Admission, PodSetAssignment, Workload

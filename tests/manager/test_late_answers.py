@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gatelift.core.api import events
-from gatelift.core.attempts import AttemptState
+from gatelift.core.records.attempts import AttemptState
 from gatelift_kube.resources import CLUSTER_QUEUE, JOB, LOCAL_QUEUE, POD, WORKLOAD, ObjectKey, ObjectRef, Resource
 from gatelift_kube.writes import Create, Delete, Patch, WriteDone, WriteError, WriteFailed
 from gatelift_wire.limits import LANDED_SECONDS

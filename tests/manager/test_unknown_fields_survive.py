@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gatelift.core import record
-from gatelift.core.attempts import Ending
+from gatelift.core.records import record
+from gatelift.core.records.attempts import Ending
 from gatelift_kube.conditions import put
 from gatelift_kube.decoding import read_object
 from gatelift_kube.objects.kueue import Admission, Workload

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gatelift.core.epochs import EPOCH_USED
+from gatelift.core.records.epochs import EPOCH_USED
 from gatelift_kube.resources import WORKLOAD, ObjectKey, ObjectRef
 from gatelift_kube.writes import ApiWrite, Patch, WriteError
 from support.builders_manager import a_job, a_setting, a_workload

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from gatelift.core import endings, placing
-from gatelift.core.attempts import Attempt, Ending, Outcome, Wire
+from gatelift.core.records.attempts import Attempt, Ending, Outcome, Wire
 from gatelift.core.state import Core
 from gatelift_agent.core import draining, orphans, starting
 from gatelift_agent.core.placements import Placement

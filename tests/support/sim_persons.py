@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gatelift.cli.recover import EPOCHS_ABOVE
-from gatelift.core import epochs
+from gatelift.core.records import epochs
 from gatelift.core.recovery_asked import ANNOTATION_FENCED_GONE, Without, without
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVER,

@@ -14,9 +14,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from gatelift.core import texts
-from gatelift.core.attempts import AttemptState
 from gatelift.core.link_values import LinkState
 from gatelift.core.machine import Machine
+from gatelift.core.records.attempts import AttemptState
 from gatelift.core.state import Core
 from gatelift_admission.queues.models import readable_quotas
 from gatelift_admission.told.statuses import QueueFigures

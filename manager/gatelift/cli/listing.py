@@ -18,7 +18,8 @@ from gatelift.cli.connection import run
 from gatelift.cli.leader import tell_if_absent
 from gatelift.cli.render import Output, Typed, age, show
 from gatelift.cli.target import target_of
-from gatelift.core import epochs, record, texts
+from gatelift.core import texts
+from gatelift.core.records import epochs, record
 from gatelift_admission.engine import POSITIONS_MAX
 from gatelift_kinds.made_for import owners_of
 from gatelift_kube import conditions

@@ -8,7 +8,7 @@ given longer than that to stop may use all of it. Only the record says how long 
 from __future__ import annotations
 
 from gatelift.core import placing, telling
-from gatelift.core.attempts import Absence, Attempt, AttemptState
+from gatelift.core.records.attempts import Absence, Attempt, AttemptState
 from gatelift.core.state import Core
 
 GRACE_SECONDS = 30.0

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.knowledge import key_of
+from gatelift.core.records.knowledge import key_of
 from gatelift.core.state import Core
 from gatelift_admission.values.model import Fault
 from gatelift_kube.contained import Failure

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import record, texts
-from gatelift.core.attempts import Ending
+from gatelift.core import texts
+from gatelift.core.records import record
+from gatelift.core.records.attempts import Ending
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import TRUE, find, put
 from gatelift_kube.objects.kueue import Workload

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gatelift.core import containment, deactivation, readiness, telling, texts
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.attempts import AttemptState, Ending, Internal
+from gatelift.core.records.attempts import AttemptState, Ending, Internal
 from gatelift.core.state import Core
 from gatelift_admission.values.model import Evict, Inadmissible, Preempt, Reserve, Unreserve
 

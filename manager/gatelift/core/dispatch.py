@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gatelift.core import readiness, record, targets, telling, texts
-from gatelift.core.attempts import Attempt, AttemptState, Internal, Round
-from gatelift.core.knowledge import Owner
+from gatelift.core import readiness, targets, telling, texts
 from gatelift.core.link_values import ClusterView, LinkState
 from gatelift.core.open_offers import ANSWER_SECONDS_MAX
+from gatelift.core.records import record
+from gatelift.core.records.attempts import Attempt, AttemptState, Internal, Round
+from gatelift.core.records.knowledge import Owner
 from gatelift.core.state import Core, ref_of
 from gatelift_admission.values import amounts
 from gatelift_kinds.cluster_selector import ANNOTATION_CLUSTER_SELECTOR, parse_selector

@@ -9,13 +9,11 @@ from __future__ import annotations
 from gatelift.core import (
     deactivation,
     dispatch,
-    epochs,
     execution_time,
     kept_record,
     placing,
     pod_troubles,
     readiness,
-    record,
     retention,
     shown_end,
     targets,
@@ -24,11 +22,12 @@ from gatelift.core import (
     unrecorded,
     verdicts,
 )
-from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.dispatch_values import backoff
-from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LinkState
-from gatelift.core.record import Record, Requeue
+from gatelift.core.records import epochs, record
+from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
+from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.record import Record, Requeue
 from gatelift.core.refused_ends import EVICT_AND_RELEASE, FINISH, RELEASE, SAID
 from gatelift.core.state import Core
 from gatelift_kinds import kind as kinds

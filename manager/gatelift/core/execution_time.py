@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from gatelift.core import deactivation, texts
-from gatelift.core.attempts import Attempt
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import TRUE, find
 from gatelift_kube.objects.kueue import Workload

@@ -6,7 +6,7 @@ tells it once Finished is written.
 
 from __future__ import annotations
 
-from gatelift.core.attempts import Attempt
+from gatelift.core.records.attempts import Attempt
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.plain_text import ending

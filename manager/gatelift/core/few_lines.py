@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gatelift.core.attempts import Attempt
+    from gatelift.core.records.attempts import Attempt
     from gatelift.core.state import Core
 
 LINES_MAX = 20

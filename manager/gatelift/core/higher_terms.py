@@ -11,12 +11,13 @@ Neighbours: `reconcile` and `machine`, who ask; `kept_record`, for what else is 
 
 from __future__ import annotations
 
-from gatelift.core import record, texts
+from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import Read
 from gatelift.core.api.events import LeadershipGained, ReadDone, ReadFailed, TermUnconfirmed
 from gatelift.core.link_values import HigherTermRead
-from gatelift.core.record import Record
+from gatelift.core.records import record
+from gatelift.core.records.record import Record
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.objects.core import Lease
 from gatelift_kube.objects.kueue import Workload

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gatelift.core import record, texts
+from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import HOLD, LET_GO
-from gatelift.core.knowledge import key_of
+from gatelift.core.records import record
+from gatelift.core.records.knowledge import key_of
 from gatelift.core.state import Core
 from gatelift_admission.charges.debts import CHARGED_IN
 from gatelift_kinds.markers import RESOURCE_IN_USE

@@ -19,7 +19,6 @@ from gatelift.core import (
     priorities,
     raising,
     readiness,
-    record,
     recovery,
     reports,
     seeking,
@@ -29,8 +28,9 @@ from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.events import ReadDone
 from gatelift.core.api.inflight import Outstanding
 from gatelift.core.api.user_objects import made_for
-from gatelift.core.attempts import Attempt
-from gatelift.core.knowledge import Owner, key_of, newer
+from gatelift.core.records import record
+from gatelift.core.records.attempts import Attempt
+from gatelift.core.records.knowledge import Owner, key_of, newer
 from gatelift.core.state import Core, ref_of
 from gatelift_kinds.kind import Kind
 from gatelift_kube.objects import core as core_objects

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from gatelift.core import epochs, seeking
-from gatelift.core.attempts import LIVE, Attempt, AttemptState
+from gatelift.core import seeking
+from gatelift.core.records import epochs
+from gatelift.core.records.attempts import LIVE, Attempt, AttemptState
 from gatelift.core.state import Core, ref_of
 
 

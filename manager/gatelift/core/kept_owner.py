@@ -20,7 +20,7 @@ import msgspec
 from gatelift.core import seeking, texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import PUT_OWNER_BACK
-from gatelift.core.knowledge import key_of, newer
+from gatelift.core.records.knowledge import key_of, newer
 from gatelift.core.state import Core, ref_of
 from gatelift_kinds.made_for import ANNOTATION_OWNER, owners_of, said_of, says_owner
 from gatelift_kube.objects.kueue import Workload

@@ -27,12 +27,13 @@ from collections.abc import Iterable
 
 import msgspec
 
-from gatelift.core import epochs, own_conditions, reclaimed, record, texts
+from gatelift.core import texts
 from gatelift.core.api.resting import PUT_RECORD_BACK
-from gatelift.core.attempts import LIVE, Attempt, AttemptState
-from gatelift.core.knowledge import newer
 from gatelift.core.link_values import LinkState
-from gatelift.core.record import Record
+from gatelift.core.records import epochs, own_conditions, reclaimed, record
+from gatelift.core.records.attempts import LIVE, Attempt, AttemptState
+from gatelift.core.records.knowledge import newer
+from gatelift.core.records.record import Record
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import is_true, without
 from gatelift_kube.objects.kueue import Admission, Workload, WorkloadStatus

@@ -13,7 +13,7 @@ from typing import Any
 from gatelift.core import cluster_status
 from gatelift.core.api import informing
 from gatelift.core.cluster_status import Facts
-from gatelift.core.knowledge import newer
+from gatelift.core.records.knowledge import newer
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_wire.session import GreetingReceived, LeaseRenewed
 

@@ -13,7 +13,6 @@ from functools import partial
 
 import msgspec
 
-from gatelift.core import given
 from gatelift.core.api import events
 from gatelift.core.api.commands import AnswerEnrolment, CloseStream, EnrolmentVerdict, Note
 from gatelift.core.api.counter import Counter
@@ -23,6 +22,7 @@ from gatelift.core.enrolment import Enrolments, EnrolmentSettings
 from gatelift.core.link import Link
 from gatelift.core.link_values import ClusterView, LinksOutcome, Sent, WriteIds
 from gatelift.core.linking import Leading, Outcome
+from gatelift.core.records import given
 from gatelift.core.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift_kube.contained import Contained
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, Predecessor, WorkerCluster

@@ -11,8 +11,8 @@ import msgspec
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key
 from gatelift.core.api.resting import MIRROR
-from gatelift.core.attempts import Attempt
-from gatelift.core.knowledge import Owner
+from gatelift.core.records.attempts import Attempt
+from gatelift.core.records.knowledge import Owner
 from gatelift.core.state import Core
 from gatelift_kinds import placed_on
 from gatelift_kube.unreadable import UNREADABLE

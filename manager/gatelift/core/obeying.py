@@ -7,7 +7,7 @@ behind a look at a Workload that failed; `containment` sets aside.
 from __future__ import annotations
 
 from gatelift.core import deactivation, placing, texts
-from gatelift.core.attempts import Ending
+from gatelift.core.records.attempts import Ending
 from gatelift.core.state import Core
 from gatelift_kube.objects.kueue import Workload
 from gatelift_kube.resources import ObjectKey

@@ -16,7 +16,7 @@ from gatelift.core.api.commands import ListOutOfSight
 from gatelift.core.api.events import OutOfSightListed, ReadFailed
 from gatelift.core.api.inflight import pause
 from gatelift.core.api.user_objects import UserObject
-from gatelift.core.knowledge import Owner
+from gatelift.core.records.knowledge import Owner
 from gatelift_kube.resources import POD, ObjectRef
 
 if TYPE_CHECKING:

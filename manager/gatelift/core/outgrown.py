@@ -8,8 +8,8 @@ whose version that write is for; `owners` asks about what is placed.
 from __future__ import annotations
 
 from gatelift.core import texts
-from gatelift.core.attempts import Attempt, Ending
-from gatelift.core.knowledge import Owner
+from gatelift.core.records.attempts import Attempt, Ending
+from gatelift.core.records.knowledge import Owner
 from gatelift.core.state import Core
 from gatelift_kube.objects.kueue import Workload
 

@@ -10,22 +10,12 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import (
-    mirror,
-    out_of_sight,
-    outgrown,
-    pod_troubles,
-    priorities,
-    record,
-    seeking,
-    shown_end,
-    telling,
-    texts,
-)
+from gatelift.core import mirror, out_of_sight, outgrown, pod_troubles, priorities, seeking, shown_end, telling, texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import PUT_MARK_BACK, SHOW_PLACED
-from gatelift.core.attempts import Attempt, AttemptState, Ending
-from gatelift.core.knowledge import Owner, key_of
+from gatelift.core.records import record
+from gatelift.core.records.attempts import Attempt, AttemptState, Ending
+from gatelift.core.records.knowledge import Owner, key_of
 from gatelift.core.state import Core
 from gatelift_kinds import placed_on
 from gatelift_kinds.kind import Kind, KindError, PatchStep, UserChange

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 
-from gatelift.core import additions, dispatch, given, predecessors, record, telling, texts
+from gatelift.core import additions, dispatch, predecessors, telling, texts
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.blobs import blob_hash
-from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import ClusterView
-from gatelift.core.record import Record
+from gatelift.core.records import given, record
+from gatelift.core.records.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal, Outcome, Wire
+from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.record import Record
 from gatelift.core.state import Core
 from gatelift.core.unexplained import is_unexplained
 from gatelift_kinds.kind import KindError

@@ -8,12 +8,13 @@ reads statuses.
 
 from __future__ import annotations
 
-from gatelift.core import record, texts
+from gatelift.core import texts
 from gatelift.core.api.agenda import Key
 from gatelift.core.api.resting import POD_TROUBLE
-from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
-from gatelift.core.knowledge import Owner
-from gatelift.core.record import Record
+from gatelift.core.records import record
+from gatelift.core.records.attempts import Attempt, AttemptState, Outcome, Wire
+from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.record import Record
 from gatelift.core.state import Core
 from gatelift_kinds.pod_trouble import (
     CONDITION,

@@ -11,7 +11,7 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.agenda import Key
-from gatelift.core.knowledge import Owner
+from gatelift.core.records.knowledge import Owner
 from gatelift.core.state import Core, ref_of
 from gatelift_kinds.kind import Priority, PriorityNames
 from gatelift_kube.conditions import is_true

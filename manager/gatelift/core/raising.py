@@ -8,10 +8,11 @@ says when, `reconcile` has the write asked for.
 
 from __future__ import annotations
 
-from gatelift.core import epochs, record, recovery_texts
+from gatelift.core import recovery_texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.inflight import Outstanding
-from gatelift.core.record import Record
+from gatelift.core.records import epochs, record
+from gatelift.core.records.record import Record
 from gatelift.core.shown_end import FOR_GOOD
 from gatelift.core.state import Core
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER

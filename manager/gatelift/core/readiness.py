@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gatelift.core import deactivation, mirror, record, texts
+from gatelift.core import deactivation, mirror, texts
 from gatelift.core.api.resting import PODS_READY
-from gatelift.core.attempts import Attempt, AttemptState, Ending
 from gatelift.core.dispatch_values import backoff
-from gatelift.core.knowledge import Owner
-from gatelift.core.record import Requeue
+from gatelift.core.records import record
+from gatelift.core.records.attempts import Attempt, AttemptState, Ending
+from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.record import Requeue
 from gatelift.core.state import Core, ref_of
 from gatelift_kube.conditions import FALSE, TRUE, find, is_true, put
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER

@@ -27,8 +27,6 @@ from gatelift.core import (
     priorities,
     raising,
     readiness,
-    reclaimed,
-    record,
     reports,
     requeueing,
     retention,
@@ -40,10 +38,11 @@ from gatelift.core import (
 )
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import RECLAIM
-from gatelift.core.attempts import Attempt, AttemptState, Ending, Internal, Wire
-from gatelift.core.knowledge import Owner
 from gatelift.core.link_values import LinkState
-from gatelift.core.record import Record
+from gatelift.core.records import reclaimed, record
+from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal, Wire
+from gatelift.core.records.knowledge import Owner
+from gatelift.core.records.record import Record
 from gatelift.core.state import Core, ref_of
 from gatelift_admission.values.model import Reserve
 from gatelift_kinds.kind import Kind

@@ -11,7 +11,6 @@ from gatelift.core import (
     belief,
     dispatch,
     endings,
-    epochs,
     failed_containers,
     few_lines,
     kept_record,
@@ -25,10 +24,11 @@ from gatelift.core import (
     unrecorded,
     words,
 )
-from gatelift.core.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.caution import Ahead
 from gatelift.core.link_values import LinkState, Reported
 from gatelift.core.raising import LOOK
+from gatelift.core.records import epochs
+from gatelift.core.records.attempts import Attempt, AttemptState, Outcome, Wire
 from gatelift.core.state import Core, ref_of
 from gatelift.core.unexplained import is_unexplained
 from gatelift_kinds.made_for import owners_of

@@ -7,7 +7,7 @@ what is there, `machine` looks again when an answer comes.
 from __future__ import annotations
 
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.knowledge import key_of
+from gatelift.core.records.knowledge import key_of
 from gatelift.core.state import Core
 from gatelift_kinds.made_for import owners_of
 from gatelift_kube.objects.kueue import Workload

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift.core.attempts import Attempt, AttemptState
 from gatelift.core.link_values import ClusterView
+from gatelift.core.records.attempts import Attempt, AttemptState
 from gatelift.core.state import Core
 from gatelift.core.unheard import NOTHING_UNDECIDED, Undecided
 

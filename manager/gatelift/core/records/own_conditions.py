@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import admitted_by, epochs, texts
+from gatelift.core import texts
+from gatelift.core.records import admitted_by, epochs
 from gatelift_kinds import pod_trouble
 from gatelift_kube.conditions import CONDITIONS_MAX, left_out
 from gatelift_kube.objects.kueue import Workload

@@ -12,7 +12,7 @@ from typing import Any
 
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.user_objects import UserObject, made_for
-from gatelift.core.record import Record
+from gatelift.core.records.record import Record
 from gatelift_kinds.kind import Kind
 from gatelift_kinds.made_for import owners_of
 from gatelift_kube.numbers import whole

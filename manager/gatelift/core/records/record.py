@@ -14,9 +14,10 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import admitted_by, epochs, own_conditions, texts
+from gatelift.core import texts
 from gatelift.core.api import documents
-from gatelift.core.attempts import Ending
+from gatelift.core.records import admitted_by, epochs, own_conditions
+from gatelift.core.records.attempts import Ending
 from gatelift_kinds import pod_trouble
 from gatelift_kube.conditions import FALSE, TRUE, find, fitting, is_true, put, without
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER

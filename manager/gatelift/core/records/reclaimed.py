@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import msgspec
 
-from gatelift.core import record, texts
-from gatelift.core.attempts import LIVE, Attempt
+from gatelift.core import texts
+from gatelift.core.records import record
+from gatelift.core.records.attempts import LIVE, Attempt
 from gatelift_kube.conditions import is_true
 from gatelift_kube.objects.kueue import ReclaimablePod, Workload
 
