@@ -5,10 +5,10 @@ from __future__ import annotations
 from gatelift import admission_settings
 from gatelift.config import Configuration, WaitForPodsReady
 from gatelift.core.api.wall import Wall
+from gatelift.core.clusters.enrolment import Enrolments, EnrolmentSettings
+from gatelift.core.clusters.link_values import WriteIds
+from gatelift.core.clusters.links import Links
 from gatelift.core.dispatch_values import DispatchSettings
-from gatelift.core.enrolment import Enrolments, EnrolmentSettings
-from gatelift.core.link_values import WriteIds
-from gatelift.core.links import Links
 from gatelift.core.machine import Machine
 from gatelift.core.readiness_values import ReadinessSettings, RetentionSettings
 from gatelift.core.settings import Settings

@@ -17,7 +17,7 @@ import pytest_asyncio
 from gatelift.adapters.local_stream import LocalStream
 from gatelift.core.api import commands as manager_commands
 from gatelift.core.api import events as manager_events
-from gatelift.core.link_values import Reported
+from gatelift.core.clusters.link_values import Reported
 from gatelift_agent.adapters import health as health_adapter
 from gatelift_agent.adapters import leadership
 from gatelift_agent.app import Agent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gatelift.core.foreign_runs import ANNOTATION_IGNORED, IGNORE_ALL
+from gatelift.core.clusters.foreign_runs import ANNOTATION_IGNORED, IGNORE_ALL
 from gatelift_kube.resources import JOB, POD, WORKER_CLUSTER, WORKLOAD
 from gatelift_wire.inventory import ForeignRun
 from support.history import History

@@ -12,7 +12,7 @@ import pytest
 from cryptography import x509
 
 from gatelift.adapters import authority
-from gatelift.core.link_values import LinkBroken
+from gatelift.core.clusters.link_values import LinkBroken
 from gatelift_kube.tasks import spawn
 from gatelift_wire.messages import (
     CertificateRequest,

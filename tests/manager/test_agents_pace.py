@@ -9,7 +9,7 @@ import pytest
 from gatelift.adapters.frame_slices import SLICE_MESSAGES
 from gatelift.adapters.peer_budget import CPU_BURST_SECONDS
 from gatelift.core.api.events import FrameArrived
-from gatelift.core.link_values import Reported
+from gatelift.core.clusters.link_values import Reported
 from gatelift_kube.clock import monotonic
 from gatelift_kube.tasks import spawn
 from gatelift_wire import codec

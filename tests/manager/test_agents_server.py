@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 
 from gatelift.adapters import agents_server, authority
 from gatelift.core.api.commands import CloseStream, SendFrame
-from gatelift.core.link_values import LinkBroken, LinkOpened, Reported
+from gatelift.core.clusters.link_values import LinkBroken, LinkOpened, Reported
 from gatelift_kube.tasks import spawn
 from gatelift_wire import codec, limits
 from gatelift_wire.inventory import InventoryChunk

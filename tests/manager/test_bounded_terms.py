@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from gatelift.core.api.counter import Proof
-from gatelift.core.link_values import CounterShown
+from gatelift.core.clusters.link_values import CounterShown
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVER,
     ANNOTATION_RECOVERY,

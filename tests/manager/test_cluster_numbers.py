@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from gatelift.cli.manifests import MANAGEMENT, load_manifests
-from gatelift.core import cluster_numbers
 from gatelift.core.api import events
-from gatelift.core.cluster_numbers import GO_ON_ABOVE, SESSION_MAX, WITNESS_MAX, Tried, as_written, begun_from
-from gatelift.core.cluster_status import ANNOTATION_FENCED_AFTER, ANNOTATION_FENCED_THROUGH, OURS
-from gatelift.core.identity import SESSION_JUMP_MAX
+from gatelift.core.clusters import cluster_numbers
+from gatelift.core.clusters.cluster_numbers import GO_ON_ABOVE, SESSION_MAX, WITNESS_MAX, Tried, as_written, begun_from
+from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_AFTER, ANNOTATION_FENCED_THROUGH, OURS
+from gatelift.core.clusters.identity import SESSION_JUMP_MAX
 from gatelift_kube.numbers import whole
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
 from gatelift_kube.resources import WORKER_CLUSTER

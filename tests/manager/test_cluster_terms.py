@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gatelift.core.api import events
-from gatelift.core.link_values import HigherTermRead
+from gatelift.core.clusters.link_values import HigherTermRead
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import ObjectSeen

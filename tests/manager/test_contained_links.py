@@ -8,7 +8,7 @@ import pytest
 
 from gatelift.core.api import events
 from gatelift.core.api.counter import Counter
-from gatelift.core.link import Link
+from gatelift.core.clusters.link import Link
 from gatelift_kube.contained import Contained
 from gatelift_wire.refusals import CloseReason
 from support.links_bench import Manager

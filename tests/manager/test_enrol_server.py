@@ -18,7 +18,7 @@ from cryptography import x509
 from gatelift.adapters import authority, enrol_server
 from gatelift.core.api.commands import AnswerEnrolment, EnrolmentVerdict
 from gatelift.core.api.events import EnrolmentAsked
-from gatelift.core.enrolment import EnrolmentSettings
+from gatelift.core.clusters.enrolment import EnrolmentSettings
 from gatelift_agent.adapters.enrolment import Enrolment, EnrolmentError
 from gatelift_agent.adapters.identity_store import DirectoryStore
 from gatelift_agent.adapters.targets import Target

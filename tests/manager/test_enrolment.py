@@ -9,8 +9,8 @@ import pytest
 
 from gatelift.core.api.commands import AnswerEnrolment, Command, EnrolmentVerdict, IssueCertificate
 from gatelift.core.api.events import CertificateIssued, EnrolmentAsked
-from gatelift.core.enrolment import REQUESTS_MAX, Enrolments, EnrolmentSettings
-from gatelift.core.link_values import WriteIds
+from gatelift.core.clusters.enrolment import REQUESTS_MAX, Enrolments, EnrolmentSettings
+from gatelift.core.clusters.link_values import WriteIds
 from gatelift_kube import timestamps
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.writes import Patch, WriteDone, WriteError, WriteFailed

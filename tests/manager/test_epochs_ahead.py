@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gatelift.core.api.counter import Proof
-from gatelift.core.link_values import CounterShown, FencedByPerson
+from gatelift.core.clusters.link_values import CounterShown, FencedByPerson
 from gatelift_kube.resources import POD, WORKLOAD, ObjectKey, ObjectRef
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Commit, Finished, Forget, GatesLifted, Report, Stop, Stopped

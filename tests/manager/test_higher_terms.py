@@ -18,7 +18,7 @@ from gatelift.core.api.events import (
     TermUnconfirmed,
     Ticked,
 )
-from gatelift.core.link_values import FencedByPerson, HigherTermRead, LinksOutcome
+from gatelift.core.clusters.link_values import FencedByPerson, HigherTermRead, LinksOutcome
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_kube.resources import LEASE, WORKER_CLUSTER, WORKLOAD
 from gatelift_kube.writes import Create, Delete, ObjectSeen, Patch

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.cluster_status import ANNOTATION_FENCED_AFTER, ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH, Facts
-from gatelift.core.identity import SESSION_JUMP_MAX, Doubt, doubt_of
-from gatelift.core.link_values import LinkOpened, PlacementsInventoried
+from gatelift.core.clusters.cluster_status import (
+    ANNOTATION_FENCED_AFTER,
+    ANNOTATION_FENCED_BY,
+    ANNOTATION_FENCED_THROUGH,
+    Facts,
+)
+from gatelift.core.clusters.identity import SESSION_JUMP_MAX, Doubt, doubt_of
+from gatelift.core.clusters.link_values import LinkOpened, PlacementsInventoried
 from gatelift_kube import conditions
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
 from gatelift_kube.resources import WORKER_CLUSTER

@@ -10,7 +10,7 @@ import pytest
 from gatelift.core import inventories, recovery, reports
 from gatelift.core.api.events import Ticked
 from gatelift.core.catching_up import BEHIND_PER_CALL
-from gatelift.core.link_values import LinkBroken, LinkOpened, LinkState, PlacementsInventoried, Reported
+from gatelift.core.clusters.link_values import LinkBroken, LinkOpened, LinkState, PlacementsInventoried, Reported
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import Applied, Finished, Stop

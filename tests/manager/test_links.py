@@ -7,8 +7,8 @@ import json
 import pytest
 
 from gatelift.core.api import events
-from gatelift.core.cluster_status import ANNOTATION_FENCED_BY
-from gatelift.core.link_values import (
+from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_BY
+from gatelift.core.clusters.link_values import (
     HigherTermRead,
     LinkBroken,
     LinkLost,

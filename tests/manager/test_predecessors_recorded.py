@@ -7,10 +7,10 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from gatelift.core import cluster_status
-from gatelift.core.cluster_status import Facts
-from gatelift.core.foreign_runs import ANY
-from gatelift.core.link_values import PlacementsInventoried
+from gatelift.core.clusters import cluster_status
+from gatelift.core.clusters.cluster_status import Facts
+from gatelift.core.clusters.foreign_runs import ANY
+from gatelift.core.clusters.link_values import PlacementsInventoried
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster, WorkerClusterStatus
 from gatelift_kube.objects.gatelift_bounds import PREDECESSORS_MAX
 from gatelift_kube.objects.meta import ObjectMeta

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gatelift.core.api.user_objects import UserObject
-from gatelift.core.foreign_runs import ANNOTATION_IGNORED, awaited, condition, read
-from gatelift.core.link_values import ClusterChanged
+from gatelift.core.clusters.foreign_runs import ANNOTATION_IGNORED, awaited, condition, read
+from gatelift.core.clusters.link_values import ClusterChanged
 from gatelift.core.predecessors import REMEMBERED_MAX, Memory, left_alone
 from gatelift.core.records.gone import Known
 from gatelift.core.successors import own_runs

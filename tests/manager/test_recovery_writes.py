@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from gatelift.core.api.counter import Proof
-from gatelift.core.link_values import CounterShown
+from gatelift.core.clusters.link_values import CounterShown
 from gatelift.core.recovery_values import ANNOTATION_RECOVERY, ANNOTATION_RESTORED, SAID_CHARACTERS_MAX, Stage
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef
 from gatelift_kube.writes import Create, Delete, Patch, WriteError

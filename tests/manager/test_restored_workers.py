@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.cluster_status import ANNOTATION_RESTORED_ACCEPTED
-from gatelift.core.link_values import LinkState
+from gatelift.core.clusters.cluster_status import ANNOTATION_RESTORED_ACCEPTED
+from gatelift.core.clusters.link_values import LinkState
 from gatelift_kube import conditions
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import ObjectSeen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatelift.core.api import events
 from gatelift.core.api.speaking import BESIDE_SECONDS
-from gatelift.core.link_values import LinkLost
+from gatelift.core.clusters.link_values import LinkLost
 from gatelift_kube import conditions
 from gatelift_kube.objects.meta import Condition
 from gatelift_kube.resources import WORKER_CLUSTER

@@ -9,7 +9,7 @@ import pytest
 
 from gatelift import own_settings
 from gatelift.adapters import agents_server, authority, authority_store, enrol_server, peer_budget
-from gatelift.core import links, renewals
+from gatelift.core.clusters import links, renewals
 from gatelift.introduction import TOKEN_SECONDS_USUAL
 from gatelift_agent.adapters import enrolment
 from gatelift_wire import limits, tokens

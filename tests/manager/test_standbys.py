@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gatelift.core.api import events
-from gatelift.core.link_values import LinkState
+from gatelift.core.clusters.link_values import LinkState
 from gatelift_kube import conditions
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
 from gatelift_kube.resources import WORKER_CLUSTER

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from gatelift.core.api import events, informing
-from gatelift.core.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
-from gatelift.core.link_values import LinkState
+from gatelift.core.clusters.cluster_status import ANNOTATION_FENCED_BY, ANNOTATION_FENCED_THROUGH
+from gatelift.core.clusters.link_values import LinkState
 from gatelift_kube import conditions
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import ObjectSeen

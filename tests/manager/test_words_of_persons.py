@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gatelift.core.cluster_status import (
+from gatelift.core.clusters.cluster_status import (
     ANNOTATION_FENCE_REFUSED,
     ANNOTATION_FENCED_AFTER,
     ANNOTATION_FENCED_BY,
     ANNOTATION_FENCED_THROUGH,
 )
-from gatelift.core.link_values import FencedByPerson, LinkState
+from gatelift.core.clusters.link_values import FencedByPerson, LinkState
 from gatelift_kube import conditions
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import ObjectSeen

@@ -24,8 +24,8 @@ from gatelift import config as manager_config
 from gatelift.cli.main import app
 from gatelift.core.api.commands import AnswerEnrolment
 from gatelift.core.api.events import EnrolmentAsked
-from gatelift.core.enrolment import Enrolments, EnrolmentSettings
-from gatelift.core.link_values import WriteIds
+from gatelift.core.clusters.enrolment import Enrolments, EnrolmentSettings
+from gatelift.core.clusters.link_values import WriteIds
 from gatelift.webhooks import review
 from gatelift_admission.feed import validation, validation_workload
 from gatelift_agent import config as agent_config

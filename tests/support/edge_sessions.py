@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from gatelift.core.link_values import Reported
+from gatelift.core.clusters.link_values import Reported
 from gatelift_wire.keys import PlacementKey
 from gatelift_wire.messages import (
     Cordon,

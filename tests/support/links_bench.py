@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from gatelift.core.api import events
 from gatelift.core.api.commands import AnswerEnrolment, CloseStream, Command, IssueCertificate, Note, SendFrame
 from gatelift.core.api.wall import Wall
-from gatelift.core.link_values import LinkOpened, Upcall, WriteIds
-from gatelift.core.links import Links
+from gatelift.core.clusters.link_values import LinkOpened, Upcall, WriteIds
+from gatelift.core.clusters.links import Links
 from gatelift_kube.resources import WORKER_CLUSTER
 from gatelift_kube.writes import Create, EmitEvent, ObjectSeen, Patch, Synced
 from gatelift_wire import limits

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from gatelift.core.api import events
-from gatelift.core.link_values import ClusterView, LinksOutcome, Sent, Upcall
+from gatelift.core.clusters.link_values import ClusterView, LinksOutcome, Sent, Upcall
+from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift.core.records import given
-from gatelift.core.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift_kube.objects.gatelift import Predecessor, WorkerCluster
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey

@@ -17,8 +17,7 @@ from gatelift.core import invariants
 from gatelift.core.api import events
 from gatelift.core.api.commands import Command, ListAnew, ListOutOfSight, Note, Read, ReadAll, StepDown
 from gatelift.core.beginning import WATCHED
-from gatelift.core.dispatch_values import DispatchSettings
-from gatelift.core.link_values import (
+from gatelift.core.clusters.link_values import (
     ClusterView,
     FencedByPerson,
     LinkBroken,
@@ -30,6 +29,7 @@ from gatelift.core.link_values import (
     Upcall,
     WriteIds,
 )
+from gatelift.core.dispatch_values import DispatchSettings
 from gatelift.core.machine import Machine
 from gatelift.core.readiness_values import ReadinessSettings
 from gatelift.core.settings import Settings

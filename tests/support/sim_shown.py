@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gatelift.core import held, kept_out, reports, unrecorded
 from gatelift.core.api.agenda import Key
-from gatelift.core.links import Links
+from gatelift.core.clusters.links import Links
 from gatelift.core.records.attempts import LIVE
 from gatelift.core.state import Core
 from gatelift_admission.entries.entry import Phase

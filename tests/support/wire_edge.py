@@ -23,9 +23,9 @@ from gatelift.adapters.agents_server import SERVICE, AgentsServer
 from gatelift.adapters.enrol_server import EnrolServer
 from gatelift.core.api import commands, events
 from gatelift.core.api.wall import Wall
-from gatelift.core.enrolment import Enrolments, EnrolmentSettings
-from gatelift.core.link_values import LinkOpened, Upcall, WriteIds
-from gatelift.core.links import Links
+from gatelift.core.clusters.enrolment import Enrolments, EnrolmentSettings
+from gatelift.core.clusters.link_values import LinkOpened, Upcall, WriteIds
+from gatelift.core.clusters.links import Links
 from gatelift_kube.clock import monotonic, wall
 from gatelift_kube.machine_loop import MachineLoop
 from gatelift_kube.objects.gatelift import WorkerCluster

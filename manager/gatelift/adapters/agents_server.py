@@ -27,7 +27,7 @@ from gatelift.adapters.peer_turns import STAYS_ABOVE, PeerTurns
 from gatelift.adapters.stream_gate import StreamGate, Worth
 from gatelift.core.api.commands import CloseStream, SendFrame
 from gatelift.core.api.events import Event, FrameArrived, StreamClosed, StreamOpened, StreamViolated
-from gatelift.core.links import STREAMS_MAX
+from gatelift.core.clusters.links import STREAMS_MAX
 from gatelift_kube.tasks import spawn
 from gatelift_wire import codec, identity, limits
 from gatelift_wire.frame_writer import FrameWriter

@@ -14,7 +14,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from gatelift.core import texts
-from gatelift.core.link_values import LinkState
+from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.machine import Machine
 from gatelift.core.records.attempts import AttemptState
 from gatelift.core.state import Core

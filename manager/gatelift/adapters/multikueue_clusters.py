@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from gatelift.core.api import documents
-from gatelift.core.multikueue_clusters import told
+from gatelift.core.clusters.multikueue_clusters import told
 from gatelift_kube import timestamps
 from gatelift_kube.client import Client
 from gatelift_kube.clock import wall

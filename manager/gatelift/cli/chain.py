@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gatelift.core.multikueue_clusters import way_in
+from gatelift.core.clusters.multikueue_clusters import way_in
 from gatelift_kinds.markers import MULTIKUEUE_MANAGER
 from gatelift_kube import conditions
 from gatelift_kube.client import Client

@@ -22,10 +22,10 @@ from gatelift.cli.manifests import ACCEPTING
 from gatelift.cli.render import Output, age, show
 from gatelift.cli.sentences import say
 from gatelift.cli.target import target_of
-from gatelift.core import foreign_runs
 from gatelift.core.api import informing
-from gatelift.core.cluster_status import ANNOTATION_RESTORED_ACCEPTED, NO_NEW_WORK, awaits_person
-from gatelift.core.identity import doubted_in
+from gatelift.core.clusters import foreign_runs
+from gatelift.core.clusters.cluster_status import ANNOTATION_RESTORED_ACCEPTED, NO_NEW_WORK, awaits_person
+from gatelift.core.clusters.identity import doubted_in
 from gatelift_kube import conditions
 from gatelift_kube.client import Client
 from gatelift_kube.errors import NotFoundError

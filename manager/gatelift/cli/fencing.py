@@ -2,7 +2,7 @@
 
 It may also be about what ran there before another cluster, or one from a backup, came under its name. Said, then waited
 for: the manager answers a word by writing it into the status, from where it takes effect (rule R2), or refuses it with
-the reason; then it ends what was placed there. Neighbours: `clusters` has the verb; `gatelift.core.fencing` says when a
+the reason; then it ends what was placed there. Neighbours: `clusters` has the verb; `gatelift.core.clusters.fencing` says when a
 word counts.
 """
 
@@ -17,7 +17,7 @@ import msgspec
 from tenacity import stop_after_attempt
 
 from gatelift.cli.connection import TIMED_OUT, CliError
-from gatelift.core.cluster_status import (
+from gatelift.core.clusters.cluster_status import (
     ANNOTATION_FENCE_REFUSED,
     ANNOTATION_FENCED_AFTER,
     ANNOTATION_FENCED_BY,
@@ -25,7 +25,7 @@ from gatelift.core.cluster_status import (
     CONNECTED,
     LOST,
 )
-from gatelift.core.identity import doubted_in, vouching
+from gatelift.core.clusters.identity import doubted_in, vouching
 from gatelift.core.recovery_values import Told, told
 from gatelift.core.texts import FINISHED
 from gatelift_kube import conditions

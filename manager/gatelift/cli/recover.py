@@ -22,7 +22,7 @@ from gatelift.cli.render import Output, show
 from gatelift.cli.sentences import say
 from gatelift.cli.target import target_of
 from gatelift.core import recovery_texts
-from gatelift.core.identity import vouching
+from gatelift.core.clusters.identity import vouching
 from gatelift.core.records import epochs
 from gatelift.core.recovery_values import (
     ANNOTATION_RECOVER,

@@ -1,7 +1,7 @@
 """What `gatelift explain` tells of placed work whose cluster is not heard of, and of dispatch that is halted.
 
 Since when, what happens, the way out. Neighbours: `explain` prints it, `fencing` and `recover` are the ways out,
-`gatelift.core.cluster_status` and `recovery_values` have what the manager wrote.
+`gatelift.core.clusters.cluster_status` and `recovery_values` have what the manager wrote.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 
 from gatelift.cli.render import age
-from gatelift.core.cluster_status import CONNECTED, LOST
+from gatelift.core.clusters.cluster_status import CONNECTED, LOST
 from gatelift.core.recovery_values import told
 from gatelift_kube import conditions
 from gatelift_kube.client import Client

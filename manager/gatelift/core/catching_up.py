@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 
 from gatelift.core import clusters, containment, few_lines, recovery
 from gatelift.core.api.events import NOT_TAKEN, BreakOff, Event
+from gatelift.core.clusters.link_values import LinkBroken, PlacementsInventoried, Upcall
 from gatelift.core.containment import Boundary
 from gatelift.core.inventories import Comparison
-from gatelift.core.link_values import LinkBroken, PlacementsInventoried, Upcall
 from gatelift.core.state import Core
 
 BEHIND_PER_CALL = 64

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gatelift.core import dispatch, higher_terms, predecessors, recovery, reports
 from gatelift.core.api.agenda import Key, Look
-from gatelift.core.link_values import (
+from gatelift.core.clusters.link_values import (
     ClusterChanged,
     CounterShown,
     FencedByPerson,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gatelift.core import readiness, targets, telling, texts
-from gatelift.core.link_values import ClusterView, LinkState
+from gatelift.core.clusters.link_values import ClusterView, LinkState
 from gatelift.core.open_offers import ANSWER_SECONDS_MAX
 from gatelift.core.records import record
 from gatelift.core.records.attempts import Attempt, AttemptState, Internal, Round

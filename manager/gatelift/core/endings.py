@@ -22,8 +22,8 @@ from gatelift.core import (
     unrecorded,
     verdicts,
 )
+from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.dispatch_values import backoff
-from gatelift.core.link_values import LinkState
 from gatelift.core.records import epochs, record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.records.knowledge import Owner

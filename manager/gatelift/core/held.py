@@ -10,7 +10,7 @@ from __future__ import annotations
 from gatelift.core import reports, texts
 from gatelift.core.api.agenda import Key
 from gatelift.core.api.resting import WHY_HELD
-from gatelift.core.link_values import LinkState
+from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.records.record import Record, held_write
 from gatelift.core.state import Core
 from gatelift.core.unexplained import is_compared

@@ -15,7 +15,7 @@ from gatelift.core import texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import Read
 from gatelift.core.api.events import LeadershipGained, ReadDone, ReadFailed, TermUnconfirmed
-from gatelift.core.link_values import HigherTermRead
+from gatelift.core.clusters.link_values import HigherTermRead
 from gatelift.core.records import record
 from gatelift.core.records.record import Record
 from gatelift.core.state import Core, ref_of

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from heapq import heapify, heappop
 
 from gatelift.core import absences, belief, endings, few_lines, mirror, placing, predecessors, recovery, reports, texts
-from gatelift.core.link_values import PlacementsInventoried
+from gatelift.core.clusters.link_values import PlacementsInventoried
 from gatelift.core.records.attempts import LIVE, Attempt, AttemptState, Outcome, Wire
 from gatelift.core.records.gone import Inventory, Known, is_gone, is_unexplained
 from gatelift.core.state import DOUBTS, Core

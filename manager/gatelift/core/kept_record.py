@@ -29,7 +29,7 @@ import msgspec
 
 from gatelift.core import texts
 from gatelift.core.api.resting import PUT_RECORD_BACK
-from gatelift.core.link_values import LinkState
+from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.records import epochs, own_conditions, reclaimed, record
 from gatelift.core.records.attempts import LIVE, Attempt, AttemptState
 from gatelift.core.records.knowledge import newer

@@ -59,8 +59,8 @@ from gatelift.core.api.events import (
 )
 from gatelift.core.beginning import LIST_SECONDS_MAX, Beginning
 from gatelift.core.catching_up import CatchingUp
+from gatelift.core.clusters.link_values import Links, WriteIds
 from gatelift.core.containment import Boundary
-from gatelift.core.link_values import Links, WriteIds
 from gatelift.core.records.knowledge import key_of
 from gatelift.core.records.ledger import Ledger
 from gatelift.core.settings import Settings

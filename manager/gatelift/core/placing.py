@@ -12,7 +12,7 @@ from dataclasses import replace
 from gatelift.core import additions, dispatch, predecessors, telling, texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.blobs import blob_hash
-from gatelift.core.link_values import ClusterView
+from gatelift.core.clusters.link_values import ClusterView
 from gatelift.core.records import given, record
 from gatelift.core.records.attempts import LIVE, UNLIFTED, Attempt, AttemptState, Ending, Internal, Outcome, Wire
 from gatelift.core.records.knowledge import Owner

@@ -14,10 +14,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from gatelift.core import few_lines, foreign_runs, texts
+from gatelift.core import few_lines, texts
 from gatelift.core.api import informing
 from gatelift.core.api.user_objects import UserObject, made_for
-from gatelift.core.foreign_runs import ANY
+from gatelift.core.clusters import foreign_runs
+from gatelift.core.clusters.foreign_runs import ANY
 from gatelift.core.records import given
 from gatelift.core.records.gone import Inventory, Known, is_gone
 from gatelift_kube.objects.gatelift import Predecessor

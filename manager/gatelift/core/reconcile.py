@@ -38,7 +38,7 @@ from gatelift.core import (
 )
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.resting import RECLAIM
-from gatelift.core.link_values import LinkState
+from gatelift.core.clusters.link_values import LinkState
 from gatelift.core.records import reclaimed, record
 from gatelift.core.records.attempts import Attempt, AttemptState, Ending, Internal, Wire
 from gatelift.core.records.knowledge import Owner

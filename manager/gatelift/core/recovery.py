@@ -17,8 +17,8 @@ from gatelift.core import placing, predecessors, raising, recovery_texts, texts
 from gatelift.core.api.agenda import Key, Look
 from gatelift.core.api.commands import SettleLease
 from gatelift.core.api.counter import Proof
-from gatelift.core.link_values import CounterShown, PlacementsInventoried
-from gatelift.core.link_writes import latest
+from gatelift.core.clusters.link_values import CounterShown, PlacementsInventoried
+from gatelift.core.clusters.link_writes import latest
 from gatelift.core.raising import LOOK
 from gatelift.core.records import epochs
 from gatelift.core.recovery_asked import Known, served_by, without

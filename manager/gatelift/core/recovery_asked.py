@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from gatelift.core.identity import latest_doubt
+from gatelift.core.clusters.identity import latest_doubt
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.unreadable import UNREADABLE
 

@@ -25,7 +25,7 @@ from gatelift.core import (
     words,
 )
 from gatelift.core.caution import Ahead
-from gatelift.core.link_values import LinkState, Reported
+from gatelift.core.clusters.link_values import LinkState, Reported
 from gatelift.core.raising import LOOK
 from gatelift.core.records import epochs
 from gatelift.core.records.attempts import Attempt, AttemptState, Outcome, Wire

@@ -19,9 +19,9 @@ from gatelift.core.api.resting import Resting
 from gatelift.core.api.status_budget import StatusBudget
 from gatelift.core.api.wall import Wall
 from gatelift.core.caution import Caution
+from gatelift.core.clusters.link_values import ClusterView, Links, Sent, WriteIds
 from gatelift.core.dispatch_values import Failures
 from gatelift.core.doubts import Doubts
-from gatelift.core.link_values import ClusterView, Links, Sent, WriteIds
 from gatelift.core.open_offers import OpenOffers
 from gatelift.core.out_of_sight import OutOfSight
 from gatelift.core.predecessors import Predecessors

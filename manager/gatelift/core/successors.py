@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from gatelift.core import targets, texts
 from gatelift.core.api.user_objects import UserObject, made_for
-from gatelift.core.foreign_runs import ANY
+from gatelift.core.clusters.foreign_runs import ANY
 from gatelift.core.predecessors import Memory
 from gatelift.core.state import Core
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gatelift.core.link_values import ClusterView
+from gatelift.core.clusters.link_values import ClusterView
+from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift.core.records.attempts import Attempt, AttemptState
 from gatelift.core.state import Core
-from gatelift.core.unheard import NOTHING_UNDECIDED, Undecided
 
 
 def is_unexplained(attempt: Attempt, view: ClusterView) -> bool:

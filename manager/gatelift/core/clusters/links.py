@@ -17,13 +17,13 @@ from gatelift.core.api import events
 from gatelift.core.api.commands import AnswerEnrolment, CloseStream, EnrolmentVerdict, Note
 from gatelift.core.api.counter import Counter
 from gatelift.core.api.wall import Wall
-from gatelift.core.cluster_record import RETRY_SECONDS
-from gatelift.core.enrolment import Enrolments, EnrolmentSettings
-from gatelift.core.link import Link
-from gatelift.core.link_values import ClusterView, LinksOutcome, Sent, WriteIds
-from gatelift.core.linking import Leading, Outcome
+from gatelift.core.clusters.cluster_record import RETRY_SECONDS
+from gatelift.core.clusters.enrolment import Enrolments, EnrolmentSettings
+from gatelift.core.clusters.link import Link
+from gatelift.core.clusters.link_values import ClusterView, LinksOutcome, Sent, WriteIds
+from gatelift.core.clusters.linking import Leading, Outcome
+from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift.core.records import given
-from gatelift.core.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift_kube.contained import Contained
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, Predecessor, WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef

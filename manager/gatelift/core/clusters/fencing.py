@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import identity
-from gatelift.core.cluster_status import (
+from gatelift.core.clusters import identity
+from gatelift.core.clusters.cluster_status import (
     ANNOTATION_FENCE_REFUSED,
     ANNOTATION_FENCED_AFTER,
     ANNOTATION_FENCED_BY,

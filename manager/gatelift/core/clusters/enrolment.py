@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from gatelift.core.api.commands import AnswerEnrolment, Command, EnrolmentVerdict, IssueCertificate, Note
 from gatelift.core.api.events import CertificateIssued, EnrolmentAsked
-from gatelift.core.link_values import WriteIds
+from gatelift.core.clusters.link_values import WriteIds
 from gatelift_kube import timestamps
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef

@@ -6,13 +6,13 @@ events here), `gatelift_wire.session` (the machine inside).
 
 from __future__ import annotations
 
-from gatelift.core import cluster_status, foreign_runs, identity, link_writes
 from gatelift.core.api import informing
 from gatelift.core.api.commands import CloseStream, Note, SendFrame
 from gatelift.core.api.events import StreamOpened
-from gatelift.core.cluster_record import ClusterRecord
-from gatelift.core.cluster_status import Cordon, Facts
-from gatelift.core.link_values import (
+from gatelift.core.clusters import cluster_status, foreign_runs, identity, link_writes
+from gatelift.core.clusters.cluster_record import ClusterRecord
+from gatelift.core.clusters.cluster_status import Cordon, Facts
+from gatelift.core.clusters.link_values import (
     ClusterChanged,
     ClusterView,
     FencedByPerson,
@@ -25,10 +25,10 @@ from gatelift.core.link_values import (
     PlacementsInventoried,
     Reported,
 )
-from gatelift.core.link_writes import Purpose, Write
-from gatelift.core.linking import Leading, Outcome
-from gatelift.core.renewals import Renewals
-from gatelift.core.unheard import GREET_ANEW, Undecided, Unheard
+from gatelift.core.clusters.link_writes import Purpose, Write
+from gatelift.core.clusters.linking import Leading, Outcome
+from gatelift.core.clusters.renewals import Renewals
+from gatelift.core.clusters.unheard import GREET_ANEW, Undecided, Unheard
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, Predecessor, WorkerCluster
 from gatelift_kube.writes import WriteDone, WriteFailed
 from gatelift_wire import session as wire

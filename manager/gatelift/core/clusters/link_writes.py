@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gatelift.core import cluster_status
 from gatelift.core.api import informing
-from gatelift.core.cluster_status import Facts
+from gatelift.core.clusters import cluster_status
+from gatelift.core.clusters.cluster_status import Facts
 from gatelift.core.records.knowledge import newer
 from gatelift_kube.objects.gatelift import WorkerCluster
 from gatelift_wire.session import GreetingReceived, LeaseRenewed

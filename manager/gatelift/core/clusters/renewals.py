@@ -6,7 +6,7 @@ Neighbour: `link` (hears the request, hands out the answer).
 from __future__ import annotations
 
 from gatelift.core.api.commands import IssueCertificate
-from gatelift.core.linking import Leading, Outcome
+from gatelift.core.clusters.linking import Leading, Outcome
 from gatelift_kube.objects.gatelift import WorkerCluster
 
 CERTIFICATE_SECONDS = 1.0

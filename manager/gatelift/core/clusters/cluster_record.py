@@ -16,15 +16,16 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import cluster_numbers, cluster_status, fencing, identity, texts
+from gatelift.core import texts
 from gatelift.core.api import informing
 from gatelift.core.api.commands import Note
 from gatelift.core.api.speaking import Door, TurnedAway
-from gatelift.core.cluster_status import Facts
-from gatelift.core.link_values import HigherTermRead, Vouching
-from gatelift.core.link_writes import Purpose, Write, changes_of, latest
-from gatelift.core.linking import Leading, Outcome
-from gatelift.core.long_grants import LongGrants
+from gatelift.core.clusters import cluster_numbers, cluster_status, fencing, identity
+from gatelift.core.clusters.cluster_status import Facts
+from gatelift.core.clusters.link_values import HigherTermRead, Vouching
+from gatelift.core.clusters.link_writes import Purpose, Write, changes_of, latest
+from gatelift.core.clusters.linking import Leading, Outcome
+from gatelift.core.clusters.long_grants import LongGrants
 from gatelift.core.records import own_conditions
 from gatelift_kube.objects.gatelift import LOCAL_CLUSTER, WorkerCluster
 from gatelift_kube.resources import WORKER_CLUSTER, ObjectKey, ObjectRef

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import enum
 
-from gatelift.core.cluster_status import Facts
-from gatelift.core.link_values import Vouching
+from gatelift.core.clusters.cluster_status import Facts
+from gatelift.core.clusters.link_values import Vouching
 from gatelift_kube.objects.gatelift import WorkerCluster, WorkerClusterStatus
 from gatelift_wire.messages import Hello
 

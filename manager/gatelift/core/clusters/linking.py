@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from gatelift.core.api.commands import Command
 from gatelift.core.api.counter import Counter
 from gatelift.core.api.wall import Wall
-from gatelift.core.link_values import CounterShown, Upcall, WriteIds
+from gatelift.core.clusters.link_values import CounterShown, Upcall, WriteIds
 from gatelift_wire import session as wire
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core import foreign_runs
 from gatelift.core.api import documents, informing
 from gatelift.core.api.events import StreamOpened
 from gatelift.core.api.informing import Shown
-from gatelift.core.foreign_runs import ANY
+from gatelift.core.clusters import foreign_runs
+from gatelift.core.clusters.foreign_runs import ANY
 from gatelift_kube import conditions, timestamps
 from gatelift_kube.numbers import whole
 from gatelift_kube.objects import gatelift_bounds as bounds

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from gatelift.core.cluster_status import Facts
+from gatelift.core.clusters.cluster_status import Facts
 from gatelift_wire.limits import LEASE_SECONDS
 from gatelift_wire.session_manager import ManagerSession
 

@@ -16,7 +16,7 @@ from typing import Protocol
 from gatelift.core.api.commands import Command
 from gatelift.core.api.counter import Proof
 from gatelift.core.api.events import Event
-from gatelift.core.unheard import NOTHING_UNDECIDED, Undecided
+from gatelift.core.clusters.unheard import NOTHING_UNDECIDED, Undecided
 from gatelift_kube.objects.gatelift import ForeignRun, Predecessor, WorkerCluster
 from gatelift_wire.inventory import InventoryEntry
 from gatelift_wire.keys import PlacementKey

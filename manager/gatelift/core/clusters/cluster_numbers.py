@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gatelift.core.identity import SESSION_JUMP_MAX
+from gatelift.core.clusters.identity import SESSION_JUMP_MAX
 from gatelift_kube.objects.gatelift import WorkerClusterStatus
 from gatelift_kube.plain_text import plain
 
